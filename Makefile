@@ -1,0 +1,59 @@
+# Two commands: `make lab` opens the course, `make test` proves it. Each target calls attn-course or pytest.
+
+PYTHON ?= python3 python3.13 python3.12 python3.11 python
+TORCH_INDEX ?=
+PYTEST_ARGS ?= -n logical --maxprocesses 4 --dist worksteal
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test notebooks format clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@echo
+	@echo "  PYTHON=python3.12     the Python (3.11 or newer) that .venv is made with"
+	@echo "  TORCH_INDEX=URL       where pip takes torch from, to choose a CPU or a CUDA build (see README.md)"
+
+lab: $(VENV)/.runtime ## open the course in JupyterLab (installs it first)
+	@$(BIN)/attn-course lab
+
+test: $(VENV)/.test ## run everything CI runs
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from src/
+	@$(BIN)/attn-course notebooks build
+
+format: $(VENV)/.test ## format the code and mend what ruff can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove .venv and caches, never your notebooks in work/
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps make the second run quick: pip is called only when what is installed may have changed.
+$(VENV)/pyvenv.cfg:
+	@for python in $(PYTHON); do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	    "$$python" -c 'import ensurepip, venv' 2>/dev/null || { incomplete="$$python"; continue; }; \
+	    echo "making $(VENV) with $$("$$python" --version)"; \
+	    exec "$$python" -m venv $(VENV); \
+	done; \
+	if [ -n "$$incomplete" ]; then \
+	    echo "error: $$incomplete lacks the modules venv or ensurepip; on Debian or Ubuntu: sudo apt install python3-venv" >&2; \
+	else \
+	    echo "error: Python 3.11 or newer is needed; none of these is: $(PYTHON). Name one: make lab PYTHON=python3.12" >&2; \
+	fi; \
+	exit 1
+
+$(VENV)/.runtime: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(if $(TORCH_INDEX),$(PIP) install --no-deps --index-url "$(TORCH_INDEX)" -c constraints.txt torch)
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.runtime
+	$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@

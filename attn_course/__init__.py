@@ -1,0 +1,31 @@
+"""Own attention: derive it, implement it, debug it, and make it fast.
+
+A learner types ``from attn_course import check, verify, figures`` and imports formulas from ``attn_course.reference``.
+Importing the package loads none of its rooms: each name below is looked up when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attn_course import figures
+    from attn_course.equations import verify
+    from attn_course.tasks import check
+
+__all__ = ["__version__", "check", "figures", "verify"]
+__version__ = "0.1.0"
+
+_HOME_OF = {"check": "attn_course.tasks", "verify": "attn_course.equations"}
+_ROOMS = ("figures",)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

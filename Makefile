@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test notebooks format clean
+.PHONY: help lab test notebooks format constraints clean
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 	@echo
 	@echo "  PYTHON=python3.12     the Python (3.11 or newer) that .venv is made with"
 	@echo "  TORCH_INDEX=URL       where pip takes torch from, to choose a CPU or a CUDA build (see README.md)"
@@ -29,6 +29,12 @@ notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from src/
 format: $(VENV)/.test ## format the code and mend what ruff can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+constraints: $(VENV)/.test ## pin what pyproject.toml asks for; a pin moves only with UPGRADE="--upgrade-package NAME"
+	@$(PIP) install --quiet uv
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate $(UPGRADE) \
+	    --custom-compile-command "make constraints" --output-file constraints.txt pyproject.toml
+	@sed -i.before -e '/^cuda-/d' -e '/^nvidia-/d' constraints.txt && rm constraints.txt.before # torch pins these itself
 
 clean: ## remove .venv and caches, never your notebooks in work/
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

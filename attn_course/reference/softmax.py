@@ -1,0 +1,180 @@
+"""Softmax, its logarithm's normaliser, and its derivative: what lesson 02 ends at."""
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+
+def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: float = 1.0) -> Float[np.ndarray, "*shape"]:
+    r"""Turn scores into weights that are positive and sum to 1 along `axis`, Eq. (2.19).
+
+    .. math:: \sigma(z)_i = \frac{e^{z_i - m}}{\sum_j e^{z_j - m}}, \qquad m = \max_j z_j
+
+    Parameters
+    ----------
+    scores : (*shape) ndarray of float
+        Any real numbers; -inf marks an entry that gets no weight.
+    axis : int, optional
+        The axis along which the weights sum to 1.
+    temperature : float, optional
+        Divides the scores first, Eq. (2.9): below 1 sharpens, above 1 flattens. Positive and finite.
+
+    Returns
+    -------
+    weights : (*shape) ndarray
+        Same dtype as `scores`, computed in at least float32. A slice that is empty or all -inf has weights 0.
+
+    Raises
+    ------
+    TypeError
+        If `scores` is not a floating ndarray.
+    ValueError
+        If `axis` is not an axis of `scores`, or `temperature` is not a positive finite number.
+
+    Notes
+    -----
+    Subtracting the maximum leaves the weights as they are, Eq. (2.17), and makes every exponent <= 0, so
+    that nothing overflows. A NaN or +inf among the scores gives NaN weights in its slice.
+
+    Examples
+    --------
+    >>> softmax(np.array([0.0, 0.0, np.log(2.0)])).round(4)
+    array([0.25, 0.25, 0.5 ])
+    >>> softmax(np.array([1000.0, 1000.0]))
+    array([0.5, 0.5])
+    """
+    wide = _checked(scores, axis)
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise ValueError(f"temperature must be a positive finite number; got {temperature!r}")
+    with np.errstate(over="ignore"):  # a tiny temperature sends every other entry to -inf, which is right
+        exponents = _shifted(wide, axis) / wide.dtype.type(temperature)
+    unnormalised = np.exp(exponents)
+    row_sum = unnormalised.sum(axis=axis, keepdims=True)
+    return (unnormalised / np.where(row_sum == 0.0, 1.0, row_sum)).astype(scores.dtype)
+
+
+def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.ndarray, "*reduced"]:
+    r"""Return the logarithm of the softmax denominator along `axis`, Eq. (2.18).
+
+    .. math:: \mathrm{lse}(z) = m + \ln \sum_j e^{z_j - m}, \qquad m = \max_j z_j
+
+    Parameters
+    ----------
+    scores : (*shape) ndarray of float
+        Any real numbers; -inf counts as a missing entry.
+    axis : int, optional
+        The axis that is summed over and removed. A NaN or +inf in a slice gives NaN.
+
+    Returns
+    -------
+    lse : (*reduced) ndarray
+        Natural logarithm, same dtype as `scores`; -inf where a slice is empty or all -inf.
+
+    Raises
+    ------
+    TypeError
+        If `scores` is not a floating ndarray.
+    ValueError
+        If `axis` is not an axis of `scores`.
+
+    Examples
+    --------
+    >>> float(logsumexp(np.array([1000.0, 1000.0])).round(4))
+    1000.6931
+    """
+    wide = _checked(scores, axis)
+    row_sum = np.exp(_shifted(wide, axis)).sum(axis=axis)
+    log_sum = np.log(row_sum, where=row_sum != 0.0, out=np.full_like(row_sum, -np.inf))
+    return np.asarray(_finite_max(wide, axis).squeeze(axis) + log_sum).astype(scores.dtype)
+
+
+def softmax_jacobian(weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n n"]:
+    r"""Return the derivative of each weight with respect to each score, Eq. (2.21).
+
+    .. math:: J = \mathrm{diag}(s) - s\,s^\top, \qquad J_{ij} = \partial s_i / \partial z_j
+
+    Parameters
+    ----------
+    weights : (*batch, n) ndarray of float
+        Softmax weights s along the last axis (the derivative needs no scores).
+
+    Returns
+    -------
+    jacobian : (*batch, n, n) ndarray
+        Symmetric; rows and columns sum to 0.
+
+    Raises
+    ------
+    TypeError
+        If `weights` is not a floating ndarray.
+    ValueError
+        If `weights` has no axis.
+
+    Examples
+    --------
+    >>> softmax_jacobian(np.array([0.5, 0.5]))
+    array([[ 0.25, -0.25],
+           [-0.25,  0.25]])
+    """
+    wide = _checked(weights, -1, "weights")
+    diagonal = wide[..., :, None] * np.eye(wide.shape[-1], dtype=wide.dtype)
+    return (diagonal - wide[..., :, None] * wide[..., None, :]).astype(weights.dtype)
+
+
+def softmax_vjp(weights: Float[np.ndarray, "*batch n"], d_weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
+    r"""Pull a gradient on the weights back to the scores without building the Jacobian, Eq. (2.24).
+
+    .. math:: J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
+
+    Parameters
+    ----------
+    weights : (*batch, n) ndarray of float
+        Softmax weights s along the last axis.
+    d_weights : (*batch, n) ndarray of float
+        Gradient g of a scalar loss with respect to `weights`.
+
+    Returns
+    -------
+    d_scores : (*batch, n) ndarray
+        Gradient of the same loss with respect to the scores; sums to 0. Costs O(n) a row; the Jacobian costs O(n^2).
+
+    Raises
+    ------
+    TypeError
+        If an argument is not a floating ndarray.
+    ValueError
+        If the two shapes differ.
+
+    Examples
+    --------
+    >>> softmax_vjp(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    array([ 0.25, -0.25])
+    """
+    wide, wide_d = _checked(weights, -1, "weights"), _checked(d_weights, -1, "d_weights")
+    if weights.shape != d_weights.shape:
+        raise ValueError(f"d_weights must have the shape of weights, {weights.shape}; got {d_weights.shape}")
+    expected = (wide * wide_d).sum(axis=-1, keepdims=True)
+    return (wide * (wide_d - expected)).astype(weights.dtype)
+
+
+def _checked(array: np.ndarray, axis: int, name: str = "scores") -> np.ndarray:
+    """Return `array` in at least float32, or say what is wrong with it."""
+    if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
+        got = f"{array.dtype} ndarray" if isinstance(array, np.ndarray) else type(array).__name__
+        raise TypeError(f"{name} must be an ndarray of floats; got {got}")
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"axis must be one of the {array.ndim} axes of {name}; got {axis} for shape {array.shape}")
+    return np.asarray(array, dtype=np.promote_types(array.dtype, np.float32))
+
+
+def _finite_max(scores: np.ndarray, axis: int) -> np.ndarray:
+    """The maximum along `axis` (kept), with 0 for -inf, so that subtracting it never gives -inf - -inf."""
+    row_max = scores.max(axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isneginf(row_max), np.zeros_like(row_max), row_max)
+
+
+def _shifted(scores: np.ndarray, axis: int) -> np.ndarray:
+    row_max = _finite_max(scores, axis)
+    with np.errstate(invalid="ignore"):  # +inf - +inf: NaN is the documented result
+        return scores - row_max

@@ -1,0 +1,29 @@
+"""Graded tasks: what is asked, how it is run, how it is judged.
+
+`run` meets untrusted code and knows no answers; `judge` knows the answers and sees only arrays; `check` does
+both in the learner's notebook.
+"""
+
+from attn_course.tasks.core import Case, Task, Verdict, Wrong
+from attn_course.tasks.judge import judge
+from attn_course.tasks.notebook import VERDICT_MIME, CheckFailed, assess, check
+from attn_course.tasks.registry import UnknownTask, all_tasks, chapters, get_task
+from attn_course.tasks.run import Result, run
+
+__all__ = [
+    "VERDICT_MIME",
+    "Case",
+    "CheckFailed",
+    "Result",
+    "Task",
+    "UnknownTask",
+    "Verdict",
+    "Wrong",
+    "all_tasks",
+    "assess",
+    "chapters",
+    "check",
+    "get_task",
+    "judge",
+    "run",
+]

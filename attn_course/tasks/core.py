@@ -1,0 +1,194 @@
+"""What a graded task is: its question, its cases, its right answer, and the mistakes it knows by name."""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+KINDS = ("write", "derive", "predict", "repair", "figure")
+CHECK_SEED = 20_170_612  # notebook checks always draw the same cases; class runs pass their own seed
+
+
+class Case:
+    """One set of inputs, passed to the answer by position in the order given.
+
+    Parameters
+    ----------
+    name : str
+        What is special about this case, in words; failing checks print it.
+    **inputs : object
+        ndarrays, lists of ndarrays, or plain numbers.
+    """
+
+    def __init__(self, name: str, **inputs: Any) -> None:
+        self.name = name
+        self.inputs = inputs
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A known wrong answer: what the mistake is called, the mistake itself, and the hint it deserves."""
+
+    name: str
+    function: Callable[..., Any]
+    hint: str
+
+
+def _one_case(rng: np.random.Generator) -> list[Case]:
+    """The cases of a question whose answer is one value."""
+    return [Case("the answer")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One graded exercise.
+
+    Parameters
+    ----------
+    id : str
+        Chapter and number without leading zeros, such as "2.1".
+    title, trains : str
+        What it is called, and the skill it trains.
+    entry : str
+        The name the learner defines: a function (write, repair) or a value (derive, predict, figure).
+    kind : {"write", "derive", "predict", "repair", "figure"}
+        What the learner does.
+    equation : str or None
+        Tag of the equation it trains.
+    points, difficulty, minutes : int
+        Marks; 1 (easy) to 5 (hard); expected working time.
+    cases : callable
+        Takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value.
+    answer : callable
+        The right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols -> expression.
+    wrong : sequence of Wrong
+        At least three known mistakes, of the same form as `answer`.
+    hints : sequence of str
+        Three, from a nudge to almost the line.
+    given : sequence of callable
+        Helper functions whose source the exercise shows.
+    forbid : sequence of str
+        Library calls that would answer the task: dotted names, or ".name" for a method.
+    tolerance : float, optional
+        Largest error relative to the largest entry, for float64 results; the default is 1e-9.
+    symbols, functions : sequence of str
+        Derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply.
+    broken : callable, optional
+        Repair tasks: the function that the exercise shows, named `entry`.
+    """
+
+    id: str
+    title: str
+    entry: str
+    kind: str
+    equation: str | None
+    points: int
+    difficulty: int
+    minutes: int
+    answer: Callable[..., Any]
+    wrong: Sequence[Wrong]
+    hints: Sequence[str]
+    trains: str
+    cases: Callable[[np.random.Generator], list[Case]] = _one_case
+    given: Sequence[Callable[..., Any]] = ()
+    forbid: Sequence[str] = ()
+    tolerance: float | None = None
+    symbols: Sequence[str] = ()
+    functions: Sequence[str] = ()
+    broken: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        for wanted, holds in (
+            ("an id such as '2.1'", re.fullmatch(r"\d+\.[1-9]\d*", self.id)),
+            (f"a kind out of {KINDS}", self.kind in KINDS),
+            ("an entry that is a Python name", self.entry.isidentifier()),
+            ("positive points and minutes", self.points > 0 and self.minutes > 0),
+            ("a difficulty from 1 to 5", 1 <= self.difficulty <= 5),
+            ("three or more known wrong answers", len(self.wrong) >= 3),
+            ("known wrong answers whose names all differ", len({w.name for w in self.wrong}) == len(self.wrong)),
+            ("known wrong answers whose hints all differ", len({w.hint for w in self.wrong}) == len(self.wrong)),
+            ("three hints", len(self.hints) == 3),
+            ("symbols if, and only if, it is a derive task", bool(self.symbols) == (self.kind == "derive")),
+            ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
+        ):
+            if not holds:
+                raise ValueError(f"task {self.id!r} needs {wanted}")
+
+    @property
+    def chapter(self) -> int:
+        """The chapter's number."""
+        return int(self.id.split(".")[0])
+
+    @property
+    def slug(self) -> str:
+        """The cell id of the answer, "task-2-1"."""
+        return "task-" + self.id.replace(".", "-")
+
+    @property
+    def wants_function(self) -> bool:
+        """Whether the learner defines a function, not a value."""
+        return self.kind in ("write", "repair")
+
+    @property
+    def ok_line(self) -> str:
+        """The one line a passed check prints."""
+        count = len(self.cases(np.random.default_rng(CHECK_SEED)))
+        return f"ok {self.id} {self.title[0].lower() + self.title[1:]}: {_counted(count, 'case')}, {_counted(self.points, 'point')}"
+
+    @property
+    def card(self) -> str:
+        """Heading and facts, as Markdown, that stand above the question."""
+        stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
+        facts = [self.kind, stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
+        if self.equation:
+            facts.append(f"Eq. ({self.equation})")
+        return f"## Task {self.id}: {self.title}\n\n*{' · '.join(facts)}*"
+
+    @property
+    def hints_markdown(self) -> str:
+        """The hints, each folded."""
+        return "\n".join(f"<details><summary>Hint {n}</summary>\n\n{hint}\n\n</details>" for n, hint in enumerate(self.hints, 1))
+
+    @property
+    def given_source(self) -> str:
+        """Text of the given cell: opaque symbols of a derive task, or helper functions; empty if there are none."""
+        parts = [textwrap.dedent(inspect.getsource(function)).rstrip() for function in self.given]
+        if self.symbols:
+            imports = f"from sympy import {', '.join(sorted(['symbols', *self.functions]))}"
+            parts.insert(0, f'{imports}\n\n{", ".join(self.symbols)} = symbols("{" ".join(self.symbols)}", real=True)')
+        return "\n\n\n".join(parts)
+
+    @property
+    def broken_source(self) -> str:
+        """Text of the function to repair, under the name the learner keeps; empty for other kinds."""
+        if self.broken is None:
+            return ""
+        source = textwrap.dedent(inspect.getsource(self.broken)).rstrip()
+        return re.sub(rf"\bdef {self.broken.__name__}\(", f"def {self.entry}(", source, count=1)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found: passed or not, the points, and the reason in words."""
+
+    task: str
+    title: str
+    passed: bool
+    points: int
+    max_points: int
+    message: str
+    mistake: str | None = None
+    hint: str | None = None
+    equation: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return asdict(self)

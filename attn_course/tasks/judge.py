@@ -1,0 +1,192 @@
+"""Judge arrays against the right answer, and name the mistake; never sees the code that made the arrays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attn_course.tasks.core import Case, Task, Verdict, Wrong
+from attn_course.tasks.run import Result, run
+
+TOLERANCE = {"float32": 5e-4}  # of results wider than float32: Task.tolerance, else 1e-9
+
+
+def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdict:
+    """Compare what an answer returned with what is right.
+
+    Parameters
+    ----------
+    task : Task
+        The task, with its right and its known wrong answers.
+    cases : sequence of Case
+        The cases that were run.
+    results : sequence of Result
+        What `run` gave for them, in the same order.
+
+    Returns
+    -------
+    verdict : Verdict
+        All points or none; a failed one says why, names the mistake if it is known, and points to the equation.
+
+    Raises
+    ------
+    ValueError
+        If there is not one result for each case.
+    """
+    if len(cases) != len(results):
+        raise ValueError(f"results must hold one entry for each of the {len(cases)} cases; got {len(results)}")
+    for case, result in zip(cases, results, strict=True):
+        if result.problem:
+            return _failed(task, result.problem + _in_case(task, case))
+        if result.changed:
+            return _failed(task, f"{task.entry} changed its input `{result.changed}`{_in_case(task, case)}: work on a copy")
+    rights = expected(task, task.answer, cases)
+    misses = [
+        (n, miss)
+        for n, (right, result) in enumerate(zip(rights, results, strict=True))
+        if (miss := compare(_arrays(result), _arrays(right), task.tolerance))
+    ]
+    if not misses:
+        return Verdict(task.id, task.title, True, task.points, task.points, task.ok_line, equation=task.equation)
+    number, miss = misses[0]
+    known = _recognise(task, cases, results, [n for n, _ in misses])
+    if known is not None:
+        return _failed(task, f"this is “{known.name}”{_in_case(task, cases[number])}.{_shown(task, miss)}", known)
+    pattern = _pattern([_arrays(result) for result in results], [_arrays(right) for right in rights])
+    return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{_shown(task, miss)}{pattern}")
+
+
+def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
+    """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
+
+    Parameters
+    ----------
+    task : Task
+        Says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure).
+    function : callable
+        `task.answer` or the function of a `Wrong`.
+    cases : sequence of Case
+        The inputs.
+
+    Returns
+    -------
+    results : list of Result
+        One for each case; a known wrong answer may hold problems too.
+    """
+    value: Any = function
+    if task.kind == "derive":
+        import sympy
+
+        value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
+    elif not task.wants_function:
+        value = function()
+    inputs = [case.inputs for case in cases]
+    return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions)
+
+
+@dataclass(frozen=True)
+class Miss:
+    """How a result differs from the right one: in form (`reason`), or in numbers."""
+
+    reason: str = ""
+    index: tuple[int, ...] = ()
+    got: float = 0.0
+    wanted: float = 0.0
+    largest_error: float = 0.0
+
+
+def compare(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: float | None = None) -> Miss | None:
+    """Return None if the arrays agree, else the first difference.
+
+    Parameters
+    ----------
+    got, wanted : sequence of ndarray
+        As many arrays on both sides, of the same shapes. NaN and infinities must stand in the same places.
+    tolerance : float, optional
+        Largest error, relative to the largest finite entry wanted; the default goes by the dtype that came.
+
+    Returns
+    -------
+    miss : Miss or None
+        The first element that is wrong, and the largest error.
+    """
+    if len(got) != len(wanted):
+        return Miss(f"it must return {_items(len(wanted))}; got {_items(len(got))}")
+    for position, (ours, theirs) in enumerate(zip(got, wanted, strict=True)):
+        which = f"item {position} of the tuple" if len(wanted) > 1 else "the result"
+        if ours.shape != theirs.shape:
+            return Miss(f"{which} must have shape {theirs.shape}; got {ours.shape}")
+        finite = np.abs(theirs[np.isfinite(theirs)])
+        scale = float(finite.max(initial=0.0)) or 1.0
+        allowed = scale * TOLERANCE.get(ours.dtype.name, tolerance or 1e-9)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(ours.astype(np.float64) - theirs)
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        wrong = ~same & ~(error <= allowed)  # a NaN error counts as wrong
+        if wrong.any():
+            index = tuple(int(i) for i in np.argwhere(wrong)[0])
+            largest = float(np.where(np.isfinite(error), error, 0.0).max(initial=0.0))
+            return Miss("", index, float(ours[index]), float(theirs[index]), largest)
+    return None
+
+
+def _recognise(task: Task, cases: Sequence[Case], results: Sequence[Result], missed: Sequence[int]) -> Wrong | None:
+    """The known wrong answer that explains most of the missed cases, the first if two explain as many."""
+    best, best_count = None, 0
+    for wrong in task.wrong:
+        theirs = expected(task, wrong.function, [cases[n] for n in missed])
+        count = sum(
+            bool(wrong_result.arrays) and compare(_arrays(results[n]), _arrays(wrong_result), task.tolerance) is None
+            for n, wrong_result in zip(missed, theirs, strict=True)
+        )
+        if count > best_count:
+            best, best_count = wrong, count
+    return best
+
+
+def _pattern(got: Sequence[tuple[np.ndarray, ...]], wanted: Sequence[tuple[np.ndarray, ...]]) -> str:
+    """A remark if the result is the right one times a constant, plus a constant, or holds NaN."""
+    pairs = [(g, w) for gs, ws in zip(got, wanted, strict=True) for g, w in zip(gs, ws, strict=False) if g.shape == w.shape]
+    if not pairs:
+        return ""
+    ours = np.concatenate([g.astype(np.float64).ravel() for g, _ in pairs])
+    theirs = np.concatenate([w.astype(np.float64).ravel() for _, w in pairs])
+    if np.isnan(ours).any() and not np.isnan(theirs).any():
+        return " It holds NaN: look for inf - inf, 0 / 0 or 0 * inf."
+    if len(ours) < 3 or not (np.isfinite(ours).all() and np.isfinite(theirs).all()) or np.ptp(theirs) == 0.0:
+        return ""
+    factor = float(ours @ theirs / (theirs @ theirs))
+    if factor and np.allclose(ours, factor * theirs, rtol=1e-6, atol=1e-9 * np.abs(ours).max()):
+        return f" Everywhere it is {factor:.6g} times the right result."
+    offset = float((ours - theirs).mean())
+    if np.allclose(ours, theirs + offset, rtol=1e-6, atol=1e-9 * np.abs(theirs).max()):
+        return f" Everywhere it is the right result plus {offset:.6g}."
+    return ""
+
+
+def _shown(task: Task, miss: Miss) -> str:
+    if miss.reason:
+        return f" Shape or form: {miss.reason}." if task.kind != "derive" else f" {miss.reason}."
+    if task.kind in ("predict", "figure"):
+        place = f" Entry {miss.index[0]} is the first that is off." if miss.index else ""
+        return f"{place} You gave {miss.got:.6g}."  # the right number stays unsaid: it is the whole answer
+    where = f"element {list(miss.index)}" if miss.index else "the number"
+    return f" First wrong: {where} is {miss.got:.6g}, wanted {miss.wanted:.6g}; largest error {miss.largest_error:.3g}."
+
+
+def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:
+    mistake, hint = (known.name, known.hint) if known else (None, None)
+    return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation)
+
+
+def _in_case(task: Task, case: Case) -> str:
+    return f" in the case “{case.name}”" if task.wants_function else ""
+
+
+def _arrays(result: Result) -> tuple[np.ndarray, ...]:
+    return result.arrays or ()
+
+
+def _items(count: int) -> str:
+    return "one array" if count == 1 else f"a tuple of {count} arrays"

@@ -1,0 +1,130 @@
+"""`check("2.1", answer)`: run and judge in the learner's own notebook, for feedback at once."""
+
+import html
+import sys
+from typing import Any
+
+import numpy as np
+
+from attn_course.tasks import progress
+from attn_course.tasks.core import CHECK_SEED, Task, Verdict
+from attn_course.tasks.judge import judge
+from attn_course.tasks.registry import get_task
+from attn_course.tasks.run import run
+from attn_course.tasks.source import DERIVING, answer_source, forbidden_calls
+
+VERDICT_MIME = "application/vnd.attn-course.verdict+json"
+
+
+class CheckFailed(AssertionError):
+    """The answer to a task is not right; the text says why.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        The whole finding.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(plain(verdict))
+        self.verdict = verdict
+
+    def _render_traceback_(self) -> list[str]:
+        """One line, for IPython: the reader wants the reason, not our stack."""
+        return [f"CheckFailed: {self}"]
+
+
+def check(task_id: str, answer: Any) -> None:
+    """Check an answer: print one line if it is right, else raise with the reason.
+
+    Parameters
+    ----------
+    task_id : str
+        Such as "2.1".
+    answer : object
+        The function, expression or number that the task asks for.
+
+    Raises
+    ------
+    CheckFailed
+        If the answer is not right; the message names the mistake if it is a known one.
+    ValueError
+        If there is no such task.
+
+    Notes
+    -----
+    This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases.
+    """
+    task = get_task(task_id)
+    verdict = assess(task, answer, *_notebook_context())
+    root = progress.course_root()
+    if root is not None:
+        progress.record(verdict, root)
+    if verdict.passed:
+        print(verdict.message)
+        return
+    _display(verdict)
+    raise CheckFailed(verdict)
+
+
+def assess(task: Task, answer: Any, cells: list[str] | None = None, names: dict[str, Any] | None = None, seed: int = CHECK_SEED) -> Verdict:
+    """Run and judge an answer in this process.
+
+    Parameters
+    ----------
+    task : Task
+        The task to judge by.
+    answer : object
+        The learner's function or value.
+    cells : list of str, optional
+        Texts of the notebook's cells run so far, where forbidden calls are looked for.
+    names : dict, optional
+        The notebook's global names.
+    seed : int, optional
+        Draws the cases.
+
+    Returns
+    -------
+    verdict : Verdict
+        Passed or not, and why.
+    """
+    forbid = [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
+    found = forbidden_calls(answer_source(answer, task.entry, cells or []), forbid, names or getattr(answer, "__globals__", {}))
+    if found:
+        message = f"{task.entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
+        return Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation)
+    cases = task.cases(np.random.default_rng(seed))
+    inputs = [case.inputs for case in cases]
+    results = run(answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions)
+    return judge(task, cases, results)
+
+
+def plain(verdict: Verdict) -> str:
+    """Return the reason of a failed check as plain text."""
+    hint = f"\n  Hint: {verdict.hint}" if verdict.hint else ""
+    see = f"\n  See Eq. ({verdict.equation})." if verdict.equation else ""
+    return f"task {verdict.task} ({verdict.title}): {verdict.message}{hint}{see}"
+
+
+def rich(verdict: Verdict) -> str:
+    """Return the reason of a failed check as HTML that suits light and dark pages."""
+    see = f'<div style="opacity:.75;margin-top:.4em">See Eq. ({html.escape(verdict.equation)}).</div>' if verdict.equation else ""
+    hint = f'<div style="margin-top:.4em"><b>Hint.</b> {html.escape(verdict.hint)}</div>' if verdict.hint else ""
+    return (
+        '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
+        f"<div><b>Not yet: task {html.escape(verdict.task)}, {html.escape(verdict.title)}</b></div>"
+        f"<div>{html.escape(verdict.message)}</div>{hint}{see}</div>"
+    )
+
+
+def _notebook_context() -> tuple[list[str], dict[str, Any]]:
+    """The cells run so far and the global names, if we are inside IPython."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return (list(shell.user_ns.get("In", [])), dict(shell.user_ns)) if shell is not None else ([], {})
+
+
+def _display(verdict: Verdict) -> None:
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
+        from IPython.core.display_functions import publish_display_data
+
+        publish_display_data({"text/html": rich(verdict), "text/plain": plain(verdict), VERDICT_MIME: verdict.to_dict()})

@@ -1,0 +1,85 @@
+"""Remember, on this machine only, which tasks a learner has passed."""
+
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attn_course.tasks.core import Verdict
+
+FILE = ".progress.json"
+
+
+def course_root(start: Path | None = None) -> Path | None:
+    """Return the course folder if `start` (default: where we are) lies in its work/ folder, else None."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if folder.name == "work" and (folder.parent / "exercises").is_dir():
+            return folder.parent
+    return None
+
+
+def load(root: Path) -> dict[str, dict[str, Any]]:
+    """Return what has been recorded in a course.
+
+    Parameters
+    ----------
+    root : Path
+        The course folder; the record is its work/.progress.json.
+
+    Returns
+    -------
+    tasks : dict
+        By task id: passed, points and max_points of the best attempt, attempts, and the time of the last one (UTC).
+        Empty if nothing is recorded.
+
+    Raises
+    ------
+    ValueError
+        If the record is damaged; it is never overwritten then.
+    """
+    path = root / "work" / FILE
+    if not path.exists():
+        return {}
+    try:
+        tasks = json.loads(path.read_text(encoding="utf-8"))["tasks"]
+        assert all(isinstance(entry["passed"], bool) and isinstance(entry["points"], int) for entry in tasks.values())
+    except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
+        raise ValueError(f"work/{FILE} must be the JSON that attn-course wrote; it is damaged: mend it or delete it") from None
+    return dict(tasks)
+
+
+def record(verdict: Verdict, root: Path) -> None:
+    """Add one verdict to the record; a task once passed stays passed.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        The newest verdict on a task.
+    root : Path
+        The course folder, which must have a work/ folder.
+
+    Raises
+    ------
+    ValueError
+        If the record is damaged.
+    """
+    tasks = load(root)
+    before = tasks.get(verdict.task, {})
+    tasks[verdict.task] = {
+        "passed": verdict.passed or before.get("passed", False),
+        "points": max(verdict.points, before.get("points", 0)),
+        "max_points": verdict.max_points,
+        "attempts": before.get("attempts", 0) + 1,
+        "last": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    path = root / "work" / FILE
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({"tasks": tasks}, stream, indent=1, sort_keys=True)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)

@@ -1,0 +1,118 @@
+"""Who may import whom: the room table, and a reader of import statements that holds the package to it."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the files of one room may import besides the standard library and each other."""
+
+    anywhere: tuple[str, ...] = ()  # at the top of a file or in a function
+    in_functions: tuple[str, ...] = ()  # only where the import waits for a call (or for a type checker)
+
+
+COURSE = "attn_course"
+LAST = ("IPython", "ipykernel", "jupyter_server", "jupyterlab", "matplotlib", "nbclient", "numpy", "sympy", "torch", "triton")
+ROOMS = {
+    "__init__": Room(in_functions=(COURSE,)),
+    "reference": Room(("numpy", "jaxtyping")),
+    "costs": Room(("numpy",)),
+    "notation": Room(("numpy",)),
+    "gpu": Room(("torch", "triton", f"{COURSE}.costs")),  # triton: see kernel files below
+    "modules": Room(("torch", "jaxtyping", f"{COURSE}.gpu.ops")),
+    "experiments": Room(("torch", "numpy", f"{COURSE}.modules", f"{COURSE}.reference")),
+    "distributed": Room(("torch", f"{COURSE}.gpu.ops")),
+    "equations": Room(("sympy", "numpy", f"{COURSE}.reference", f"{COURSE}.costs")),
+    "tasks": Room(("numpy", "sympy", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
+    "figures": Room(("numpy", "matplotlib", "IPython")),
+    "grading": Room(
+        ("nbformat", "nbclient", "jupyter_client", "IPython", f"{COURSE}.tasks", f"{COURSE}.figures", f"{COURSE}.distributed")
+        + ("nbval", "pytest")  # the plugin that watches a notebook run under nbval
+    ),
+    "authoring": Room(("nbformat", "nbclient", "jupytext", f"{COURSE}.equations", f"{COURSE}.tasks")),
+    "cli": Room(("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core"), in_functions=(COURSE, *LAST)),
+}
+ONE_ROOM = {"commands": "cli"}  # folders that belong to a room of another name
+
+
+class Import(NamedTuple):
+    """One imported name, with all its dots, and where it stands."""
+
+    name: str
+    line: int
+    in_function: bool
+
+
+def violations(package: Path) -> list[str]:
+    """Return one line for each import of the package that the room table does not allow."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package)
+        part = place.parts[0].removesuffix(".py")
+        name = ONE_ROOM.get(part, part)
+        if name not in ROOMS:
+            found.append(f"{place}: {part} is no room of the table; add it to tests/project/rooms.py and to the architecture")
+            continue
+        text = path.read_text(encoding="utf-8")
+        for imported in imports(text, module=(package.name, *place.with_suffix("").parts)):
+            complaint = _complaint(name, imported, is_kernel_file="@triton.jit" in text)
+            if complaint:
+                found.append(f"{place}:{imported.line}: {complaint}")
+    return found
+
+
+def imports(text: str, module: tuple[str, ...]) -> Iterator[Import]:
+    """Yield every import of a file: statements, and import_module or __import__ of a literal name."""
+    tree = ast.parse(text)
+    waiting = {id(inner) for node in ast.walk(tree) if _waits(node) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        for name in _names(node, module):
+            yield Import(name, node.lineno, id(node) in waiting)  # type: ignore[attr-defined]  # only statements and calls have names
+
+
+def _names(node: ast.AST, module: tuple[str, ...]) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = [node.module] if node.module else []
+        if node.level:
+            base = [*module[: len(module) - node.level], *base]
+        return [".".join([*base, alias.name]) for alias in node.names]
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if function in ("import_module", "__import__"):
+            return [str(node.args[0].value)]
+    return []
+
+
+def _waits(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test).endswith("TYPE_CHECKING")
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool) -> str | None:
+    if imported.name.split(".")[0] in sys.stdlib_module_names or _is_within(imported.name, _own(room_name)):
+        return None
+    room = ROOMS[room_name]
+    if _is_within(imported.name, ("triton",)) and "triton" in room.anywhere and not is_kernel_file:
+        return f"{room_name} may import {imported.name} only in a file that defines a kernel (@triton.jit)"
+    if _is_within(imported.name, room.anywhere) or (imported.in_function and _is_within(imported.name, room.in_functions)):
+        return None
+    if _is_within(imported.name, room.in_functions):
+        return f"{room_name} may import {imported.name} only inside a function"
+    return f"{room_name} may not import {imported.name}"
+
+
+def _own(room_name: str) -> list[str]:
+    folders = [folder for folder, room in ONE_ROOM.items() if room == room_name]
+    return [f"{COURSE}.{name}" for name in (room_name, *folders)]
+
+
+def _is_within(name: str, modules: tuple[str, ...] | list[str]) -> bool:
+    return any(name == module or name.startswith(module + ".") for module in modules)

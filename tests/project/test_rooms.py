@@ -1,0 +1,77 @@
+"""The room table of the architecture: every import in attn_course is read and held to it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.project.rooms import ROOMS, violations
+
+
+def planted(tmp_path: Path, files: dict[str, str]) -> list[str]:
+    package = tmp_path / "attn_course"
+    for name, text in files.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return violations(package)
+
+
+def test_every_import_keeps_to_the_room_table(root):
+    assert violations(root / "attn_course") == []
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "complaint"),
+    [
+        ("reference/softmax.py", "import torch", "1: reference may not import torch"),
+        ("reference/softmax.py", "import numpy\n\nimport matplotlib.pyplot as plt", "3: reference may not import matplotlib.pyplot"),
+        ("reference/softmax.py", "from attn_course.costs import x", "1: reference may not import attn_course.costs.x"),
+        ("reference/softmax.py", "from ..costs import x", "1: reference may not import attn_course.costs.x"),
+        ("reference/softmax.py", "from .. import tasks", "1: reference may not import attn_course.tasks"),
+        ("reference/softmax.py", "def f():\n    import sympy", "2: reference may not import sympy"),
+        ("reference/softmax.py", "import importlib\nimportlib.import_module('torch')", "2: reference may not import torch"),
+        ("reference/softmax.py", "__import__('scipy.special')", "1: reference may not import scipy.special"),
+        ("costs.py", "import jaxtyping", "1: costs may not import jaxtyping"),
+        ("figures/ch02.py", "from attn_course.reference import softmax", "1: figures may not import attn_course.reference.softmax"),
+        ("equations/ch02.py", "from attn_course import tasks", "1: equations may not import attn_course.tasks"),
+        ("tasks/ch02.py", "from attn_course import grading", "1: tasks may not import attn_course.grading"),
+        ("tasks/ch02.py", "import torch", "1: tasks may import torch only inside a function"),
+        ("authoring/build.py", "from attn_course.grading import x", "1: authoring may not import attn_course.grading.x"),
+        ("modules/attention.py", "from attn_course.gpu import flash", "1: modules may not import attn_course.gpu.flash"),
+        ("gpu/ops.py", "import triton", "1: gpu may import triton only in a file that defines a kernel (@triton.jit)"),
+        ("cli.py", "from attn_course import figures", "1: cli may import attn_course.figures only inside a function"),
+        ("commands/lab.py", "import torch", "1: cli may import torch only inside a function"),
+        ("__init__.py", "from attn_course.tasks import check", "1: __init__ may import attn_course.tasks.check only inside a function"),
+        ("__init__.py", "import numpy", "1: __init__ may not import numpy"),
+    ],
+)
+def test_a_forbidden_import_is_named_with_its_line(tmp_path, place, text, complaint):
+    assert planted(tmp_path, {place: text}) == [f"{place}:{complaint}"]
+
+
+def test_a_folder_that_is_no_room_is_named(tmp_path):
+    assert planted(tmp_path, {"utils.py": "import math"}) == [
+        "utils.py: utils is no room of the table; add it to tests/project/rooms.py and to the architecture"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        (
+            "reference/linear.py",
+            "import math\nimport numpy as np\nfrom jaxtyping import Float\nfrom attn_course.reference.softmax import softmax",
+        ),
+        ("reference/linear.py", "from .softmax import softmax\nfrom . import masks"),
+        ("tasks/ch07.py", "def answer():\n    import torch\n    return torch.ones(2)"),
+        ("gpu/flash_forward.py", "import torch, triton\n@triton.jit\ndef kernel(): ..."),
+        ("cli.py", "import typer\nfrom attn_course.commands import lab\ndef check():\n    from attn_course.grading import notebook_check"),
+        ("commands/lab.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from attn_course.tasks import Verdict"),
+    ],
+)
+def test_an_allowed_import_passes(tmp_path, place, text):
+    assert planted(tmp_path, {place: text}) == []
+
+
+def test_no_room_is_allowed_the_whole_course_at_the_top_of_a_file():
+    assert [name for name, room in ROOMS.items() if "attn_course" in room.anywhere] == []

@@ -1,0 +1,179 @@
+"""What `attn-course lab` does with the course's files: copies of the exercises in work/, trust for what the course built."""
+
+import hashlib
+import json
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from jupyter_core.paths import jupyter_data_dir
+from nbformat.sign import NotebookNotary
+
+from attn_course.commands.errors import CommandError
+
+PROFILE = Path("work", ".lab")
+COPIES = PROFILE / "copies.json"
+
+
+@dataclass
+class Copies:
+    """What became of the exercises when they were copied to work/."""
+
+    new: list[Path] = field(default_factory=list)
+    outdated: list[Path] = field(default_factory=list)
+    changed: list[Path] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
+
+    def messages(self) -> list[str]:
+        """Say what was copied, and what a learner may want to do about the rest."""
+        lines = []
+        if self.new:
+            lines.append(f"copied to work/: {', '.join(path.name for path in self.new)}")
+        lines += [
+            f"the course has a newer {path.name}, and you have not begun yours: delete work/{path.name} and start again to get it"
+            for path in self.outdated
+        ]
+        lines += [
+            f"the course has a newer {path.name}; yours is kept: rename work/{path.name} and start again to get the new one beside it"
+            for path in self.changed
+        ]
+        lines += [
+            f"work/{path.name} cannot be read as a notebook: rename it and start again to get a fresh copy" for path in self.unreadable
+        ]
+        return lines
+
+
+def lessons(root: Path) -> list[Path]:
+    """Return the lessons of the course, the lowest chapter first."""
+    return sorted((root / "notebooks").glob("[0-9]*.ipynb"))
+
+
+def exercises(root: Path) -> list[Path]:
+    """Return the pristine exercises of the course, the lowest chapter first."""
+    return sorted((root / "exercises").glob("*.ipynb"))
+
+
+def require_course(root: Path) -> None:
+    """Raise CommandError unless `root` is the folder of the course."""
+    if not root.is_dir():
+        raise CommandError(f"there is no folder {root}")
+    if not lessons(root) and not exercises(root):
+        raise CommandError(f"no course in {root}: it has no notebook in notebooks/ or exercises/; run this in the folder you cloned")
+
+
+def copy_exercises(root: Path) -> Copies:
+    """Copy each exercise that work/ lacks, and never write over a file that is there.
+
+    What an exercise said when it was copied is remembered in `work/.lab/copies.json`, so that a later start can tell
+    an exercise that the course has changed from one that the learner has changed.
+
+    Parameters
+    ----------
+    root : Path
+        The folder of the course.
+
+    Returns
+    -------
+    copies : Copies
+        What was copied, and which copies are older than the course's exercise.
+
+    Raises
+    ------
+    CommandError
+        If work/ cannot be written.
+    """
+    copies = Copies()
+    try:
+        (root / PROFILE).mkdir(parents=True, exist_ok=True)
+        remembered = _read_object(root / COPIES)
+        for exercise in exercises(root):
+            _copy_one(exercise, root / "work" / exercise.name, remembered, copies)
+        (root / COPIES).write_text(json.dumps(remembered, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
+    return copies
+
+
+def _copy_one(exercise: Path, copy: Path, remembered: dict[str, str], copies: Copies) -> None:
+    """Copy `exercise` to `copy`, or note how the copy that is there compares with it."""
+    content = exercise.read_bytes()
+    asked = _fingerprint(content)
+    try:
+        with copy.open("xb") as file:  # fails when there is a file, whoever made it and whenever
+            file.write(content)
+    except FileExistsError:
+        if not copy.is_file() or (held := _fingerprint(copy.read_bytes())) is None:
+            copies.unreadable.append(copy)
+        elif exercise.name in remembered and asked not in (held, remembered[exercise.name]):
+            (copies.outdated if held == remembered[exercise.name] else copies.changed).append(copy)
+    else:
+        copies.new.append(copy)
+        if asked is not None:
+            remembered[exercise.name] = asked
+
+
+def _fingerprint(content: bytes) -> str | None:
+    """Return a digest of what the cells say (outputs and metadata aside), None if this is no notebook."""
+    try:
+        cells = json.loads(content)["cells"]
+        said = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _read_object(path: Path) -> dict[str, str]:
+    """Return the JSON object in `path`, empty if there is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def notary() -> NotebookNotary:
+    """Return the keeper of signatures that JupyterLab asks when it opens a notebook."""
+    folder = Path(jupyter_data_dir())
+    folder.mkdir(parents=True, exist_ok=True)
+    log = logging.getLogger(__name__)
+    return NotebookNotary(data_dir=str(folder), log=log)
+
+
+def built_notebooks(root: Path) -> list[Path]:
+    """Return the notebooks whose outputs are the course's own: lessons, solutions, and copies the learner has not changed."""
+    remembered = _read_object(root / COPIES)
+    untouched = [
+        path
+        for exercise in exercises(root)
+        if (path := root / "work" / exercise.name).is_file()
+        and _fingerprint(path.read_bytes()) == remembered.get(path.name, "never copied")
+    ]
+    return [*lessons(root), *sorted((root / "solutions").glob("*.ipynb")), *untouched]
+
+
+def trust(paths: list[Path]) -> list[str]:
+    """Mark notebooks as trusted, so that the scripts in their outputs (the explorables) run.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Notebooks the course built.
+
+    Returns
+    -------
+    problems : list of str
+        One line for each notebook that could not be marked.
+    """
+    problems = []
+    try:
+        keeper = notary()
+    except OSError as error:
+        return [f"cannot mark notebooks as trusted, explorables will not move: {error.strerror or error}: {error.filename}"]
+    for path in paths:
+        try:
+            keeper.sign(nbformat.read(path, as_version=4))
+        except Exception as error:  # nbformat raises many kinds, and one bad file must not keep the course shut
+            problems.append(f"cannot mark {path.name} as trusted: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    keeper.store.close()
+    return problems

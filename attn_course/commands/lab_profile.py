@@ -1,0 +1,118 @@
+"""The course's own JupyterLab settings: defaults that leave the learner's settings alone, in the hidden folder work/.lab."""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from jupyter_core.paths import jupyter_config_dir
+
+from attn_course.commands.lab_files import PROFILE, exercises, lessons
+
+# Defaults only: what the learner has set in JupyterLab wins. The first line is what keeps the news pop-up away.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/extensionmanager-extension:plugin": {"enabled": False},
+    "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
+}
+PAGE = {"buildAvailable": False, "buildCheck": False, "disabledExtensions": {"jupyterlab-jupytext": True}}
+
+# A glob hides a name in every folder, so the list is closed: a learner's own files stay visible.
+HIDDEN = (
+    *("attn_course", "docs", "exercises", "solutions", "src", "tests"),
+    *("Makefile", "LICENSE", "constraints.txt", "environment.yml", "pyproject.toml"),
+    *("build", "dist", "*.egg-info", "__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~"),
+)
+TABLE_OF_CONTENTS = "@jupyterlab/toc:plugin"
+
+
+def server_options(root: Path, ip: str, port: int) -> list[str]:
+    """Return the command line of JupyterLab: this folder, this port, nothing fetched, no question asked on Ctrl-C."""
+    options = {
+        "ServerApp.root_dir": str(root),
+        "ServerApp.ip": ip,
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.open_browser": False,
+        "ServerApp.answer_yes": True,
+        "ServerApp.allow_root": True,
+        "LabApp.extension_manager": "readonly",
+        "LabApp.news_url": None,
+        "LabApp.check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
+    }
+    line = [f"--{name}={value}" for name, value in options.items()]
+    # jupytext would open lesson sources as notebooks; language servers start slowly and are not used.
+    line += [f"--ServerApp.jpserver_extensions={name}=False" for name in ("jupyterlab_jupytext", "jupyter_lsp")]
+    return line + [f"--ContentsManager.hide_globs={name}" for name in HIDDEN]
+
+
+def environment(root: Path, token: str) -> dict[str, str]:
+    """Return the environment of the server: the course's configuration, the learner's settings, this Python's kernel."""
+    folder = root / PROFILE
+    inherited = {name: value for name, value in os.environ.items() if name not in ("JUPYTER_NO_CONFIG", "JUPYTERLAB_WORKSPACES_DIR")}
+    settings = os.environ.get("JUPYTERLAB_SETTINGS_DIR") or str(Path(jupyter_config_dir(), "lab", "user-settings"))
+    kernels = [str(folder / "share"), *filter(None, [os.environ.get("JUPYTER_PATH")])]
+    return inherited | {
+        "JUPYTER_CONFIG_DIR": str(folder),
+        "JUPYTERLAB_SETTINGS_DIR": settings,
+        "JUPYTER_PATH": os.pathsep.join(kernels),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_TOKEN": token,
+    }
+
+
+def write_profile(root: Path) -> None:
+    """Write the files that JupyterLab reads at its start: default settings, page options, the kernel, the first layout."""
+    folder = root / PROFILE
+    _write(folder / "labconfig" / "default_setting_overrides.json", SETTINGS)
+    _write(folder / "labconfig" / "page_config.json", PAGE)
+    _write(folder / "share" / "kernels" / "python3" / "kernel.json", _kernel())
+    layout = folder / "lab" / "workspaces" / f"default-{hashlib.sha256(b'default').hexdigest()[:4]}.jupyterlab-workspace"
+    if not _can_be_restored(layout, root):
+        _write(layout, _first_layout(root))
+
+
+def _kernel() -> dict[str, Any]:
+    """Return the kernel `python3` as this very interpreter: it wins over a user-level kernel of the same name."""
+    return {
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "metadata": {"debugger": True},
+    }
+
+
+def _first_layout(root: Path) -> dict[str, Any]:
+    """Return the layout of a first visit: the first lesson, its exercises one tab further, the table of contents."""
+    opened = [path.relative_to(root).as_posix() for path in lessons(root)[:1]]
+    opened += [f"work/{path.name}" for path in exercises(root)[:1]]
+    widgets = [f"notebook:{path}" for path in opened]
+    layout = {
+        "main": {"dock": {"type": "tab-area", "currentIndex": 0, "widgets": widgets}, "current": widgets[0]},
+        "left": {"collapsed": False, "visible": True, "current": TABLE_OF_CONTENTS, "widgets": ["filebrowser", TABLE_OF_CONTENTS]},
+        "right": {"collapsed": True, "visible": True, "widgets": []},
+        "relativeSizes": [0.2, 0.8, 0],
+    }
+    notebooks = {f"notebook:{path}": {"data": {"path": path, "factory": "Notebook"}} for path in opened}
+    return {
+        "data": {"layout-restorer:data": layout, "file-browser-filebrowser:cwd": {"path": ""}, **notebooks},
+        "metadata": {"id": "default"},
+    }
+
+
+def _can_be_restored(layout: Path, root: Path) -> bool:
+    """Tell whether the layout of the last visit is there, and each document in it too: JupyterLab greets a lost one with a dialog."""
+    try:
+        data = json.loads(layout.read_text(encoding="utf-8"))["data"]
+        documents = [item["data"]["path"] for item in data.values() if isinstance(item, dict) and "factory" in item.get("data", {})]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+    return all((root / path).exists() for path in documents)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON to `path`, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -79,6 +79,8 @@ class Task:
         Derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply.
     broken : callable, optional
         Repair tasks: the function that the exercise shows, named `entry`.
+    figure_data : callable, optional
+        Figure tasks: takes nothing, returns what the figure to be read is drawn from.
     """
 
     id: str
@@ -100,6 +102,7 @@ class Task:
     symbols: Sequence[str] = ()
     functions: Sequence[str] = ()
     broken: Callable[..., Any] | None = None
+    figure_data: Callable[[], dict[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -113,6 +116,7 @@ class Task:
             ("known wrong answers whose hints all differ", len({w.hint for w in self.wrong}) == len(self.wrong)),
             ("three hints", len(self.hints) == 3),
             ("symbols if, and only if, it is a derive task", bool(self.symbols) == (self.kind == "derive")),
+            ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
             if not holds:

@@ -90,6 +90,7 @@ class Miss:
     """How a result differs from the right one: in form (`reason`), or in numbers."""
 
     reason: str = ""
+    item: int | None = None
     index: tuple[int, ...] = ()
     got: float = 0.0
     wanted: float = 0.0
@@ -127,7 +128,7 @@ def compare(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: 
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             largest = float(np.where(np.isfinite(error), error, 0.0).max(initial=0.0))
-            return Miss("", index, float(ours[index]), float(theirs[index]), largest)
+            return Miss("", position if len(wanted) > 1 else None, index, float(ours[index]), float(theirs[index]), largest)
     return None
 
 
@@ -172,7 +173,9 @@ def _shown(task: Task, miss: Miss) -> str:
         place = f" Entry {miss.index[0]} is the first that is off." if miss.index else ""
         return f"{place} You gave {miss.got:.6g}."  # the right number stays unsaid: it is the whole answer
     where = f"element {list(miss.index)}" if miss.index else "the number"
-    return f" First wrong: {where} is {miss.got:.6g}, wanted {miss.wanted:.6g}; largest error {miss.largest_error:.3g}."
+    where += "" if miss.item is None else f" of item {miss.item} of the tuple"
+    largest = f"; largest error {miss.largest_error:.3g}" if miss.largest_error else ""
+    return f" First wrong: {where} is {miss.got:.6g}, wanted {miss.wanted:.6g}{largest}."
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:

@@ -5,6 +5,7 @@ import pkgutil
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from attn_course.tasks.core import Task
 
@@ -39,6 +40,30 @@ def get_task(task_id: str) -> Task:
         listed = ", ".join(known) if known else f"chapters with tasks: {', '.join(map(str, chapters()))}"
         raise UnknownTask(f"there is no task {task_id}; {listed}")
     return known[task_id]
+
+
+def figure_data(task_id: str) -> dict[str, Any]:
+    """Return what the figure of a figure task is drawn from; the exercise passes it on to a function of `figures`.
+
+    Parameters
+    ----------
+    task_id : str
+        Such as "2.7".
+
+    Returns
+    -------
+    data : dict
+        Arguments of the figure, by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such task, or it is not about a figure.
+    """
+    task = get_task(task_id)
+    if task.figure_data is None:
+        raise ValueError(f"task_id must name a figure task; task {task_id} is of the kind {task.kind!r}")
+    return task.figure_data()
 
 
 def all_tasks(chapter: int | None = None) -> list[Task]:

@@ -1,0 +1,221 @@
+"""How a figure reaches the reader: as a picture, as text that is compared, and in words beneath it."""
+
+import html
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from IPython.display import display
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from attn_course.figures.palette import GRID, INK, PAPER
+from attn_course.figures.png import encode_png
+
+DPI = 144
+DISPLAY_DPI = 96  # the picture holds DPI / DISPLAY_DPI pixels per pixel of the page, so it stays crisp on dense screens
+WIDTH_INCHES = 7.4
+PADDING_INCHES = 0.14
+TITLE_CHARACTERS_PER_INCH = 9.0
+
+LOOK = {
+    "axes.edgecolor": INK,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 10.5,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "axes.unicode_minus": True,
+    "figure.facecolor": PAPER,
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "hatch.linewidth": 0.8,
+    "legend.frameon": False,
+    "lines.linewidth": 2.2,
+    "lines.solid_capstyle": "round",
+    "mathtext.fontset": "dejavusans",
+    "text.color": INK,
+    "xtick.color": INK,
+    "xtick.labelsize": 10.0,
+    "ytick.color": INK,
+    "ytick.labelsize": 10.0,
+}
+
+
+def require_text(argument: str, text: str, words: int) -> str:
+    """Return `text`, or say what is missing when it is too short to help anyone.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    text : str
+        One line of prose.
+    words : int
+        The fewest words that can do its job.
+
+    Returns
+    -------
+    text : str
+        The same text.
+
+    Raises
+    ------
+    ValueError
+        If `text` holds fewer than `words` words or a line break.
+
+    Examples
+    --------
+    >>> require_text("title", "Only exp ignores a shift", 3)
+    'Only exp ignores a shift'
+    """
+    got = len(text.split())
+    if got < words:
+        raise ValueError(f"{argument} must be a text of at least {words} words; got {got}: {text!r}")
+    if len(text.splitlines()) > 1:
+        raise ValueError(f"{argument} must be one line; got {len(text.splitlines())} lines: {text!r}")
+    return text
+
+
+def require_title(title: str) -> str:
+    """Return `title` if it is long enough to state a finding (three words)."""
+    return require_text("title", title, 3)
+
+
+def require_alt(alt: str) -> str:
+    """Return `alt` if it is long enough to stand in for the picture (eight words)."""
+    return require_text("alt", alt, 8)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG with its words: what a notebook shows, and what a plain interpreter prints."""
+
+    png: bytes
+    alt: str
+    width_pixels: int
+    height_pixels: int
+
+    def __repr__(self) -> str:
+        """Return the words, which are all that a text terminal can show."""
+        return f"[figure] {self.alt}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        size = {"width": self.width_pixels, "height": self.height_pixels}
+        return {"image/png": self.png, "text/plain": repr(self)}, {"image/png": {"alt": self.alt, **size}}
+
+
+@dataclass(frozen=True)
+class Words:
+    """The same words as a folded line, because front ends do not show the alternative text of a picture."""
+
+    alt: str
+
+    def __repr__(self) -> str:
+        """Return the folded line as plain text."""
+        return f"Figure in words: {self.alt}"
+
+    def _repr_html_(self) -> str:
+        return f"<details><summary>Figure in words</summary><p>{html.escape(self.alt)}</p></details>"
+
+
+@contextmanager
+def course_look() -> Iterator[None]:
+    """Draw with the course's settings, whatever the reader has set, and give the reader's settings back."""
+    with style.context(["default", LOOK]):
+        yield
+
+
+def render(figure: Figure) -> bytes:
+    """Return the figure as the bytes of a PNG; the same figure gives the same bytes on the same machine."""
+    with course_look():
+        figure.set_dpi(DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+    return encode_png(np.asarray(canvas.buffer_rgba())[..., :3], DPI)
+
+
+def publish(figure: Figure, alt: str) -> None:
+    """Show a figure: the picture with its alternative text, then a folded line "Figure in words".
+
+    The text goes to three places: the metadata of the picture, its text/plain form "[figure] ..." (which nbval
+    compares, so a figure that says something else fails the test), and the folded line.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure with a suptitle that states the finding. It is emptied afterwards.
+    alt : str
+        What the picture shows, in at least eight words on one line.
+
+    Raises
+    ------
+    ValueError
+        If `alt` is too short, or the figure has no title of at least three words.
+    """
+    require_alt(alt)
+    require_title(figure.get_suptitle().replace("\n", " "))
+    width, height = (round(float(inches) * DISPLAY_DPI) for inches in figure.get_size_inches())
+    picture = Picture(render(figure), alt, width, height)
+    figure.clear()
+    display(picture)
+    display(Words(alt))
+
+
+def set_title(figure: Figure, title: str) -> None:
+    """Write the finding above the panels, flush left and wrapped to the figure's width."""
+    characters = int((figure.get_size_inches()[0] - 2 * PADDING_INCHES) * TITLE_CHARACTERS_PER_INCH)
+    wrapped = textwrap.fill(require_title(title), characters)
+    figure.suptitle(wrapped, x=PADDING_INCHES / figure.get_size_inches()[0], ha="left", fontsize=12, fontweight="bold", linespacing=1.25)
+
+
+@contextmanager
+def picture(
+    *, title: str, alt: str, width: float = WIDTH_INCHES, height: float = 3.6, rows: int = 1, columns: int = 1, **subplots: Any
+) -> Iterator[list[Axes]]:
+    """Open a figure with its title and panels, and publish it when the block ends.
+
+    Parameters
+    ----------
+    title : str
+        The finding, at least three words on one line.
+    alt : str
+        What the picture shows, at least eight words on one line.
+    width, height : float
+        Size in inches.
+    rows, columns : int
+        Grid of panels.
+    **subplots
+        Passed to `Figure.subplots`, e.g. ``sharex=True`` or ``width_ratios=[1, 2]``.
+
+    Yields
+    ------
+    axes : list of matplotlib.axes.Axes
+        The panels, row by row.
+
+    Raises
+    ------
+    ValueError
+        If `title` or `alt` is too short; nothing is drawn then.
+    """
+    require_title(title)
+    require_alt(alt)
+    with course_look():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.get_layout_engine().set(w_pad=PADDING_INCHES, h_pad=0.1, wspace=0.04, hspace=0.04)  # type: ignore[union-attr, call-arg]
+        set_title(figure, title)
+        axes = figure.subplots(rows, columns, squeeze=False, **subplots)
+        yield list(np.ravel(axes))
+        publish(figure, alt)

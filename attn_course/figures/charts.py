@@ -1,0 +1,187 @@
+"""Charts for any chapter: heatmap, lines, bars. Each needs a title that states the finding and an alternative text."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attn_course.figures.base import WIDTH_INCHES, picture, require_alt, require_title
+from attn_course.figures.drawing import as_numbers, draw_bars, draw_heatmap, draw_lines, label_ends, name_cells, same_length
+from attn_course.figures.palette import NEUTRAL_STYLES, REFERENCE, WEIGHTS
+
+
+def heatmap(
+    matrix: ArrayLike,
+    *,
+    title: str,
+    alt: str,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    row_label: str = "queries",
+    column_label: str = "keys",
+    mask: ArrayLike | None = None,
+    signed: bool = False,
+    limits: tuple[float, float] | None = None,
+    annotate: bool | None = None,
+    digits: int = 2,
+    color_label: str = "weight",
+) -> None:
+    """Show a matrix as colours: rows are queries (or outputs), columns are keys (or inputs).
+
+    Parameters
+    ----------
+    matrix : (q_len, kv_len) array_like
+        Numbers to show.
+    title : str
+        The finding.
+    alt : str
+        What the picture shows, in words.
+    rows, columns : sequence of str, optional
+        Names of rows and columns; counted from 0 if missing.
+    row_label, column_label : str
+        What rows and columns are.
+    mask : (q_len, kv_len) array_like of bool, optional
+        True where the query may attend to the key. Other cells are hatched, whatever `matrix` holds there.
+    signed : bool
+        Use PuOr centred at zero (differences, Jacobians) instead of cividis (weights).
+    limits : (low, high), optional
+        Numbers at the ends of the colour scale; by default those of the matrix and zero.
+    annotate : bool, optional
+        Write the number in each cell; by default up to 100 cells.
+    digits : int
+        Digits after the point.
+    color_label : str
+        What the colours measure, with its unit if it has one.
+
+    Raises
+    ------
+    ValueError
+        If shapes or the number of names do not fit, a visible cell is not finite, or a text is too short.
+    """
+    numbers = as_numbers("matrix", matrix, 2)
+    allowed = None if mask is None else np.asarray(mask, dtype=bool)
+    cell = min(0.62, 4.6 / max(numbers.shape))
+    height, width = 1.5 + cell * numbers.shape[0], max(4.8, 2.2 + cell * numbers.shape[1])
+    with picture(title=title, alt=alt, width=width, height=max(2.4, height)) as (ax,):
+        image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, limits=limits, annotate=annotate, digits=digits)
+        name_cells(ax, rows, columns, numbers.shape)
+        ax.set(xlabel=column_label, ylabel=row_label)
+        bar = ax.figure.colorbar(image, ax=ax, label=color_label, fraction=0.05)
+        bar.outline.set_visible(False)
+
+
+def lines(
+    x: ArrayLike,
+    series: Mapping[str, ArrayLike],
+    *,
+    title: str,
+    alt: str,
+    x_label: str,
+    y_label: str,
+    colors: Mapping[str, str] | None = None,
+    x_log: bool = False,
+    y_log: bool = False,
+    y_limits: tuple[float, float] | None = None,
+    points: bool = False,
+    references: Mapping[str, float] | None = None,
+) -> None:
+    """Show curves over a common axis, each named at its right end.
+
+    Parameters
+    ----------
+    x : (n,) array_like
+        Common horizontal positions.
+    series : mapping of str to (n,) array_like
+        Curves by name; NaN leaves a gap.
+    title : str
+        The finding.
+    alt : str
+        What the picture shows, in words.
+    x_label, y_label : str
+        What the axes measure, with units.
+    colors : mapping of str to str, optional
+        Colours of the palette for curves that have a role.
+    x_log, y_log : bool
+        Use a logarithmic axis.
+    y_limits : (low, high), optional
+        Ends of the vertical axis.
+    points : bool
+        Mark each position.
+    references : mapping of str to float, optional
+        Dotted grey levels by name, such as a bound.
+
+    Raises
+    ------
+    ValueError
+        If a curve has another length than `x`, there is no curve, or a text is too short.
+    """
+    positions = as_numbers("x", x, 1)
+    curves = {name: same_length(f"series[{name!r}]", values, len(positions)) for name, values in series.items()}
+    if not curves:
+        raise ValueError("series must hold at least one curve; got none")
+    height = 3.7
+    with picture(title=title, alt=alt, height=height) as (ax,):
+        draw_lines(ax, positions, curves, colours=colors, points=points)
+        ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if x_log else "linear", yscale="log" if y_log else "linear")
+        for name, level in (references or {}).items():
+            ax.plot(positions[[0, -1]], [level, level], color=REFERENCE, linestyle=":", linewidth=1.4, label=name)
+        ax.set_xlim(float(positions.min()), float(positions.max()))
+        if y_limits is not None:
+            ax.set_ylim(*y_limits)
+        label_ends(ax, height * 0.7)
+
+
+def bars(
+    groups: Sequence[str],
+    series: Mapping[str, ArrayLike],
+    *,
+    title: str,
+    alt: str,
+    x_label: str,
+    y_label: str,
+    colors: Mapping[str, str] | None = None,
+    digits: int = 2,
+    y_limits: tuple[float, float] | None = None,
+) -> None:
+    """Show bars in groups, with their numbers while there are at most 20 of them.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Names under the groups.
+    series : mapping of str to (len(groups),) array_like
+        One bar per group and series. A single series takes the colour of the weights.
+    title : str
+        The finding.
+    alt : str
+        What the picture shows, in words.
+    x_label, y_label : str
+        What the axes measure, with units.
+    colors : mapping of str to str, optional
+        Colours of the palette by series.
+    digits : int
+        Digits after the point of the numbers on the bars.
+    y_limits : (low, high), optional
+        Ends of the vertical axis.
+
+    Raises
+    ------
+    ValueError
+        If a series has another length than `groups`, there is none, or a text is too short.
+    """
+    require_title(title)
+    require_alt(alt)
+    names = list(series)
+    if not names:
+        raise ValueError("series must hold at least one set of bars; got none")
+    heights = np.stack([same_length(f"series[{name!r}]", series[name], len(groups)) for name in names])
+    neutral = [WEIGHTS] if len(names) == 1 else [colour for colour, _ in NEUTRAL_STYLES]
+    colours = [(colors or {}).get(name, neutral[index % len(neutral)]) for index, name in enumerate(names)]
+    with picture(title=title, alt=alt, width=WIDTH_INCHES, height=3.5) as (ax,):
+        draw_bars(ax, heights, names, colours, digits=digits if heights.size <= 20 else None)
+        ax.set_xticks(range(len(groups)), list(groups))
+        ax.set(xlabel=x_label, ylabel=y_label)
+        if y_limits is not None:
+            ax.set_ylim(*y_limits)
+        if len(names) > 1:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)

@@ -1,0 +1,229 @@
+"""Parts that charts are made of; each draws on one panel and publishes nothing."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
+from matplotlib.image import AxesImage
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Affine2D
+from numpy.typing import ArrayLike
+
+from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, PAPER, REFERENCE, SIGNED_MAP, WEIGHTS_MAP
+
+MOST_ANNOTATED_CELLS = 100
+LABEL_POINTS = 9.5
+POINTS_PER_INCH = 72
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Return a short form of a number, without a sign on zero and with a real minus.
+
+    Examples
+    --------
+    >>> number(-0.001), number(-1.25, 1), number(3)
+    ('0.00', '−1.2', '3.00')
+    """
+    text = f"{value:.{digits}f}"
+    if float(text) == 0.0:
+        text = f"{0.0:.{digits}f}"
+    return text.replace("-", "−")
+
+
+def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:
+    """Return `values` as a float64 array with `ndim` axes, or say what came instead.
+
+    Raises
+    ------
+    ValueError
+        If the number of axes differs or an axis has length 0.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != ndim or array.size == 0:
+        raise ValueError(f"{argument} must have {ndim} axes, none of them empty; got shape {array.shape}")
+    return array
+
+
+def same_length(argument: str, values: ArrayLike, length: int) -> np.ndarray:
+    """Return `values` as a float64 vector of that length, or say what came instead.
+
+    Raises
+    ------
+    ValueError
+        If `values` is not a vector of `length` entries.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise ValueError(f"{argument} must have shape ({length},); got {array.shape}")
+    return array
+
+
+def colour_scale(visible: np.ndarray, signed: bool, limits: tuple[float, float] | None) -> Normalize:
+    """Return how numbers become colours: cividis from 0 or the minimum, or PuOr centred at zero."""
+    finite = visible[~np.isnan(visible)]
+    low, high = limits or (float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
+    if signed:
+        reach = max(abs(low), abs(high)) or 1.0
+        return TwoSlopeNorm(0.0, vmin=-reach, vmax=reach)
+    return Normalize(low, high if high > low else low + 1.0)
+
+
+def draw_heatmap(
+    ax: Axes,
+    matrix: np.ndarray,
+    *,
+    mask: np.ndarray | None = None,
+    signed: bool = False,
+    limits: tuple[float, float] | None = None,
+    annotate: bool | None = None,
+    digits: int = 2,
+) -> AxesImage:
+    """Draw the cells of a matrix; hatch those where `mask` is False.
+
+    Raises
+    ------
+    ValueError
+        If `mask` has another shape, or a cell that is not masked is not finite.
+    """
+    allowed = np.ones(matrix.shape, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
+    if allowed.shape != matrix.shape:
+        raise ValueError(f"mask must have the shape of the matrix {matrix.shape}; got {allowed.shape}")
+    if not np.isfinite(matrix[allowed]).all():
+        row, column = np.argwhere(allowed & ~np.isfinite(matrix))[0]
+        raise ValueError(f"matrix must be finite wherever the mask allows; got {matrix[row, column]} at row {row}, column {column}")
+    visible = np.where(allowed, matrix, np.nan)
+    scale = colour_scale(visible, signed, limits)
+    image = ax.imshow(visible, cmap=SIGNED_MAP if signed else WEIGHTS_MAP, norm=scale, interpolation="nearest")
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    hatch_cells(ax, ~allowed)
+    if annotate if annotate is not None else matrix.size <= MOST_ANNOTATED_CELLS:
+        for row, column in np.argwhere(allowed):
+            write_in_cell(ax, image, int(row), int(column), float(matrix[row, column]), digits)
+    return image
+
+
+def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
+    """Cover the marked cells with stripes, so that "hidden" is not mistaken for "small"."""
+    cells = [Path.unit_rectangle().transformed(Affine2D().translate(column - 0.5, row - 0.5)) for row, column in np.argwhere(masked)]
+    if cells:
+        border = 0.4 if masked.size <= MOST_ANNOTATED_CELLS else 0.0
+        outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds
+        ax.add_patch(PathPatch(outline, facecolor=MASKED, edgecolor=REFERENCE, hatch="///", linewidth=border))
+
+
+def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, digits: int) -> None:
+    """Write a number on its cell, dark on light colours and light on dark ones."""
+    behind = image.to_rgba(np.array(value))
+    colour = max((PAPER, INK), key=lambda front: contrast(front, behind))
+    ax.text(column, row, number(value, digits), ha="center", va="center", color=colour, fontsize=LABEL_POINTS)
+
+
+def contrast(first: Any, second: Any) -> float:
+    """Return the contrast ratio of two colours, from 1 (the same) to 21 (black on white).
+
+    Notes
+    -----
+    Web Content Accessibility Guidelines 2.2, "contrast ratio" and "relative luminance". Text should reach 4.5, lines 3.
+
+    Examples
+    --------
+    >>> round(contrast("white", "black"), 6)
+    21.0
+    """
+    luminances = []
+    for colour in (first, second):
+        channels = np.array(to_rgb(colour))
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        luminances.append(float(linear @ np.array([0.2126, 0.7152, 0.0722])))
+    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
+def draw_bars(ax: Axes, heights: np.ndarray, names: Sequence[str], colours: Sequence[Any], *, digits: int | None = 2) -> None:
+    """Draw groups of bars; `heights` is (series, groups), and numbers are written on top unless `digits` is None."""
+    series, groups = heights.shape
+    width = 0.72 / series
+    for index, (row, colour) in enumerate(zip(heights, colours, strict=True)):
+        left = np.arange(groups) - 0.36 + (index + 0.5) * width
+        drawn = ax.bar(left, row, width * 0.94, color=colour, label=names[index])
+        if digits is not None:
+            ax.bar_label(drawn, [number(value, digits) for value in row], padding=2, fontsize=LABEL_POINTS)
+    ax.axhline(0.0, color=INK, linewidth=0.8)
+    ax.margins(y=0.14)
+    ax.tick_params(axis="x", length=0)
+
+
+def draw_lines(
+    ax: Axes,
+    x: np.ndarray,
+    series: Mapping[str, np.ndarray],
+    *,
+    colours: Mapping[str, str] | None = None,
+    points: bool = False,
+) -> None:
+    """Draw one curve per entry; curves without a given colour take the neutral colours, each with its own dashes."""
+    for index, (name, values) in enumerate(series.items()):
+        neutral, dashes = NEUTRAL_STYLES[index % len(NEUTRAL_STYLES)]
+        colour = (colours or {}).get(name, neutral)
+        ax.plot(x, values, color=colour, linestyle=dashes, label=name, marker="o" if points else None, markersize=4.5)
+
+
+def label_ends(ax: Axes, height_inches: float) -> None:
+    """Write each curve's name at its right end, pushed apart where they would overlap.
+
+    Call it when the limits of the axes are final; `height_inches` is the height of the panel.
+    """
+    curves = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+    to_panel = ax.transData + ax.transAxes.inverted()
+    ends = []
+    for curve in curves:
+        data = np.column_stack([np.asarray(values, dtype=np.float64) for values in curve.get_data()])
+        ends.append(to_panel.transform(data[np.isfinite(data).all(axis=1)][-1]))
+    heights = np.clip([end[1] for end in ends], 0.0, 1.0)
+    gap = 1.35 * LABEL_POINTS / POINTS_PER_INCH / height_inches
+    for curve, end, height in zip(curves, ends, spread_apart(heights, gap), strict=True):
+        panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
+        ax.plot([end[0], 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), linewidth=1.0, label="_leader", **panel)
+        ax.text(1.055, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
+
+
+def spread_apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
+    """Return the heights moved as little as needed so that neighbours are at least `gap` apart.
+
+    Examples
+    --------
+    >>> spread_apart([0.5, 0.5, 0.9], 0.2).round(6).tolist()
+    [0.4, 0.6, 0.9]
+    """
+    moved = np.array(heights, dtype=np.float64)
+    order = np.argsort(moved, kind="stable")
+    for _ in range(100):
+        for lower, upper in itertools.pairwise(order):
+            missing = gap - (moved[upper] - moved[lower])
+            if missing > 0.0:
+                moved[lower] -= missing / 2
+                moved[upper] += missing / 2
+    return moved
+
+
+def name_cells(ax: Axes, rows: Sequence[str] | None, columns: Sequence[str] | None, shape: tuple[int, ...]) -> None:
+    """Write the names of rows and columns, or count them from 0.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer names than rows or columns.
+    """
+    for argument, names, count, axis in (("rows", rows, shape[0], ax.yaxis), ("columns", columns, shape[1], ax.xaxis)):
+        if names is None:
+            axis.set_major_locator(MaxNLocator(nbins=min(count, 10), integer=True))
+        elif len(names) != count:
+            raise ValueError(f"{argument} must name {count} of them; got {len(names)}")
+        else:
+            axis.set_ticks(range(count), list(names))

@@ -1,0 +1,36 @@
+"""What a reader would see: the objects a figure hands to the front end, and its picture as pixels."""
+
+import io
+
+import numpy as np
+from matplotlib import image
+
+from attn_course.figures import base
+
+
+class Shown(list):
+    """The displayed objects, in order."""
+
+    @property
+    def picture(self) -> base.Picture:
+        """The only picture."""
+        (picture,) = [item for item in self if isinstance(item, base.Picture)]
+        return picture
+
+    @property
+    def words(self) -> base.Words:
+        """The only folded line."""
+        (words,) = [item for item in self if isinstance(item, base.Words)]
+        return words
+
+
+def decode(png: bytes) -> np.ndarray:
+    """Read a PNG with matplotlib's reader (Pillow), which shares no code with the course's writer: (height, width, 3) uint8."""
+    pixels = image.imread(io.BytesIO(png), format="png")
+    return np.round(pixels[..., :3] * 255).astype(np.uint8)
+
+
+def ink_touches_the_edge(pixels: np.ndarray) -> bool:
+    """Whether anything but paper lies on the outermost pixels, which means that a label is clipped."""
+    ink = (pixels != 255).any(axis=-1)
+    return bool(ink[[0, -1]].any() or ink[:, [0, -1]].any())

@@ -1,0 +1,114 @@
+"""A figure arrives as a picture, as compared text and in words, or it does not arrive at all."""
+
+import subprocess
+import sys
+
+import matplotlib
+import nbformat
+import numpy as np
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from matplotlib.figure import Figure
+from nbclient import NotebookClient
+
+from attn_course import figures
+from attn_course.figures import base
+from tests.figures.support import decode, ink_touches_the_edge
+
+TITLE = "The line climbs to three"
+ALT = 'A line that climbs <steadily> from zero & ends at "three", its highest point.'
+
+
+def titled_figure(title: str = TITLE) -> Figure:
+    figure = Figure(figsize=(3, 2))
+    figure.suptitle(title)
+    figure.subplots().plot([0, 1, 3])
+    return figure
+
+
+def test_the_words_land_in_the_three_places(shown):
+    figures.publish(titled_figure(), ALT)
+    data, metadata = DisplayFormatter().format(shown.picture)
+    folded, _ = DisplayFormatter().format(shown.words)
+    assert shown == [shown.picture, shown.words]
+    assert metadata["image/png"]["alt"] == ALT
+    assert data["text/plain"] == f"[figure] {ALT}"
+    assert folded["text/html"].startswith("<details><summary>Figure in words</summary>")
+    assert "climbs &lt;steadily&gt; from zero &amp; ends at &quot;three&quot;" in folded["text/html"]
+
+
+def test_a_kernel_sends_the_picture_once_and_no_svg_or_base64_in_html():
+    cell = nbformat.v4.new_code_cell(
+        f"from attn_course import figures\nfigures.lines([0, 1], {{'a': [0, 3]}}, title={TITLE!r}, alt={ALT!r}, x_label='x', y_label='y')"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    picture, words = notebook.cells[0].outputs
+    assert set(picture.data) == {"image/png", "text/plain"}
+    assert set(words.data) == {"text/html", "text/plain"}
+    assert picture.metadata["image/png"]["alt"] == ALT
+    assert "base64" not in words.data["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("title", "alt", "message"),
+    [
+        (TITLE, "", "alt must be a text of at least 8 words; got 0: ''"),
+        (TITLE, "too short", "alt must be a text of at least 8 words; got 2: 'too short'"),
+        (TITLE, "one two three four\nfive six seven eight", "alt must be one line; got 2 lines"),
+        ("", ALT, "title must be a text of at least 3 words; got 0: ''"),
+        ("Softmax", ALT, "title must be a text of at least 3 words; got 1: 'Softmax'"),
+    ],
+)
+def test_a_figure_without_words_is_refused_before_anything_is_shown(shown, title, alt, message):
+    with pytest.raises(ValueError, match=message):
+        figures.publish(titled_figure(title), alt)
+    with pytest.raises(ValueError, match=message), base.picture(title=title, alt=alt):
+        pytest.fail("the block must not run")
+    assert shown == []
+
+
+def test_the_same_figure_gives_the_same_bytes_and_text(shown):
+    for _ in range(2):
+        figures.lines([0, 1, 2], {"a": [0, 1, 3]}, title=TITLE, alt=ALT, x_label="x", y_label="y")
+    first, _, second, _ = shown
+    assert first == second
+
+
+def test_settings_of_the_reader_neither_change_the_figure_nor_get_lost(shown):
+    figures.bars(["a", "b"], {"w": [0.4, 0.6]}, title=TITLE, alt=ALT, x_label="entry", y_label="weight")
+    with matplotlib.rc_context({"font.size": 31, "axes.facecolor": "red", "lines.linewidth": 9}):
+        figures.bars(["a", "b"], {"w": [0.4, 0.6]}, title=TITLE, alt=ALT, x_label="entry", y_label="weight")
+        assert matplotlib.rcParams["font.size"] == 31
+    assert shown[0].png == shown[2].png
+
+
+def test_the_picture_is_crisp_small_and_not_blank(shown):
+    figures.lines(np.linspace(0, 1, 300), {"a": np.linspace(0, 1, 300) ** 2}, title=TITLE, alt=ALT, x_label="x", y_label="y")
+    pixels = decode(shown.picture.png)
+    assert pixels.shape[1] == pytest.approx(1.5 * shown.picture.width_pixels, abs=1)
+    assert pixels.shape[0] == pytest.approx(1.5 * shown.picture.height_pixels, abs=1)
+    assert len(shown.picture.png) < 60_000
+    ink = (pixels != 255).any(axis=-1)
+    assert 0.01 < ink.mean() < 0.5
+    assert not ink_touches_the_edge(pixels)
+
+
+def test_the_edge_check_can_fail():
+    pixels = np.full((5, 7, 3), 255, dtype=np.uint8)
+    assert not ink_touches_the_edge(pixels)
+    pixels[2, -1] = 0
+    assert ink_touches_the_edge(pixels)
+
+
+def test_the_figure_is_emptied_so_that_a_long_lesson_keeps_no_pictures_in_memory(shown):
+    figure = titled_figure()
+    figures.publish(figure, ALT)
+    assert figure.axes == []
+
+
+def test_a_plain_interpreter_prints_the_words():
+    code = f"from attn_course import figures; figures.bars(['a'], {{'w': [1.0]}}, title={TITLE!r}, alt={ALT!r}, x_label='x', y_label='y')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stdout == f"[figure] {ALT}\nFigure in words: {ALT}\n"
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,0 +1,144 @@
+"""Heatmaps, lines and bars show their numbers where the reader looks for them."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from attn_course import figures
+from attn_course.figures import palette
+from attn_course.figures.base import course_look
+from attn_course.figures.drawing import contrast, draw_heatmap, number, spread_apart
+from tests.figures.support import decode, ink_touches_the_edge
+
+WORDS = {"title": "What the picture says at once", "alt": "A picture with enough words to stand in for itself."}
+AXES = {"x_label": "x", "y_label": "y"}
+
+
+def cell_pixels(matrix, mask, row, column, **options) -> np.ndarray:
+    """Draw a heatmap and cut out the inside of one cell: (height, width, 3) uint8."""
+    with course_look():
+        figure = Figure(figsize=(5, 5), dpi=100)
+        canvas = FigureCanvasAgg(figure)
+        ax = figure.subplots()
+        draw_heatmap(ax, np.asarray(matrix, dtype=float), mask=mask, **options)
+        canvas.draw()
+    (left, top), (right, bottom) = ax.transData.transform([(column - 0.4, row - 0.4), (column + 0.4, row + 0.4)]).round().astype(int)
+    picture = np.asarray(canvas.buffer_rgba())[::-1, :, :3]
+    return picture[bottom:top, left:right]
+
+
+def share_of(pixels: np.ndarray, colour: str) -> float:
+    """The share of pixels within 12 levels of a colour."""
+    return float((np.abs(pixels.astype(float) - 255 * np.array(to_rgb(colour))).max(axis=-1) <= 12).mean())
+
+
+def test_masked_cells_are_hatched_and_others_are_not():
+    matrix, mask = np.full((3, 5), 0.25), np.ones((3, 5), dtype=bool)
+    mask[1, 3] = False
+    masked = cell_pixels(matrix, mask, 1, 3, annotate=False)
+    free = cell_pixels(matrix, mask, 1, 2, annotate=False)
+    assert share_of(masked, palette.MASKED) > 0.5
+    assert share_of(masked, palette.REFERENCE) > 0.02, "no stripes"
+    assert len(np.unique(free.reshape(-1, 3), axis=0)) == 1
+
+
+def test_a_masked_cell_is_neither_zero_nor_the_smallest_weight():
+    mask = np.array([[True, False]])
+    assert share_of(cell_pixels([[0.0, 0.0]], mask, 0, 0, annotate=False), palette.MASKED) == 0.0
+
+
+def test_rows_run_downwards_and_columns_to_the_right():
+    matrix = np.zeros((3, 5))
+    matrix[2, 1] = 1.0
+    bright, dark = cell_pixels(matrix, None, 2, 1, annotate=False), cell_pixels(matrix, None, 1, 2, annotate=False)
+    assert share_of(bright, "#FEE838") > 0.99  # upper end of cividis
+    assert share_of(dark, "#00224E") > 0.99  # lower end
+
+
+def test_a_signed_matrix_is_white_at_zero_and_equally_strong_on_both_sides():
+    cells = [cell_pixels([[-0.5, 0.0, 2.0, -2.0]], None, 0, column, annotate=False, signed=True) for column in range(4)]
+    assert share_of(cells[1], "#F7F7F7") > 0.99
+    red, green, blue = cells[2][0, 0].astype(int)
+    assert blue > red > green, "positive is purple"
+    red, green, blue = cells[3][0, 0].astype(int)
+    assert red > green > blue, "negative is orange"
+    assert cells[0].mean() > cells[3].mean(), "the weaker number is the paler"
+
+
+def test_numbers_on_cells_can_be_read_on_every_colour():
+    for index in range(21):
+        pixels = cell_pixels([[index / 20]], None, 0, 0, limits=(0.0, 1.0), digits=3)
+        background = pixels[0, 0] / 255
+        darkest, lightest = pixels.reshape(-1, 3)[[pixels.sum(-1).argmin(), pixels.sum(-1).argmax()]] / 255
+        assert max(contrast(darkest, background), contrast(lightest, background)) > 4.0
+
+
+def test_masked_cells_may_hold_infinities_and_visible_ones_may_not(shown):
+    matrix = [[1.0, -np.inf], [0.5, np.nan]]
+    figures.heatmap(matrix, mask=[[True, False], [True, False]], **WORDS)
+    assert len(shown) == 2
+    with pytest.raises(ValueError, match="matrix must be finite wherever the mask allows; got nan at row 1, column 1"):
+        figures.heatmap(matrix, mask=[[True, False], [True, True]], **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: figures.heatmap([1.0, 2.0], **WORDS), r"matrix must have 2 axes, none of them empty; got shape \(2,\)"),
+        (lambda: figures.heatmap(np.zeros((0, 3)), **WORDS), r"matrix must have 2 axes, none of them empty; got shape \(0, 3\)"),
+        (lambda: figures.heatmap(np.eye(3), mask=np.ones((2, 3), dtype=bool), **WORDS), r"mask must have the shape of the matrix \(3, 3\)"),
+        (lambda: figures.heatmap(np.eye(3), rows=["a"], **WORDS), "rows must name 3 of them; got 1"),
+        (lambda: figures.lines([0, 1], {"a": [0, 1, 2]}, **WORDS, **AXES), r"series\['a'\] must have shape \(2,\); got \(3,\)"),
+        (lambda: figures.lines([0, 1], {}, **WORDS, **AXES), "series must hold at least one curve; got none"),
+        (lambda: figures.bars(["a"], {"w": [1, 2]}, **WORDS, **AXES), r"series\['w'\] must have shape \(1,\); got \(2,\)"),
+        (lambda: figures.bars(["a"], {}, **WORDS, **AXES), "series must hold at least one set of bars; got none"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(shown, draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+    assert shown == []
+
+
+def test_alt_and_title_cannot_be_left_out():
+    with pytest.raises(TypeError, match="alt"):
+        figures.heatmap(np.eye(2), title=WORDS["title"])
+    with pytest.raises(TypeError, match="title"):
+        figures.bars(["a"], {"w": [1.0]}, alt=WORDS["alt"], **AXES)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: figures.heatmap(np.eye(7), rows=["a rather long name"] * 7, **WORDS),
+        lambda: figures.heatmap(np.random.default_rng(0).random((29, 67)), **WORDS),
+        lambda: figures.heatmap([[0.5]], **WORDS),
+        lambda: figures.lines(np.arange(1, 9), {f"curve number {i}": np.full(8, 0.5) for i in range(6)}, x_log=True, **WORDS, **AXES),
+        lambda: figures.lines([0, 1, 2], {"gap": [0, np.nan, 1]}, references={"a bound": 1.5}, points=True, **WORDS, **AXES),
+        lambda: figures.bars(list("abcde"), {f"series {i}": np.arange(5) - i for i in range(3)}, **WORDS, **AXES),
+    ],
+)
+def test_nothing_is_clipped(shown, draw):
+    draw()
+    pixels = decode(shown.picture.png)
+    assert not ink_touches_the_edge(pixels)
+    assert len(shown.picture.png) < 60_000
+
+
+def test_curves_keep_the_colour_of_their_role(shown):
+    figures.lines([0, 1], {"query": [0, 1], "key": [1, 0]}, colors={"query": figures.QUERY, "key": figures.KEY}, **WORDS, **AXES)
+    pixels = decode(shown.picture.png)
+    assert share_of(pixels, figures.QUERY) > 0.001
+    assert share_of(pixels, figures.KEY) > 0.001
+
+
+def test_names_at_the_ends_are_pushed_apart_but_keep_their_order():
+    moved = spread_apart([0.9, 0.5, 0.5, 0.52, 0.1], 0.1)
+    assert np.diff(np.sort(moved)).min() >= 0.0999
+    assert list(np.argsort(moved, kind="stable")) == [4, 1, 2, 3, 0]
+
+
+def test_numbers_have_no_negative_zero_and_a_real_minus():
+    assert [number(-0.001), number(-1.5, 1), number(12.0, 0)] == ["0.00", "−1.5", "12"]

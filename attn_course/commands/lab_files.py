@@ -10,7 +10,7 @@ import nbformat
 from jupyter_core.paths import jupyter_data_dir
 from nbformat.sign import NotebookNotary
 
-from attn_course.commands.errors import CommandError
+from attn_course.commands.terminal import BadInput
 
 PROFILE = Path("work", ".lab")
 COPIES = PROFILE / "copies.json"
@@ -55,11 +55,11 @@ def exercises(root: Path) -> list[Path]:
 
 
 def require_course(root: Path) -> None:
-    """Raise CommandError unless `root` is the folder of the course."""
+    """Raise BadInput unless `root` is the folder of the course."""
     if not root.is_dir():
-        raise CommandError(f"there is no folder {root}")
+        raise BadInput(f"there is no folder {root}")
     if not lessons(root) and not exercises(root):
-        raise CommandError(f"no course in {root}: it has no notebook in notebooks/ or exercises/; run this in the folder you cloned")
+        raise BadInput(f"no course in {root}: it has no notebook in notebooks/ or exercises/; run this in the folder you cloned")
 
 
 def copy_exercises(root: Path) -> Copies:
@@ -80,7 +80,7 @@ def copy_exercises(root: Path) -> Copies:
 
     Raises
     ------
-    CommandError
+    BadInput
         If work/ cannot be written.
     """
     copies = Copies()
@@ -91,7 +91,7 @@ def copy_exercises(root: Path) -> Copies:
             _copy_one(exercise, root / "work" / exercise.name, remembered, copies)
         (root / COPIES).write_text(json.dumps(remembered, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
+        raise BadInput(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
     return copies
 
 

@@ -85,21 +85,18 @@ def _kernel() -> dict[str, Any]:
 
 
 def _first_layout(root: Path) -> dict[str, Any]:
-    """Return the layout of a first visit: the first lesson, its exercises one tab further, the table of contents."""
-    opened = [path.relative_to(root).as_posix() for path in lessons(root)[:1]]
-    opened += [f"work/{path.name}" for path in exercises(root)[:1]]
-    widgets = [f"notebook:{path}" for path in opened]
+    """Return the layout of a first visit: the first lesson (the first exercises if there is none), the table of contents."""
+    first = [f"notebooks/{path.name}" for path in lessons(root)] + [f"work/{path.name}" for path in exercises(root)]
+    notebook = f"notebook:{first[0]}"
     layout = {
-        "main": {"dock": {"type": "tab-area", "currentIndex": 0, "widgets": widgets}, "current": widgets[0]},
+        "main": {"dock": {"type": "tab-area", "currentIndex": 0, "widgets": [notebook]}, "current": notebook},
         "left": {"collapsed": False, "visible": True, "current": TABLE_OF_CONTENTS, "widgets": ["filebrowser", TABLE_OF_CONTENTS]},
         "right": {"collapsed": True, "visible": True, "widgets": []},
         "relativeSizes": [0.2, 0.8, 0],
     }
-    notebooks = {f"notebook:{path}": {"data": {"path": path, "factory": "Notebook"}} for path in opened}
-    return {
-        "data": {"layout-restorer:data": layout, "file-browser-filebrowser:cwd": {"path": ""}, **notebooks},
-        "metadata": {"id": "default"},
-    }
+    opened = {"data": {"path": first[0], "factory": "Notebook"}}
+    data = {"layout-restorer:data": layout, "file-browser-filebrowser:cwd": {"path": ""}, notebook: opened}
+    return {"data": data, "metadata": {"id": "default"}}
 
 
 def _can_be_restored(layout: Path, root: Path) -> bool:

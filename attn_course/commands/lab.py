@@ -1,130 +1,37 @@
-"""The command `attn-course lab`: JupyterLab on the course, with the first page open."""
+"""`attn-course lab`: work through the course in JupyterLab."""
 
-import importlib.util
-import os
-import secrets
-import socket
-import subprocess
-import sys
-import threading
-import webbrowser
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Annotated
 
-from attn_course.commands.lab_files import PROFILE, built_notebooks, copy_exercises, exercises, lessons, require_course, trust
-from attn_course.commands.lab_profile import environment, server_options, write_profile
-from attn_course.commands.lab_server import (
-    ANY_ADDRESS,
-    free_port,
-    last_words,
-    signals_interrupt,
-    stop,
-    url_host,
-    usable_port,
-    wait_until_it_answers,
-)
-from attn_course.commands.terminal import BadInput
+import typer
 
-LOG = PROFILE / "lab.log"
+from attn_course.commands.course import find_course
 
 
 def lab(
-    root: Path,
-    *,
-    port: int | None = None,
-    ip: str = "127.0.0.1",
-    browser: bool | None = None,
-    options: Sequence[str] = (),
-    start_timeout_s: float = 60.0,
-    say: Callable[[str], object] = lambda line: print(line, flush=True),
-) -> int:
-    """Open the course in JupyterLab and stay until it is stopped.
+    options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="More options for JupyterLab, after --.", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="PORT", help="Port to listen on; a free one from 8888 on if left out.", show_default=False),
+    ] = None,
+    ip: Annotated[str, typer.Option("--ip", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 in a container.")] = "127.0.0.1",
+    browser: Annotated[
+        bool | None, typer.Option("--browser/--no-browser", help="Open a browser; by default if there is a display.", show_default=False)
+    ] = None,
+) -> None:
+    """Open the course in JupyterLab: the first lesson, and my exercises in work/.
 
-    Missing exercises are copied to work/ (a file that is there is never written over), the notebooks the course built
-    are marked as trusted, and the address is printed once the server answers.
+    Exercises that work/ lacks are copied there; a file that is there is never written over. The address is printed, so
+    this works without a display too. Stop with Ctrl-C. JupyterLab asks no website for anything.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-    port : int, optional
-        Port to listen on, 1 to 65535. None takes the first free one from 8888.
-    ip : str
-        Address to listen on; "0.0.0.0" for every network interface (a container, a machine reached by ssh).
-    browser : bool, optional
-        Whether to open a browser. None opens one if there is a display to show it.
-    options : sequence of str
-        More options for JupyterLab, such as "--LabApp.expose_app_in_browser=True".
-    start_timeout_s : float
-        How long the server may take to answer, in seconds.
-    say : callable
-        Takes each line meant for the learner.
+    Examples:
 
-    Returns
-    -------
-    status : int
-        0 when it was stopped, by Ctrl-C, a signal or the menu; 1 when JupyterLab broke down.
+      attn-course lab
 
-    Raises
-    ------
-    BadInput
-        If `root` is no course, JupyterLab is missing, or the port or the address cannot be used.
-    Failure
-        If JupyterLab does not start.
+      attn-course lab --no-browser --ip 0.0.0.0 --port 8890
     """
-    root = root.resolve()
-    require_course(root)
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install -e .` in {root}")
-    port = free_port(ip) if port is None else usable_port(port, ip)
-    for line in copy_exercises(root).messages():
-        say(line)
-    write_profile(root)
-    say("starting JupyterLab")
-    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
-    log = root / LOG
-    with log.open("w", encoding="utf-8") as log_file, signals_interrupt():
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *server_options(root, ip, port), *options],
-            cwd=root,
-            env=environment(root, token),
-            stdin=subprocess.DEVNULL,
-            stdout=log_file,
-            stderr=subprocess.STDOUT,
-            process_group=0 if os.name == "posix" else None,  # Ctrl-C is ours: we stop the server, once
-        )
-        try:
-            for line in trust(built_notebooks(root)):  # the server starts meanwhile
-                say(line)
-            wait_until_it_answers(server, ip, port, start_timeout_s, log)
-            address = f"http://{url_host(ip)}:{port}/lab?token={token}"
-            say(_welcome(root, address, ip))
-            if browser or (browser is None and can_show_a_browser()):
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a text browser would keep us waiting
-            status = server.wait()
-        except KeyboardInterrupt:
-            say("stopping JupyterLab")
-            return 0
-        finally:
-            stop(server)
-    if status != 0:
-        say(f"JupyterLab ended by itself with status {status}: {last_words(log)}")
-    return 1 if status else 0
+    root = find_course()
+    from attn_course.commands.lab_open import open_course
 
-
-def can_show_a_browser() -> bool:
-    """Tell whether a browser opened here would be seen: on Linux and the BSDs that takes a display (or $BROWSER)."""
-    if sys.platform in ("win32", "darwin", "cygwin"):
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-
-
-def _welcome(root: Path, address: str, ip: str) -> str:
-    """Return the lines that say where the course is, what to open in it, and how to leave it."""
-    lines = ["", "The course is open at", "", f"    {address}", ""]
-    if ip in ANY_ADDRESS:
-        lines += [f"From another computer: the same with {socket.gethostname()} in place of 127.0.0.1.", ""]
-    lines += [f"The first page is notebooks/{path.name}." for path in lessons(root)[:1]]
-    lines += [f"Your exercises are in work/, from work/{path.name} on." for path in exercises(root)[:1]]
-    lines += [f"Stop with Ctrl-C. JupyterLab's own messages go to {LOG.as_posix()}.", ""]
-    return "\n".join(lines)
+    raise typer.Exit(open_course(root, port=port, ip=ip, browser=browser, options=options or ()))

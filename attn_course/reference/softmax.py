@@ -28,7 +28,7 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
     Raises
     ------
     TypeError
-        If `scores` is not a floating ndarray.
+        If `scores` is not a floating ndarray, `axis` no integer, or `temperature` no number.
     ValueError
         If `axis` is not an axis of `scores`, or `temperature` is not a positive finite number.
 
@@ -45,10 +45,14 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
     array([0.5, 0.5])
     """
     wide = _checked(scores, axis)
+    if not isinstance(temperature, (int, float, np.integer, np.floating)):
+        raise TypeError(f"temperature must be a number; got {type(temperature).__name__}")
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(f"temperature must be a positive finite number; got {temperature!r}")
+    smallest, largest = float(np.nextafter(wide.dtype.type(0), wide.dtype.type(1))), float(np.finfo(wide.dtype).max)
+    divisor = wide.dtype.type(min(max(float(temperature), smallest), largest))  # neither 0 nor inf in a narrow dtype
     with np.errstate(over="ignore"):  # a tiny temperature sends every other entry to -inf, which is right
-        exponents = _shifted(wide, axis) / wide.dtype.type(temperature)
+        exponents = _shifted(wide, axis) / divisor
     unnormalised = np.exp(exponents)
     row_sum = unnormalised.sum(axis=axis, keepdims=True)
     return (unnormalised / np.where(row_sum == 0.0, 1.0, row_sum)).astype(scores.dtype)
@@ -74,7 +78,7 @@ def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.n
     Raises
     ------
     TypeError
-        If `scores` is not a floating ndarray.
+        If `scores` is not a floating ndarray, or `axis` no integer.
     ValueError
         If `axis` is not an axis of `scores`.
 
@@ -163,6 +167,8 @@ def _checked(array: np.ndarray, axis: int, name: str = "scores") -> np.ndarray:
     if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
         got = f"{array.dtype} ndarray" if isinstance(array, np.ndarray) else type(array).__name__
         raise TypeError(f"{name} must be an ndarray of floats; got {got}")
+    if not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"axis must be an integer; got {type(axis).__name__}")
     if not -array.ndim <= axis < array.ndim:
         raise ValueError(f"axis must be one of the {array.ndim} axes of {name}; got {axis} for shape {array.shape}")
     return np.asarray(array, dtype=np.promote_types(array.dtype, np.float32))
@@ -176,5 +182,5 @@ def _finite_max(scores: np.ndarray, axis: int) -> np.ndarray:
 
 def _shifted(scores: np.ndarray, axis: int) -> np.ndarray:
     row_max = _finite_max(scores, axis)
-    with np.errstate(invalid="ignore"):  # +inf - +inf: NaN is the documented result
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is NaN, as documented; a spread past the largest float is -inf
         return scores - row_max

@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR: # a .venv that broke off is made again
 .PHONY: help lab test notebooks format constraints clean
 
 help: ## print this list

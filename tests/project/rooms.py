@@ -31,8 +31,10 @@ ROOMS = {
     "tasks": Room(("numpy", "sympy", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
     "figures": Room(("numpy", "matplotlib", "IPython")),
     "grading": Room(
-        ("nbformat", "nbclient", "jupyter_client", "IPython", f"{COURSE}.tasks", f"{COURSE}.figures", f"{COURSE}.distributed")
-        + ("nbval", "pytest")  # the plugin that watches a notebook run under nbval
+        (
+            *("nbformat", "nbclient", "jupyter_client", "IPython", f"{COURSE}.tasks", f"{COURSE}.figures", f"{COURSE}.distributed"),
+            *("nbval", "pytest"),  # the plugin that watches a notebook run under nbval
+        )
     ),
     "authoring": Room(("nbformat", "nbclient", "jupytext", f"{COURSE}.equations", f"{COURSE}.tasks")),
     "cli": Room(("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core"), in_functions=(COURSE, *LAST)),

@@ -58,5 +58,5 @@ def test_the_names_of_the_package_lead_home():
 def test_an_unknown_name_of_the_package_is_an_attribute_error():
     import attn_course
 
-    with pytest.raises(AttributeError, match="module 'attn_course' has no attribute 'chekc'"):
-        _ = attn_course.chekc
+    with pytest.raises(AttributeError, match="module 'attn_course' has no attribute 'tsaks'"):
+        _ = attn_course.tsaks

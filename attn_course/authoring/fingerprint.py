@@ -1,0 +1,66 @@
+"""Hashes over everything a built notebook is made from."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from attn_course.authoring.course import Unit
+from attn_course.authoring.imports import ImportGraph
+from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.sealed import Record
+from attn_course.authoring.source import Cell
+
+BUILDER = 1  # raise it when the builder changes what it writes: every notebook is then stale
+TASK_ENGINE = "\nfrom attn_course.tasks import Task, get_task\n"  # what the builder itself asks for cards, hints and given cells
+
+
+@dataclass
+class Fingerprints:
+    """Fingerprints of units; package files are read once.
+
+    Parameters
+    ----------
+    graph : ImportGraph
+        Who needs whom in the package.
+    """
+
+    graph: ImportGraph
+    _package: dict[str, str] = field(default_factory=dict)
+
+    def of(self, unit: Unit) -> str:
+        """Return the hash of the unit's source and of every package file its code needs.
+
+        Raises
+        ------
+        AuthoringError
+            If the source, or a package file, is no Python.
+        """
+        return _digest(f"builder {BUILDER}", unit.source_name, unit.source.read_text(encoding="utf-8"), self._package_digest(unit))
+
+    def record(self, unit: Unit, cells: list[Cell]) -> Record:
+        """Return the record of a notebook with these cells, not yet sealed."""
+        code = [f"{cell.id} {cell.tags}\n{cell.text}" for cell in cells if cell.kind == "code"]
+        run_sha256 = _digest(f"builder {BUILDER}", *code, self._package_digest(unit)) if unit.is_executed else ""
+        return Record(source=unit.source_link, sha256=self.of(unit), run_sha256=run_sha256)
+
+    def _package_digest(self, unit: Unit) -> str:
+        """Hash of the package files alone."""
+        if unit.source_name not in self._package:
+            text = unit.source.read_text(encoding="utf-8")
+            try:
+                paths = self.graph.closure(text if unit.folder == "notebooks" else text + TASK_ENGINE)
+            except SyntaxError as error:
+                where = unit.source_name if error.filename == "<unknown>" else error.filename
+                raise AuthoringError(f"{where}: line {error.lineno}: wanted Python, got {(error.text or '').strip()!r}") from None
+            names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
+            parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text(encoding="utf-8"))]
+            self._package[unit.source_name] = _digest(*parts)
+        return self._package[unit.source_name]
+
+
+def _digest(*parts: str) -> str:
+    """SHA-256 over texts whose borders count."""
+    digest = hashlib.sha256()
+    for part in parts:
+        content = part.encode()
+        digest.update(f"{len(content)}\n".encode() + content)
+    return digest.hexdigest()

@@ -1,0 +1,161 @@
+"""Find the package files a notebook's code depends on, by reading import statements; nothing is imported."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attn_course.authoring.source import literal_calls
+
+PACKAGE = "attn_course"
+LAZY = {"check": f"{PACKAGE}.tasks", "verify": f"{PACKAGE}.equations"}  # names that attn_course/__init__ finds when asked
+CHAPTER_ROOMS = {"check": "tasks", "verify": "equations"}  # check("2.1") reads tasks/ch02.py
+_FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*\.[a-z]+")
+
+
+@dataclass
+class ImportGraph:
+    """The package's files and who needs whom.
+
+    A package's `__init__` that merely hands on a name is not itself a dependency: `from attn_course.reference import softmax` needs
+    reference/softmax.py, so a new sibling there makes no notebook stale.
+
+    Parameters
+    ----------
+    package_root : Path
+        Folder that holds the package.
+    """
+
+    package_root: Path
+    _trees: dict[Path, ast.Module] = field(default_factory=dict)
+
+    def closure(self, text: str) -> list[Path]:
+        """Return the package files, sorted, that a piece of notebook code needs directly or through others.
+
+        Parameters
+        ----------
+        text : str
+            Python, for instance a whole percent source.
+        """
+        found: set[Path] = set()
+        waiting = [*self._uses(ast.parse(text), package=""), *_chapter_files(text)]
+        seen = set(waiting)
+        while waiting:
+            for path in self._files(*waiting.pop()):
+                if path in found:
+                    continue
+                found |= {path, *self._assets(path)}
+                new = set(self._uses(self._tree(path), self._package_of(path))) - seen
+                seen |= new
+                waiting += sorted(new, key=str)
+        return sorted(found)
+
+    def _files(self, module: str, name: str | None) -> Iterator[Path]:
+        """Files that hold `name` of `module`; the whole module if name is None. Nothing for other people's modules."""
+        path = self._path(module)
+        if path is None:
+            return
+        if path.name != "__init__.py" or name is None:
+            yield path
+        elif module == PACKAGE and name in LAZY:
+            yield from self._files(LAZY[name], name)
+        elif (origin := self._origin(path, name)) is not None:
+            yield from self._files(*origin)
+        elif self._path(f"{module}.{name}") is not None:
+            yield from self._files(f"{module}.{name}", None)
+        else:
+            yield path
+
+    def _origin(self, path: Path, name: str) -> tuple[str, str | None] | None:
+        """Where an `__init__` gets a name from, if by a from-import of another file."""
+        package = self._package_of(path)
+        for node in self._tree(path).body:
+            if isinstance(node, ast.ImportFrom):
+                module = _absolute(node, package)
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name and self._path(module) is not None and module != package:
+                        return module, alias.name
+                    if (alias.asname or alias.name) == name and self._path(f"{module}.{alias.name}") is not None:
+                        return f"{module}.{alias.name}", None
+        return None
+
+    def _uses(self, tree: ast.Module, package: str) -> Iterator[tuple[str, str | None]]:
+        """(module, name) for every import, refined to module.name where a module is only used as `module.name`."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.split(".")[0] == PACKAGE:
+                        yield from _refined(tree, alias.asname or alias.name, alias.name)
+            elif isinstance(node, ast.ImportFrom):
+                module = _absolute(node, package)
+                if module.split(".")[0] != PACKAGE:
+                    continue
+                for alias in node.names:
+                    inner = f"{module}.{alias.name}"
+                    if alias.name == "*":
+                        yield module, None
+                    elif self._path(inner) is not None and self._origin_of_module(module, alias.name) is None:
+                        yield from _refined(tree, alias.asname or alias.name, inner)
+                    else:
+                        yield module, alias.name
+
+    def _origin_of_module(self, module: str, name: str) -> tuple[str, str | None] | None:
+        """As `_origin`, for a module by name: a function may hide the file of the same name."""
+        path = self._path(module)
+        return self._origin(path, name) if path is not None and path.name == "__init__.py" else None
+
+    def _assets(self, path: Path) -> Iterator[Path]:
+        """Files beside a module that it names in a string: a page, a stored table."""
+        for node in ast.walk(self._tree(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FILE_NAME.fullmatch(node.value):
+                asset = path.parent / node.value
+                if asset.is_file():
+                    yield asset
+
+    def _path(self, module: str) -> Path | None:
+        base = self.package_root.joinpath(*module.split("."))
+        for path in (base / "__init__.py", base.with_suffix(".py")):
+            if module.split(".")[0] == PACKAGE and path.is_file():
+                return path
+        return None
+
+    def _package_of(self, path: Path) -> str:
+        return ".".join(path.relative_to(self.package_root).parent.parts)
+
+    def _tree(self, path: Path) -> ast.Module:
+        if path not in self._trees:
+            self._trees[path] = ast.parse(path.read_text(encoding="utf-8"), filename=path.relative_to(self.package_root).as_posix())
+        return self._trees[path]
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    """The module a from-import names, with leading dots resolved."""
+    if not node.level:
+        return node.module or ""
+    parents = package.split(".")
+    base = parents[: len(parents) - node.level + 1]
+    return ".".join([*base, *filter(None, [node.module])])
+
+
+def _refined(tree: ast.Module, local: str, module: str) -> Iterator[tuple[str, str | None]]:
+    """(module, attribute) for each attribute read from the module's local name; (module, None) if the name is used in another way."""
+    if "." in local:
+        yield module, None
+        return
+    bases = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    plain = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == local]
+    if any(node not in bases for node in plain):
+        yield module, None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == local:
+            yield module, node.attr
+
+
+def _chapter_files(text: str) -> Iterator[tuple[str, str | None]]:
+    """The chapter modules that check("2.1", ...) and verify("2.3") read."""
+    for function, room in CHAPTER_ROOMS.items():
+        for tag in literal_calls(text, function):
+            chapter = tag.split(".")[0]
+            if chapter.isdigit():
+                yield f"{PACKAGE}.{room}.ch{int(chapter):02d}", None

@@ -1,0 +1,84 @@
+"""The one form in which a built notebook is written: nbformat 4.5, fixed metadata, sorted keys, LF, one space of indent."""
+
+from dataclasses import asdict
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.validator import iter_validate
+
+from attn_course.authoring.sealed import NO_SEAL, Record, seal
+from attn_course.authoring.source import Cell
+
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE_INFO = {  # what ipykernel reports, less the interpreter's version
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+}
+LIVE = "live"  # tag of a cell that runs, but whose output is neither stored nor compared
+
+
+def assemble(cells: list[Cell], record: Record) -> NotebookNode:
+    """Return a notebook without outputs.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        Its cells.
+    record : Record
+        What it says of its own making.
+    """
+    notebook = nbformat.v4.new_notebook(metadata=nbformat.from_dict(metadata_of(record)), cells=[_node(cell) for cell in cells])
+    notebook.nbformat_minor = 5
+    return notebook
+
+
+def metadata_of(record: Record) -> dict[str, Any]:
+    """Return the metadata that every built notebook has, not sealed."""
+    return {"attn_course": {**asdict(record), "built_sha256": NO_SEAL}, "kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO}
+
+
+def to_text(notebook: NotebookNode) -> str:
+    """Return the text of the file, sealed."""
+    notebook.metadata.attn_course.built_sha256 = NO_SEAL
+    nbformat.validate(notebook)
+    return seal(nbformat.v4.writes(notebook, indent=1, sort_keys=True, ensure_ascii=False).rstrip("\n") + "\n")
+
+
+def from_text(text: str) -> NotebookNode | None:
+    """Return the notebook in a text, or None if it is no notebook of format 4.
+
+    A cell without an id gets its number for one; ids that stand twice are left.
+    """
+    try:
+        notebook: NotebookNode = nbformat.v4.reads(text)
+        for number, cell in enumerate(notebook.cells, 1):
+            cell.setdefault("id", f"number-{number}")
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return None if any(iter_validate(notebook, version=4, version_minor=5)) else notebook
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the code cells in order."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def tags_of(cell: NotebookNode) -> list[str]:
+    """Return the tags of a cell."""
+    return list(cell.metadata.get("tags", []))
+
+
+def _node(cell: Cell) -> NotebookNode:
+    metadata: dict[str, Any] = {}
+    if cell.tags:
+        metadata["tags"] = list(cell.tags)
+    if cell.nbgrader:
+        metadata["nbgrader"] = cell.nbgrader
+    new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
+    node: NotebookNode = new(cell.text, id=cell.id, metadata=metadata)
+    return node

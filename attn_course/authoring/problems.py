@@ -1,0 +1,42 @@
+"""The two ways to report trouble: an error that stops a build, and a finding of the check."""
+
+from dataclasses import dataclass
+
+
+class AuthoringError(ValueError):
+    """A source, or a notebook, that cannot be built; one clear line."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One difference between a built notebook and what its source asks for.
+
+    Parameters
+    ----------
+    notebook : str
+        Path relative to the course's root, with forward slashes.
+    cell : str or None
+        Id of the cell; None if the notebook as a whole is meant.
+    message : str
+        What was wanted and what was found.
+    """
+
+    notebook: str
+    cell: str | None
+    message: str
+
+    def __str__(self) -> str:
+        """Return the finding as one line."""
+        place = f"{self.notebook} [{self.cell}]" if self.cell else self.notebook
+        return f"{place}: {self.message}"
+
+
+def shorten(text: str, width: int = 70) -> str:
+    """Return `text` quoted on one line, cut to about `width` characters.
+
+    Examples
+    --------
+    >>> shorten("a long story", width=6)
+    "'a long...'"
+    """
+    return repr(text if len(text) <= width else text[:width] + "...")

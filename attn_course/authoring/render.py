@@ -1,0 +1,53 @@
+"""From a source to the notebook it asks for, outputs aside."""
+
+from nbformat import NotebookNode
+
+from attn_course.authoring.course import Unit
+from attn_course.authoring.fingerprint import Fingerprints
+from attn_course.authoring.notebook import assemble
+from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.source import Cell, parse, task_id
+from attn_course.authoring.stub import BEGIN, END
+from attn_course.authoring.task_cells import TaskLookup, dress, to_exercise
+
+
+def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> NotebookNode:
+    """Return the unit's notebook without outputs.
+
+    Parameters
+    ----------
+    unit : Unit
+        What to build.
+    fingerprints : Fingerprints
+        Hashes for its metadata.
+    get_task : callable
+        Task id -> task.
+
+    Raises
+    ------
+    AuthoringError
+        If the source cannot be built.
+    """
+    cells = parse(unit.source.read_text(encoding="utf-8"), unit.source_name)
+    if unit.folder == "notebooks":
+        _hold_lesson(cells, unit.source_name)
+    else:
+        _hold_chapter(cells, unit)
+        cells = dress(cells, get_task, unit.source_name)
+    if unit.folder == "exercises":
+        cells = to_exercise(cells, get_task, unit.source_name)
+    return assemble(cells, fingerprints.record(unit, cells))
+
+
+def _hold_lesson(cells: list[Cell], name: str) -> None:
+    """A lesson has no tasks."""
+    for cell in cells:
+        if task_id(cell.id) or {"task", "check"} & set(cell.tags) or BEGIN in cell.text or END in cell.text:
+            raise AuthoringError(f"{name}: cell {cell.id!r}: wanted no task in a lesson; tasks go to solutions/src/")
+
+
+def _hold_chapter(cells: list[Cell], unit: Unit) -> None:
+    for cell in cells:
+        number = task_id(cell.id)
+        if number and number.split(".")[0] != str(unit.chapter):
+            raise AuthoringError(f"{unit.source_name}: cell {cell.id!r}: wanted a task of chapter {unit.chapter}, got task {number}")

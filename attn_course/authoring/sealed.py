@@ -1,0 +1,83 @@
+"""Built files on disk: what they say of their own making, whether anyone touched them since, and how they are replaced."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+NO_SEAL = "0" * 64
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a built notebook keeps in its metadata, under "attn_course".
+
+    Parameters
+    ----------
+    source : str
+        Path of the source relative to the notebook.
+    sha256 : str
+        Fingerprint of the source and of the package files its code needs.
+    run_sha256 : str
+        The same for code cells alone: while it stays, the stored outputs stay good.
+    built_sha256 : str
+        Seal: hash of the whole file, outputs included, with this entry zeroed.
+    """
+
+    source: str = ""
+    sha256: str = ""
+    run_sha256: str = ""
+    built_sha256: str = NO_SEAL
+
+
+def record_of(text: str) -> Record:
+    """Return the record in a notebook's text; an empty one if the text is no notebook of ours."""
+    try:
+        found = json.loads(text)["metadata"]["attn_course"]
+        return Record(**{field.name: str(found.get(field.name, "")) for field in fields(Record)})
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Record()
+
+
+def seal(text: str) -> str:
+    """Return the text of a notebook whose seal is zeroed, with the right seal."""
+    return _with_seal(text, NO_SEAL, hashlib.sha256(text.encode()).hexdigest())
+
+
+def is_untouched(text: str) -> bool:
+    """Return whether a notebook's text is, to the byte, what a build wrote."""
+    stored = record_of(text).built_sha256
+    return seal(_with_seal(text, stored, NO_SEAL)) == text
+
+
+def read_text(path: Path) -> str | None:
+    """Return a file's text with LF line ends, or None if there is no such file; bytes that are no UTF-8 are replaced."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+
+
+def write_atomically(path: Path, text: str) -> bool:
+    """Write `text` unless the file holds it already, and return whether it was written.
+
+    A reader sees the old file or the new one, never a part.
+    """
+    content = text.encode()
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return True
+
+
+def _with_seal(text: str, old: str, new: str) -> str:
+    return text.replace(f'"built_sha256": "{old}"', f'"built_sha256": "{new}"')

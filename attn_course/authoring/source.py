@@ -1,0 +1,126 @@
+"""Read a source in jupytext's percent format into cells that know their id."""
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from attn_course.authoring.problems import AuthoringError, shorten
+
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+MAX_ID_LENGTH = 64  # nbformat 4.5
+KNOWN_KEYS = {"id", "tags", "lines_to_next_cell", "lines_to_end_of_cell_marker"}  # the last two are jupytext's own
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a source or of a notebook, without outputs.
+
+    Parameters
+    ----------
+    id : str
+        Lower-case slug, unique in its notebook.
+    kind : {"markdown", "code"}
+        nbformat's cell type.
+    text : str
+        The cell's source.
+    tags : tuple of str
+        Cell tags, in the author's order.
+    nbgrader : dict or None
+        nbgrader's metadata of answer and check cells.
+    """
+
+    id: str
+    kind: str
+    text: str
+    tags: tuple[str, ...] = ()
+    nbgrader: dict[str, Any] | None = None
+
+
+def parse(text: str, name: str) -> list[Cell]:
+    """Return the cells of a percent source.
+
+    Parameters
+    ----------
+    text : str
+        The source.
+    name : str
+        Its path, for messages.
+
+    Raises
+    ------
+    AuthoringError
+        If the text is no Python, or a cell is empty, raw, has no id, a bad one, one that is taken, or header keys besides id and tags.
+    """
+    import jupytext  # slow to import; a build with nothing to do gets by without
+    from nbformat import ValidationError
+
+    try:
+        ast.parse(text)
+        nodes = jupytext.reads(text, fmt="py:percent").cells
+    except SyntaxError as error:
+        raise AuthoringError(
+            f"{name}: line {error.lineno}: wanted Python, got {shorten((error.text or '').strip())} ({error.msg})"
+        ) from None
+    except ValidationError as error:
+        raise AuthoringError(f"{name}: wanted cells that nbformat accepts, got one where {str(error).splitlines()[0]}") from None
+    cells: list[Cell] = []
+    for number, node in enumerate(nodes, 1):
+        cell = _cell(node, f"{name}: cell {number} ({shorten(node.source.strip().split(chr(10))[0], 40)})")
+        if any(other.id == cell.id for other in cells):
+            raise AuthoringError(f"{name}: cell {number}: wanted an id of its own, got {cell.id!r} a second time")
+        cells.append(cell)
+    if not cells:
+        raise AuthoringError(f"{name}: wanted cells that start with '# %%', got an empty file")
+    return cells
+
+
+def task_id(cell_id: str) -> str:
+    """Return the task a cell id belongs to: "task-2-1-check" belongs to "2.1", and "" means none.
+
+    Examples
+    --------
+    >>> task_id("task-2-1-check"), task_id("setup")
+    ('2.1', '')
+    """
+    match = re.fullmatch(r"task-([1-9]\d*)-([1-9]\d*)(-text|-given|-check)?", cell_id)
+    return f"{match[1]}.{match[2]}" if match else ""
+
+
+def literal_calls(text: str, function: str) -> list[str]:
+    """Return the first arguments of all calls of `function` in a piece of Python that are string literals.
+
+    Examples
+    --------
+    >>> literal_calls('verify("2.1"); verify(tag)', "verify")
+    ['2.1']
+    """
+    return [
+        node.args[0].value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", None)) == function
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    ]
+
+
+def _cell(node: Any, place: str) -> Cell:
+    """Check one cell as jupytext read it."""
+    metadata = dict(node.metadata)
+    cell_id = metadata.get("id")
+    if cell_id is None:
+        raise AuthoringError(f'{place}: wanted an id in its header, such as # %% id="why-scale", got none')
+    if not isinstance(cell_id, str) or not SLUG.fullmatch(cell_id) or len(cell_id) > MAX_ID_LENGTH:
+        raise AuthoringError(
+            f"{place}: wanted an id of lower-case words joined by '-', at most {MAX_ID_LENGTH} characters, got {cell_id!r}"
+        )
+    if node.cell_type not in ("markdown", "code"):
+        raise AuthoringError(f"{place}: wanted a markdown or code cell, got {node.cell_type!r} in cell {cell_id!r}")
+    extra = sorted(set(metadata) - KNOWN_KEYS)
+    if extra:
+        raise AuthoringError(f"{place}: wanted only id and tags in the header of cell {cell_id!r}, got {', '.join(extra)}")
+    if not node.source.strip():
+        raise AuthoringError(f"{place}: wanted some text in cell {cell_id!r}, got an empty cell")
+    return Cell(id=cell_id, kind=node.cell_type, text=node.source, tags=tuple(metadata.get("tags", [])))

@@ -1,0 +1,161 @@
+"""Dress the task cells of a solution source: cards, hints, given cells, nbgrader's metadata; and derive the exercise."""
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+
+from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.source import Cell, literal_calls, task_id
+from attn_course.authoring.stub import BEGIN, END, regions, stub
+
+SOLUTION_ONLY = "solution-only"
+
+
+class TaskText(Protocol):
+    """What the builder needs to know of a task (`attn_course.tasks.Task` has it)."""
+
+    @property
+    def entry(self) -> str:
+        """The name the learner defines."""
+
+    @property
+    def points(self) -> int:
+        """Marks for a right answer."""
+
+    @property
+    def card(self) -> str:
+        """Heading and facts, as Markdown."""
+
+    @property
+    def hints_markdown(self) -> str:
+        """Folded hints, as Markdown."""
+
+    @property
+    def given_source(self) -> str:
+        """Text of the given cell, or ""."""
+
+    @property
+    def broken_source(self) -> str:
+        """Text of the function to repair, or ""."""
+
+
+TaskLookup = Callable[[str], TaskText]
+
+
+def default_lookup() -> TaskLookup:
+    """Return the course's own `get_task`; importing the tasks is slow, so only when asked."""
+    from attn_course.tasks import get_task
+
+    return get_task
+
+
+def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
+    """Return the cells of the solution notebook.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        A parsed solution source.
+    get_task : callable
+        Task id -> task; raises ValueError or LookupError for an unknown id.
+    name : str
+        The source's path, for messages.
+
+    Raises
+    ------
+    AuthoringError
+        If a task is unknown or lacks its text, answer or check cell, or a marker stands outside an answer cell.
+    """
+    tasks = {task_id(cell.id): _lookup(get_task, cell, name) for cell in cells if task_id(cell.id)}
+    for number in tasks:
+        _hold_cells_of(number, cells, name)
+    return [dressed for cell in cells for dressed in _dress_cell(cell, tasks.get(task_id(cell.id)), name)]
+
+
+def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
+    """Return the cells of the exercise notebook, given those of the solution notebook: answers stubbed, explanations dropped."""
+    kept = []
+    for cell in cells:
+        if SOLUTION_ONLY in cell.tags:
+            continue
+        if "task" in cell.tags:
+            task = get_task(task_id(cell.id))
+            text = task.broken_source or stub(cell.text, task.entry, f"{name}: cell {cell.id!r}")
+            cell = replace(cell, text=text)
+        kept.append(cell)
+    return kept
+
+
+def _lookup(get_task: TaskLookup, cell: Cell, name: str) -> TaskText:
+    try:
+        return get_task(task_id(cell.id))
+    except (ValueError, LookupError) as error:
+        raise AuthoringError(f"{name}: cell {cell.id!r}: wanted a registered task, got {task_id(cell.id)!r} ({error})") from None
+
+
+def _hold_cells_of(number: str, cells: list[Cell], name: str) -> None:
+    """A task has a text, an answer and a check cell, in this order, of the right kind and tag."""
+    slug = "task-" + number.replace(".", "-")
+    wanted = {f"{slug}-text": ("markdown", ()), slug: ("code", ("task",)), f"{slug}-check": ("code", ("check",))}
+    if any(cell.id == f"{slug}-given" for cell in cells):
+        raise AuthoringError(f"{name}: cell '{slug}-given': wanted the builder to write it (from the task), got one in the source")
+    present = [cell for cell in cells if cell.id in wanted]
+    missing = [cell_id for cell_id in wanted if all(cell.id != cell_id for cell in present)]
+    if missing:
+        raise AuthoringError(f"{name}: task {number}: wanted the cells {', '.join(wanted)}; missing {', '.join(missing)}")
+    if [cell.id for cell in present] != list(wanted):
+        raise AuthoringError(f"{name}: task {number}: wanted the order {', '.join(wanted)}; got {', '.join(cell.id for cell in present)}")
+    for cell in present:
+        if (cell.kind, cell.tags) != wanted[cell.id]:
+            kind, tags = wanted[cell.id]
+            raise AuthoringError(
+                f"{name}: cell {cell.id!r}: wanted a {kind} cell with tags {list(tags)}, got a {cell.kind} cell with {list(cell.tags)}"
+            )
+
+
+def _dress_cell(cell: Cell, task: TaskText | None, name: str) -> Iterator[Cell]:
+    place = f"{name}: cell {cell.id!r}"
+    if "task" not in cell.tags and (BEGIN in cell.text or END in cell.text):
+        raise AuthoringError(f"{place}: wanted solution markers only in cells tagged ['task'], got one here")
+    if task is None:
+        if {"task", "check"} & set(cell.tags):
+            raise AuthoringError(f"{place}: wanted an id like task-2-1 (or task-2-1-check) for a cell tagged {list(cell.tags)}")
+        yield cell
+    elif cell.kind == "markdown":
+        yield replace(cell, text=f"{task.card}\n\n{cell.text}\n\n{task.hints_markdown}")
+    elif cell.tags == ("task",):
+        if task.given_source:
+            yield Cell(f"{cell.id}-given", "code", task.given_source, ("given",))
+        if not regions(cell.text, place):
+            raise AuthoringError(f"{place}: wanted the answer between {BEGIN!r} and {END!r}, got no markers")
+        if task.entry not in _defined_names(cell.text):
+            raise AuthoringError(f"{place}: wanted it to define {task.entry!r}, the task's entry, got {sorted(_defined_names(cell.text))}")
+        yield replace(cell, nbgrader=_nbgrader(cell.id, points=None))
+    else:
+        number = task_id(cell.id)
+        if literal_calls(cell.text, "check") != [number]:
+            raise AuthoringError(f"{place}: wanted one call check({number!r}, {task.entry}), got {cell.text.strip()!r}")
+        yield replace(cell, nbgrader=_nbgrader(cell.id, points=task.points))
+
+
+def _nbgrader(grade_id: str, *, points: int | None) -> dict[str, Any]:
+    """Metadata of an answer cell, or of a check cell if there are points."""
+    graded = points is not None
+    metadata: dict[str, Any] = {
+        "grade": graded, "grade_id": grade_id, "locked": graded, "schema_version": 3, "solution": not graded, "task": False,
+    }  # fmt: skip
+    return {**metadata, "points": points} if graded else metadata
+
+
+def _defined_names(text: str) -> set[str]:
+    """Names a cell binds at its top level by def or plain assignment."""
+    names = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return names

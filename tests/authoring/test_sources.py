@@ -1,0 +1,181 @@
+"""Sources that cannot be built are refused in one line that names the source and the cell."""
+
+import pytest
+
+from attn_course.authoring import AuthoringError
+from attn_course.authoring.source import parse, task_id
+from attn_course.authoring.stub import stub
+
+from .conftest import LESSON, SOLUTION
+
+LESSON_REFUSALS = {
+    "no id": ('# %% id="try-it"', "# %%", r"cell 4 \('print\(double\(21\)\)'\): wanted an id"),
+    "an id twice": ('id="try-it"', 'id="setup"', "cell 4: wanted an id of its own, got 'setup' a second time"),
+    "capitals in an id": ('id="try-it"', 'id="Try_it"', "lower-case words joined by '-', at most 64 characters, got 'Try_it'"),
+    "too long an id": ('id="try-it"', f'id="{"a" * 65}"', "at most 64 characters"),
+    "other header keys": ('id="try-it"', 'id="try-it" editable=false', "only id and tags in the header of cell 'try-it', got editable"),
+    "tags that are no list": ('tags=["live"]', 'tags="live"', "wanted cells that nbformat accepts, got one where 'live' is not of type 'array'"),
+    "an empty cell": ("print(double(21))\n", "\n", "wanted some text in cell 'try-it', got an empty cell"),
+    "a raw cell": ('# %% [markdown] id="formula"', '# %% [raw] id="formula"', "markdown or code cell, got 'raw' in cell 'formula'"),
+    "no Python": ("print(double(21))", "print(double(21)", r"line 12: wanted Python, got 'print\(double\(21\)'"),
+    "a task in a lesson": ('id="try-it"', 'id="task-2-1" tags=["task"]', "cell 'task-2-1': wanted no task in a lesson"),
+}  # fmt: skip
+
+SOLUTION_REFUSALS = {
+    "an unknown task": (
+        "task-2-3",
+        "task-2-9",
+        "cell 'task-2-9-text': wanted a registered task, got '2.9'",
+    ),
+    "a task of another chapter": (
+        "task-2-3",
+        "task-3-3",
+        "cell 'task-3-3-text': wanted a task of chapter 2, got task 3.3",
+    ),
+    "no check cell": (
+        '# %% id="task-2-3-check" tags=["check"]\ncheck("2.3", my_half)\n',
+        "",
+        "task 2.3: .*missing task-2-3-check",
+    ),
+    "no text cell": (
+        'id="task-2-3-text"',
+        'id="mend"',
+        "task 2.3: .*missing task-2-3-text",
+    ),
+    "no answer cell": (
+        'id="task-2-1" tags=["task"]',
+        'id="answer"',
+        "task 2.1: .*missing task-2-1",
+    ),
+    "no tag on the answer": (
+        'id="task-2-1" tags=["task"]',
+        'id="task-2-1"',
+        r"cell 'task-2-1': wanted a code cell with tags \['task'\]",
+    ),
+    "a tag on another cell": (
+        'id="setup"',
+        'id="setup" tags=["task"]',
+        "cell 'setup': wanted an id like task-2-1",
+    ),
+    "a given cell by hand": (
+        '# %% id="task-2-2" tags=["task"]',
+        '# %% id="task-2-2-given"\ntwo = 2\n\n# %% id="task-2-2" tags=["task"]',
+        "cell 'task-2-2-given': wanted the builder to write it",
+    ),
+    "another task's check": (
+        'check("2.3", my_half)',
+        'check("2.1", my_half)',
+        r"cell 'task-2-3-check': wanted one call check\('2.3', my_half\)",
+    ),
+    "another name defined": (
+        "def my_half(x)",
+        "def halve(x)",
+        r"cell 'task-2-3': wanted it to define 'my_half', the task's entry, got \['halve'\]",
+    ),
+    "no end of the solution": (
+        "    return x / 2\n    ### END SOLUTION",
+        "    return x / 2",
+        "cell 'task-2-3': wanted '### END SOLUTION' after line 2",
+    ),
+    "an end without a beginning": (
+        "    ### BEGIN SOLUTION\n    return x / 2",
+        "    return x / 2",
+        "cell 'task-2-3': line 3: wanted '### BEGIN SOLUTION' first",
+    ),
+    "a marker in a check cell": (
+        'check("2.3", my_half)',
+        '### BEGIN SOLUTION\ncheck("2.3", my_half)',
+        "cell 'task-2-3-check': wanted solution markers only in",
+    ),
+    "a marker elsewhere": (
+        "from attn_course import check",
+        "### BEGIN SOLUTION\nx = 1\n### END SOLUTION",
+        "cell 'setup': wanted solution markers only in",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), LESSON_REFUSALS.values(), ids=LESSON_REFUSALS)
+def test_a_lesson_is_refused(course, old, new, message):
+    assert LESSON.count(old) == 1
+    course.write("notebooks/src/02_double.py", LESSON.replace(old, new))
+    with pytest.raises(AuthoringError, match=message) as caught:
+        course.build()
+    assert str(caught.value).startswith("notebooks/src/02_double.py: ")
+    assert "\n" not in str(caught.value)
+    assert course.runs == []
+
+
+@pytest.mark.parametrize(("old", "new", "message"), SOLUTION_REFUSALS.values(), ids=SOLUTION_REFUSALS)
+def test_a_solution_is_refused(course, old, new, message):
+    assert old in SOLUTION
+    course.write("solutions/src/02_double.py", SOLUTION.replace(old, new))
+    with pytest.raises(AuthoringError, match=message) as caught:
+        course.build()
+    assert str(caught.value).startswith("solutions/src/02_double.py: ")
+    assert "\n" not in str(caught.value)
+    assert course.runs == []
+
+
+def test_cells_of_a_task_out_of_order_are_refused(course):
+    text = (
+        SOLUTION.replace('id="task-2-1"', 'id="later"')
+        .replace('id="task-2-1-check"', 'id="task-2-1"')
+        .replace('id="later"', 'id="task-2-1-check"')
+    )
+    course.write("solutions/src/02_double.py", text)
+    with pytest.raises(AuthoringError, match=r"task 2\.1: wanted the order task-2-1-text, task-2-1, task-2-1-check; got"):
+        course.build()
+
+
+def test_a_course_without_sources_and_a_badly_named_source_are_refused(course, tmp_path_factory):
+    from attn_course.authoring import build
+
+    with pytest.raises(AuthoringError, match=r"no sources: wanted notebooks/src/NN_slug\.py"):
+        build(tmp_path_factory.mktemp("empty"))
+    course.write("notebooks/src/three.py", "")
+    with pytest.raises(AuthoringError, match=r"notebooks/src/three\.py: wanted a name like 02_softmax\.py"):
+        course.build()
+
+
+def test_a_source_comes_through_as_it_was_written():
+    markdown = '# %% [markdown] id="a-b"\n# # Title\n#\n# $$x \\tag{2.1}$$\n\n'
+    code = '# %% id="c" tags=["live"]\n# note\nif True:\n\n    x = """\n# %% text\n"""\n'
+    cells = parse(markdown + code, "source")
+    assert [(cell.id, cell.kind, cell.tags) for cell in cells] == [("a-b", "markdown", ()), ("c", "code", ("live",))]
+    assert cells[0].text == "# Title\n\n$$x \\tag{2.1}$$"
+    assert cells[1].text == '# note\nif True:\n\n    x = """\n# %% text\n"""'
+
+
+def test_every_region_of_an_answer_becomes_a_stub():
+    text = (
+        "def f(x):\n    ### BEGIN SOLUTION\n    y = x\n    ### END SOLUTION\n"
+        "    def g():\n        ### BEGIN SOLUTION\n        return y\n        ### END SOLUTION\n    return g"
+    )
+    assert stub(text, "f", "cell") == (
+        "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n    def g():\n"
+        "        # YOUR CODE HERE\n        raise NotImplementedError()\n    return g"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(x):\n    ### BEGIN SOLUTION\n    return x\n### END SOLUTION", "line 4: wanted '### END SOLUTION' indented like"),
+        ("def f(x):\n    ### BEGIN SOLUTION\n    ### BEGIN SOLUTION\n    return x", "line 3: wanted '### END SOLUTION', got a second"),
+        ("x = 1  ### BEGIN SOLUTION", "line 1: wanted a solution marker on a line of its own"),
+        (
+            "### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n### BEGIN SOLUTION\ny = 1\n### END SOLUTION",
+            "wanted one solution region at column 0",
+        ),
+        ("x = 1", "got no markers"),
+    ],
+)
+def test_markers_that_do_not_pair_are_refused(text, message):
+    with pytest.raises(AuthoringError, match=message):
+        stub(text, "x", "source: cell 'task-2-1'")
+
+
+def test_only_task_cells_have_a_task():
+    ids = ["task-2-1", "task-12-10-text", "task-2-1-given", "task-2-1-check", "task-2", "task-02-1", "task-2-1-other", "a-task-2-1"]
+    assert [task_id(cell_id) for cell_id in ids] == ["2.1", "12.10", "2.1", "2.1", "", "", "", ""]

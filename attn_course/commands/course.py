@@ -10,13 +10,13 @@ def is_course(folder: Path) -> bool:
     return (folder / "exercises").is_dir() and (folder / "notebooks").is_dir()
 
 
-def find_course(start: Path | None = None) -> Path:
-    """Return the course's root: the nearest folder upwards from `start`, else the checkout this package runs from.
+def find_course(*starts: Path) -> Path:
+    """Return the course's root: the nearest folder upwards from a start, else the checkout this package runs from.
 
     Parameters
     ----------
-    start : Path, optional
-        Where to look first; the default is the working directory.
+    *starts : Path
+        Where to look, in this order, before the working directory.
 
     Returns
     -------
@@ -26,14 +26,19 @@ def find_course(start: Path | None = None) -> Path:
     Raises
     ------
     BadInput
-        If there is neither.
+        If there is none.
     """
-    here = (start or Path.cwd()).absolute()
+    for start in (*starts, Path.cwd()):
+        here = start.absolute()
+        for folder in (here, *here.parents):
+            if is_course(folder):
+                return folder
     checkout = Path(__file__).absolute().parents[2]
-    for folder in (here, *here.parents, checkout):
-        if is_course(folder):
-            return folder
-    raise BadInput(f"no course here: {here} and the folders above hold no exercises/ and notebooks/; change to the course's folder")
+    if is_course(checkout):
+        return checkout
+    raise BadInput(
+        f"no course here: neither {Path.cwd()} nor a folder above holds exercises/ and notebooks/; change to the course's folder"
+    )
 
 
 def work_notebooks(root: Path) -> list[Path]:

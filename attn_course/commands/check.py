@@ -1,0 +1,151 @@
+"""`attn-course check`: run my exercises and show what each task says."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attn_course.commands.course import find_course, shown, work_notebooks
+from attn_course.commands.terminal import BadInput, Failure, check_json_target, console, positive, write_json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from attn_course.grading.report import NotebookReport, TaskReport
+
+
+def check(
+    notebooks: Annotated[
+        list[Path] | None, typer.Argument(metavar="NOTEBOOK", help="Notebooks to check; all of work/ if none is named.", show_default=False)
+    ] = None,
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Also write the verdicts as JSON; - prints nothing else.", show_default=False),
+    ] = None,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time for one cell.")] = 60.0,
+) -> None:
+    """Run my exercises from the top, in a fresh kernel, and list tasks, points and hints.
+
+    The check cells are taken from exercises/, so it does not matter if yours were changed or deleted. Your notebooks
+    are only read. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used.
+
+    Examples:
+
+      attn-course check
+
+      attn-course check work/02_softmax.ipynb --json verdicts.json
+    """
+    positive(timeout, "--timeout")
+    check_json_target(json_file)
+    courses = _courses(notebooks)
+    _refuse_bad_notebooks(courses)
+    reports = _run(courses, timeout)
+    if json_file:
+        from attn_course.grading.report import report_to_dict
+
+        write_json(json_file, report_to_dict(reports))
+    if json_file != "-":
+        _show(reports)
+    raise typer.Exit(0 if all(report.passed for report in reports) else 1)
+
+
+def _courses(notebooks: Sequence[Path] | None) -> dict[Path, Path]:
+    """Each notebook, with the root of its course."""
+    if notebooks:
+        return {notebook: find_course(notebook.absolute().parent) for notebook in notebooks}
+    root = find_course()
+    found = work_notebooks(root)
+    if not found:
+        raise BadInput(f"{shown(root / 'work')} holds no notebooks yet: attn-course lab copies the exercises there")
+    return {shown(notebook): root for notebook in found}
+
+
+def _refuse_bad_notebooks(courses: dict[Path, Path]) -> None:
+    """All or nothing: say what is wrong with every file before any is run."""
+    from attn_course.grading.cells import NotebookError
+    from attn_course.grading.notebook_check import plan_check
+    from attn_course.tasks import progress
+
+    complaints = []
+    for notebook, root in courses.items():
+        try:
+            plan_check(notebook, exercises=root / "exercises")
+            recorded_in = progress.course_root(notebook.absolute().parent)
+            if recorded_in:
+                progress.load(recorded_in)
+        except (NotebookError, ValueError) as error:
+            complaints.append(str(error))
+    if complaints:
+        raise BadInput("\n".join(dict.fromkeys(complaints)))
+
+
+def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from attn_course.grading.nbval_run import EngineError
+    from attn_course.grading.notebook_check import check_notebook
+
+    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn())
+    err = console(stderr=True)
+    reports = []
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        for notebook, root in courses.items():
+            line = bar.add_task(notebook.name, total=None)
+
+            def on_cell(done: int, total: int, line=line) -> None:  # type: ignore[no-untyped-def]  # TaskID: rich is not imported here
+                bar.update(line, completed=done, total=total)
+
+            try:
+                reports.append(check_notebook(notebook, exercises=root / "exercises", cell_timeout_s=timeout_s, on_cell=on_cell))
+            except EngineError as error:
+                raise Failure(f"{notebook}: {error}") from error
+    return reports
+
+
+def _show(reports: "Sequence[NotebookReport]") -> None:
+    out = console()
+    for report in reports:
+        out.print(_heading(report))
+        for problem in report.problems:
+            out.print(_problem_line(problem.cell, problem.first_line, problem.message))
+        out.print(_table(report.tasks))
+    tasks = [task for report in reports for task in report.tasks]
+    points, max_points = sum(task.points for task in tasks), sum(task.max_points for task in tasks)
+    seconds = sum(report.seconds for report in reports)
+    out.print(f"{sum(task.passed for task in tasks)} of {len(tasks)} tasks pass, {points} of {max_points} points, {seconds:.0f} s")
+
+
+def _heading(report: "NotebookReport") -> "RenderableType":
+    from rich.text import Text
+
+    return Text.assemble((report.notebook, "bold"), f" (chapter {report.chapter})")
+
+
+def _problem_line(cell: int, first_line: str, message: str) -> "RenderableType":
+    from rich.text import Text
+
+    return Text.assemble((f"Code cell {cell}", "bold red"), f" ({first_line}): {message}")
+
+
+def _table(tasks: "Sequence[TaskReport]") -> "RenderableType":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), show_edge=False, expand=False)
+    table.add_column("Task", ratio=2, min_width=12, overflow="fold")
+    table.add_column("Points", justify="right", no_wrap=True)
+    table.add_column("Result", ratio=4, min_width=16, overflow="fold")
+    for task in tasks:
+        table.add_row(Text(f"{task.id} {task.title}"), f"{task.points}/{task.max_points}", _result(task))
+    return table
+
+
+def _result(task: "TaskReport") -> "RenderableType":
+    from rich.text import Text
+
+    if task.passed:
+        return Text("passed", "green")
+    result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {task.message}")
+    return result.append(f"\nHint: {task.hint}", "cyan") if task.hint else result

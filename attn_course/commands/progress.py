@@ -1,0 +1,89 @@
+"""`attn-course progress`: which tasks I have passed, chapter by chapter."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from attn_course.commands.course import find_course
+from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
+
+
+def progress(
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the record as JSON instead; - prints it.", show_default=False)
+    ] = None,
+) -> None:
+    """Show which tasks I have passed, and my points, chapter by chapter.
+
+    The record is kept on this machine only (work/.progress.json), by the check cells and by attn-course check. A task
+    once passed stays passed.
+
+    Examples:
+
+      attn-course progress
+
+      attn-course progress --json -
+    """
+    check_json_target(json_file)
+    chapters = _chapters()
+    if json_file:
+        write_json(json_file, {"version": 1, "chapters": chapters})
+        if json_file == "-":
+            return
+    _show(chapters)
+
+
+def _chapters() -> list[dict[str, Any]]:
+    """For each chapter its tasks, in plain data."""
+    from attn_course.tasks import all_tasks
+    from attn_course.tasks import chapters as numbers
+    from attn_course.tasks.progress import load
+
+    try:
+        recorded = load(find_course())
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    found = []
+    for number in numbers():
+        tasks: list[dict[str, Any]] = []
+        for task in all_tasks(number):
+            entry = recorded.get(task.id, {})
+            tasks.append(
+                {
+                    "id": task.id,
+                    "title": task.title,
+                    "passed": bool(entry.get("passed", False)),
+                    "points": int(entry.get("points", 0)),
+                    "max_points": task.points,
+                    "attempts": int(entry.get("attempts", 0)),
+                }
+            )
+        totals = {key: sum(task[key] for task in tasks) for key in ("points", "max_points")}
+        found.append({"chapter": number, "passed": sum(task["passed"] for task in tasks), **totals, "tasks": tasks})
+    return found
+
+
+def _show(chapters: Sequence[dict[str, Any]]) -> None:
+    from rich import box
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), show_edge=False)
+    table.add_column("Chapter")
+    table.add_column("Tasks", justify="right", no_wrap=True)
+    table.add_column("Points", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("Next", overflow="fold")
+    for chapter in chapters:
+        waiting = next((task for task in chapter["tasks"] if not task["passed"]), None)
+        table.add_row(
+            f"{chapter['chapter']:02d}",
+            f"{chapter['passed']}/{len(chapter['tasks'])}",
+            f"{chapter['points']}/{chapter['max_points']}",
+            ProgressBar(total=max(1, chapter["max_points"]), completed=chapter["points"], width=16),
+            Text(f"{waiting['id']} {waiting['title']}" if waiting else "all done", "" if waiting else "green"),
+        )
+    out.print(table)

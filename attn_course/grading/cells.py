@@ -1,0 +1,157 @@
+"""Read a notebook that anyone may have edited, and say what each of its cells is for."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 64 * 2**20  # a course notebook with all its figures stays far below
+_SLUG = re.compile(r"task-(\d+)-(\d+)(-check)?")
+_CHECK_CALL = re.compile(r"""check\(\s*(["'])(\d+\.\d+)\1\s*,[^\n]*\)\s*;?""")
+
+
+class NotebookError(ValueError):
+    """A file is not a notebook that can be judged; the text is one line that names the file."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One code cell.
+
+    Attributes
+    ----------
+    source : str
+        Its text.
+    role : {"check", "answer", "other"}
+        What it is for.
+    task : str or None
+        Id of the task it belongs to, such as "2.1".
+    tags : tuple of str
+        The cell's tags, if it has any.
+    metadata : dict
+        All of the cell's metadata.
+    """
+
+    source: str
+    role: str = "other"
+    task: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is no comment, shortened, to name the cell by."""
+        lines = [line.strip() for line in self.source.splitlines() if line.strip()]
+        line = next((line for line in lines if not line.startswith("#")), lines[0] if lines else "")
+        return line if len(line) <= 40 else line[:39] + "…"
+
+
+def read_code_cells(path: Path) -> list[Cell]:
+    """Return the code cells of a notebook, each with its role.
+
+    Parameters
+    ----------
+    path : Path
+        A notebook of format 4, as JupyterLab, VS Code and Colab write it.
+
+    Returns
+    -------
+    cells : list of Cell
+        In the notebook's order.
+
+    Raises
+    ------
+    NotebookError
+        If the file is missing, too large, or not a Python notebook of format 4.
+    """
+    notebook = _read_json(path)
+    version = notebook.get("nbformat")
+    if not isinstance(version, int) or not isinstance(notebook.get("cells", []), list):
+        raise NotebookError(f"{path}: is JSON, but not a notebook (no nbformat number, or no list of cells)")
+    if version != 4:
+        advice = "open it in JupyterLab and save it" if version < 4 else "update attn_course"
+        raise NotebookError(f"{path}: is in notebook format {version}; format 4 is needed: {advice}")
+    language = _language(notebook)
+    if language != "python":
+        raise NotebookError(f"{path}: is a notebook in {language}; the course is in Python")
+    raw_cells = notebook.get("cells", [])
+    if not raw_cells:
+        raise NotebookError(f"{path}: is a notebook without cells")
+    return [_code_cell(raw, number, path) for number, raw in enumerate(raw_cells, 1) if _kind(raw, number, path) == "code"]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        if path.is_dir():
+            raise NotebookError(f"{path}: is a directory; name a notebook (.ipynb)")
+        if not path.exists():
+            raise NotebookError(f"{path}: no such file")
+        if not path.is_file():
+            raise NotebookError(f"{path}: is not a regular file")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise NotebookError(f"{path}: is too large ({size / 2**20:.0f} MiB; at most {MAX_BYTES / 2**20:.0f}): clear its outputs")
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotebookError(f"{path}: is not a notebook: byte {error.start} is not UTF-8 text") from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        if isinstance(error, NotebookError):
+            raise
+        raise NotebookError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not text.strip():
+        raise NotebookError(f"{path}: is empty")
+    try:
+        notebook = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        problem = "is cut short or damaged" if text.lstrip().startswith("{") else "is not a notebook"
+        raise NotebookError(f"{path}: {problem}: not valid JSON at {where}") from None
+    except (RecursionError, ValueError):  # ValueError: an integer of thousands of digits
+        raise NotebookError(f"{path}: is not a notebook: its JSON is nested too deep or holds absurd numbers") from None
+    if not isinstance(notebook, dict):
+        raise NotebookError(f"{path}: is JSON, but not a notebook")
+    return notebook
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    metadata = _mapping(notebook.get("metadata"))
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        language = _mapping(metadata.get(key)).get(name)
+        if isinstance(language, str) and language:
+            return language.lower()
+    return "python"
+
+
+def _kind(raw: Any, number: int, path: Path) -> str:
+    kind = _mapping(raw).get("cell_type")
+    if kind not in ("code", "markdown", "raw"):
+        raise NotebookError(f"{path}: is damaged: cell {number} is no code, markdown or raw cell")
+    return str(kind)
+
+
+def _code_cell(raw: dict[str, Any], number: int, path: Path) -> Cell:
+    source = raw.get("source", "")
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise NotebookError(f"{path}: is damaged: cell {number} has no text")
+    metadata = _mapping(raw.get("metadata"))
+    role, task = _role(source, metadata, raw.get("id"))
+    tags = metadata.get("tags")
+    return Cell(source, role, task, tuple(t for t in tags if isinstance(t, str)) if isinstance(tags, list) else (), metadata)
+
+
+def _role(source: str, metadata: dict[str, Any], cell_id: Any) -> tuple[str, str | None]:
+    """By nbgrader's id, else the cell's id (Colab keeps it in the metadata), else a lone call of check."""
+    for slug in (_mapping(metadata.get("nbgrader")).get("grade_id"), cell_id, metadata.get("id")):
+        match = _SLUG.fullmatch(slug) if isinstance(slug, str) else None
+        if match:
+            return ("check" if match[3] else "answer"), f"{int(match[1])}.{int(match[2])}"
+    statements = "\n".join(line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    call = _CHECK_CALL.fullmatch(statements.strip())
+    return ("check", call[2]) if call else ("other", None)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

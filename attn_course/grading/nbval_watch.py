@@ -1,0 +1,122 @@
+"""A pytest plugin, loaded only beside nbval: it writes down how each cell went, and notices a dead kernel at once.
+
+Three things nbval itself does not do: run a copy of a notebook in the folder of the original, keep the history that
+`check` reads, and stop waiting for a kernel that is gone (it would wait for the whole cell timeout).
+"""
+
+import json
+import re
+import time
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+import nbval.plugin
+from nbval.kernel import RunningKernel
+
+VERDICT_MIME = "application/vnd.attn-course.verdict+json"
+_POLL_S = 0.5
+_MAX_TEXT = 20_000
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_OWN_LINE = re.compile(r"Cell In\[\d*\s*\][^\n]*?line (\d+)")
+_SYNTAX_FILE = re.compile(r"\s*\((?:[^()\s]+\.py|<[^<>]*>|[^(),]*), line (\d+)\)$")
+
+
+class KernelDied(RuntimeError):
+    """The process that runs the cells has ended."""
+
+
+class WatchedKernel(RunningKernel):  # type: ignore[misc]  # nbval has no types
+    """A kernel that works in a folder of our choice and whose death is noticed within half a second."""
+
+    folder: str
+
+    def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
+        super().__init__(kernel_name, cwd=self.folder, startup_timeout=startup_timeout)
+
+    def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
+        """Send a cell as a front end does, so that `check` finds the cells run so far in `In`; nbval keeps no history."""
+        return str(self.kc.execute(cell_input, store_history=True, allow_stdin=bool(allow_stdin), stop_on_error=False))
+
+    def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
+        """Wait for the reply to a cell, in short turns, so that a dead kernel ends the wait."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _POLL_S if end is None else min(_POLL_S, max(0.0, end - time.monotonic()))
+            try:
+                super().await_reply(msg_id, timeout=left)
+                return
+            except Empty:
+                if not self.is_alive():
+                    self.stop()
+                    raise KernelDied("the kernel has ended") from None
+                if end is not None and time.monotonic() >= end:
+                    raise
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the two paths this plugin needs."""
+    group = parser.getgroup("attn_course")
+    group.addoption("--kernel-folder", required=True, help="folder in which the cells run")
+    group.addoption("--cell-log", required=True, help="file that receives one JSON line for each cell")
+
+
+def pytest_configure(config: Any) -> None:
+    """Let nbval start our kernel in place of its own."""
+    WatchedKernel.folder = config.option.kernel_folder
+    nbval.plugin.RunningKernel = WatchedKernel
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Run every cell: a skip marker in a learner's cell would make its answer vanish."""
+    for item in items:
+        item.options["skip"] = False
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """Forget an earlier timeout; nbval would expect all later cells to fail."""
+    item.parent.timed_out = False
+
+
+def pytest_runtest_makereport(item: Any, call: Any) -> None:
+    """Write one line for each cell; return None, so that pytest makes its own report."""
+    if call.when == "teardown" or (call.when == "setup" and call.excinfo is None):
+        return
+    line = {"cell": item.cell_num, "seconds": call.duration, **_outputs(item)}
+    if call.excinfo is not None:
+        line["problem"] = _problem(call.when, call.excinfo.value)
+        line["alive"] = item.parent.kernel is not None and item.parent.kernel.is_alive()
+    with Path(item.config.option.cell_log).open("a", encoding="utf-8") as log:
+        log.write(json.dumps(line) + "\n")
+
+
+def _problem(when: str, error: BaseException) -> str:
+    if when == "setup":
+        return "no kernel"
+    if isinstance(error, KernelDied) or "Kernel dead" in str(error):
+        return "died"
+    if str(error).startswith("Timeout"):
+        return "timeout"
+    return "differs" if str(error).startswith("Cell outputs differ") else "exception"
+
+
+def _outputs(item: Any) -> dict[str, Any]:
+    """What a report needs of the cell's outputs: printed text, the verdict of check, the error."""
+    found: dict[str, Any] = {"stdout": ""}
+    for output in item.test_outputs or []:
+        if output.output_type == "stream" and output.name == "stdout":
+            found["stdout"] = (found["stdout"] + output.text)[-_MAX_TEXT:]
+        elif output.output_type == "display_data" and VERDICT_MIME in output.data:
+            found["verdict"] = output.data[VERDICT_MIME]
+        elif output.output_type == "error":
+            found["error_name"] = str(output.ename)
+            found["error_text"] = _one_line(str(output.evalue), output.traceback)
+    return found
+
+
+def _one_line(text: str, traceback: list[str]) -> str:
+    """The error's first line, with the line of the learner's cell where it happened."""
+    first = _ANSI.sub("", text).strip().splitlines()[0:1]
+    message, in_syntax = _SYNTAX_FILE.subn(r" in line \1 of the cell", first[0][:300] if first else "")
+    own_lines = _OWN_LINE.findall(_ANSI.sub("", "\n".join(traceback)))
+    return message if in_syntax or not own_lines else f"{message} in line {own_lines[0]} of the cell".strip()

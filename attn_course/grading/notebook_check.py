@@ -1,0 +1,172 @@
+"""Judge a learner's notebook: a temporary copy with pristine check cells, run under nbval."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from attn_course.grading.cells import Cell, NotebookError, read_code_cells
+from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
+from attn_course.grading.report import NotebookReport
+from attn_course.grading.verdicts import make_report
+
+_MAX_RUNS = 4  # a cell that ends Python is left out and the rest run again, this often at most
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The code cells of the copy, and which of them belongs to which task.
+
+    Attributes
+    ----------
+    cells : tuple of Cell
+        The learner's cells, with pristine check cells in place of theirs.
+    tasks : tuple of str
+        Ids of all tasks of the chapter, in order.
+    """
+
+    cells: tuple[Cell, ...]
+    tasks: tuple[str, ...]
+
+    @property
+    def chapter(self) -> int:
+        """The chapter's number."""
+        return int(self.tasks[0].split(".")[0])
+
+
+def check_notebook(
+    path: Path, *, exercises: Path, cell_timeout_s: float = 60.0, on_cell: Callable[[int, int], None] | None = None
+) -> NotebookReport:
+    """Run a notebook in a fresh kernel and judge each task of its chapter.
+
+    Parameters
+    ----------
+    path : Path
+        The learner's notebook; it is only read. Its folder is the kernel's working directory.
+    exercises : Path
+        Folder of the pristine exercise notebooks, which the check cells are taken from.
+    cell_timeout_s : float, optional
+        Longest time for one cell, in seconds.
+    on_cell : callable, optional
+        Called with the number of cells done and their total.
+
+    Returns
+    -------
+    report : NotebookReport
+        One verdict for each task of the chapter, also for those that the notebook lacks.
+
+    Raises
+    ------
+    NotebookError
+        If the file is no notebook, or holds no tasks, or those of another chapter.
+    EngineError
+        If the kernel or nbval does not start.
+    """
+    start = time.monotonic()
+    plan = plan_check(path, exercises=exercises)
+    outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell)
+    return make_report(plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=time.monotonic() - start)
+
+
+def plan_check(path: Path, *, exercises: Path) -> Plan:
+    """Read a notebook and put pristine check cells in the place of the learner's.
+
+    Parameters
+    ----------
+    path, exercises : Path
+        As for `check_notebook`.
+
+    Returns
+    -------
+    plan : Plan
+        A check cell the notebook lacks is appended; of several for one task only the last is kept.
+
+    Raises
+    ------
+    NotebookError
+        As for `check_notebook`.
+    """
+    cells = read_code_cells(path)
+    chapter = _chapter_of(cells, path)
+    pristine = _pristine_checks(chapter, path, exercises)
+    last = {cell.task: position for position, cell in enumerate(cells) if cell.role == "check"}
+    kept = [
+        pristine[cell.task] if cell.role == "check" and cell.task in pristine else cell
+        for position, cell in enumerate(cells)
+        if cell.role != "check" or last[cell.task] == position
+    ]
+    appended = [check for task, check in pristine.items() if task not in last]
+    return Plan((*kept, *appended), tuple(pristine))
+
+
+def _chapter_of(cells: Sequence[Cell], path: Path) -> int:
+    tasks = sorted({cell.task for cell in cells if cell.task}, key=_by_number)
+    chapters = sorted({int(task.split(".")[0]) for task in tasks})
+    if not chapters:
+        raise NotebookError(f'{path}: holds no task of the course (no cell such as check("2.1", ...)); exercises are copied to work/')
+    if len(chapters) > 1:
+        raise NotebookError(f"{path}: holds tasks of chapters {' and '.join(map(str, chapters))}; a notebook belongs to one chapter")
+    named = re.match(r"(\d+)[_-]", path.name)
+    if named and int(named[1]) != chapters[0]:
+        raise NotebookError(
+            f"{path}: is named for chapter {int(named[1])} but holds tasks of chapter {chapters[0]} ({', '.join(tasks[:3])})"
+        )
+    return chapters[0]
+
+
+def _pristine_checks(chapter: int, path: Path, exercises: Path) -> dict[str, Cell]:
+    found = sorted(exercises.glob(f"{chapter:02d}_*.ipynb"))
+    if not found:
+        raise NotebookError(f"{path}: holds tasks of chapter {chapter}, for which {exercises} has no notebook")
+    checks = [cell for cell in read_code_cells(found[0]) if cell.role == "check" and cell.task]
+    if not checks:
+        raise NotebookError(f"{found[0]}: holds no check cell; attn-course notebooks build makes it anew")
+    for cell in checks:
+        _known(str(cell.task), found[0])
+    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: _by_number(str(cell.task)))}
+
+
+def _known(task: str, exercise: Path) -> None:
+    from attn_course.tasks import UnknownTask, get_task
+
+    try:
+        get_task(task)
+    except UnknownTask as error:
+        raise NotebookError(f"{exercise}: does not belong to the installed attn_course: {error}") from None
+
+
+def _by_number(task: str) -> tuple[int, ...]:
+    return tuple(map(int, task.split(".")))
+
+
+def _run(plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int, int], None] | None) -> dict[int, Outcome]:
+    """Run the copy; leave out cells that ended the kernel or the time, and run again, so that other tasks are judged."""
+    from attn_course.tasks import get_task
+
+    copies = [
+        CopiedCell(cell.source, cell.tags, get_task(str(cell.task)).ok_line if cell.role == "check" and cell.task in plan.tasks else None)
+        for cell in plan.cells
+    ]
+    total = len(copies)
+    stopped: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
+    for _ in range(_MAX_RUNS):
+        outcomes = run_nbval(
+            copies, folder=folder, cell_timeout_s=cell_timeout_s, on_cell=(lambda done: on_cell(done, total)) if on_cell else None
+        )
+        outcomes |= stopped
+        if all(outcome.alive for position, outcome in outcomes.items() if position not in stopped):
+            break
+        stopped = {position: outcome for position, outcome in outcomes.items() if outcome.problem in ("died", "timeout")}
+        for position in stopped:
+            copies[position] = replace(copies[position], source="", expected=None)
+    return outcomes
+
+
+def relative_name(path: Path) -> str:
+    """The path as seen from here, if it lies below; for messages and reports."""
+    here = Path.cwd()
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow a link away from the name the learner knows
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(path)

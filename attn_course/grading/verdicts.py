@@ -1,0 +1,107 @@
+"""From how the cells went to one verdict for each task."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attn_course.grading.cells import Cell
+from attn_course.grading.nbval_run import Outcome
+from attn_course.grading.report import CellProblem, NotebookReport, TaskReport
+
+_UNDEFINED = re.compile(r"name '(\w+)' is not defined")
+
+
+def make_report(
+    cells: Sequence[Cell], tasks: Sequence[str], outcomes: Mapping[int, Outcome], *, notebook: str, timeout_s: float, seconds: float
+) -> NotebookReport:
+    """Return the verdict on each task, and the cells outside the tasks that did not run.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The code cells that ran.
+    tasks : sequence of str
+        Ids of the chapter's tasks.
+    outcomes : mapping of int to Outcome
+        By position among `cells`.
+    notebook : str
+        The notebook's name, for the report.
+    timeout_s, seconds : float
+        Time limit of a cell; time taken in all.
+
+    Returns
+    -------
+    report : NotebookReport
+        The verdicts, in the order of `tasks`.
+    """
+    problems = [
+        CellProblem(position + 1, cell.first_line, _failure(outcomes[position], timeout_s))
+        for position, cell in enumerate(cells)
+        if cell.role == "other" and _failed(outcomes.get(position))
+    ]
+    reports = tuple(_judge(task, cells, outcomes, problems, timeout_s) for task in tasks)
+    return NotebookReport(notebook, int(tasks[0].split(".")[0]), reports, tuple(problems), seconds)
+
+
+def _failed(outcome: Outcome | None) -> bool:
+    """A failing call of check in one of the learner's cells is no problem of its own: the task's verdict says it."""
+    return outcome is not None and outcome.problem is not None and outcome.error_name != "CheckFailed"
+
+
+def _judge(
+    task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], problems: Sequence[CellProblem], timeout_s: float
+) -> TaskReport:
+    from attn_course.tasks import get_task
+
+    task = get_task(task_id)
+    check = next(position for position, cell in enumerate(cells) if cell.role == "check" and cell.task == task_id)
+    answers = [position for position, cell in enumerate(cells) if cell.role == "answer" and cell.task == task_id]
+    seconds = sum(outcomes[position].seconds for position in (check, *answers) if position in outcomes)
+
+    def report(status: str, message: str, *, hint: str | None = None, mistake: str | None = None) -> TaskReport:
+        points = task.points if status == "passed" else 0
+        return TaskReport(task_id, task.title, status, points, task.points, message, mistake, hint, task.equation, seconds)
+
+    outcome = outcomes.get(check)
+    if outcome is None:
+        return report("not judged", "Python had ended before this task")
+    if outcome.problem is None or (outcome.problem == "differs" and task.ok_line in outcome.stdout.splitlines()):
+        return report("passed", task.ok_line)  # "differs": the answer prints something of its own
+    verdict = _verdict(outcome.verdict, task_id)
+    if verdict is not None:
+        return report("failed", verdict["message"], hint=verdict["hint"] or task.hints[0], mistake=verdict["mistake"])
+    undefined = _UNDEFINED.match(outcome.error_text) if outcome.error_name == "NameError" else None
+    if undefined and undefined[1] == task.entry:
+        return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], timeout_s)
+    if undefined:
+        culprit = f"code cell {problems[0].cell} fails" if problems else f"no cell defines {undefined[1]}: is the setup cell missing?"
+        return report("not judged", culprit)
+    if outcome.problem == "differs":
+        return report("not judged", "the check cell did not print its own line: does your notebook redefine check?")
+    return report("failed", _failure(outcome, timeout_s), hint=task.hints[0])
+
+
+def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], timeout_s: float) -> TaskReport:
+    """The answer's name does not exist when it is checked."""
+    broken = next((outcome for outcome in answers if _failed(outcome)), None)
+    if broken is not None:
+        return report("failed", f"the answer cell does not run: {_failure(broken, timeout_s)}", hint=task.hints[0])
+    if answers:
+        return report("failed", f"the answer cell does not define {task.entry}", hint=task.hints[0])
+    return report("missing", f"the answer cell is gone: a cell must define {task.entry}; exercises/ holds the original")
+
+
+def _verdict(found: Any, task_id: str) -> dict[str, Any] | None:
+    """What `check` attached, if it is of this task and of the right form: it comes from the learner's kernel."""
+    if not isinstance(found, dict) or found.get("task") != task_id or not isinstance(found.get("message"), str):
+        return None
+    texts = {name: found.get(name) if isinstance(found.get(name), str) else None for name in ("hint", "mistake")}
+    return {"message": found["message"], **texts}
+
+
+def _failure(outcome: Outcome, timeout_s: float) -> str:
+    if outcome.problem == "timeout":
+        return f"did not finish within {timeout_s:g} s: is there a loop that never ends?"
+    if outcome.problem == "died":
+        return "ended Python: does it call exit, or use up the memory?"
+    return f"{outcome.error_name}: {outcome.error_text}".rstrip(": ") or "failed"

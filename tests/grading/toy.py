@@ -1,0 +1,83 @@
+"""A course of one toy chapter, 97, in a folder of its own: three tasks, so that the engine is tested apart from real chapters.
+
+The kernel that runs a toy notebook imports this file too, from the folder of the notebook.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from attn_course.tasks import Case, Task, Wrong, registry
+
+
+def _task(number: int, title: str, entry: str, answer: Any, wrong: Iterable[Any], points: int) -> Task:
+    names = ["forgot the factor", "lost the sign", "added one"]
+    return Task(
+        id=f"97.{number}",
+        title=title,
+        entry=entry,
+        kind="write",
+        equation=None,
+        points=points,
+        difficulty=1,
+        minutes=1,
+        trains="the engine",
+        answer=answer,
+        cases=lambda rng: [Case("five numbers", x=rng.normal(size=5))],
+        wrong=[Wrong(name, function, f"hint: you {name}") for name, function in zip(names, wrong, strict=True)],
+        hints=[f"first nudge for {entry}", "second nudge", "third nudge"],
+    )
+
+
+TASKS = (
+    _task(1, "Twice", "twice", lambda x: 2 * x, [lambda x: x, lambda x: -2 * x, lambda x: 2 * x + 1], 2),
+    _task(2, "Thrice", "thrice", lambda x: 3 * x, [lambda x: x, lambda x: -3 * x, lambda x: 3 * x + 1], 3),
+    _task(3, "Four times", "four_times", lambda x: 4 * x, [lambda x: x, lambda x: -4 * x, lambda x: 4 * x + 1], 4),
+)
+
+
+def install(set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Make the toy chapter the only one; a test passes `monkeypatch.setattr`."""
+    set_attribute(registry, "chapters", lambda: [97])
+    set_attribute(registry, "_chapter_tasks", lambda chapter: TASKS)
+
+
+RIGHT = {
+    "97.1": "def twice(x):\n    return 2 * x",
+    "97.2": "def thrice(x):\n    return 3 * x",
+    "97.3": "def four_times(x):\n    return 4 * x",
+}
+SETUP = "import numpy as np\nimport toy\nfrom attn_course import check\ntoy.install()"
+
+
+def cell(source: str, cell_id: str, *, grade: bool | None = None) -> dict[str, Any]:
+    """Return a code cell; `grade` True makes it a check cell of nbgrader, False an answer cell."""
+    nbgrader = {"nbgrader": {"grade_id": cell_id, "grade": grade, "solution": not grade, "locked": grade}} if grade is not None else {}
+    return {"cell_type": "code", "id": cell_id, "metadata": nbgrader, "source": source, "outputs": [], "execution_count": None}
+
+
+def cells(answers: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the cells of the toy notebook with these answers; other tasks keep their stubs."""
+    found = [cell(SETUP, "setup")]
+    for task in TASKS:
+        stub = f"def {task.entry}(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+        found.append(cell(answers.get(task.id, stub), task.slug, grade=False))
+        found.append(cell(f'check("{task.id}", {task.entry})', f"{task.slug}-check", grade=True))
+    return found
+
+
+def write(path: Path, found: list[dict[str, Any]]) -> Path:
+    """Write cells as a notebook."""
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": found}
+    path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+    return path
+
+
+def make_course(root: Path) -> Path:
+    """Write the toy course: exercises/, notebooks/, work/; and this file beside the notebooks of work/."""
+    for folder in ("exercises", "notebooks", "work"):
+        (root / folder).mkdir()
+    write(root / "exercises" / "97_toy.ipynb", cells({}))
+    (root / "work" / "toy.py").write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    return root

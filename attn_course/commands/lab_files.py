@@ -98,19 +98,37 @@ def copy_exercises(root: Path) -> Copies:
 def _copy_one(exercise: Path, copy: Path, remembered: dict[str, str], copies: Copies) -> None:
     """Copy `exercise` to `copy`, or note how the copy that is there compares with it."""
     content = exercise.read_bytes()
-    asked = _fingerprint(content)
     try:
         with copy.open("xb") as file:  # fails when there is a file, whoever made it and whenever
             file.write(content)
     except FileExistsError:
-        if not copy.is_file() or (held := _fingerprint(copy.read_bytes())) is None:
-            copies.unreadable.append(copy)
-        elif exercise.name in remembered and asked not in (held, remembered[exercise.name]):
-            (copies.outdated if held == remembered[exercise.name] else copies.changed).append(copy)
+        noted = {"outdated": copies.outdated, "changed": copies.changed, "unreadable": copies.unreadable}
+        noted.get(_compare(exercise, copy, remembered), []).append(copy)
     else:
         copies.new.append(copy)
-        if asked is not None:
-            remembered[exercise.name] = asked
+        remembered[exercise.name] = _fingerprint(content) or ""
+
+
+def copy_states(root: Path) -> dict[str, str]:
+    """Return how each exercise stands in work/: missing, untouched, begun, outdated, changed (on both sides) or unreadable."""
+    remembered = _read_object(root / COPIES)
+    return {exercise.name: _compare(exercise, root / "work" / exercise.name, remembered) for exercise in exercises(root)}
+
+
+def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
+    """Return the state of one copy, as `copy_states` names it."""
+    if not copy.exists():
+        return "missing"
+    held = _fingerprint(copy.read_bytes()) if copy.is_file() else None
+    if held is None:
+        return "unreadable"
+    asked = _fingerprint(exercise.read_bytes())
+    was = remembered.get(exercise.name, asked)  # a copy made by hand: of today's exercise, as far as we know
+    if held == asked:
+        return "untouched"
+    if was != asked:
+        return "outdated" if held == was else "changed"
+    return "begun"
 
 
 def _fingerprint(content: bytes) -> str | None:
@@ -141,14 +159,8 @@ def notary() -> NotebookNotary:
 
 
 def built_notebooks(root: Path) -> list[Path]:
-    """Return the notebooks whose outputs are the course's own: lessons, solutions, and copies the learner has not changed."""
-    remembered = _read_object(root / COPIES)
-    untouched = [
-        path
-        for exercise in exercises(root)
-        if (path := root / "work" / exercise.name).is_file()
-        and _fingerprint(path.read_bytes()) == remembered.get(path.name, "never copied")
-    ]
+    """Return the notebooks that hold nothing but the course's own: lessons, solutions, and copies not changed since."""
+    untouched = [root / "work" / name for name, state in copy_states(root).items() if state in ("untouched", "outdated")]
     return [*lessons(root), *sorted((root / "solutions").glob("*.ipynb")), *untouched]
 
 

@@ -9,10 +9,8 @@ LARGEST_BYTES = 400_000
 ROOT = Path(__file__).resolve().parents[2]
 
 # Written with a one-letter class each, so that this file does not match itself.
-HOME = re.compile(r"(?<![\w.])/(?:home|Users)/[a-z][\w.-]*/|\b[A-Z]:\\Users\\|(?<![\w.])/roo[t]/")
-REGISTRY = re.compile(
-    r"\b(?:pyp[i]\.org|pythonhoste[d]\.org|npmj[s]\.org|debia[n]\.org|anacond[a]\.org)\b|--(?:extra-)?inde[x]-url[ =]https?:"
-)
+HOME = re.compile(r"(?<![\w.])/(?:home|Users)/[a-z][\w.-]*/|\b[A-Z]:\\Users\\|(?<![\w.])/[r]oot/")
+REGISTRY = re.compile(r"\b(?:[p]ypi\.org|[p]ythonhosted\.org|[n]pmjs\.org|[d]ebian\.org|[a]naconda\.org)\b")
 UNTRACKED = re.compile(r"(?:^|/)(?:work|\.venv|__pycache__|\.ipynb_checkpoints|\.progress[^/]*|\.DS_Store)(?:/|$)")
 
 

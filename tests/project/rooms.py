@@ -12,7 +12,8 @@ from typing import NamedTuple
 class Room:
     """What the files of one room may import besides the standard library and each other."""
 
-    anywhere: tuple[str, ...] = ()  # at the top of a file or in a function
+    anywhere: tuple[str, ...] = ()  # at the top of a file or in a function, with all they hold
+    exactly: tuple[str, ...] = ()  # the same, but not what they hold
     in_functions: tuple[str, ...] = ()  # only where the import waits for a call (or for a type checker)
 
 
@@ -37,7 +38,11 @@ ROOMS = {
         )
     ),
     "authoring": Room(("nbformat", "nbclient", "jupytext", f"{COURSE}.equations", f"{COURSE}.tasks")),
-    "cli": Room(("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core"), in_functions=(COURSE, *LAST)),
+    "cli": Room(
+        anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core"),
+        exactly=(COURSE, f"{COURSE}.__version__"),
+        in_functions=(COURSE, *LAST),
+    ),
 }
 ONE_ROOM = {"commands": "cli"}  # folders that belong to a room of another name
 
@@ -104,7 +109,11 @@ def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool) -> str
     room = ROOMS[room_name]
     if _is_within(imported.name, ("triton",)) and "triton" in room.anywhere and not is_kernel_file:
         return f"{room_name} may import {imported.name} only in a file that defines a kernel (@triton.jit)"
-    if _is_within(imported.name, room.anywhere) or (imported.in_function and _is_within(imported.name, room.in_functions)):
+    if (
+        imported.name in room.exactly
+        or _is_within(imported.name, room.anywhere)
+        or (imported.in_function and _is_within(imported.name, room.in_functions))
+    ):
         return None
     if _is_within(imported.name, room.in_functions):
         return f"{room_name} may import {imported.name} only inside a function"

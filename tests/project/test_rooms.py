@@ -31,6 +31,7 @@ def test_every_import_keeps_to_the_room_table(root):
         ("reference/softmax.py", "def f():\n    import sympy", "2: reference may not import sympy"),
         ("reference/softmax.py", "import importlib\nimportlib.import_module('torch')", "2: reference may not import torch"),
         ("reference/softmax.py", "__import__('scipy.special')", "1: reference may not import scipy.special"),
+        ("reference/softmax.py", "import attn_course", "1: reference may not import attn_course"),
         ("costs.py", "import jaxtyping", "1: costs may not import jaxtyping"),
         ("figures/ch02.py", "from attn_course.reference import softmax", "1: figures may not import attn_course.reference.softmax"),
         ("equations/ch02.py", "from attn_course import tasks", "1: equations may not import attn_course.tasks"),
@@ -66,6 +67,7 @@ def test_a_folder_that_is_no_room_is_named(tmp_path):
         ("tasks/ch07.py", "def answer():\n    import torch\n    return torch.ones(2)"),
         ("gpu/flash_forward.py", "import torch, triton\n@triton.jit\ndef kernel(): ..."),
         ("cli.py", "import typer\nfrom attn_course.commands import lab\ndef check():\n    from attn_course.grading import notebook_check"),
+        ("cli.py", "import attn_course\nfrom attn_course import __version__"),
         ("commands/lab.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from attn_course.tasks import Verdict"),
     ],
 )

@@ -1,0 +1,44 @@
+"""The public functions and classes of the package, and what is wrong with their docstrings."""
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+from numpydoc.validate import validate
+
+# Every check of numpydoc but these, each for a reason.
+NOT_ASKED = {
+    "GL01": "the summary stands on the first line",
+    "ES01": "one good line may be enough; an equation or a note follows where it helps",
+    "SA01": "functions of a small room find each other without See Also",
+    "RT02": "a result has a name, because the name carries its axes",
+}
+
+
+def modules(room: str) -> Iterator[ModuleType]:
+    """Yield a package and all its modules."""
+    package = import_module(room)
+    yield package
+    for found in pkgutil.walk_packages(package.__path__, prefix=f"{room}."):
+        yield import_module(found.name)
+
+
+def public_names(room: str) -> list[str]:
+    """Return the dotted names of the public functions, classes and methods that the modules of a room define."""
+    found = []
+    for module in modules(room):
+        for name, thing in vars(module).items():
+            if not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__ and callable(thing):
+                found.append(f"{module.__name__}.{name}")
+                methods = vars(thing) if inspect.isclass(thing) else {}
+                found += [
+                    f"{module.__name__}.{name}.{method}" for method in methods if not method.startswith("_") and callable(methods[method])
+                ]
+    return sorted(found)
+
+
+def complaints(name: str) -> list[str]:
+    """Return what numpydoc finds in the docstring of a function or class, as "NAME: CODE what"."""
+    return [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code not in NOT_ASKED]

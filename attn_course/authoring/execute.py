@@ -17,6 +17,7 @@ from attn_course.authoring.problems import AuthoringError, shorten
 CELL_TIMEOUT_S = 300
 OnCell = Callable[[str, int, int], None]  # cell id, its number from 1, how many there are
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_KERNEL = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -48,7 +49,7 @@ def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str,
     )  # fmt: skip
     kernel_spec = client.create_kernel_manager().kernel_spec
     assert kernel_spec is not None  # jupyter_client knows its native kernel without any file
-    kernel_spec.argv[:] = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel_spec.argv[:] = _KERNEL
     with tempfile.TemporaryDirectory(prefix="attn-course-") as profile:
         try:
             client.execute(env=environment(package_root, profile))

@@ -139,13 +139,13 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _refined(tree: ast.Module, local: str, module: str) -> Iterator[tuple[str, str | None]]:
-    """(module, attribute) for each attribute read from the module's local name; (module, None) if the name is used in another way."""
+    """(module, attribute) for each attribute read from its local name; (module, None) if that is used in another way or not at all."""
     if "." in local:
         yield module, None
         return
     bases = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     plain = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == local]
-    if any(node not in bases for node in plain):
+    if not plain or any(node not in bases for node in plain):
         yield module, None
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == local:

@@ -60,7 +60,7 @@ def from_text(text: str) -> NotebookNode | None:
             cell.setdefault("id", f"number-{number}")
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
-    return None if any(iter_validate(notebook, version=4, version_minor=5)) else notebook
+    return None if any(iter_validate({**notebook, "nbformat_minor": 5}, version=4, version_minor=5)) else notebook
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:

@@ -14,7 +14,7 @@ LESSON_REFUSALS = {
     "capitals in an id": ('id="try-it"', 'id="Try_it"', "lower-case words joined by '-', at most 64 characters, got 'Try_it'"),
     "too long an id": ('id="try-it"', f'id="{"a" * 65}"', "at most 64 characters"),
     "other header keys": ('id="try-it"', 'id="try-it" editable=false', "only id and tags in the header of cell 'try-it', got editable"),
-    "tags that are no list": ('tags=["live"]', 'tags="live"', "wanted cells that nbformat accepts, got one where 'live' is not of type 'array'"),
+    "tags that are no list": ('tags=["live"]', 'tags="live"', "wanted cells that nbformat accepts, got one where 'live' is not of type"),
     "an empty cell": ("print(double(21))\n", "\n", "wanted some text in cell 'try-it', got an empty cell"),
     "a raw cell": ('# %% [markdown] id="formula"', '# %% [raw] id="formula"', "markdown or code cell, got 'raw' in cell 'formula'"),
     "no Python": ("print(double(21))", "print(double(21)", r"line 12: wanted Python, got 'print\(double\(21\)'"),

@@ -1,0 +1,85 @@
+"""Which package files a notebook depends on."""
+
+import pytest
+
+import attn_course
+from attn_course.authoring.imports import LAZY, ImportGraph
+
+FILES = {
+    "__init__.py": "",
+    "costs.py": "import math\n",
+    "reference/__init__.py": "from attn_course.reference.softmax import softmax\nfrom .masks import causal_mask as mask\nVERSION = 1\n",
+    "reference/softmax.py": "from attn_course import costs\n",
+    "reference/masks.py": "",
+    "figures/__init__.py": "from attn_course.figures.base import heatmap\nfrom attn_course.figures.ch02 import bars\n",
+    "figures/base.py": "import matplotlib\n",
+    "figures/ch02.py": 'from attn_course.figures.base import heatmap\nPAGE = "explorable.html"\n',
+    "figures/explorable.html": "<p>",
+    "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
+    "tasks/engine.py": "def check():\n    from attn_course.tasks import judge\n    judge.judge()\n",
+    "tasks/judge.py": "",
+    "tasks/ch02.py": "from attn_course import reference\nreference.mask\n",
+    "tasks/ch12.py": "",
+    "equations/__init__.py": "from .core import verify\n",
+    "equations/core.py": "",
+    "equations/ch02.py": "from attn_course.equations.core import verify\n",
+}
+
+
+@pytest.fixture
+def graph(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / "attn_course" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return ImportGraph(tmp_path)
+
+
+CASES = {
+    "nothing": ("import numpy as np\nnp.exp(1)", ""),
+    "a name handed on by a package": ("from attn_course.reference import softmax", "costs reference/softmax"),
+    "a name handed on under another name": ("from attn_course.reference import mask", "reference/masks"),
+    "a name the package defines itself": (
+        "from attn_course.reference import VERSION", "costs reference/__init__ reference/masks reference/softmax",
+    ),
+    "an attribute of a package": ("from attn_course import figures\nfigures.heatmap(1)", "figures/base"),
+    "a module and the page it names": (
+        "from attn_course import figures\nfigures.bars(1)", "figures/base figures/ch02 figures/explorable.html",
+    ),
+    "a package under a short name": ("import attn_course.reference as ref\nref.mask", "reference/masks"),
+    "a package used as a value": (
+        "from attn_course import figures\nprint(figures)", "figures/__init__ figures/base figures/ch02 figures/explorable.html",
+    ),
+    "a star": ("from attn_course.reference import *", "costs reference/__init__ reference/masks reference/softmax"),
+    "a module": ("import attn_course.costs", "costs"),
+    "a lazy name and a task": (
+        'from attn_course import check\ncheck("2.1", f)', "reference/masks tasks/ch02 tasks/engine tasks/judge",
+    ),
+    "a task of another chapter": ('from attn_course import check\ncheck("12.1", f)', "tasks/ch12 tasks/engine tasks/judge"),
+    "an equation": ('from attn_course import verify\nverify("2.3")', "equations/ch02 equations/core"),
+    "an import inside a function": ("def f():\n    from attn_course import costs\n    return costs.flops", "costs"),
+    "a chapter that does not exist": ('from attn_course import verify\nverify("99.1")', "equations/core"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "files"), CASES.values(), ids=CASES)
+def test_the_closure_holds_what_the_code_needs_and_no_more(graph, text, files):
+    names = [path.relative_to(graph.package_root / "attn_course").as_posix().removesuffix(".py") for path in graph.closure(text)]
+    assert names == files.split()
+
+
+def test_the_lazy_names_are_those_of_the_package():
+    for name, home in LAZY.items():
+        assert getattr(attn_course, name).__module__.startswith(home)
+
+
+def test_modules_a_real_process_imports_are_in_the_closure(root):
+    """What Python loads for a function of the reference is what the graph says, package files aside that only hand names on."""
+    import subprocess
+    import sys
+
+    code = "import sys, attn_course.reference.softmax; print(*sorted(m for m in sys.modules if m.startswith('attn_course')))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60, check=True).stdout.split()
+    files = {path.relative_to(root).as_posix() for path in ImportGraph(root).closure("from attn_course.reference.softmax import softmax")}
+    assert "attn_course/reference/softmax.py" in files
+    assert {f"{name.replace('.', '/')}.py" for name in loaded} >= files

@@ -73,7 +73,7 @@ def run(
     kind, entry, symbols, functions
         Of the task; `entry` is the name used in messages.
     time_limit_s : float, optional
-        Longest time for one case, in seconds. A loop around a bare `except:` can outlast it.
+        Longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts it.
 
     Returns
     -------

@@ -93,9 +93,18 @@ def ratio_of_weights(rng: np.random.Generator) -> Claims:
             yield np.divide.outer(weights, weights), values[:, None] / values[None, :]
 
 
-ratio_of_weights.wrong("the ratio of the scores themselves")(
-    lambda rng: (np.divide.outer(*[reference.softmax(np.array([1.0, 2.0, 4.0]))] * 2), np.divide.outer([1.0, 2.0, 4.0], [1.0, 2.0, 4.0]))
-)
+@ratio_of_weights.wrong("the ratio of the scores themselves")
+def _(rng: np.random.Generator) -> Claims:
+    scores = rng.uniform(1, 2, size=3)
+    weights = reference.softmax(scores)
+    yield weights[:, None] / weights[None, :], scores[:, None] / scores[None, :]
+
+
+@ratio_of_weights.wrong("the difference of the values")
+def _(rng: np.random.Generator) -> Claims:
+    scores = rng.uniform(1, 2, size=3)
+    weights = reference.softmax(scores)
+    yield weights[:, None] / weights[None, :], np.exp(scores)[:, None] - np.exp(scores)[None, :]
 
 
 @equation(

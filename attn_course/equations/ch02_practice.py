@@ -43,7 +43,7 @@ def J() -> Matrix:  # noqa: N802  # the letter of the equations
     rows=["B2"],
     uses=["2.14"],
     kind="numeric",
-    scope="n = 1 to 7, both bounds attained",
+    scope="n = 1 to 7, both bounds sharp",
 )
 def bounds_of_lse(rng: np.random.Generator) -> Claims:
     """The sum has at least its largest term and at most n times that: attained by one entry far above the rest, and by equal entries."""
@@ -56,7 +56,7 @@ def _one_far_above(scores: np.ndarray) -> bool:
     return scores.size == 1 or bool(np.diff(np.sort(scores))[-1] > 100)
 
 
-@bounds_of_lse.wrong("n instead of ln n: no mistake in the sign, but a bound that nothing attains")
+@bounds_of_lse.wrong("n instead of ln n: true, but nothing comes near it")
 def _(rng: np.random.Generator) -> Claims:
     for scores in score_vectors(rng):
         yield Chain(reference.logsumexp(scores), "<=", scores.max() + scores.size, tight=(np.ptp(scores) == 0,))
@@ -307,7 +307,7 @@ frobenius_norm.wrong("the last sum not squared")(lambda: (_squares(), total(s_i*
     rows=["B2"],
     uses=["2.23"],
     kind="numeric",
-    scope="n = 1 to 7, bound attained",
+    scope="n = 1 to 7, bound sharp",
 )
 def norm_at_most_one_half(rng: np.random.Generator) -> Claims:
     """By Eq. (2.23) it is the largest variance of a unit x; x then spreads by at most sqrt(2), and a variance is at most spread^2 / 4."""
@@ -346,7 +346,7 @@ def _(rng: np.random.Generator) -> Claims:
     rows=["B2"],
     uses=["2.21", "2.23"],
     kind="numeric",
-    scope="n = 1 to 7, both bounds attained",
+    scope="n = 1 to 7, both bounds sharp",
 )
 def saturation(rng: np.random.Generator) -> Claims:
     """No eigenvalue is negative, so the largest is at most their sum, the trace; as s_max goes to 1 all of it vanishes."""

@@ -36,6 +36,8 @@ def paired_entries(left: Any, right: Any) -> Iterator[tuple[str, Expr, Expr]]:
     if shapes[0] != shapes[1]:
         raise Malformed(f"the sides differ in shape: {shapes[0] or 'scalar'} and {shapes[1] or 'scalar'}")
     if shapes[0] is None:
+        if not isinstance(left, sympy.Expr) or not isinstance(right, sympy.Expr):
+            raise Malformed(f"a symbolic side is an expression or a matrix; got {left} and {right}")
         yield "", left, right
         return
     for row, column in ((i, j) for i in range(left.rows) for j in range(left.cols)):
@@ -74,6 +76,7 @@ def proves_zero(difference: Expr) -> bool:
 
 def _algebraic(expression: Expr) -> Expr:
     """Write every exponent v as log(V), V > 0: exponentials turn into powers, and fractions and logs can be expanded."""
+    expression = expression.rewrite([sympy.sinh, sympy.cosh, sympy.tanh], sympy.exp)
     maxima = expression.atoms(sympy.Max, sympy.Min, sympy.Abs)
     expression = expression.xreplace({atom: sympy.Dummy(real=True) for atom in maxima})
     exponents = {symbol for power in expression.atoms(sympy.exp) for symbol in power.args[0].free_symbols if symbol.is_real}
@@ -108,7 +111,7 @@ def _draw(symbol: Expr, rng: random.Random) -> Expr:
     if symbol.is_integer:
         return sympy.Integer(rng.randint(1, 6))
     size = sympy.Float(sympy.Rational(rng.randint(21, 199), 100), DIGITS + 10)
-    return size if symbol.is_positive or (not symbol.is_negative and rng.random() < 0.5) else -size
+    return size if symbol.is_nonnegative or (not symbol.is_negative and rng.random() < 0.5) else -size
 
 
 def _value(side: Expr, point: Point) -> Expr:

@@ -4,6 +4,7 @@ from attn_course.figures.base import publish
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.charts import bars, heatmap, lines
+from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
 from attn_course.figures.simplex import simplex, simplex_grid
 
@@ -27,6 +28,7 @@ __all__ = [
     "simplex",
     "simplex_entropy",
     "simplex_grid",
+    "softmax_explorable",
     "softmax_maps",
     "temperature_bars",
 ]

@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("write", "derive", "predict", "repair", "figure")
+KINDS = {  # and how a card names them
+    "write": "write a function",
+    "derive": "derive",
+    "predict": "predict",
+    "repair": "repair a function",
+    "figure": "read a figure",
+}
 CHECK_SEED = 20_170_612  # notebook checks always draw the same cases; class runs pass their own seed
 
 
@@ -108,7 +114,7 @@ class Task:
     def __post_init__(self) -> None:
         for wanted, holds in (
             ("an id such as '2.1'", re.fullmatch(r"(0|[1-9]\d*)\.[1-9]\d*", self.id)),
-            (f"a kind out of {KINDS}", self.kind in KINDS),
+            (f"a kind out of {tuple(KINDS)}", self.kind in KINDS),
             ("an entry that is a Python name", self.entry.isidentifier() and not keyword.iskeyword(self.entry)),
             ("positive points and minutes", self.points > 0 and self.minutes > 0),
             ("a difficulty from 1 to 5", 1 <= self.difficulty <= 5),
@@ -150,7 +156,7 @@ class Task:
     def card(self) -> str:
         """Heading and facts, as Markdown, that stand above the question."""
         stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
-        facts = [self.kind, stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
+        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
             facts.append(f"Eq. ({self.equation})")
         return f"## Task {self.id}: {self.title}\n\n*{' · '.join(facts)}*"

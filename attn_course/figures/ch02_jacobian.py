@@ -96,7 +96,7 @@ def saturation(
         raise ValueError(f"norm must exceed neither bound nor one half; got a norm of {number(largest.max(), 3)}")
     top = int(largest.argmax())
     left_over = short(largest[-1]) if largest[-1] >= TINY else "below 10⁻⁶"
-    title = title or f"Saturation kills the gradient: at β = {short(beta[-1])} the Jacobian's norm is {left_over}"
+    title = title or f"Saturation kills the gradient: at β\u00a0=\u00a0{short(beta[-1])} the Jacobian's norm is {left_over}"
     alt = alt or (
         f"Two panels over the sharpness β from {short(beta[0])} to {short(beta[-1])} on a logarithmic axis. Upper: the spectral norm of "
         f"the Jacobian rises to {number(largest[top])} at β = {short(beta[top])} and falls to {left_over}, never above its trace bound "

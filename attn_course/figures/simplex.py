@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib import colormaps, patheffects
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.ticker import MaxNLocator
 from matplotlib.tri import Triangulation
 from numpy.typing import ArrayLike
 
@@ -69,7 +70,7 @@ def draw_simplex(ax: Axes, corners: Sequence[str]) -> None:
     """Draw the empty triangle with the names of its corners."""
     if len(corners) != 3:
         raise ValueError(f"corners must name 3 corners; got {len(corners)}")
-    ax.fill(*CORNERS.T, facecolor="none", edgecolor=INK, linewidth=1.2, zorder=3)
+    ax.fill(*CORNERS.T, facecolor="none", edgecolor=INK, linewidth=1.2, zorder=3, clip_on=False)
     places = [("right", "top"), ("left", "top"), ("center", "bottom")]
     for name, corner, (side, height) in zip(corners, CORNERS, places, strict=True):
         offset = (0, 5) if height == "bottom" else (0, -5)
@@ -83,29 +84,29 @@ def draw_contours(ax: Axes, points: np.ndarray, values: np.ndarray, label: str) 
     triangles = Triangulation(points[:, 0], points[:, 1])
     shaded = ax.tricontourf(triangles, values, levels=CONTOURS, cmap=PALE_GREYS)
     ax.tricontour(triangles, values, levels=np.asarray(shaded.levels), colors=PAPER, linewidths=0.7)
-    bar = ax.figure.colorbar(shaded, ax=ax, label=label, fraction=0.045, format="%.1f")
+    bar = ax.figure.colorbar(shaded, ax=ax, label=label, fraction=0.045, ticks=MaxNLocator(6))
     bar.outline.set_visible(False)
     bar.ax.grid(False)
 
 
 def draw_path(ax: Axes, points: np.ndarray, first: str, last: str) -> None:
-    """Draw a curve through the triangle, with names at its two ends."""
+    """Draw a curve through the triangle, with names at its two ends, each on the side that the curve leaves free."""
     ax.plot(*points.T, color=WEIGHTS, linewidth=2.6, zorder=4, clip_on=False)
-    for name, point in ((first, points[0]), (last, points[-1])):
+    rightwards = bool(points[0, 0] < points[-1, 0])
+    for name, point, to_the_right in ((first, points[0], not rightwards), (last, points[-1], rightwards)):
         ax.plot(*point, marker="o", markersize=5, color=WEIGHTS, zorder=5, clip_on=False)
-        write_beside(ax, name, point, rise=5)
+        write_beside(ax, name, point, to_the_right, rise=5 if point[1] < CORNERS[2, 1] / 2 else -6)
 
 
 def draw_mark(ax: Axes, name: str, point: np.ndarray) -> None:
-    """Mark one point of the triangle and name it, above in the lower half so that a path to a corner stays free."""
+    """Mark one point of the triangle and name it on the side of the middle, where there is room."""
     ax.plot(*point, marker="o", markersize=10, markerfacecolor=WEIGHTS, markeredgecolor=INK, markeredgewidth=1.6, zorder=6, clip_on=False)
-    write_beside(ax, name, point, rise=15 if point[1] < CORNERS[2, 1] / 2 else 0)
+    write_beside(ax, name, point, to_the_right=bool(point[0] < CORNERS[2, 0] + 0.1), rise=-4)
 
 
-def write_beside(ax: Axes, name: str, point: np.ndarray, rise: float) -> None:
-    """Write a name next to a point, away from the middle, on a halo so that contours do not cross it."""
-    right = bool(point[0] >= CORNERS[2, 0] - 1e-9)
-    offset, side = (9 if right else -9, rise), "left" if right else "right"
+def write_beside(ax: Axes, name: str, point: np.ndarray, to_the_right: bool, rise: float) -> None:
+    """Write a name next to a point, on a halo so that contours do not cross it."""
+    offset, side = (11 if to_the_right else -11, rise), "left" if to_the_right else "right"
     text = ax.annotate(name, (point[0], point[1]), xytext=offset, textcoords="offset points", ha=side, va="center", zorder=7)
     text.set_fontsize(LABEL_POINTS)
     text.set_path_effects(HALO)

@@ -10,6 +10,7 @@ from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.run import Result, run
 
 SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is the whole answer
+ROUNDINGS = 8.0
 TOLERANCE = {"float32": 5e-4}  # of results wider than float32: Task.tolerance, else 1e-9
 
 
@@ -48,7 +49,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
     misses = [
         (n, miss)
         for n, (right, result) in enumerate(zip(rights, results, strict=True))
-        if (miss := compare(_arrays(result), _arrays(right), task.tolerance))
+        if (miss := compare(_arrays(result), _arrays(right), task.tolerance, _largest_input(cases[n])))
     ]
     if not misses:
         return Verdict(task.id, task.title, True, task.points, task.points, task.ok_line, equation=task.equation)
@@ -102,7 +103,9 @@ class Miss:
     largest_error: float = 0.0
 
 
-def compare(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: float | None = None) -> Miss | None:
+def compare(
+    got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: float | None = None, largest_input: float = 0.0
+) -> Miss | None:
     """Return None if the arrays agree, else the first difference.
 
     Parameters
@@ -111,6 +114,8 @@ def compare(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: 
         As many arrays on both sides, of the same shapes. NaN and infinities must stand in the same places.
     tolerance : float, optional
         Largest error, relative to the largest finite entry wanted; the default goes by the dtype that came.
+    largest_input : float, optional
+        Size of the numbers that went in. Where they cancel, a few of their roundings remain, and are no mistake.
 
     Returns
     -------
@@ -125,7 +130,8 @@ def compare(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: 
             return Miss(f"{which} must have shape {theirs.shape}; got {ours.shape}")
         finite = np.abs(theirs[np.isfinite(theirs)])
         scale = float(finite.max(initial=0.0)) or 1.0
-        allowed = scale * TOLERANCE.get(ours.dtype.name, tolerance or 1e-9)
+        rounding = max(np.finfo(ours.dtype).eps, np.finfo(np.float64).eps)
+        allowed = max(scale * TOLERANCE.get(ours.dtype.name, tolerance or 1e-9), ROUNDINGS * float(rounding) * largest_input)
         with np.errstate(all="ignore"):
             error = np.abs(ours.astype(np.float64) - theirs)
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
@@ -135,6 +141,12 @@ def compare(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: 
             largest = float(error[wrong & np.isfinite(error)].max(initial=0.0))
             return Miss("", position if len(wanted) > 1 else None, index, float(ours[index]), float(theirs[index]), largest)
     return None
+
+
+def _largest_input(case: Case) -> float:
+    parts = [part for value in case.inputs.values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+    arrays = [np.asarray(part, dtype=np.float64) for part in parts if isinstance(part, (np.ndarray, float))]
+    return max((float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in arrays), default=0.0)
 
 
 def _recognise(task: Task, cases: Sequence[Case], results: Sequence[Result], missed: Sequence[int]) -> tuple[Wrong, int] | None:
@@ -148,7 +160,7 @@ def _recognise(task: Task, cases: Sequence[Case], results: Sequence[Result], mis
         explained = [
             n
             for n, wrong_result in zip(missed, theirs, strict=True)
-            if wrong_result.arrays and compare(_arrays(results[n]), wrong_result.arrays, task.tolerance) is None
+            if wrong_result.arrays and compare(_arrays(results[n]), wrong_result.arrays, task.tolerance, _largest_input(cases[n])) is None
         ]
         if len(explained) > best_count:
             best, best_count = (wrong, explained[0]), len(explained)

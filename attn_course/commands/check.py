@@ -30,7 +30,8 @@ def check(
     """Run my exercises from the top, in a fresh kernel, and list tasks, points and hints.
 
     The check cells are taken from exercises/, so it does not matter if yours were changed or deleted. Your notebooks
-    are only read. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used.
+    are only read. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used. The JSON follows
+    attn_course.grading.report.REPORT_SCHEMA.
 
     Examples:
 
@@ -160,5 +161,8 @@ def _result(task: "TaskReport") -> "RenderableType":
 
     if task.passed:
         return Text("passed", "green")
-    result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {task.message}")
+    if task.status == "unanswered":
+        result = Text(task.message, "yellow")
+    else:
+        result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {task.message}")
     return result.append(f"\nHint: {task.hint}", "cyan") if task.hint else result

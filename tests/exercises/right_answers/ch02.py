@@ -96,9 +96,8 @@ def tempered_row_by_row(scores, temperature):
 
 def tempered_in_torch(scores, temperature):
     tempered = torch.tensor(scores, dtype=torch.float32) / temperature
-    return torch.exp(
-        tempered - tempered.max(dim=-1, keepdim=True).values - (tempered - tempered.max(-1, True)[0]).exp().sum(-1, True).log()
-    )
+    shifted = tempered - tempered.max(dim=-1, keepdim=True).values
+    return torch.exp(shifted - shifted.exp().sum(-1, True).log())
 
 
 # --- 2.6 vector-Jacobian product -----------------------------------------------------------------------
@@ -188,9 +187,9 @@ RIGHT = {
     "2.6": [vjp_with_einsum, vjp_with_matmul, vjp_in_torch, vjp_in_float32, vjp_by_pairs],
     "2.7": [lambda: [1, 4, 0.5], lambda: np.array([1.0, 4.0, 0.5]), lambda: torch.tensor([1, 4, 0.5])],
     "2.8": [
-        lambda s_i, delta_iy, T: s_i / T - delta_iy / T,
-        lambda s_i, delta_iy, T: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * T**-1,
-        lambda s_i, delta_iy, T: -(delta_iy - s_i) / T,
+        lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
+        lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,
+        lambda s_i, delta_iy, t: -(delta_iy - s_i) / t,
     ],
     "2.9": [online_score_by_score, online_by_merging_pairs, online_in_torch],
 }

@@ -53,7 +53,7 @@ def check(task_id: str, answer: Any) -> None:
     CheckFailed
         If the answer is not right; the message names the mistake if it is a known one.
     ValueError
-        If there is no such task.
+        If there is no such task, or the record of the learner's progress is damaged.
 
     Notes
     -----
@@ -64,16 +64,15 @@ def check(task_id: str, answer: Any) -> None:
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())
-    root = progress.course_root()
-    if root is not None:
-        progress.record(verdict, root)
-    if verdict.passed:
-        print(verdict.message)
-        return
-    if printed.getvalue():
-        print(printed.getvalue().rstrip("\n"))
-    _display(verdict)
-    raise CheckFailed(verdict)
+    damaged = _record(verdict)
+    if not verdict.passed:
+        if printed.getvalue():
+            print(printed.getvalue().rstrip("\n"))
+        _display(verdict)
+        raise CheckFailed(verdict) from damaged
+    print(verdict.message)
+    if damaged is not None:  # said last, so that it keeps nobody from the verdict
+        raise damaged
 
 
 def assess(
@@ -137,6 +136,17 @@ def rich(verdict: Verdict) -> str:
         f"<div><b>Not yet: task {html.escape(verdict.task)}, {html.escape(verdict.title)}</b></div>"
         f"<div>{html.escape(verdict.message)}</div>{hint}{see}</div>"
     )
+
+
+def _record(verdict: Verdict) -> ValueError | None:
+    """Remember the verdict if we are in a course's work/ folder; return the error if the record there is damaged."""
+    root = progress.course_root()
+    try:
+        if root is not None:
+            progress.record(verdict, root)
+    except ValueError as error:
+        return error
+    return None
 
 
 class _Printed(io.StringIO):

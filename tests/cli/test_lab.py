@@ -126,6 +126,12 @@ def test_no_news_no_update_check_no_build_check_no_shop_for_extensions(served):
         assert json.load(answer)["notification"] is None
 
 
+def test_the_readme_opens_as_a_page_and_a_notebook_without_a_question(served):
+    lab, _ = served
+    assert setting(lab, "@jupyterlab/docmanager-extension:plugin")["defaultViewers"] == {"markdown": "Markdown Preview"}
+    assert setting(lab, "@jupyterlab/notebook-extension:tracker")["autoStartDefaultKernel"] is True
+
+
 def test_the_kernel_python3_is_this_python_whatever_the_user_has_installed(served):
     lab, _ = served
     found = ask(lab, "api/kernelspecs")

@@ -3,6 +3,7 @@
 import contextlib
 import html
 import io
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,8 +35,9 @@ class CheckFailed(AssertionError):
         self.verdict = verdict
 
     def _render_traceback_(self) -> list[str]:
-        """One line, for IPython: the reader wants the reason, not our stack."""
-        return [f"CheckFailed: {self}"]
+        """One line, for IPython: not our stack, and not the whole reason again, which `check` has displayed above."""
+        finding = f"“{self.verdict.mistake}”" if self.verdict.mistake else "not right yet"
+        return [f"CheckFailed: task {self.verdict.task}, {finding}; the reason stands above"]
 
 
 def check(task_id: str, answer: Any) -> None:
@@ -129,13 +131,18 @@ def plain(verdict: Verdict) -> str:
 
 def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML that suits light and dark pages."""
-    see = f'<div style="opacity:.75;margin-top:.4em">See Eq. ({html.escape(verdict.equation)}).</div>' if verdict.equation else ""
-    hint = f'<div style="margin-top:.4em"><b>Hint.</b> {html.escape(verdict.hint)}</div>' if verdict.hint else ""
+    hint = f'<div style="margin-top:.4em"><b>Hint.</b> {_inline(verdict.hint)}</div>' if verdict.hint else ""
+    see = f'<div style="opacity:.75;margin-top:.4em">See Eq. ({_inline(verdict.equation)}).</div>' if verdict.equation else ""
     return (
         '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
-        f"<div><b>Not yet: task {html.escape(verdict.task)}, {html.escape(verdict.title)}</b></div>"
-        f"<div>{html.escape(verdict.message)}</div>{hint}{see}</div>"
+        f"<div><b>Not yet: task {_inline(verdict.task)}, {_inline(verdict.title)}</b></div>"
+        f"<div>{_inline(verdict.message)}</div>{hint}{see}</div>"
     )
+
+
+def _inline(text: str) -> str:
+    """Escaped text, with `code` in its own type."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def _record(verdict: Verdict) -> ValueError | None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 
 import nbformat
 import numpy as np
@@ -81,7 +82,9 @@ def test_a_wrong_answer_shows_one_bundle_and_raises_with_one_line_of_traceback(o
     shown, error = outputs[cell]
     assert set(shown.data) == {"text/html", "text/plain", VERDICT_MIME}
     assert error.ename == "CheckFailed"
-    assert error.traceback == [f"CheckFailed: {error.evalue}"]
+    (line,) = error.traceback
+    assert line.startswith("CheckFailed: task 2.")
+    assert line.endswith("; the reason stands above")
     assert shown.data["text/plain"] == error.evalue
     verdict = shown.data[VERDICT_MIME]
     assert (verdict["passed"], verdict["points"]) == (False, 0)
@@ -148,7 +151,7 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
         f"task 2.2 (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n  See Eq. (2.25)."
     )
     assert caught.value.verdict.mistake == "measured in bits"
-    assert caught.value._render_traceback_() == [f"CheckFailed: {caught.value}"]
+    assert caught.value._render_traceback_() == ["CheckFailed: task 2.2, “measured in bits”; the reason stands above"]
 
 
 def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch):
@@ -191,6 +194,11 @@ def test_every_part_of_the_page_is_escaped():
     for escaped in ("&lt;b&gt;title", "&lt;img", "&lt;a href=&quot;j&quot;&gt;hint", "(2.1&lt;)", "&amp; “x”"):
         assert escaped in page
     assert page.count("<div") == page.count("</div>")
+
+
+def test_backticks_become_code():
+    page = rich(replace(NASTY, message="use `axis` and `a < b`, not ` alone"))
+    assert "use <code>axis</code> and <code>a &lt; b</code>, not ` alone" in page
 
 
 def test_hint_and_equation_are_left_out_where_there_are_none():

@@ -59,7 +59,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
         miss = dict(misses)[explained]
         return _failed(task, f"this is “{known.name}”{_in_case(task, cases[explained])}.{_shown(task, cases[explained], miss)}", known)
     number, miss = misses[0]
-    remark = "" if miss.reason or task.kind in SECRET else _pattern(results, rights)
+    remark = "" if task.kind in SECRET else _pattern(results, rights)
     return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{_shown(task, cases[number], miss)}{remark}")
 
 

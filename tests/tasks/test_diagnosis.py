@@ -71,16 +71,32 @@ def test_derive_messages_name_the_point_not_an_index():
 # --- remarks -----------------------------------------------------------------------------------------
 
 
+def factor_told(verdict):
+    return float(verdict.message.partition("Everywhere it is ")[2].partition(" times the right result.")[0])
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("factor", [-1.0, 2.0, 0.125, 1e-3])
 def test_a_constant_factor_is_remarked(factor, dtype):
-    message = verdict_of(WRITE, lambda x, scale: (factor * WRITE.answer(x, scale)).astype(dtype)).message
-    told = float(message.partition("Everywhere it is ")[2].partition(" times the right result.")[0])
-    assert told == pytest.approx(factor, rel=1e-5)
+    verdict = verdict_of(WRITE, lambda x, scale: (factor * WRITE.answer(x, scale)).astype(dtype))
+    assert factor_told(verdict) == pytest.approx(factor, rel=1e-5)
+
+
+def test_a_constant_factor_is_remarked_in_spite_of_the_roundings_of_float32():
+    def answer(x, scale):
+        noise = 1.0 + 1e-5 * np.cos(np.arange(x.shape[-1]))
+        return (3.0 * noise * WRITE.answer(x, scale)).astype(np.float32)
+
+    assert factor_told(verdict_of(WRITE, answer)) == pytest.approx(3.0, rel=1e-4)
 
 
 def test_a_constant_offset_is_remarked():
     assert "Everywhere it is the right result plus 0.75." in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale) + 0.75).message
+
+
+def test_where_all_right_numbers_are_equal_factor_and_offset_cannot_be_told_apart():
+    equal = changed(WRITE, answer=lambda x, scale: np.full_like(x, 4.0))
+    assert "Everywhere" not in verdict_of(equal, lambda x, scale: np.full_like(x, 8.0)).message
 
 
 def test_nan_is_remarked_unless_it_is_wanted():

@@ -132,6 +132,16 @@ def test_a_right_answer_whose_terms_cancel_passes_and_a_wrong_one_does_not():
     assert not verdict_of(task, lambda x, scale: x * scale - x.mean(-1, keepdims=True) * scale * (1 - 1e-9)).passed
 
 
+def test_roundings_are_measured_by_plain_numbers_and_lists_too():
+    cases = [Case("plain", x=1000.1, others=[np.array([-1000.0])], axis=0, fill=np.inf)]
+    task = changed(WRITE, cases=lambda rng: cases, answer=lambda x, others, axis, fill: np.asarray(x + others[0] - 0.1))
+    assert abs(1000.1 - 1000.0 - 0.1) > 1e-14
+    assert verdict_of(task, lambda x, others, axis, fill: np.zeros(1)).passed
+    assert not verdict_of(task, lambda x, others, axis, fill: np.full(1, 1e-10)).passed
+    only_plain = changed(task, cases=lambda rng: [Case("plain", x=1000.1)], answer=lambda x: np.asarray(x - 1000.0 - 0.1))
+    assert verdict_of(only_plain, lambda x: 0.0).passed
+
+
 # --- misuse ------------------------------------------------------------------------------------------
 
 

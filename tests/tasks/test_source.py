@@ -14,7 +14,7 @@ import attn_course.reference
 from attn_course.reference import softmax as reference_softmax
 from attn_course.tasks import assess
 from attn_course.tasks.source import COURSE, DERIVING, answer_source, forbidden_calls
-from tests.tasks.toys import DERIVE, WRITE
+from tests.tasks.toys import DERIVE, WRITE, changed
 
 FORBID = (".softmax", "torch.softmax", "torch.nn.functional.softmax", "scipy.special.logsumexp")
 NAMES = {"np": np, "torch": torch, "F": torch_functional, "sympy": sympy, "math": math, "reference": attn_course.reference}
@@ -194,6 +194,15 @@ def test_an_answer_with_a_forbidden_call_is_not_run_and_the_call_is_named(define
     assert (verdict.passed, verdict.points) == (False, 0)
     assert verdict.message.startswith("my_centre uses ")
     assert verdict.message.endswith(", which would answer the task for you: write it yourself")
+
+
+def test_a_given_function_may_do_what_the_answer_may_not(define):
+    def helper(x):
+        return x
+
+    function = define("def helper(x):\n    return x.softmax\ndef my_f(x, scale):\n    return helper(x)\n")
+    assert assess(WRITE, function).message.startswith("my_centre uses x.softmax,")
+    assert assess(changed(WRITE, given=[helper]), function).message.startswith("my_centre raised AttributeError")
 
 
 def test_a_right_answer_beside_harmless_calls_passes(define):

@@ -60,7 +60,7 @@ class NotebookPage:
         self.page = page
         self.complaints: list[str] = []
         self.elsewhere: list[str] = []
-        page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: self.complaints.append(f"{message.text} {message.location}") if message.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self._note(request.url))
 

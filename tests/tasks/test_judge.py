@@ -99,7 +99,8 @@ def test_the_largest_error_is_that_of_the_wrong_elements():
     ("got", "wanted", "reason"),
     [
         ([np.zeros(3)], [np.zeros((3, 1))], "the result must have shape (3, 1); got (3,)"),
-        ([np.zeros(())], [np.zeros(1)], "the result must have shape (1,); got ()"),
+        ([np.zeros(())], [np.zeros(1)], "the result must have shape (1,); got a single number"),
+        ([np.zeros(1)], [np.zeros(())], "the result must be a single number; got (1,)"),
         ([np.zeros(3), np.zeros(5)], [np.zeros(3), np.zeros(7)], "item 1 of the tuple must have shape (7,); got (5,)"),
         ([np.zeros(3)], [np.zeros(3), np.zeros(5)], "it must return a tuple of 2 arrays; got one array"),
         ([np.zeros(3), np.zeros(3)], [np.zeros(3)], "it must return one array; got a tuple of 2 arrays"),

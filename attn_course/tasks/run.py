@@ -170,7 +170,7 @@ def _evaluate_value(value: Any, case: Mapping[str, Any], entry: str, symbols: Se
     """A number, or a list or tuple of numbers; whole numbers are welcome here."""
     try:
         raw = np.asarray(value)
-        if raw.dtype.kind not in "iufO" or any(item is None or isinstance(item, (bool, str)) for item in raw.ravel().tolist()):
+        if raw.dtype.kind not in "iufO" or any(isinstance(item, (bool, str)) for item in raw.ravel().tolist()):
             raise TypeError
         return np.array([float(item) for item in raw.ravel()]).reshape(raw.shape)
     except (TypeError, ValueError, RuntimeError):

@@ -126,8 +126,7 @@ def _bound(tree: ast.Module) -> set[str]:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        if not isinstance(node, ast.Lambda):
-            todo += ast.iter_child_nodes(node)
+        todo += ast.iter_child_nodes(node)
     return names | set(_imports(ast.Module([node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], [])))
 
 

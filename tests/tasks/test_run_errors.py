@@ -52,7 +52,7 @@ def test_an_exception_inside_a_library_shows_the_learners_line(call):
 
 def test_a_call_that_does_not_fit_the_signature_says_so():
     assert "my_f raised TypeError: " in run_function(lambda: X).problem
-    assert "takes 0 positional arguments but 1 was given" in run_function(lambda: X).problem
+    assert run_function(lambda: X).problem.endswith("takes 0 positional arguments but 1 was given")
 
 
 class Rude(Exception):
@@ -107,10 +107,11 @@ def test_warnings_and_floating_point_flags_of_an_answer_are_no_mistake():
         warnings.warn("careful", stacklevel=1)
         return x / 0.0 + np.exp(x * 1e6)
 
-    before = np.geterr()
-    result = run_function(function)
+    with np.errstate(all="raise"):
+        before = np.geterr()
+        result = run_function(function)
+        assert np.geterr() == before
     np.testing.assert_array_equal(result.arrays[0], np.full((2, 3), np.inf))
-    assert np.geterr() == before
 
 
 # --- answers that are none yet ---

@@ -50,10 +50,10 @@ def test_a_tuple_may_mix_libraries_and_widths():
 
 
 def test_arrays_are_copies_that_later_changes_do_not_reach():
-    kept = np.zeros(3)
-    (array,) = run_function(lambda x: kept).arrays
-    kept[:] = 7.0
-    np.testing.assert_array_equal(array, 0.0)
+    for kept in (np.zeros(3), torch.zeros(3)):
+        (array,) = run_function(lambda x, kept=kept: kept).arrays
+        kept[:] = 7.0
+        np.testing.assert_array_equal(array, 0.0)
 
 
 WRONG_DTYPES = [

@@ -31,8 +31,8 @@ def test_equivalent_forms_give_the_same_numbers(expression):
 
 @pytest.mark.parametrize("assumptions", [{}, {"positive": True}, {"real": True}, {"complex": True}, {"commutative": True}])
 def test_a_symbol_of_the_same_name_counts_whatever_it_assumes(assumptions):
-    own = sympy.Symbol("s_i", **assumptions)
-    np.testing.assert_allclose(run_expression(own + S_I * S_J).arrays[0], [0.375, 0.55, 0.9])
+    for own in (sympy.Symbol("s_i", **assumptions), sympy.Dummy("s_i", **assumptions)):
+        np.testing.assert_allclose(run_expression(own + S_I * S_J).arrays[0], [0.375, 0.55, 0.9])
 
 
 @pytest.mark.parametrize("constant", [2, 2.5, np.float64(2.5), sympy.Integer(2), sympy.Rational(1, 3), sympy.pi, sympy.E, sympy.sqrt(2)])
@@ -101,7 +101,7 @@ def test_what_is_no_expression_is_named(answer, got):
     assert run_expression(answer).problem == f"my_e must be a SymPy expression in s_i, s_j; got {got}"
 
 
-@pytest.mark.parametrize("expression", [sympy.sqrt(-S_I), sympy.Pow(-2, S_I), sympy.sqrt(S_I - S_J), sympy.nan])
+@pytest.mark.parametrize("expression", [sympy.sqrt(-S_I), sympy.Pow(-2, S_I), S_I * sympy.cbrt(-2), sympy.sqrt(S_I - S_J), sympy.nan])
 def test_a_value_that_is_not_real_is_named(expression):
     assert run_expression(expression).problem == "my_e is not a real number for some values of its symbols"
 
@@ -148,6 +148,7 @@ def test_numbers_of_any_kind_are_taken(value, wanted):
         ([True, False], "list"),
         ((1.0, True, None), "tuple"),
         (["1", "2"], "list"),
+        ((Fraction(1, 2), "2"), "tuple"),
         ([0.5, None], "list"),
         ((..., ...), "tuple"),
         ([[1.0], [1.0, 2.0]], "list"),

@@ -138,6 +138,11 @@ def test_functions_that_call_each_other_are_taken_once(define):
     assert (source.count("def my_f"), source.count("def g")) == (1, 1)
 
 
+def test_functions_of_libraries_are_not_read(define):
+    function = define("from textwrap import dedent\nfrom numpy import linspace\ndef my_f(x):\n    return dedent(linspace(x))\n")
+    assert answer_source(function, "my_f", []) == "def my_f(x):\n    return dedent(linspace(x))\n"
+
+
 def test_given_functions_are_not_part_of_the_answer(define):
     function = define("def helper(x):\n    return x.softmax()\ndef my_f(x):\n    return helper(x)\n")
     assert "def helper" in answer_source(function, "my_f", [])

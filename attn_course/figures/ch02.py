@@ -142,7 +142,7 @@ def lse_bounds(
     position = as_numbers("x", x, 1)
     middle, low, high = (same_length(name, values, len(position)) for name, values in (("lse", lse), ("lower", lower), ("upper", upper)))
     tie = int(np.abs(position).argmin())
-    title = title or "Log-sum-exp is a smooth maximum: a tie lifts it by ln 2, a clear winner by nothing"
+    title = title or "Log-sum-exp is a smooth maximum: a tie lifts it by ln 2, a clear winner by almost nothing"
     alt = alt or (
         f"Log-sum-exp of x and 0 for x from {short(position[0])} to {short(position[-1])}, between the maximum and the maximum plus ln 2. "
         f"At x = {short(position[tie])} it lies {number(middle[tie] - low[tie])} above the maximum, on the upper bound; "

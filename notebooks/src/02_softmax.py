@@ -5,10 +5,11 @@
 # **weights**: positive numbers that sum to 1. Softmax makes weights out of scores. This lesson takes the
 # formula apart until nothing in it is a habit.
 #
-# **Afterwards you can** derive softmax in three ways, compute it for any floating-point scores, differentiate
-# it with and without its matrix, say when its gradient dies, and compute it in one pass.
+# **Afterwards you can** derive softmax in three ways, compute it for any finite scores, differentiate it with and
+# without its matrix, say when its gradient dies, and find its normaliser in one pass.
 #
-# **You need** exponentials, partial derivatives, a Lagrange multiplier, and some NumPy.
+# **You need** exponentials, partial derivatives, a Lagrange multiplier, a first-order differential equation,
+# eigenvalues and quadratic forms of a symmetric matrix, and some NumPy.
 # **Time:** 75 minutes, and as much again for the [exercises](../work/02_softmax.ipynb).
 
 # %% id="setup"
@@ -34,12 +35,14 @@ with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet, look at 
         print(scores, "->", unnormalised / unnormalised.sum())
 
 # %% [markdown] id="hook-notice"
-# The formula is right and the program is wrong. To mend it we must know which changes of the scores leave the
+# $e^{1000}$ is too large for a float, so it becomes inf, and inf / inf is NaN: the formula is right and the
+# program is wrong. To mend it we must know which changes of the scores leave the
 # weights alone, so we begin with the formula itself. For scores $z = (z_1, \ldots, z_n)$ it reads
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \tag{2.1}$$
 #
-# We write $\sigma(z)_i$ and not $\sigma(z_i)$: every weight depends on **all** scores, through the sum.
+# We write $\sigma(z)_i$ and not $\sigma(z_i)$: every weight depends on **all** scores, through the sum. In this
+# course `verify` checks every numbered equation by machine, and says how.
 
 # %% id="definition-verify"
 verify("2.1")
@@ -66,7 +69,7 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 # %% [markdown] id="why-exp"
 # ## 2.2 Why the exponential?
 #
-# Squares are positive too, and so is $\ln(1 + e^x)$. Why do we insist on $e^x$? Let us ask for little. One
+# $x^2 + 1$ is positive too, and so is $\ln(1 + e^x)$. Why do we insist on $e^x$? Let us ask for little. One
 # continuous positive function $f$ serves every entry, and we normalise: $w_i = f(z_i) / \sum_j f(z_j)$. The sum
 # is common to all weights, so it leaves their ratios alone:
 #
@@ -129,7 +132,8 @@ verify("2.9")
 # %% [markdown] id="why-exp-notice"
 # Four wishes (positive, normalised, shift-invariant, one continuous map for every entry) leave softmax and
 # nothing else, up to the **temperature** $T$. A larger score earns a larger weight if $\beta > 0$; with
-# $\beta = 0$ all weights are equal; a negative $\beta$ would reward the smallest score. Section 2.7 turns $T$.
+# $\beta = 0$ (and no $T$) all weights are equal; a negative $\beta$ would favour the smallest score. Section 2.7
+# turns $T$.
 
 # %% [markdown] id="spot-printed"
 # ### Spot the mistake: numbers in print
@@ -150,10 +154,11 @@ print("softmax", softmax(scores), "log-ratios", np.log(softmax(scores)[0] / soft
 # ## 2.3 The least committed weights
 #
 # A second road to the same formula. Suppose all we ask of weights $p$ is a certain average score
-# $\sum_i p_i z_i = m$. Many $p$ have it. Take the one that commits itself least: the one of largest **entropy**
-# $H(p) = -\sum_i p_i \ln p_i$, measured in nats. With multipliers $\beta$ for the average and $\lambda$ for the sum,
+# $\sum_i p_i z_i = \mu$, between the smallest score and the largest. Many $p$ have it. Take the one that commits
+# itself least: the one of largest **entropy** $H(p) = -\sum_i p_i \ln p_i$, measured in nats. With multipliers
+# $\beta$ for the average and $\lambda$ for the sum,
 #
-# $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - m\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
+# $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
 #
 # Each $p_i$ occurs in three terms, whose derivatives we add:
 #
@@ -168,17 +173,19 @@ print("softmax", softmax(scores), "log-ratios", np.log(softmax(scores)[0] / soft
 #
 # $$p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} \tag{2.12}$$
 #
-# This is Eq. (2.9). Physicists call it the Gibbs distribution, with energy $-z_i$; the multiplier $\beta$ **is**
-# the inverse temperature. (Jaynes, 1957, made the argument a principle.)
+# This is Eq. (2.9). The wanted average $\mu$ fixes $\beta$. Physicists call it the Gibbs distribution, with
+# energy $-z_i$; the multiplier $\beta$ **is** the inverse temperature. (Jaynes, 1957, made it a principle.)
 
 # %% [markdown] id="free-energy"
-# A vanishing derivative might still be a saddle. One identity settles it, for **any** $p$ on the simplex. Take
-# logarithms in Eq. (2.9), weight them with $p_i$, and sum:
+# A vanishing derivative might still be a saddle. One identity settles it, for **any** $p$ on the simplex and any
+# $T > 0$. The **divergence** $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln (p_i / q_i)$ compares two sets of weights
+# (with $0 \ln 0 = 0$). By Eq. (2.9), $T \ln \sigma(z/T)_i = z_i - T \ln \sum_j e^{z_j/T}$. Weight this with
+# $p_i$, sum over $i$, and subtract it from $T \sum_i p_i \ln p_i = -T\,H(p)$:
 #
 # $$\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(p \,\|\, \sigma(z/T)) \tag{2.13}$$
 #
-# The divergence $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln (p_i / q_i)$ is never negative, and 0 only at $p = q$.
-# So softmax is the one and only maximiser of "average score plus $T$ times entropy".
+# KL is never negative: $\ln x \le x - 1$ gives $-\mathrm{KL} \le \sum_i (q_i - p_i) = 0$, with equality only at
+# $p = q$. So softmax is the one and only maximiser of "average score plus $T$ times entropy".
 
 # %% id="entropy-verify"
 verify("2.10")
@@ -286,6 +293,27 @@ for dtype in formats:
     assert np.allclose(weights, softmax(scores), rtol=2e-3)
     print(f"{dtype.__name__}:", weights)
 
+# %% [markdown] id="axes"
+# Attention has a whole matrix of scores: one row per query, one column per key. Each row is a softmax of its own,
+# so both reductions, the maximum and the sum, run along the **last axis**. `keepdims=True` keeps that axis with
+# length 1, so that the result lines up with the rows again. **Predict** what a softmax along the other axis does to
+# the row sums.
+
+# %% id="axes-code"
+scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # two queries, three keys
+row_max = scores.max(axis=-1, keepdims=True)
+print("shape of the maxima", row_max.shape, "  without keepdims", scores.max(axis=-1).shape)
+unnormalised = np.exp(scores - row_max)
+weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+assert np.allclose(weights, softmax(scores))
+print("row sums along the last axis ", weights.sum(axis=-1))
+print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
+
+# %% [markdown] id="axes-notice"
+# No error, no warning, numbers between 0 and 1: a wrong axis shows only in the sums. One query got all the weight,
+# the other nothing. Without `keepdims` NumPy refuses the shapes (2, 3) and (2,), and for a square matrix it would
+# not even do that.
+
 # %% [markdown] id="jacobian"
 # ## 2.6 The derivative
 #
@@ -320,13 +348,16 @@ figures.jacobian_heatmap(weights, jacobian)
 # sides, and recognise a variance under the weights $s$:
 #
 # $$x^\top J\,x = \sum_i s_i\,(x_i - \bar{x})^2, \qquad \bar{x} = \sum_j s_j x_j \tag{2.23}$$
+#
+# (Between the two sides stands $\sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$: mean square minus squared mean.)
 
 # %% [markdown] id="null-rank"
 # It is never negative, so lse is convex; and with all $s_i > 0$ it vanishes only if every $x_i$ equals
 # $\bar{x}$. The null space holds the constants and nothing else: $J$ has **rank $n - 1$**.
 #
-# A backward pass never needs $J$ itself, only its product with an incoming gradient $g$ (how the loss answers to
-# each weight). Two terms, no matrix ($\odot$ multiplies entry by entry):
+# A backward pass never needs $J$ itself, only its product with an incoming gradient $g$ (how the loss $L$ answers to
+# each weight): $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, entry $j$ of $J^\top g$. Two
+# terms, no matrix ($\odot$ multiplies entry by entry):
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \tag{2.24}$$
 
@@ -340,7 +371,7 @@ assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 
 # %% [markdown] id="vjp-notice"
 # The same numbers from $O(n)$ work instead of $O(n^2)$. For a row of 100 000 keys the matrix would hold
-# $10^{10}$ entries; the product needs one row. Finite differences agree with both:
+# $10^{10}$ entries; the product needs only $s$ and $g$. Finite differences agree with both:
 
 # %% id="vjp-differences"
 scores, step = np.array([1.5, 1.0, 0.0, -1.0]), 1e-5
@@ -360,7 +391,7 @@ verify("2.24")
 #
 # "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic*
 # function, which looks at one number. It is tempting because the diagonal of $J$ agrees. Try the two
-# backward passes on a gradient that rewards all weights alike, so that no change of scores can help:
+# backward passes on a gradient that is the same for all weights, so that no change of scores can help:
 
 # %% id="spot-elementwise-code"
 alike = np.ones(4)
@@ -369,7 +400,7 @@ print("Eq. (2.24)  :", softmax_vjp(weights, alike))
 
 # %% [markdown] id="spot-elementwise-notice"
 # The weights always sum to 1, so a loss that counts them all alike cannot be improved; the elementwise formula
-# still pushes every score upwards. Whoever writes $\sigma(z_i)$ instead of $\sigma(z)_i$ falls into this hole.
+# still hands every score a gradient. Writing $\sigma(z_i)$ for $\sigma(z)_i$ invites this mistake.
 
 # %% [markdown] id="temperature"
 # ## 2.7 Temperature
@@ -378,15 +409,16 @@ print("Eq. (2.24)  :", softmax_vjp(weights, alike))
 #
 # $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \tag{2.25}$$
 #
-# Let $s = \sigma(\beta z)$, so that $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the mean score
-# $\bar{z} = \sum_i s_i z_i$, and turn $\beta$ up. By Eq. (2.15) the first term grows at the rate $\bar{z}$. The
-# second grows at the rate $\bar{z} + \beta\,\mathrm{d}\bar{z}/\mathrm{d}\beta$, and by Eq. (2.23) the mean itself grows at the rate
-# $z^\top J z$, a variance. The two $\bar{z}$ cancel:
+# A weighted mean, say $\bar{z} = \sum_i s_i z_i$, has its variance $\mathrm{Var}_s(z) = \sum_i s_i (z_i - \bar{z})^2$.
+# Let $s = \sigma(\beta z)$, so that $H = \mathrm{lse}(\beta z) - \beta \bar{z}$, and turn $\beta$ up. By
+# Eq. (2.15) the first term grows at the rate $\bar{z}$. The second grows at the rate
+# $\bar{z} + \beta\,\mathrm{d}\bar{z}/\mathrm{d}\beta$; since $\mathrm{d}s/\mathrm{d}\beta = J z$, the mean grows at
+# the rate $z^\top J z$, which is that variance by Eq. (2.23). The two $\bar{z}$ cancel:
 #
 # $$\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\beta\, \mathrm{Var}_s(z) \tag{2.26}$$
 #
-# For $\beta > 0$ it is never positive: cooling always sharpens, and the larger the spread of scores that still
-# carry weight, the faster.
+# For $\beta > 0$ it is never positive, and 0 only if all scores are equal: cooling sharpens, and the larger the
+# spread of scores that still carry weight, the faster.
 
 # %% [markdown] id="temperature-limits"
 # Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0^+$ every term below
@@ -425,8 +457,8 @@ figures.softmax_explorable()
 #
 # The spectral norm $\|J\|_2$ is the largest factor by which $J$ can stretch a vector. Since $J$ is symmetric
 # and positive semidefinite, it is the largest $x^\top J x$ with $\|x\| = 1$: by Eq. (2.23), a variance. The
-# variance of numbers in an interval is at most a quarter of its length squared (Popoviciu), and for a unit
-# vector that length is at most $\sqrt{2}$:
+# variance of numbers in an interval is at most a quarter of its length squared (Popoviciu), and two entries
+# $a$, $b$ of a unit vector obey $(a - b)^2 \le 2 (a^2 + b^2) \le 2$:
 #
 # $$\|J\|_2 \le \tfrac{1}{2} \tag{2.29}$$
 
@@ -440,7 +472,7 @@ figures.softmax_explorable()
 # weight goes to 1, **the whole Jacobian goes to 0**. **Predict** at which $\beta$ the norm below has fallen under 0.01.
 
 # %% id="saturation-figure"
-scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.05, 50.0, 60)
+scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.05, 50.0, 600)
 rows = softmax(sharpness[:, None] * scores)
 norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
 bound = 1.0 - (rows**2).sum(axis=-1)
@@ -451,12 +483,13 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 verify("2.28")
 verify("2.29")
 verify("2.30")
-print("norm above 0.01 up to beta =", sharpness[norm > 0.01].max().round(1))
+falling = sharpness > 2.0
+print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[falling]).round(1))
 
 # %% [markdown] id="saturation-notice"
 # "The gradient of softmax never vanishes", you may read, because $e^x$ is never zero. The weights are indeed
-# never zero; their *derivative* is as good as zero once the scores are a few units of $T$ apart. A model whose
-# scores start out large starts out deaf. That is the problem chapter 03 solves with $1 / \sqrt{d_k}$.
+# never zero; their *derivative* is as good as zero once one score leads by several units of $T$. A model whose
+# scores start out large hardly learns from the start. That is the problem chapter 03 solves with $1 / \sqrt{d_k}$.
 
 # %% [markdown] id="cross-entropy"
 # ## 2.9 A loss that undoes the saturation
@@ -470,8 +503,9 @@ print("norm above 0.01 up to beta =", sharpness[norm > 0.01].max().round(1))
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \tag{2.32}$$
 #
-# Prediction minus truth. **Predict** the two gradients of a model that is badly and confidently wrong: this one,
-# and that of the squared error $\frac12 \|s - y\|^2$, which goes through $J$.
+# Prediction minus truth: $s - e_y$, where the vector $e_y$ is 1 at $y$, else 0. **Predict** the two gradients of a
+# model that is badly and confidently wrong: this one, and that of the squared error $\frac12 \|s - e_y\|^2$, which
+# goes through $J$.
 
 # %% id="cross-entropy-code"
 verify("2.31")
@@ -483,15 +517,16 @@ print("cross-entropy:", weights - truth)
 print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
-# The logarithm cancels the factor $s_i$ of Eq. (2.20): the more wrong, the stronger the signal. Through the
+# The logarithm cancels the factor $s_y$ of $\partial s_y / \partial z_i$, Eq. (2.20): the more wrong, the stronger the
+# signal. Through the
 # squared error the same mistake is hardly felt. Attention weights have no such loss of their own, so inside a
 # network the saturation of Eq. (2.30) is there to stay.
 
 # %% [markdown] id="online"
-# ## 2.10 One pass is enough
+# ## 2.10 Maximum and sum in one pass
 #
-# Eq. (2.19) reads the scores three times: for the maximum, for the sum, for the division. Can we find maximum
-# and sum together? Keep the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$.
+# Eq. (2.19) reads the scores three times: for the maximum, for the sum, for the division. Can the first two be
+# one? Keep the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$.
 # A new score $x$ may raise the maximum to $m'$; the old sum is then measured from the wrong place, by the
 # factor $e^{m - m'}$:
 #
@@ -547,7 +582,7 @@ print("merged lse equals lse of the whole row:", math.isclose(merged, logsumexp(
 # | Jacobian | $\mathrm{diag}(s) - s s^\top$, Eq. (2.21) | $O(n^2)$ |
 # | backward pass | $s \odot (g - (s \cdot g) \mathbf{1})$, Eq. (2.24) | $O(n)$ |
 # | entropy | $\mathrm{lse}(z) - \sum_i s_i z_i$, Eq. (2.25) | $O(n)$ |
-# | loss and gradient | $\mathrm{lse}(z) - z_y$ and $s - \delta_y$, Eq. (2.32) | $O(n)$ |
+# | loss and gradient | $\mathrm{lse}(z) - z_y$, Eq. (2.31), and $s - e_y$, Eq. (2.32) | $O(n)$ |
 # | merge of blocks | Eq. (2.34) | $O(1)$ |
 
 # %% [markdown] id="summary"
@@ -558,9 +593,9 @@ print("merged lse equals lse of the whole row:", math.isclose(merged, logsumexp(
 # - Only differences of scores matter, so subtract the maximum: same weights, no overflow.
 # - $J = \mathrm{diag}(s) - s s^\top$ is symmetric, has rank $n - 1$, and is never needed as a matrix.
 # - A dominant weight silences the gradient; cross-entropy undoes this at the output, nothing does inside.
-# - A running maximum and a rescaled running sum compute softmax in one pass.
+# - A running maximum and a rescaled running sum give maximum and normaliser in one pass.
 #
-# Now the [exercises](../work/02_softmax.ipynb): nine tasks, about 85 minutes.
+# Now the [exercises](../work/02_softmax.ipynb): nine tasks, about 80 minutes.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -1,10 +1,10 @@
 # %% [markdown] id="title"
 # # Exercises 02: softmax
 #
-# Nine tasks to the lesson [02 Softmax](../notebooks/02_softmax.ipynb): 20 points, about 85 minutes. Each stands
-# for itself, so take them in any order.
+# Nine tasks for the lesson [02 Softmax](../notebooks/02_softmax.ipynb): 20 points, about 80 minutes. Each stands on
+# its own, so take them in any order.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
 # passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
@@ -20,7 +20,7 @@ from attn_course import check
 
 # %% [markdown] id="task-2-1-text"
 # Write softmax for an array of any number of axes: `my_softmax(scores, axis)` returns weights of the shape of
-# `scores` that are positive and sum to 1 along `axis`.
+# `scores` that are not negative and sum to 1 along `axis`.
 #
 # `scores` is a float64 array of finite numbers and may hold values of a thousand and more, of either sign, also in
 # one row only. `axis` is an integer and may be negative. No library softmax or logsumexp, please.
@@ -79,7 +79,7 @@ check("2.3", my_derivative)
 # $-s_j$ by Eq. (2.15). Multiply by $s_i$ and Eq. (2.20) appears.
 
 # %% [markdown] id="task-2-4-text"
-# Write `my_jacobian(weights)`: for softmax weights $s$ along the **last** axis of an array of shape `(..., n)`, return
+# Write `my_jacobian(weights)`: for softmax weights $s = \sigma(z)$ along the **last** axis of an array of shape `(..., n)`, return
 # the array of shape `(..., n, n)` whose entry `[..., i, j]` is $\partial s_i / \partial z_j$. There may be no, one or
 # several leading axes, and $n$ may be 1. No automatic differentiation, please.
 
@@ -103,7 +103,8 @@ check("2.4", my_jacobian)
 # %% [markdown] id="task-2-5-text"
 # The function below should return, for a matrix of scores with **queries in rows and keys in columns**, the weights
 # of each query over the keys at a given temperature (one positive number for all), Eq. (2.9). It raises no error, and
-# it is wrong in three places. Repair it. Rows may lie a thousand apart. No library softmax, please.
+# it is wrong in three places. Repair it. Scores may be
+# in the thousands, of either sign, and rows may lie thousands apart. No library softmax, please.
 
 
 # %% id="task-2-5" tags=["task"]
@@ -127,8 +128,8 @@ check("2.5", tempered_weights)
 # %% [markdown] id="task-2-6-text"
 # Write the backward pass of softmax: `my_softmax_vjp(weights, d_weights)` takes weights $s$ of shape `(..., n)`, which
 # sum to 1 along the last axis, and the gradient $g$ of a loss with respect to them, of the same shape. It returns
-# the gradient with respect to the scores, of that shape too. Do it without the $n \times n$ matrix and without
-# automatic differentiation.
+# the gradient with respect to the scores, of that shape too. No automatic differentiation, please; and though the check
+# cannot see it, do it without the $n \times n$ matrix.
 
 
 # %% id="task-2-6" tags=["task"]
@@ -170,7 +171,7 @@ check("2.7", my_temperatures)
 # panel A ($T = 1$), 1.3 in B ($T = 4$), and 7.4 in C ($T = 0.5$).
 
 # %% [markdown] id="task-2-8-text"
-# A classifier uses a temperature: $s = \sigma(z / T)$, with the loss $-\ln s_y$ for the right class $y$. Derive
+# A classifier uses a temperature $T > 0$: $s = \sigma(z / T)$, with the loss $-\ln s_y$ for the right class $y$. Derive
 # $\dfrac{\partial}{\partial z_i}(-\ln s_y)$ and write it with the symbols `s_i`, `delta_iy` (1 if $i = y$, else 0) and
 # `T`. Sums, products, quotients and powers are all you need; `diff` and `Derivative` do not count.
 
@@ -187,31 +188,29 @@ check("2.8", my_gradient)
 # both terms of Eq. (2.32). A hot softmax ($T$ large) learns slowly: its gradients are small.
 
 # %% [markdown] id="task-2-9-text"
-# A row of scores arrives in blocks, and you may not keep old blocks. Write `my_online_normaliser(blocks)`: `blocks` is
-# a list of one or more 1-D float64 arrays, none empty, of any lengths; all scores are finite. Return the pair $(m, \ell)$
-# after the last block: the largest score $m$, and the sum $\ell = \sum_j e^{z_j - m}$ over all scores.
+# A row of scores arrives in blocks, and only two numbers are remembered between them: the largest score so far, $m$,
+# and the sum measured from it, $\ell = \sum_j e^{z_j - m}$ over all scores so far. Write the step that takes in one
+# block: `my_update(row_max, row_sum, block)` returns the new pair as the tuple `(row_max, row_sum)`.
 #
-# Scores may be near $\pm 1000$, and the maximum may come in any block. Two numbers (NumPy or Python floats) are the
-# answer, in this order. No library softmax or logsumexp, please.
+# `block` is a 1-D float64 array of one or more finite scores, and may hold values of a thousand and more, of either
+# sign. Before the first block the pair is `(-np.inf, 0.0)`. Both results are floats. No library softmax or logsumexp,
+# please.
 
 
 # %% id="task-2-9" tags=["task"]
-def my_online_normaliser(blocks):
-    """List of 1-D arrays -> (largest score, sum of exp(score - largest score)), Eq. (2.34)."""
+def my_update(row_max, row_sum, block):
+    """(largest score so far, its sum) and a block (n,) -> the same two numbers with the block taken in, Eq. (2.34)."""
     ### BEGIN SOLUTION
-    row_max, row_sum = -np.inf, 0.0
-    for block in blocks:
-        new_max = max(row_max, block.max())
-        row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block - new_max).sum()
-        row_max = new_max
-    return row_max, row_sum
+    new_max = max(row_max, block.max())
+    row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block - new_max).sum()
+    return new_max, row_sum
     ### END SOLUTION
 
 
 # %% id="task-2-9-check" tags=["check"]
-check("2.9", my_online_normaliser)
+check("2.9", my_update)
 
 # %% [markdown] id="task-2-9-why" tags=["solution-only"]
 # **Why.** The old sum was measured from the old maximum; the factor $e^{m - m'}$ moves it to the new one, and is never
 # above 1. For the first block it is $e^{-\infty} = 0$, times a sum of 0: no special case. FlashAttention (chapter 12)
-# keeps a third number for each output entry, rescaled in the same way.
+# keeps a third thing, the sum of values, and rescales it in the same way.

@@ -128,37 +128,35 @@ def vjp_by_pairs(weights, d_weights):
     return (weights[..., :, None] * weights[..., None, :] * difference).sum(-1)
 
 
-# --- 2.9 online normaliser -----------------------------------------------------------------------------
+# --- 2.9 the normaliser, block by block ----------------------------------------------------------------
 
 
-def online_score_by_score(blocks):
-    largest, total = float("-inf"), 0.0
-    for block in blocks:
-        for score in block.tolist():
-            if score > largest:
-                total, largest = total * math.exp(largest - score) + 1.0, score
-            else:
-                total += math.exp(score - largest)
-    return largest, total
-
-
-def online_by_merging_pairs(blocks):
-    parts = [(block.max(), np.exp(block - block.max()).sum()) for block in blocks]
-    while len(parts) > 1:
-        (m_a, l_a), (m_b, l_b) = parts.pop(), parts.pop()
-        m = np.maximum(m_a, m_b)
-        parts.append((m, l_a * np.exp(m_a - m) + l_b * np.exp(m_b - m)))
-    return parts[0]
-
-
-def online_in_torch(blocks):
-    row_max, row_sum = torch.tensor(-torch.inf), torch.tensor(0.0)
-    for block in blocks:
-        scores = torch.tensor(block, dtype=torch.float32)
-        new_max = torch.maximum(row_max, scores.max())
-        row_sum = row_sum * torch.exp(row_max - new_max) + torch.exp(scores - new_max).sum()
-        row_max = new_max
+def update_score_by_score(row_max, row_sum, block):
+    for score in block.tolist():
+        if score > row_max:
+            row_max, row_sum = score, row_sum * math.exp(row_max - score) + 1.0
+        else:
+            row_sum += math.exp(score - row_max)
     return row_max, row_sum
+
+
+def update_as_a_merge_of_two_pairs(row_max, row_sum, block):
+    (m_a, l_a), (m_b, l_b) = (row_max, row_sum), (np.max(block), np.sum(np.exp(block - np.max(block))))
+    m = np.maximum(m_a, m_b)
+    return m, l_a * np.exp(m_a - m) + l_b * np.exp(m_b - m)
+
+
+def update_of_the_logarithm(row_max, row_sum, block):
+    lse = np.logaddexp(row_max + np.log(row_sum), np.logaddexp.reduce(block))
+    new_max = np.append(block, row_max).max()
+    return new_max, np.exp(lse - new_max)
+
+
+def update_in_torch(row_max, row_sum, block):
+    scores = torch.tensor(block, dtype=torch.float32)
+    row_max, row_sum = torch.tensor(row_max, dtype=torch.float32), torch.tensor(row_sum, dtype=torch.float32)
+    new_max = torch.maximum(row_max, scores.max())
+    return new_max, row_sum * torch.exp(row_max - new_max) + torch.exp(scores - new_max).sum()
 
 
 RIGHT = {
@@ -191,5 +189,5 @@ RIGHT = {
         lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,
         lambda s_i, delta_iy, t: -(delta_iy - s_i) / t,
     ],
-    "2.9": [online_score_by_score, online_by_merging_pairs, online_in_torch],
+    "2.9": [update_score_by_score, update_as_a_merge_of_two_pairs, update_of_the_logarithm, update_in_torch],
 }

@@ -1,0 +1,104 @@
+"""What an answer may be: arrays and tuples from a function, numbers, an expression; each becomes plain arrays.
+
+Like `run`, this file knows no right answer and imports nothing of the course.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+WIDE_FLOATS = ("float32", "float64", "longdouble", "float128", "float96")
+
+
+class AnswerError(Exception):
+    """The answer is not of the form that was asked for; the text says what was wanted and what came."""
+
+
+def as_arrays(returned: Any, entry: str) -> tuple[np.ndarray, ...]:
+    """Turn what a function returned into a tuple of float32-or-wider arrays.
+
+    Parameters
+    ----------
+    returned : object
+        A NumPy array or scalar, a torch tensor, a Python float, or a tuple of these.
+    entry : str
+        The function's name, for messages.
+
+    Returns
+    -------
+    arrays : tuple of ndarray
+        Copies; one for each returned item.
+
+    Raises
+    ------
+    AnswerError
+        If an item is something else, or of a dtype that is not floating or narrower than float32.
+    """
+    if not isinstance(returned, tuple):
+        return (_as_array(returned, f"{entry} must return"),)
+    return tuple(_as_array(item, f"item {n} of the tuple from {entry} must be") for n, item in enumerate(returned))
+
+
+def _as_array(value: Any, must: str) -> np.ndarray:
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
+        value = value.detach().cpu()
+        dtype = str(value.dtype).removeprefix("torch.")
+        got = f"a torch tensor of {dtype}"
+        value = value.numpy() if dtype in WIDE_FLOATS else value
+    elif isinstance(value, (np.ndarray, np.generic, float)):
+        value = np.array(value)
+        dtype = value.dtype.name
+        got = f"an array of {dtype}"
+    else:
+        hint = {type(None): " (is there a return statement?)", list: " (several results are a tuple)"}.get(type(value), "")
+        raise AnswerError(f"{must} a NumPy array or a torch tensor; got {named(value)}{hint}")
+    if dtype not in WIDE_FLOATS:
+        raise AnswerError(f"{must} float32 or float64 numbers; got {got}")
+    return np.array(value)
+
+
+def evaluate_value(value: Any, case: Mapping[str, Any], entry: str, symbols: Sequence[str], functions: Sequence[str]) -> np.ndarray:
+    """A number, or a list or tuple of numbers; whole numbers are welcome here."""
+    try:
+        raw = np.asarray(value)
+        if raw.dtype.kind not in "iufO" or any(isinstance(item, (bool, str)) for item in raw.ravel().tolist()):
+            raise TypeError
+        return np.array([float(item) for item in raw.ravel()]).reshape(raw.shape)
+    except (TypeError, ValueError, RuntimeError):
+        raise AnswerError(f"{entry} must be a number or a tuple of numbers; got {named(value)}") from None
+
+
+def evaluate_expression(value: Any, case: Mapping[str, Any], entry: str, symbols: Sequence[str], functions: Sequence[str]) -> np.ndarray:
+    """A SymPy expression in the symbols handed out, evaluated at the points of the case."""
+    import sympy
+
+    expression = sympy.sympify(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if not isinstance(expression, sympy.Expr):
+        raise AnswerError(f"{entry} must be a SymPy expression in {', '.join(symbols)}; got {named(value)}")
+    arithmetic = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Number, sympy.NumberSymbol)
+    for node in sympy.preorder_traversal(expression):
+        if isinstance(node, sympy.Symbol):
+            if node.name not in symbols:
+                raise AnswerError(f"{entry} must use no symbols but {', '.join(symbols)}; it holds {node.name}")
+        elif isinstance(node, (sympy.Derivative, sympy.Integral, sympy.Limit, sympy.Subs)):
+            raise AnswerError(
+                f"{entry} holds a {type(node).__name__}: that restates the question; write the result in {', '.join(symbols)}"
+            )
+        elif not isinstance(node, arithmetic) and type(node).__name__ not in functions:
+            allowed = f"arithmetic and {', '.join(functions)}" if functions else "sums, products and powers"
+            raise AnswerError(f"{entry} must be made of {allowed}; it holds {type(node).__name__}")
+    plain = expression.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expression.free_symbols})
+    values = [np.asarray(case[name], dtype=float) for name in symbols]
+    evaluated = np.asarray(sympy.lambdify([sympy.Symbol(name) for name in symbols], plain, "numpy")(*values))
+    if np.iscomplexobj(evaluated) or np.isnan(evaluated).any():  # NumPy gives NaN for the root of a negative number
+        raise AnswerError(f"{entry} is not a real number for some values of its symbols")
+    return np.array(np.broadcast_to(evaluated.astype(float), np.broadcast_shapes(*(v.shape for v in values))))
+
+
+def named(value: Any) -> str:
+    """Name a value's type, and a short value itself, for a message."""
+    kind = type(value)
+    if kind.__module__.partition(".")[0] not in ("builtins", "sympy"):
+        return f"{kind.__module__}.{kind.__name__}"
+    return f"{kind.__name__} {value!r:.60}" if kind in (bool, int, float, str, bytes) else kind.__name__

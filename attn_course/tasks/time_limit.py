@@ -1,0 +1,56 @@
+"""Stop an answer that runs too long, in the main thread or any other, and leave no clock behind.
+
+Standard library only, so that a confined worker can load it with `run`.
+"""
+
+import contextlib
+import ctypes
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+
+class TimeIsUp(BaseException):
+    """Raised inside an answer that runs too long; no Exception, so that `except Exception` does not swallow it."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TimeIsUp in this thread after `seconds`; by a signal where there is one, else from a watching thread."""
+    if hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread():
+
+        def stop(*_: Any) -> None:
+            raise TimeIsUp
+
+        before = signal.signal(signal.SIGALRM, stop)
+
+        def disarm() -> None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again and again: a bare `except:` swallows the first
+    else:
+        thread, over = ctypes.c_ulong(threading.get_ident()), threading.Event()
+
+        def watch() -> None:
+            wait = seconds
+            while not over.wait(wait):
+                wait = 0.5
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+
+        def disarm() -> None:
+            over.set()
+            watcher.join()
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that was sent and has not arrived
+
+        watcher.start()
+    try:
+        try:
+            yield
+        finally:
+            disarm()
+    finally:
+        disarm()  # the last alarm may have struck inside the first

@@ -1,0 +1,82 @@
+"""The Jacobian of softmax and its vector-Jacobian product against differences and autograd."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
+from tests.reference.oracles import DTYPES, exact_softmax, same, vectors
+
+
+def test_the_jacobian_matches_central_differences_of_the_definition():
+    scores, step = np.random.default_rng(7).normal(size=5), 1e-5
+    jacobian = softmax_jacobian(softmax(scores))
+    for j in range(5):
+        above, below = scores.copy(), scores.copy()
+        above[j], below[j] = above[j] + step, below[j] - step
+        slope = (exact_softmax(above) - exact_softmax(below)) / (2 * step)
+        np.testing.assert_allclose(jacobian[:, j], slope, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_jacobian_matches_autograd_for_every_row_of_a_batch(dtype):
+    weights = softmax(np.random.default_rng(7).normal(size=(2, 3, 5)) * 2).astype(dtype)
+    jacobian = softmax_jacobian(weights)
+    for batch, row in np.ndindex(2, 3):
+        scores = torch.from_numpy(weights[batch, row].astype(np.float64)).log()
+        # softmax(log s) = s / sum(s), and a rounded s sums to 1 only up to its own rounding
+        wanted = torch.autograd.functional.jacobian(lambda z: torch.softmax(z, -1), scores).numpy()
+        same(jacobian[batch, row], wanted, dtype)
+    assert jacobian.shape == (2, 3, 5, 5)
+
+
+@given(vectors)
+def test_the_jacobian_is_symmetric_positive_semidefinite_and_blind_to_a_common_shift(scores):
+    jacobian = softmax_jacobian(softmax(scores))
+    np.testing.assert_array_equal(jacobian, jacobian.T)
+    np.testing.assert_allclose(jacobian.sum(axis=0), 0.0, atol=1e-15)
+    assert np.linalg.eigvalsh(jacobian).min() >= -1e-15
+    assert np.linalg.norm(jacobian, 2) <= 0.5 + 1e-15
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_vjp_matches_autograd(dtype):
+    rng = np.random.default_rng(7)
+    scores = torch.from_numpy(rng.normal(size=(2, 3, 5)) * 2).requires_grad_()
+    d_weights = rng.normal(size=(2, 3, 5)).astype(dtype)
+    weights = torch.softmax(scores, -1)
+    weights.backward(torch.from_numpy(d_weights.astype(np.float64)))
+    same(softmax_vjp(weights.detach().numpy().astype(dtype), d_weights), scores.grad.numpy(), dtype)
+
+
+@given(vectors, st.integers(0, 2**32 - 1))
+def test_the_vjp_is_the_gradient_times_the_jacobian_and_sums_to_zero(scores, seed):
+    weights = softmax(scores)
+    d_weights = np.random.default_rng(seed).normal(size=len(scores))
+    d_scores = softmax_vjp(weights, d_weights)
+    for j in range(len(scores)):  # sum_i g_i ds_i/dz_j with Eq. (2.20), entry by entry
+        wanted = sum(d_weights[i] * weights[i] * ((i == j) - weights[j]) for i in range(len(scores)))
+        assert d_scores[j] == pytest.approx(wanted, abs=1e-14)
+    assert d_scores.sum() == pytest.approx(0.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_derivatives_of_no_entry_and_of_one_entry_are_empty_and_zero(n):
+    weights = np.ones((3, n))
+    np.testing.assert_array_equal(softmax_jacobian(weights), np.zeros((3, n, n)), strict=True)
+    np.testing.assert_array_equal(softmax_vjp(weights, np.full((3, n), 7.0)), np.zeros((3, n)), strict=True)
+
+
+def test_weights_of_a_masked_row_have_zero_derivatives():
+    np.testing.assert_array_equal(softmax_jacobian(np.zeros(3)), np.zeros((3, 3)))
+    np.testing.assert_array_equal(softmax_vjp(np.zeros(3), np.array([1e30, -5.0, 2.0])), np.zeros(3))
+
+
+def test_float16_sums_do_not_overflow():
+    weights, d_weights = np.full(4, 0.25, np.float16), np.full(4, 60_000.0, np.float16)
+    np.testing.assert_array_equal(softmax_vjp(weights, d_weights), np.zeros(4, np.float16), strict=True)
+    assert logsumexp(np.zeros(70_000, np.float16)) == np.float16(math.log(70_000))

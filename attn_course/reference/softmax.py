@@ -49,13 +49,12 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
         raise TypeError(f"temperature must be a number; got {type(temperature).__name__}")
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(f"temperature must be a positive finite number; got {temperature!r}")
-    smallest, largest = float(np.nextafter(wide.dtype.type(0), wide.dtype.type(1))), float(np.finfo(wide.dtype).max)
-    divisor = wide.dtype.type(min(max(float(temperature), smallest), largest))  # neither 0 nor inf in a narrow dtype
-    with np.errstate(over="ignore"):  # a tiny temperature sends every other entry to -inf, which is right
-        exponents = _shifted(wide, axis) / divisor
-    unnormalised = np.exp(exponents)
-    row_sum = unnormalised.sum(axis=axis, keepdims=True)
-    return (unnormalised / np.where(row_sum == 0.0, 1.0, row_sum)).astype(scores.dtype)
+    limits = np.finfo(wide.dtype)
+    with np.errstate(over="ignore", under="ignore"):  # a tiny temperature sends every other entry to -inf, whose weight is 0
+        divisor = wide.dtype.type(min(max(float(temperature), float(limits.smallest_subnormal)), float(limits.max)))  # not 0, not inf
+        unnormalised = np.exp(_shifted(wide, axis) / divisor)
+        row_sum = unnormalised.sum(axis=axis, keepdims=True)
+        return (unnormalised / np.where(row_sum == 0.0, 1.0, row_sum)).astype(scores.dtype)
 
 
 def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.ndarray, "*reduced"]:
@@ -88,9 +87,10 @@ def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.n
     1000.6931
     """
     wide = _checked(scores, axis)
-    row_sum = np.exp(_shifted(wide, axis)).sum(axis=axis)
-    log_sum = np.log(row_sum, where=row_sum != 0.0, out=np.full_like(row_sum, -np.inf))
-    return np.asarray(_finite_max(wide, axis).squeeze(axis) + log_sum).astype(scores.dtype)
+    with np.errstate(under="ignore"):  # a term far below the largest adds 0
+        row_sum = np.exp(_shifted(wide, axis)).sum(axis=axis)
+        log_sum = np.log(row_sum, where=row_sum != 0.0, out=np.full_like(row_sum, -np.inf))
+        return np.asarray(_finite_max(wide, axis).squeeze(axis) + log_sum).astype(scores.dtype)
 
 
 def softmax_jacobian(weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n n"]:
@@ -122,8 +122,9 @@ def softmax_jacobian(weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray
            [-0.25,  0.25]])
     """
     wide = _checked(weights, -1, "weights")
-    diagonal = wide[..., :, None] * np.eye(wide.shape[-1], dtype=wide.dtype)
-    return (diagonal - wide[..., :, None] * wide[..., None, :]).astype(weights.dtype)
+    with np.errstate(under="ignore"):  # the product of two tiny weights is 0
+        diagonal = wide[..., :, None] * np.eye(wide.shape[-1], dtype=wide.dtype)
+        return (diagonal - wide[..., :, None] * wide[..., None, :]).astype(weights.dtype)
 
 
 def softmax_vjp(weights: Float[np.ndarray, "*batch n"], d_weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
@@ -158,8 +159,9 @@ def softmax_vjp(weights: Float[np.ndarray, "*batch n"], d_weights: Float[np.ndar
     wide, wide_d = _checked(weights, -1, "weights"), _checked(d_weights, -1, "d_weights")
     if weights.shape != d_weights.shape:
         raise ValueError(f"d_weights must have the shape of weights, {weights.shape}; got {d_weights.shape}")
-    expected = (wide * wide_d).sum(axis=-1, keepdims=True)
-    return (wide * (wide_d - expected)).astype(weights.dtype)
+    with np.errstate(under="ignore"):
+        expected = (wide * wide_d).sum(axis=-1, keepdims=True)
+        return (wide * (wide_d - expected)).astype(weights.dtype)
 
 
 def _checked(array: np.ndarray, axis: int, name: str = "scores") -> np.ndarray:

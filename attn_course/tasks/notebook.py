@@ -14,7 +14,7 @@ from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
 from attn_course.tasks.judge import judge
 from attn_course.tasks.registry import get_task
-from attn_course.tasks.run import TIME_LIMIT_S, run
+from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
 from attn_course.tasks.source import COURSE, DERIVING, answer_source, forbidden_calls
 
 PRINTED_CHARACTERS = 2_000
@@ -62,7 +62,8 @@ def check(task_id: str, answer: Any) -> None:
     This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
     prints is shown only when it fails, so that a forgotten `print` does not spoil the fixed line.
     """
-    task = get_task(task_id)
+    with quiet():  # a first call loads the chapter
+        task = get_task(task_id)
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())
@@ -108,6 +109,11 @@ def assess(
     verdict : Verdict
         Passed or not, and why.
     """
+    with quiet():  # also where a learner turned warnings into errors: neither our cases nor our answers are to raise
+        return _assess(task, answer, cells, names, seed, time_limit_s)
+
+
+def _assess(task: Task, answer: Any, cells: Sequence[str], names: Mapping[str, Any] | None, seed: int, time_limit_s: float) -> Verdict:
     forbid = [*task.forbid, *(COURSE if task.wants_function else DERIVING if task.kind == "derive" else ())]
     source = answer_source(answer, task.entry, cells, [function.__name__ for function in task.given])
     found = forbidden_calls(source, forbid, names or getattr(answer, "__globals__", {}))

@@ -86,7 +86,7 @@ def run(
     results = []
     for case in inputs:
         try:
-            with _quiet(), time_limit(time_limit_s):
+            with quiet(), time_limit(time_limit_s):
                 results.append(Result((evaluate(answer, case, entry, symbols, functions),)))
         except AnswerError as error:
             results.append(Result(problem=str(error)))
@@ -100,7 +100,7 @@ def run(
 def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: str, time_limit_s: float) -> Result:
     given = copy.deepcopy(dict(case))
     try:
-        with _quiet(), time_limit(time_limit_s):
+        with quiet(), time_limit(time_limit_s):
             arrays = as_arrays(function(*given.values()), entry)
     except AnswerError as error:
         return Result(problem=str(error))
@@ -126,8 +126,8 @@ def _same(before: Any, after: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """A warning is no mistake: an overflow shows in the numbers, and stderr would spoil nbval's comparison."""
+def quiet() -> Iterator[None]:
+    """Run without warnings: none is a mistake, an overflow shows in the numbers, and stderr would spoil nbval's comparison."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

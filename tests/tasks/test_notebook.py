@@ -3,14 +3,16 @@
 import json
 import os
 import sys
+import warnings
 from dataclasses import replace
 
 import nbformat
 import numpy as np
 import pytest
+import sympy
 from nbclient import NotebookClient
 
-from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, check, get_task, progress
+from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, all_tasks, assess, check, get_task, progress
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.notebook import plain, rich
 
@@ -165,6 +167,26 @@ def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch)
     with pytest.raises(CheckFailed):
         check("2.1", noisy)
     assert 1000 < len(capsys.readouterr().out) < 5000
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.id)
+def test_a_right_answer_passes_though_the_learner_turned_every_warning_into_an_error(task):
+    symbols = sympy.symbols(" ".join(task.symbols), real=True, seq=True) if task.symbols else ()
+    answer = task.answer if task.wants_function else task.answer(*symbols)
+    wrapped = (lambda *inputs: answer(*inputs)) if task.wants_function else answer
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in (CHECK_SEED, 1, 2):
+            assert assess(task, wrapped, seed=seed).passed
+        assert np.geterr()["under"] == "raise"
+        assert not assess(task, lambda *inputs: task.wrong[0].function(*inputs)).passed
+
+
+def test_a_warning_about_the_learners_text_is_no_error():
+    cell = "my_entropy = 1.04  # half of it\nprint('a\\s')"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert assess(get_task("2.2"), 1.5 * np.log(2.0), [cell]).passed
 
 
 def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):

@@ -40,6 +40,19 @@ def test_views_with_any_strides_and_byte_order_give_the_same_numbers(name):
 
 
 @pytest.mark.usefixtures("no_shape_check")
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_underflow_is_a_zero_and_no_error_where_floating_point_flags_raise(name, dtype):
+    for row in ([0.0, -9.0, -14.0], [1.0, -np.inf, -3e4], [1.0, float(np.finfo(dtype).tiny), 0.0]):
+        array = np.array(row, dtype=dtype)
+        if name in ("jacobian", "vjp"):
+            array = softmax(array)
+        calm = FUNCTIONS[name](array)
+        with np.errstate(all="raise"):
+            strict = FUNCTIONS[name](array)
+        np.testing.assert_array_equal(strict, calm, strict=True)
+
+
 class TestErrors:
     """Each names the argument, what was wanted and what came."""
 

@@ -39,7 +39,6 @@ def test_views_with_any_strides_and_byte_order_give_the_same_numbers(name):
         np.testing.assert_allclose(FUNCTIONS[name](view), FUNCTIONS[name](array), rtol=1e-14, atol=1e-16)
 
 
-@pytest.mark.usefixtures("no_shape_check")
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_underflow_is_a_zero_and_no_error_where_floating_point_flags_raise(name, dtype):
@@ -53,6 +52,7 @@ def test_an_underflow_is_a_zero_and_no_error_where_floating_point_flags_raise(na
         np.testing.assert_array_equal(strict, calm, strict=True)
 
 
+@pytest.mark.usefixtures("no_shape_check")
 class TestErrors:
     """Each names the argument, what was wanted and what came."""
 

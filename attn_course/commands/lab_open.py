@@ -15,6 +15,7 @@ from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, l
 from attn_course.commands.lab_profile import environment, server_options, write_profile
 from attn_course.commands.lab_server import (
     ANY_ADDRESS,
+    PortLost,
     free_port,
     last_words,
     signals_interrupt,
@@ -26,6 +27,7 @@ from attn_course.commands.lab_server import (
 from attn_course.commands.terminal import BadInput
 
 LOG = PROFILE / "lab.log"
+PORT_ATTEMPTS = 5  # another program may take the port we found free
 
 
 def open_course(
@@ -78,15 +80,54 @@ def open_course(
         raise BadInput(f"unexpected {stray[0]!r}; options for JupyterLab come after -- and are written --Name.option=value")
     if importlib.util.find_spec("jupyterlab") is None:
         raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install -e .` in {root}")
-    port = free_port(ip) if port is None else usable_port(port, ip)
+    first_port = free_port(ip) if port is None else usable_port(port, ip)
     for line in copy_exercises(root).messages():
         say(line)
     write_profile(root)
     say("starting JupyterLab")
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     log = root / LOG
-    with log.open("w", encoding="utf-8") as log_file, signals_interrupt():
-        server = subprocess.Popen(
+    servers: list[subprocess.Popen[bytes]] = []  # more than one only if a port was lost
+    with signals_interrupt():
+        try:
+            servers.append(_start(root, ip, first_port, token, options, log))
+            for line in trust_built(root):  # the server starts meanwhile
+                say(line)
+            at = first_port
+            while not _answers(servers[-1], ip, at, token, start_timeout_s, log, may_move=port is None and len(servers) < PORT_ATTEMPTS):
+                at = free_port(ip)
+                servers.append(_start(root, ip, at, token, options, log))
+            address = f"http://{url_host(ip)}:{at}/lab?token={token}"
+            say(_welcome(root, address, ip))
+            if browser or (browser is None and can_show_a_browser()):
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a text browser would keep us waiting
+            status = servers[-1].wait()
+        except KeyboardInterrupt:
+            say("stopping JupyterLab")
+            return 0
+        finally:
+            for server in servers:
+                stop(server)
+    if status != 0:
+        say(f"JupyterLab ended by itself with status {status}: {last_words(log)}")
+    return 1 if status else 0
+
+
+def _answers(server: subprocess.Popen[bytes], ip: str, port: int, token: str, timeout_s: float, log: Path, *, may_move: bool) -> bool:
+    """Wait until the server answers; False if it lost its port to another program and may move to a new one."""
+    try:
+        wait_until_it_answers(server, ip, port, token, timeout_s, log)
+    except PortLost:
+        if not may_move:
+            raise
+        return False
+    return True
+
+
+def _start(root: Path, ip: str, port: int, token: str, options: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start the server; what it says goes to the log."""
+    with log.open("w", encoding="utf-8") as log_file:
+        return subprocess.Popen(
             [sys.executable, "-P", "-m", "jupyterlab", *server_options(root, ip, port), *options],
             cwd=root,
             env=environment(root, token),
@@ -95,23 +136,6 @@ def open_course(
             stderr=subprocess.STDOUT,
             process_group=0 if os.name == "posix" else None,  # Ctrl-C is ours: we stop the server, once
         )
-        try:
-            for line in trust_built(root):  # the server starts meanwhile
-                say(line)
-            wait_until_it_answers(server, ip, port, start_timeout_s, log)
-            address = f"http://{url_host(ip)}:{port}/lab?token={token}"
-            say(_welcome(root, address, ip))
-            if browser or (browser is None and can_show_a_browser()):
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # a text browser would keep us waiting
-            status = server.wait()
-        except KeyboardInterrupt:
-            say("stopping JupyterLab")
-            return 0
-        finally:
-            stop(server)
-    if status != 0:
-        say(f"JupyterLab ended by itself with status {status}: {last_words(log)}")
-    return 1 if status else 0
 
 
 def can_show_a_browser() -> bool:

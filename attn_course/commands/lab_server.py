@@ -1,5 +1,6 @@
 """Start, watch and stop the server behind `attn-course lab`: ports, signals, its last words."""
 
+import http
 import http.client
 import os
 import signal
@@ -89,22 +90,36 @@ def url_host(ip: str) -> str:
     return f"[{ip}]" if ":" in ip else ip
 
 
-def wait_until_it_answers(server: subprocess.Popen[Any], ip: str, port: int, timeout_s: float, log: Path) -> None:
-    """Return when the server answers; Failure with its last words if it ends or stays silent."""
+class PortLost(Failure):
+    """Another program took the port between our look and the server's start."""
+
+
+def wait_until_it_answers(server: subprocess.Popen[Any], ip: str, port: int, token: str, timeout_s: float, log: Path) -> None:
+    """Return when this very server answers, which knows our token; Failure with its last words if it ends or stays silent."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if server.poll() is not None:
-            raise Failure(f"JupyterLab did not start: {last_words(log)}")
+            kind = Failure if _is_free(port, ip) else PortLost
+            raise kind(f"JupyterLab did not start: {last_words(log)}")
         connection = http.client.HTTPConnection(url_host(ip).strip("[]"), port, timeout=5)  # no proxy in between
         try:
-            connection.request("GET", "/api")
-            connection.getresponse()
-            return
+            connection.request("GET", "/api/status", headers={"Authorization": f"token {token}"})
+            if connection.getresponse().status == http.HTTPStatus.OK:
+                return
         except (OSError, http.client.HTTPException):
-            time.sleep(0.05)
+            pass  # not there yet
         finally:
             connection.close()
+        time.sleep(0.05)
     raise Failure(f"JupyterLab did not answer within {timeout_s:g} s: {last_words(log)}")
+
+
+def _is_free(port: int, ip: str) -> bool:
+    try:
+        _bind(port, ip)
+    except OSError:
+        return False
+    return True
 
 
 def last_words(log: Path) -> str:

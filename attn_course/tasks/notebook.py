@@ -15,7 +15,7 @@ from attn_course.tasks.core import CHECK_SEED, Task, Verdict
 from attn_course.tasks.judge import judge
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
-from attn_course.tasks.source import COURSE, DERIVING, answer_source, forbidden_calls
+from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbidden_calls
 
 PRINTED_CHARACTERS = 2_000
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
@@ -114,18 +114,26 @@ def assess(
 
 
 def _assess(task: Task, answer: Any, cells: Sequence[str], names: Mapping[str, Any] | None, seed: int, time_limit_s: float) -> Verdict:
-    forbid = [*task.forbid, *(COURSE if task.wants_function else DERIVING if task.kind == "derive" else ())]
     source = answer_source(answer, task.entry, cells, [function.__name__ for function in task.given])
-    found = forbidden_calls(source, forbid, names or getattr(answer, "__globals__", {}))
-    if found:
-        message = f"{task.entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
-        return Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation)
+    if refusal := _refusal(task, answer, source, names or getattr(answer, "__globals__", {})):
+        return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     inputs = [case.inputs for case in cases]
     results = run(
         answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, time_limit_s=time_limit_s
     )
     return judge(task, cases, results)
+
+
+def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> str:
+    """Why an answer is not even run: it uses what would answer the task, in its text or as the answer itself."""
+    forbid = [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
+    itself = {task.entry: answer}
+    if found := {*course_uses(source, names), *course_uses(task.entry, itself)}:
+        return f"{task.entry} uses {', '.join(sorted(found))}, the course's own answer: write it yourself"
+    if found := {*forbidden_calls(source, forbid, names), *forbidden_calls(task.entry, forbid, itself)}:
+        return f"{task.entry} uses {', '.join(sorted(found))}, which would answer the task for you: write it yourself"
+    return ""
 
 
 def plain(verdict: Verdict) -> str:
@@ -172,9 +180,12 @@ class _Printed(io.StringIO):
 
 
 def _notebook_context() -> tuple[list[str], dict[str, Any]]:
-    """The cells run so far and the global names, if we are inside IPython."""
+    """The cells run so far and the global names, if we are inside IPython; `In` may have become something else by now."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return (list(shell.user_ns.get("In", [])), dict(shell.user_ns)) if shell is not None else ([], {})
+    if shell is None:
+        return [], {}
+    cells = getattr(getattr(shell, "history_manager", None), "input_hist_parsed", None)
+    return [cell for cell in cells or [] if isinstance(cell, str)], dict(shell.user_ns)
 
 
 def _display(verdict: Verdict) -> None:

@@ -1,14 +1,17 @@
-"""Find calls, in a learner's answer, of library functions that a task forbids."""
+"""Find, in a learner's answer, calls of library functions that a task forbids, and uses of the course's own answers."""
 
 import ast
+import functools
 import inspect
+import re
 import sys
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-COURSE = ("attn_course.reference.*",)  # forbidden wherever a function is asked for: an exercise stands on its own
+COURSE = re.compile(r"attn_course\.(reference|tasks)(\.|$)")  # where the right answers are
+HARMLESS = re.compile(r"attn_course\.tasks\.(notebook\.)?(check|CheckFailed|_Printed)")  # _Printed: what sys.stdout is during a check
 DERIVING = (  # forbidden in every derive task
     ".diff",
     ".jacobian",
@@ -78,10 +81,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
     objects = {name: found for name in dotted if (found := _loaded(name)) is not None}
     tree = ast.parse(source)
     imports = _imports(tree)
-    local = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    local |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    known = {name: value for name, value in names.items() if name not in local}
-    known |= {name: _loaded(path) for name, path in imports.items()}
+    known = _known(tree, imports, names)
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Attribute, ast.Name)):
@@ -98,6 +98,75 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
         if same is not None or is_method:
             found.add(text if same is None or text.rpartition(".")[2] == same.rpartition(".")[2] else f"{text} ({same})")
     return sorted(found)
+
+
+def course_uses(source: str, names: Mapping[str, Any]) -> list[str]:
+    """List what a text uses of the rooms that hold the course's right answers, however it came by it.
+
+    Parameters
+    ----------
+    source, names
+        As for `forbidden_calls`.
+
+    Returns
+    -------
+    found : list of str
+        As they stand in the source, sorted, each once. `check` is no answer and may be called anywhere.
+    """
+    tree = ast.parse(source)
+    imports = _imports(tree)
+    known = _known(tree, imports, names)
+    found = {ast.unparse(node) for node in _chains(tree) if _is_courses(node, imports, known)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(COURSE.pattern + r"[\w.]*", node.value):
+            found.add(ast.unparse(node))  # for import_module
+        if isinstance(node, ast.ImportFrom) and COURSE.match(node.module or "") and any(alias.name == "*" for alias in node.names):
+            found.add(ast.unparse(node))
+    return sorted(found)
+
+
+def _is_courses(node: ast.expr, imports: Mapping[str, str], known: Mapping[str, Any]) -> bool:
+    """Whether a dotted name, or the beginning of it, is one of the course's own things."""
+    head, dot, rest = ast.unparse(node).partition(".")
+    paths = [imports.get(head, "") + dot + rest]
+    part: ast.expr = node
+    while True:
+        paths.append(_home(_resolve(part, known)))
+        if not isinstance(part, ast.Attribute):
+            break
+        part = part.value
+    return not any(HARMLESS.fullmatch(path) for path in paths) and any(COURSE.match(path) for path in paths)
+
+
+def _home(value: Any) -> str:
+    """The dotted name of a module, function or class; of anything else that of what it is made by."""
+    if inspect.ismodule(value):
+        return value.__name__
+    if isinstance(value, functools.partial):
+        return _home(value.func)
+    if inspect.ismethod(value):
+        return _home(value.__self__)
+    named = value if inspect.isroutine(value) or inspect.isclass(value) else type(value)
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__name__', '')}"
+
+
+def _chains(tree: ast.AST) -> Iterator[ast.expr]:
+    """Each name with all the attributes that follow it."""
+    if isinstance(tree, (ast.Name, ast.Attribute)):
+        yield tree
+        while isinstance(tree, ast.Attribute):
+            tree = tree.value
+        if isinstance(tree, ast.Name):
+            return
+    for node in ast.iter_child_nodes(tree):
+        yield from _chains(node)
+
+
+def _known(tree: ast.AST, imports: Mapping[str, str], names: Mapping[str, Any]) -> dict[str, Any]:
+    """What the global and imported names of a text stand for; its own variables hide them."""
+    local = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    local |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return {name: value for name, value in names.items() if name not in local} | {name: _loaded(path) for name, path in imports.items()}
 
 
 def _collect(function: Any, texts: dict[CodeType, str], given: Collection[str]) -> None:

@@ -19,7 +19,7 @@ CALM = (
     "--disable-component-update",
     "--disable-sync",
 )
-CURRENT = "window.jupyterapp.shell.currentWidget"
+CURRENT = "window.jupyterapp?.shell?.currentWidget"  # undefined until JupyterLab is up
 # A cell that waits or runs shows a star; no star left and a kernel that is idle: nothing is under way.
 IDLE = f"""() => {{
     const panel = {CURRENT};
@@ -60,7 +60,9 @@ class NotebookPage:
         self.page = page
         self.complaints: list[str] = []
         self.elsewhere: list[str] = []
-        page.on("console", lambda message: self.complaints.append(f"{message.text} {message.location}") if message.type == "error" else None)
+        page.on(
+            "console", lambda message: self.complaints.append(f"{message.text} {message.location}") if message.type == "error" else None
+        )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self._note(request.url))
 
@@ -150,7 +152,7 @@ def open_page(executable: str, profile: Path) -> Iterator[NotebookPage]:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=executable, args=flags, headless=True, viewport={"width": 1400, "height": 900}
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         try:
             yield NotebookPage(context.pages[0])
         finally:

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,6 @@ import psutil
 import pytest
 
 from attn_course.commands.lab_profile import HIDDEN
-from attn_course.commands.lab_server import free_port
 from tests.browser.toy_course import Lab, make_course, quiet_environment, running_lab
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and kernels are looked at through POSIX calls")
@@ -235,7 +235,8 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path
     browser = folder / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {folder}/part && mv {folder}/part {folder}/opened\n')
     browser.chmod(0o755)
-    port = free_port("127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as probe:  # not 8888 on, where other tests start at the same time
+        port = probe.getsockname()[1]
     environment = quiet_environment(folder / "home", BROWSER=str(browser))
     with running_lab(make_course(folder / "course"), "--port", str(port), environment=environment) as lab:
         yield lab, folder, port

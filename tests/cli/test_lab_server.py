@@ -1,12 +1,15 @@
 """Ports and displays are looked at before anything starts, and each refusal is one line that says what to do."""
 
+import http.server
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,7 +142,7 @@ def test_a_server_that_ends_at_once_is_a_failure_with_its_last_words(tmp_path: P
     log = tmp_path / "lab.log"
     log.write_text("first\nOSError: no space left\n\n")
     with pytest.raises(Failure, match="did not start: OSError: no space left"):
-        wait_until_it_answers(child("raise SystemExit(3)"), "127.0.0.1", free_port("127.0.0.1"), 30.0, log)
+        wait_until_it_answers(child("raise SystemExit(3)"), "127.0.0.1", free_port("127.0.0.1"), "token", 30.0, log)
 
 
 def test_a_server_that_stays_silent_is_not_waited_for_for_ever(tmp_path: Path):
@@ -148,10 +151,74 @@ def test_a_server_that_stays_silent_is_not_waited_for_for_ever(tmp_path: Path):
     silent = child("import time; time.sleep(60)")
     try:
         with pytest.raises(Failure, match=r"did not answer within 0\.3 s: it said nothing"):
-            wait_until_it_answers(silent, "127.0.0.1", free_port("127.0.0.1"), 0.3, log)
+            wait_until_it_answers(silent, "127.0.0.1", free_port("127.0.0.1"), "token", 0.3, log)
     finally:
         lab_server.stop(silent)
     assert silent.returncode is not None
+
+
+class AnotherServer(http.server.BaseHTTPRequestHandler):
+    """Answers everybody, but knows only its own token, as a second JupyterLab does."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.headers["Authorization"] == "token its-own" else 403)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture
+def neighbour() -> Iterator[int]:
+    """The port of another server."""
+    with http.server.HTTPServer(("127.0.0.1", 0), AnotherServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def test_another_server_at_the_port_is_not_taken_for_ours(neighbour: int, tmp_path: Path):
+    log = tmp_path / "lab.log"
+    log.write_text("")
+    starting = child("import time; time.sleep(60)")
+    try:
+        wait_until_it_answers(starting, "127.0.0.1", neighbour, "its-own", 30.0, log)
+        with pytest.raises(Failure, match="did not answer"):
+            wait_until_it_answers(starting, "127.0.0.1", neighbour, "ours", 0.5, log)
+    finally:
+        lab_server.stop(starting)
+
+
+def test_a_port_lost_to_another_program_is_told_apart_and_left_for_a_free_one(neighbour: int, tmp_path: Path):
+    log = tmp_path / "lab.log"
+    log.write_text("port is in use\n")
+    ended = child("raise SystemExit(1)")
+    ended.wait()
+    where = (ended, "127.0.0.1", neighbour, "ours", 30.0, log)
+    assert lab_open._answers(*where, may_move=True) is False
+    with pytest.raises(lab_server.PortLost, match="did not start: port is in use"):
+        lab_open._answers(*where, may_move=False)
+
+
+def test_a_course_moves_on_when_its_port_is_lost(neighbour: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ports = iter([neighbour, free_port("127.0.0.1")])
+    waited = lab_open.wait_until_it_answers
+
+    def start(root: Path, ip: str, port: int, token: str, options: object, log: Path) -> subprocess.Popen[bytes]:
+        log.write_text("port is in use\n")
+        return child("raise SystemExit(1)" if port == neighbour else "pass")
+
+    def wait(server: subprocess.Popen[bytes], ip: str, port: int, *rest: Any) -> None:
+        if port == neighbour:  # the other child stands for a server that answers
+            waited(server, ip, port, *rest)
+
+    monkeypatch.setattr(lab_open, "free_port", lambda ip: next(ports))
+    monkeypatch.setattr(lab_open, "_start", start)
+    monkeypatch.setattr(lab_open, "wait_until_it_answers", wait)
+    said: list[str] = []
+    assert open_course(make_course(tmp_path / "course"), browser=False, say=said.append) == 0
+    assert f":{neighbour}/" not in "\n".join(said)
+    assert any("The course is open at" in line for line in said)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that a program may ignore")

@@ -10,14 +10,12 @@ import sympy
 import torch
 import torch.nn.functional as torch_functional
 
-import attn_course.reference
-from attn_course.reference import softmax as reference_softmax
 from attn_course.tasks import assess
-from attn_course.tasks.source import COURSE, DERIVING, answer_source, forbidden_calls
+from attn_course.tasks.source import DERIVING, answer_source, forbidden_calls
 from tests.tasks.toys import DERIVE, WRITE, changed
 
 FORBID = (".softmax", "torch.softmax", "torch.nn.functional.softmax", "scipy.special.logsumexp")
-NAMES = {"np": np, "torch": torch, "F": torch_functional, "sympy": sympy, "math": math, "reference": attn_course.reference}
+NAMES = {"np": np, "torch": torch, "F": torch_functional, "sympy": sympy, "math": math}
 _numbers = itertools.count()
 
 
@@ -98,25 +96,6 @@ def test_a_local_name_hides_a_global_one():
     assert forbidden_calls("def my_f(x):\n  sm = np.exp\n  return sm(x)", FORBID, {"sm": torch.softmax, "np": np}) == []
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("def my_f(x): return softmax(x)", ["softmax"]),
-        ("def my_f(x): return reference.softmax(x)", ["reference.softmax"]),
-        ("def my_f(x):\n  from attn_course.reference import softmax as s\n  return s(x)", ["s (attn_course.reference.softmax)"]),
-        ("def my_f(x):\n  import attn_course.reference as r\n  return r.softmax(x)", ["r.softmax"]),
-    ],
-)
-def test_the_courses_own_formulas_are_found(source, found):
-    assert forbidden_calls(source, COURSE, {"softmax": reference_softmax, "reference": attn_course.reference}) == found
-
-
-def test_check_and_figures_of_the_course_may_stand_in_an_answer_cell():
-    from attn_course import check
-
-    assert forbidden_calls("my_f = np.exp\ncheck('2.1', my_f)", COURSE, {"check": check, "np": np}) == []
-
-
 @pytest.mark.parametrize("call", ["f.diff(x)", "sympy.diff(f, x)", "d(f, x)", "sympy.Derivative(f, x).doit()", "v.jacobian(w)"])
 def test_differentiation_by_sympy_is_found(call):
     assert forbidden_calls(f"my_e = 2 * {call}", DERIVING, {"sympy": sympy, "d": sympy.diff}) != []
@@ -191,7 +170,6 @@ def test_an_imported_answer_is_found_out():
         "def my_f(x, scale):\n    from torch.nn.functional import layer_norm as ln\n    return ln(x, x.shape)\n",
         "def my_f(x, scale):\n    return x.softmax(-1)\n",
         "import torch\ndef helper(x):\n    return torch.nn.functional.layer_norm(x, x.shape)\ndef my_f(x, scale):\n    return helper(x)\n",
-        "from attn_course.reference import softmax\ndef my_f(x, scale):\n    return softmax(x)\n",
     ],
 )
 def test_an_answer_with_a_forbidden_call_is_not_run_and_the_call_is_named(define, text):

@@ -1,9 +1,34 @@
 """The formulas of the course in NumPy: clarity first, defined in every corner.
 
-Arrays are ``(..., len, features)``; leading axes broadcast; rows are positions. Imported eagerly, so that
-``from attn_course.reference import softmax`` is always the function and never a module of that name.
+Arrays are ``(..., len, features)``; leading axes broadcast; rows are positions; a boolean mask is True where a
+query may attend. Imported eagerly, so that ``from attn_course.reference import attention`` is always the
+function and never a module of that name.
 """
 
+from attn_course.reference.attention import attention
+from attn_course.reference.attention_backward import attention_backward
+from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
+from attn_course.reference.masks import causal_mask, padding_mask, window_mask
+from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
 
-__all__ = ["logsumexp", "softmax", "softmax_jacobian", "softmax_vjp"]
+__all__ = [
+    "additive_scores",
+    "attention",
+    "attention_backward",
+    "causal_mask",
+    "cosine_scores",
+    "dot_scores",
+    "gaussian_scores",
+    "logsumexp",
+    "merge_heads",
+    "multi_head_attention",
+    "padding_mask",
+    "repeat_key_value",
+    "scaled_dot_scores",
+    "softmax",
+    "softmax_jacobian",
+    "softmax_vjp",
+    "split_heads",
+    "window_mask",
+]

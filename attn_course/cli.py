@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands import check, formulas, notebooks, progress
+from attn_course.commands import check, doctor, formulas, lab, notebooks, progress
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -19,19 +19,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Every command has its own --help with examples. Exit codes: 0 fine, 1 something fails, 2 bad input.",
 )
+_INTERRUPTED = 130
 _LEARN, _AUTHORS = "For learners", "For authors"
-app.command(rich_help_panel=_LEARN)(check.check)
-app.command(rich_help_panel=_LEARN)(progress.progress)
-app.command(rich_help_panel=_LEARN)(formulas.formulas)
+for _command in (lab.lab, check.check, progress.progress, formulas.formulas, doctor.doctor):
+    app.command(rich_help_panel=_LEARN)(_command)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)
 
 
 @app.callback(invoke_without_command=True)
 def _start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error (may stand anywhere).")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="Plain text (may stand anywhere; NO_COLOR works too).")] = False,
+    version: Annotated[bool, typer.Option("--version", metavar="", help="Print the version and leave.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", metavar="", help="Show the whole traceback of an error (may stand anywhere).")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", metavar="", help="Plain text (may stand anywhere; NO_COLOR works too).")] = False,
 ) -> None:
     """Own attention: a course whose every exercise and equation is checked by a machine.
 
@@ -68,9 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without our signs gets "?", not an error
     try:
-        return int(app(words, prog_name="attn-course", standalone_mode=False) or 0)
-    except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        code = int(app(words, prog_name="attn-course", standalone_mode=False) or 0)
+        return _complain("interrupted", code) if code == _INTERRUPTED else code  # typer turns Ctrl-C into this code
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", _INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has left, as `head` does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  # for the flush at exit
         return 1

@@ -10,6 +10,8 @@ from nbformat import NotebookNode
 from attn_course.authoring.notebook import from_text
 from attn_course.authoring.problems import shorten
 
+WIDTH = 70  # of a line in a finding
+LEAD = 30  # characters shown before the first one that differs
 REBUILD = "run attn-course notebooks build"
 Difference = tuple[str | None, str]  # cell id or None, and what differs
 
@@ -74,8 +76,15 @@ def _line_difference(wanted: str, got: str) -> str:
     """The first line that differs."""
     pairs = enumerate(zip_longest(wanted.split("\n"), got.split("\n")), 1)
     number, (wanted_line, got_line) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
-    shown = [shorten(line) if line is not None else "no such line" for line in (wanted_line, got_line)]
+    same = next((place for place, (a, b) in enumerate(zip(wanted_line or "", got_line or "", strict=False)) if a != b), 0)
+    shown = [_window(line, same) if line is not None else "no such line" for line in (wanted_line, got_line)]
     return f"line {number}: wanted {shown[0]}, got {shown[1]}"
+
+
+def _window(line: str, same: int) -> str:
+    """A line in quotes; a long one from a little before the place where it parts from the other."""
+    start = max(0, same - LEAD) if len(line) > WIDTH else 0
+    return shorten(("..." if start else "") + line[start:], WIDTH)
 
 
 def _order_differences(wanted: list[str], got: list[str]) -> Iterator[Difference]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 
+from attn_course.authoring.notebook import LANGUAGE_INFO
 from attn_course.authoring.outputs import settle
 from attn_course.authoring.problems import AuthoringError, shorten
 
@@ -57,6 +58,7 @@ def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str,
             raise AuthoringError(f"{name}: cell {running.cell!r} failed: {_reason(error, notebook, running.cell)}") from None
         except (CellTimeoutError, DeadKernelError, CellControlSignal) as error:
             raise AuthoringError(f"{name}: cell {running.cell!r} did not finish: {str(error).strip().splitlines()[0]}") from None
+    notebook.metadata.language_info = from_dict(LANGUAGE_INFO)  # nbclient has put the interpreter's version in
     settle(notebook, name)
 
 

@@ -11,7 +11,7 @@ from attn_course.authoring.source import literal_calls
 PACKAGE = "attn_course"
 LAZY = {"check": f"{PACKAGE}.tasks", "verify": f"{PACKAGE}.equations"}  # names that attn_course/__init__ finds when asked
 CHAPTER_ROOMS = {"check": "tasks", "verify": "equations"}  # check("2.1") reads tasks/ch02.py
-_FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*\.[a-z]+")
+_FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ImportGraph:
             Python, for instance a whole percent source.
         """
         found: set[Path] = set()
-        waiting = [*self._uses(ast.parse(text), package=""), *_chapter_files(text)]
+        waiting = [*self._uses(ast.parse(text), package=""), *self._chapter_modules(text)]
         seen = set(waiting)
         while waiting:
             for path in self._files(*waiting.pop()):
@@ -105,13 +105,23 @@ class ImportGraph:
         path = self._path(module)
         return self._origin(path, name) if path is not None and path.name == "__init__.py" else None
 
+    def _chapter_modules(self, text: str) -> Iterator[tuple[str, str | None]]:
+        """The modules that check("2.1", ...) and verify("2.3") read: chNN and, where a chapter has several files, chNN_word."""
+        for function, room in CHAPTER_ROOMS.items():
+            for number in {tag.split(".")[0] for tag in literal_calls(text, function)}:
+                if number.isdigit():
+                    for path in (self.package_root / PACKAGE / room).glob(f"ch{int(number):02d}*.py"):
+                        yield f"{PACKAGE}.{room}.{path.stem}", None
+
     def _assets(self, path: Path) -> Iterator[Path]:
-        """Files beside a module that it names in a string: a page, a stored table."""
+        """Files beside a module that it names in a string, by name or by their folder: a page, a stored table."""
         for node in ast.walk(self._tree(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FILE_NAME.fullmatch(node.value):
                 asset = path.parent / node.value
                 if asset.is_file():
                     yield asset
+                elif asset.is_dir() and not any(asset.glob("*.py")):  # a folder of modules is reached by imports
+                    yield from (inner for inner in asset.rglob("*") if inner.is_file() and inner.suffix != ".pyc")
 
     def _path(self, module: str) -> Path | None:
         base = self.package_root.joinpath(*module.split("."))
@@ -150,12 +160,3 @@ def _refined(tree: ast.Module, local: str, module: str) -> Iterator[tuple[str, s
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == local:
             yield module, node.attr
-
-
-def _chapter_files(text: str) -> Iterator[tuple[str, str | None]]:
-    """The chapter modules that check("2.1", ...) and verify("2.3") read."""
-    for function, room in CHAPTER_ROOMS.items():
-        for tag in literal_calls(text, function):
-            chapter = tag.split(".")[0]
-            if chapter.isdigit():
-                yield f"{PACKAGE}.{room}.ch{int(chapter):02d}", None

@@ -32,11 +32,12 @@ class Problem:
 
 
 def shorten(text: str, width: int = 70) -> str:
-    """Return `text` quoted on one line, cut to about `width` characters.
+    r"""Return `text` in quotes on one line, cut to about `width` characters; backslashes stay single, for formulas are full of them.
 
     Examples
     --------
-    >>> shorten("a long story", width=6)
-    "'a long...'"
+    >>> print(shorten("a \\tag and more", width=6))
+    'a \tag...'
     """
-    return repr(text if len(text) <= width else text[:width] + "...")
+    text = text if len(text) <= width else text[:width] + "..."
+    return "'" + text.replace("\n", "\\n") + "'"

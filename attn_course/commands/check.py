@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from attn_course.grading.report import NotebookReport, TaskReport
 
+_TABLE_WIDTH = 60  # below it three columns cut words
+
 
 def check(
     notebooks: Annotated[
@@ -32,9 +34,8 @@ def check(
 
     Examples:
 
-      attn-course check
-
-      attn-course check work/02_softmax.ipynb --json verdicts.json
+        attn-course check
+        attn-course check work/02_softmax.ipynb --json verdicts.json
     """
     positive(timeout, "--timeout")
     check_json_target(json_file)
@@ -109,7 +110,7 @@ def _show(reports: "Sequence[NotebookReport]") -> None:
         out.print(_heading(report))
         for problem in report.problems:
             out.print(_problem_line(problem.cell, problem.first_line, problem.message))
-        out.print(_table(report.tasks))
+        out.print(_table(report.tasks) if out.width >= _TABLE_WIDTH else _list(report.tasks))
     tasks = [task for report in reports for task in report.tasks]
     points, max_points = sum(task.points for task in tasks), sum(task.max_points for task in tasks)
     seconds = sum(report.seconds for report in reports)
@@ -140,6 +141,18 @@ def _table(tasks: "Sequence[TaskReport]") -> "RenderableType":
     for task in tasks:
         table.add_row(Text(f"{task.id} {task.title}"), f"{task.points}/{task.max_points}", _result(task))
     return table
+
+
+def _list(tasks: "Sequence[TaskReport]") -> "RenderableType":
+    """The table's rows one below the other, for a narrow terminal."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    lines: list[RenderableType] = []
+    for task in tasks:
+        lines += [Text(f"{task.id} {task.title}, {task.points}/{task.max_points}", "bold"), Padding(_result(task), (0, 0, 0, 4))]
+    return Group(*lines)
 
 
 def _result(task: "TaskReport") -> "RenderableType":

@@ -27,9 +27,8 @@ def doctor(
 
     Examples:
 
-      attn-course doctor
-
-      attn-course doctor --json -
+        attn-course doctor
+        attn-course doctor --json -
     """
     check_json_target(json_file)
     root = find_course()

@@ -16,8 +16,8 @@ def formulas(
     row: Annotated[
         str | None, typer.Option("--row", metavar="ID", help="Only this row (B1) or trap (X16) of the syllabus.", show_default=False)
     ] = None,
-    latex: Annotated[bool, typer.Option("--latex", help="Print the LaTeX of each, ready to paste.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Check each by machine; exit code 1 if one does not hold.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", metavar="", help="Print the LaTeX of each, ready to paste.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", metavar="", help="Check each by machine; exit code 1 if one does not hold.")] = False,
 ) -> None:
     """List the numbered equations of the course, and check them.
 
@@ -25,11 +25,9 @@ def formulas(
 
     Examples:
 
-      attn-course formulas --chapter 2
-
-      attn-course formulas --row B1 --latex
-
-      attn-course formulas --verify
+        attn-course formulas --chapter 2
+        attn-course formulas --row B1 --latex
+        attn-course formulas --verify
     """
     equations = _chosen(chapter, row)
     if verify:
@@ -50,12 +48,21 @@ def _chosen(chapter: int | None, row: str | None) -> "list[Equation]":
         raise BadInput(str(error)) from None
     if row is None:
         return equations
-    known = sorted(
-        {name for equation in equations for name in (*equation.rows, *equation.traps)}, key=lambda name: (name[:1], len(name), name)
-    )
-    if row.upper() not in known:
-        raise BadInput(f"no equation serves row {row!r}; those that are served: {', '.join(known)}")
-    return [equation for equation in equations if row.upper() in (*equation.rows, *equation.traps)]
+    chosen = [equation for equation in equations if row.upper() in (*equation.rows, *equation.traps)]
+    if not chosen:
+        raise BadInput(_why_no_equation(row, chapter))
+    return chosen
+
+
+def _why_no_equation(row: str, chapter: int | None) -> str:
+    from attn_course.equations.rows import ROWS, TRAPS
+
+    promised = (ROWS | TRAPS).get(row.upper())
+    if promised is None:
+        return f"there is no row {row!r}: rows are A1 to N1, traps X1 to X{len(TRAPS)}"
+    lessons, about = promised
+    where = f"chapter {chapter} has no equation" if chapter is not None else "there is no equation yet"
+    return f"{where} for {row.upper()} ({about}); it belongs to {' and '.join(f'chapter {lesson}' for lesson in lessons)}"
 
 
 def _show(equations: "Sequence[Equation]") -> None:

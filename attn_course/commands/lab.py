@@ -27,9 +27,8 @@ def lab(
 
     Examples:
 
-      attn-course lab
-
-      attn-course lab --no-browser --ip 0.0.0.0 --port 8890
+        attn-course lab
+        attn-course lab --no-browser --ip 0.0.0.0 --port 8890
     """
     root = find_course()
     from attn_course.commands.lab_open import open_course

@@ -85,7 +85,7 @@ def open_course(
     log = root / LOG
     with log.open("w", encoding="utf-8") as log_file, signals_interrupt():
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *server_options(root, ip, port), *options],
+            [sys.executable, "-P", "-m", "jupyterlab", *server_options(root, ip, port), *options],
             cwd=root,
             env=environment(root, token),
             stdin=subprocess.DEVNULL,

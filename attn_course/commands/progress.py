@@ -21,9 +21,8 @@ def progress(
 
     Examples:
 
-      attn-course progress
-
-      attn-course progress --json -
+        attn-course progress
+        attn-course progress --json -
     """
     check_json_target(json_file)
     chapters = _chapters()
@@ -37,31 +36,29 @@ def progress(
 def _chapters() -> list[dict[str, Any]]:
     """For each chapter its tasks, in plain data."""
     from attn_course.tasks import all_tasks
-    from attn_course.tasks import chapters as numbers
     from attn_course.tasks.progress import load
 
     try:
         recorded = load(find_course())
     except ValueError as error:
         raise BadInput(str(error)) from None
-    found = []
-    for number in numbers():
-        tasks: list[dict[str, Any]] = []
-        for task in all_tasks(number):
-            entry = recorded.get(task.id, {})
-            tasks.append(
-                {
-                    "id": task.id,
-                    "title": task.title,
-                    "passed": bool(entry.get("passed", False)),
-                    "points": int(entry.get("points", 0)),
-                    "max_points": task.points,
-                    "attempts": int(entry.get("attempts", 0)),
-                }
-            )
-        totals = {key: sum(task[key] for task in tasks) for key in ("points", "max_points")}
-        found.append({"chapter": number, "passed": sum(task["passed"] for task in tasks), **totals, "tasks": tasks})
-    return found
+    chapters: dict[int, list[dict[str, Any]]] = {}
+    for task in all_tasks():
+        entry = recorded.get(task.id, {})
+        chapters.setdefault(task.chapter, []).append(
+            {
+                "id": task.id,
+                "title": task.title,
+                "passed": bool(entry.get("passed", False)),
+                "points": int(entry.get("points", 0)),
+                "max_points": task.points,
+                "attempts": int(entry.get("attempts", 0)),
+            }
+        )
+    return [
+        {"chapter": number, **{key: sum(task[key] for task in tasks) for key in ("passed", "points", "max_points")}, "tasks": tasks}
+        for number, tasks in chapters.items()
+    ]
 
 
 def _show(chapters: Sequence[dict[str, Any]]) -> None:
@@ -75,15 +72,14 @@ def _show(chapters: Sequence[dict[str, Any]]) -> None:
     table.add_column("Chapter")
     table.add_column("Tasks", justify="right", no_wrap=True)
     table.add_column("Points", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    with_bar = out.width >= 60
+    if with_bar:
+        table.add_column("", no_wrap=True)
     table.add_column("Next", overflow="fold")
     for chapter in chapters:
         waiting = next((task for task in chapter["tasks"] if not task["passed"]), None)
-        table.add_row(
-            f"{chapter['chapter']:02d}",
-            f"{chapter['passed']}/{len(chapter['tasks'])}",
-            f"{chapter['points']}/{chapter['max_points']}",
-            ProgressBar(total=max(1, chapter["max_points"]), completed=chapter["points"], width=16),
-            Text(f"{waiting['id']} {waiting['title']}" if waiting else "all done", "" if waiting else "green"),
-        )
+        counts = [f"{chapter['passed']}/{len(chapter['tasks'])}", f"{chapter['points']}/{chapter['max_points']}"]
+        bar = [ProgressBar(total=max(1, chapter["max_points"]), completed=chapter["points"], width=16)] if with_bar else []
+        following = Text(f"{waiting['id']} {waiting['title']}") if waiting else Text("all done", "green")
+        table.add_row(f"{chapter['chapter']:02d}", *counts, *bar, following)
     out.print(table)

@@ -1,8 +1,12 @@
 """Every picture and every explorable of the course: one look, one meaning per colour, words for each."""
 
 from attn_course.figures.base import publish
+from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
+from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.charts import bars, heatmap, lines
+from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
+from attn_course.figures.simplex import simplex, simplex_grid
 
 __all__ = [
     "GRADIENT",
@@ -15,6 +19,16 @@ __all__ = [
     "WEIGHTS",
     "bars",
     "heatmap",
+    "jacobian_heatmap",
     "lines",
+    "lse_bounds",
+    "overflow_ranges",
     "publish",
+    "saturation",
+    "simplex",
+    "simplex_entropy",
+    "simplex_grid",
+    "softmax_explorable",
+    "softmax_maps",
+    "temperature_bars",
 ]

@@ -21,7 +21,6 @@ DPI = 144
 DISPLAY_DPI = 96  # the picture holds DPI / DISPLAY_DPI pixels per pixel of the page, so it stays crisp on dense screens
 WIDTH_INCHES = 7.4
 PADDING_INCHES = 0.14
-TITLE_CHARACTERS_PER_INCH = 9.0
 
 LOOK = {
     "axes.edgecolor": INK,
@@ -175,10 +174,15 @@ def publish(figure: Figure, alt: str) -> None:
 
 
 def set_title(figure: Figure, title: str) -> None:
-    """Write the finding above the panels, flush left and wrapped to the figure's width."""
-    characters = int((figure.get_size_inches()[0] - 2 * PADDING_INCHES) * TITLE_CHARACTERS_PER_INCH)
-    wrapped = textwrap.fill(require_title(title), characters)
-    figure.suptitle(wrapped, x=PADDING_INCHES / figure.get_size_inches()[0], ha="left", fontsize=12, fontweight="bold", linespacing=1.25)
+    """Write the finding above the panels, flush left, in as few lines as fit and these of similar length."""
+    width = float(figure.get_size_inches()[0])
+    text = figure.suptitle(require_title(title), x=PADDING_INCHES / width, ha="left", fontsize=12, fontweight="bold", linespacing=1.25)
+    room = (width - 2 * PADDING_INCHES) * figure.dpi
+    one_line = text.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width
+    longest = max(10, int(0.94 * len(title) * room / one_line))  # letters differ in width: leave some room
+    count = len(textwrap.wrap(title, longest))
+    narrowest = next(width for width in range(10, longest + 1) if len(textwrap.wrap(title, width)) == count)
+    text.set_text(textwrap.fill(title, narrowest))
 
 
 @contextmanager

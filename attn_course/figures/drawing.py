@@ -15,24 +15,11 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, PAPER, REFERENCE, SIGNED_MAP, WEIGHTS_MAP
+from attn_course.figures.words import number
 
 MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
 POINTS_PER_INCH = 72
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Return a short form of a number, without a sign on zero and with a real minus.
-
-    Examples
-    --------
-    >>> number(-0.001), number(-1.25, 1), number(3)
-    ('0.00', '−1.2', '3.00')
-    """
-    text = f"{value:.{digits}f}"
-    if float(text) == 0.0:
-        text = f"{0.0:.{digits}f}"
-    return text.replace("-", "−")
 
 
 def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:

@@ -191,5 +191,5 @@ def _read_outcomes(place: Path, n_cells: int, returncode: int | None) -> dict[in
     ended_early = len(outcomes) < n_cells and all(outcome.alive for outcome in outcomes.values())
     if returncode not in (0, 1) or ended_early:
         output = (place / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise EngineError(f"nbval ended early (exit code {returncode}): {output[-1] if output else 'no output'}")
+        raise EngineError(f"nbval ended early (exit code {returncode}): {output[-1][:200] if output else 'no output'}")
     return outcomes

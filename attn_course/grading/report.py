@@ -98,6 +98,7 @@ class NotebookReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         data = asdict(self)
+        data["tasks"], data["problems"] = list(data["tasks"]), list(data["problems"])
         for plain, task in zip(data["tasks"], self.tasks, strict=True):
             plain["passed"] = task.passed
             plain["seconds"] = round(task.seconds, 3)

@@ -1,6 +1,7 @@
 """What a graded task is: its question, its cases, its right answer, and the mistakes it knows by name."""
 
 import inspect
+import keyword
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -9,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("write", "derive", "predict", "repair", "figure")
+KINDS = {  # and how a card names them
+    "write": "write a function",
+    "derive": "derive",
+    "predict": "predict",
+    "repair": "repair a function",
+    "figure": "read a figure",
+}
 CHECK_SEED = 20_170_612  # notebook checks always draw the same cases; class runs pass their own seed
 
 
@@ -72,7 +79,7 @@ class Task:
     given : sequence of callable
         Helper functions whose source the exercise shows.
     forbid : sequence of str
-        Library calls that would answer the task: dotted names, or ".name" for a method.
+        Library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
     tolerance : float, optional
         Largest error relative to the largest entry, for float64 results; the default is 1e-9.
     symbols, functions : sequence of str
@@ -106,9 +113,9 @@ class Task:
 
     def __post_init__(self) -> None:
         for wanted, holds in (
-            ("an id such as '2.1'", re.fullmatch(r"\d+\.[1-9]\d*", self.id)),
-            (f"a kind out of {KINDS}", self.kind in KINDS),
-            ("an entry that is a Python name", self.entry.isidentifier()),
+            ("an id such as '2.1'", re.fullmatch(r"(0|[1-9]\d*)\.[1-9]\d*", self.id)),
+            (f"a kind out of {tuple(KINDS)}", self.kind in KINDS),
+            ("an entry that is a Python name", self.entry.isidentifier() and not keyword.iskeyword(self.entry)),
             ("positive points and minutes", self.points > 0 and self.minutes > 0),
             ("a difficulty from 1 to 5", 1 <= self.difficulty <= 5),
             ("three or more known wrong answers", len(self.wrong) >= 3),
@@ -141,13 +148,15 @@ class Task:
     def ok_line(self) -> str:
         """The one line a passed check prints."""
         count = len(self.cases(np.random.default_rng(CHECK_SEED)))
-        return f"ok {self.id} {self.title[0].lower() + self.title[1:]}: {_counted(count, 'case')}, {_counted(self.points, 'point')}"
+        acronym = self.title[1:2].isupper()  # VJP stays VJP
+        title = self.title if acronym else self.title[0].lower() + self.title[1:]
+        return f"ok {self.id} {title}: {_counted(count, 'case')}, {_counted(self.points, 'point')}"
 
     @property
     def card(self) -> str:
         """Heading and facts, as Markdown, that stand above the question."""
         stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
-        facts = [self.kind, stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
+        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
             facts.append(f"Eq. ({self.equation})")
         return f"## Task {self.id}: {self.title}\n\n*{' · '.join(facts)}*"

@@ -1,7 +1,10 @@
 """`check("2.1", answer)`: run and judge in the learner's own notebook, for feedback at once."""
 
+import contextlib
 import html
+import io
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +13,10 @@ from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
 from attn_course.tasks.judge import judge
 from attn_course.tasks.registry import get_task
-from attn_course.tasks.run import run
-from attn_course.tasks.source import DERIVING, answer_source, forbidden_calls
+from attn_course.tasks.run import TIME_LIMIT_S, run
+from attn_course.tasks.source import COURSE, DERIVING, answer_source, forbidden_calls
 
+PRINTED_CHARACTERS = 2_000
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 
 
@@ -53,21 +57,34 @@ def check(task_id: str, answer: Any) -> None:
 
     Notes
     -----
-    This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases.
+    This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
+    prints is shown only when it fails, so that a forgotten `print` does not spoil the fixed line.
     """
     task = get_task(task_id)
-    verdict = assess(task, answer, *_notebook_context())
+    printed = _Printed()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        verdict = assess(task, answer, *_notebook_context())
     root = progress.course_root()
     if root is not None:
         progress.record(verdict, root)
     if verdict.passed:
         print(verdict.message)
         return
+    if printed.getvalue():
+        print(printed.getvalue().rstrip("\n"))
     _display(verdict)
     raise CheckFailed(verdict)
 
 
-def assess(task: Task, answer: Any, cells: list[str] | None = None, names: dict[str, Any] | None = None, seed: int = CHECK_SEED) -> Verdict:
+def assess(
+    task: Task,
+    answer: Any,
+    cells: Sequence[str] = (),
+    names: Mapping[str, Any] | None = None,
+    *,
+    seed: int = CHECK_SEED,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> Verdict:
     """Run and judge an answer in this process.
 
     Parameters
@@ -76,26 +93,31 @@ def assess(task: Task, answer: Any, cells: list[str] | None = None, names: dict[
         The task to judge by.
     answer : object
         The learner's function or value.
-    cells : list of str, optional
+    cells : sequence of str, optional
         Texts of the notebook's cells run so far, where forbidden calls are looked for.
-    names : dict, optional
+    names : mapping, optional
         The notebook's global names.
     seed : int, optional
         Draws the cases.
+    time_limit_s : float, optional
+        Longest time for one case, in seconds.
 
     Returns
     -------
     verdict : Verdict
         Passed or not, and why.
     """
-    forbid = [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
-    found = forbidden_calls(answer_source(answer, task.entry, cells or []), forbid, names or getattr(answer, "__globals__", {}))
+    forbid = [*task.forbid, *(COURSE if task.wants_function else DERIVING if task.kind == "derive" else ())]
+    source = answer_source(answer, task.entry, cells, [function.__name__ for function in task.given])
+    found = forbidden_calls(source, forbid, names or getattr(answer, "__globals__", {}))
     if found:
         message = f"{task.entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
         return Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     inputs = [case.inputs for case in cases]
-    results = run(answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions)
+    results = run(
+        answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, time_limit_s=time_limit_s
+    )
     return judge(task, cases, results)
 
 
@@ -115,6 +137,15 @@ def rich(verdict: Verdict) -> str:
         f"<div><b>Not yet: task {html.escape(verdict.task)}, {html.escape(verdict.title)}</b></div>"
         f"<div>{html.escape(verdict.message)}</div>{hint}{see}</div>"
     )
+
+
+class _Printed(io.StringIO):
+    """Keeps the beginning of what an answer prints; a loop may print without end."""
+
+    def write(self, text: str) -> int:
+        if self.tell() < PRINTED_CHARACTERS:
+            super().write(text[:PRINTED_CHARACTERS])
+        return len(text)
 
 
 def _notebook_context() -> tuple[list[str], dict[str, Any]]:

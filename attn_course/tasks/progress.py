@@ -45,8 +45,9 @@ def load(root: Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         tasks = json.loads(path.read_text(encoding="utf-8"))["tasks"]
-        assert all(isinstance(entry["passed"], bool) and isinstance(entry["points"], int) for entry in tasks.values())
-    except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
+        if not all(isinstance(entry["passed"], bool) and isinstance(entry["points"], int) for entry in tasks.values()):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"work/{FILE} must be the JSON that attn-course wrote; it is damaged: mend it or delete it") from None
     return dict(tasks)
 

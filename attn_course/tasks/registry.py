@@ -72,11 +72,15 @@ def all_tasks(chapter: int | None = None) -> list[Task]:
     return [task for number in wanted if number in chapters() for task in _chapter_tasks(number)]
 
 
-@cache
 def chapters() -> list[int]:
     """Return the numbers of the chapters that have tasks."""
+    return list(_chapters())
+
+
+@cache
+def _chapters() -> tuple[int, ...]:
     names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    return sorted(int(name[2:]) for name in names if re.fullmatch(r"ch\d\d", name))
+    return tuple(sorted(int(name[2:]) for name in names if re.fullmatch(r"ch\d\d", name)))
 
 
 @cache

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import ctypes
 import signal
+import sysconfig
 import threading
 import traceback
 import warnings
@@ -18,6 +19,7 @@ import numpy as np
 
 TIME_LIMIT_S = 10.0
 WIDE_FLOATS = ("float32", "float64", "longdouble", "float128", "float96")
+LIBRARIES = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,14 @@ class Result:
         One sentence for the learner.
     changed : str or None
         The input that the answer wrote to, if any.
+    timed_out : bool
+        Whether the problem is the time limit; the later cases are not run then.
     """
 
     arrays: tuple[np.ndarray, ...] | None = None
     problem: str | None = None
     changed: str | None = None
+    timed_out: bool = False
 
 
 class AnswerError(Exception):
@@ -68,7 +73,7 @@ def run(
     kind, entry, symbols, functions
         Of the task; `entry` is the name used in messages.
     time_limit_s : float, optional
-        Longest time for one case, in seconds.
+        Longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts it.
 
     Returns
     -------
@@ -80,36 +85,39 @@ def run(
     if kind in ("write", "repair"):
         if not callable(answer):
             return [Result(problem=f"{entry} must be a function; got {_named(answer)}")] * len(inputs)
-        return [_run_function(answer, case, entry, time_limit_s) for case in inputs]
+        ran: list[Result] = []
+        for case in inputs:  # after a time-out the rest is not worth the wait
+            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, time_limit_s))
+        return ran
     evaluate = _evaluate_expression if kind == "derive" else _evaluate_value
     results = []
     for case in inputs:
         try:
-            with _time_limit(time_limit_s), _quiet():
+            with _quiet(), _time_limit(time_limit_s):
                 results.append(Result((evaluate(answer, case, entry, symbols, functions),)))
         except AnswerError as error:
             results.append(Result(problem=str(error)))
         except TimeIsUp:
-            results.append(Result(problem=f"{entry} could not be evaluated within {time_limit_s:g} s"))
+            results.append(Result(problem=f"{entry} could not be evaluated within {time_limit_s:g} s", timed_out=True))
         except Exception as error:
-            results.append(Result(problem=f"{entry} could not be evaluated: {type(error).__name__}: {error}"))
+            results.append(Result(problem=f"{entry} could not be evaluated: {type(error).__name__}: {_one_line(error)}"))
     return results
 
 
 def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: str, time_limit_s: float) -> Result:
     given = copy.deepcopy(dict(case))
     try:
-        with _time_limit(time_limit_s), _quiet():
+        with _quiet(), _time_limit(time_limit_s):
             arrays = as_arrays(function(*given.values()), entry)
     except AnswerError as error:
         return Result(problem=str(error))
-    except NotImplementedError:
-        return Result(problem=f"{entry} has no answer yet: replace `raise NotImplementedError()`")
     except TimeIsUp:
-        return Result(problem=f"{entry} did not return within {time_limit_s:g} s: is there a loop that never ends?")
+        return Result(problem=f"{entry} did not return within {time_limit_s:g} s: is there a loop that never ends?", timed_out=True)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: an answer must not end the kernel
+        if isinstance(error, NotImplementedError) and not error.args:  # the stub's; torch raises its own, with a text
+            return Result(problem=f"{entry} has no answer yet: replace `raise NotImplementedError()`")
         return Result(problem=f"{entry} raised {type(error).__name__}: {_one_line(error)}{_where(error)}")
     changed = next((name for name, before in case.items() if not _same(before, given[name])), None)
     return Result(arrays, changed=changed)
@@ -161,12 +169,12 @@ def _as_array(value: Any, must: str) -> np.ndarray:
 def _evaluate_value(value: Any, case: Mapping[str, Any], entry: str, symbols: Sequence[str], functions: Sequence[str]) -> np.ndarray:
     """A number, or a list or tuple of numbers; whole numbers are welcome here."""
     try:
-        array = np.array(value, dtype=float)
+        raw = np.asarray(value)
+        if raw.dtype.kind not in "iufO" or any(item is None or isinstance(item, (bool, str)) for item in raw.ravel().tolist()):
+            raise TypeError
+        return np.array([float(item) for item in raw.ravel()]).reshape(raw.shape)
     except (TypeError, ValueError, RuntimeError):
         raise AnswerError(f"{entry} must be a number or a tuple of numbers; got {_named(value)}") from None
-    if isinstance(value, (bool, str, bytes)):
-        raise AnswerError(f"{entry} must be a number or a tuple of numbers; got {_named(value)}")
-    return array
 
 
 def _evaluate_expression(value: Any, case: Mapping[str, Any], entry: str, symbols: Sequence[str], functions: Sequence[str]) -> np.ndarray:
@@ -191,7 +199,7 @@ def _evaluate_expression(value: Any, case: Mapping[str, Any], entry: str, symbol
     plain = expression.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expression.free_symbols})
     values = [np.asarray(case[name], dtype=float) for name in symbols]
     evaluated = np.asarray(sympy.lambdify([sympy.Symbol(name) for name in symbols], plain, "numpy")(*values))
-    if np.iscomplexobj(evaluated):
+    if np.iscomplexobj(evaluated) or np.isnan(evaluated).any():  # NumPy gives NaN for the root of a negative number
         raise AnswerError(f"{entry} is not a real number for some values of its symbols")
     return np.array(np.broadcast_to(evaluated.astype(float), np.broadcast_shapes(*(v.shape for v in values))))
 
@@ -202,7 +210,7 @@ def _same(before: Any, after: Any) -> bool:
         return alike and before.tobytes() == after.tobytes()
     if isinstance(before, (list, tuple)):
         return len(before) == len(after) and all(map(_same, before, after))
-    return bool(before == after)
+    return before is after or bool(before == after)  # a NaN is not equal to itself
 
 
 @contextlib.contextmanager
@@ -222,35 +230,55 @@ def _time_limit(seconds: float) -> Iterator[None]:
             raise TimeIsUp
 
         before = signal.signal(signal.SIGALRM, stop)
+
+        def disarm() -> None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
         signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again and again: a bare `except:` swallows the first
+    else:
+        thread, over = ctypes.c_ulong(threading.get_ident()), threading.Event()
+
+        def watch() -> None:
+            wait = seconds
+            while not over.wait(wait):
+                wait = 0.5
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+
+        def disarm() -> None:
+            over.set()
+            watcher.join()
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that was sent and has not arrived
+
+        watcher.start()
+    try:
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-        return
-    thread = ctypes.c_ulong(threading.get_ident())
-    watch = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, ctypes.py_object(TimeIsUp)))
-    watch.start()
-    try:
-        yield
+            disarm()
     finally:
-        watch.cancel()
+        disarm()  # the last alarm may have struck inside the first
 
 
 def _where(error: BaseException) -> str:
     """The learner's own line, the last one on the traceback that is in none of our files or libraries'."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if f.filename != __file__ and "site-packages" not in f.filename and f.line]
+    own = [f for f in frames if f.line and f.filename != __file__ and not f.filename.startswith(LIBRARIES)]
     return f" in line {own[-1].lineno} of {own[-1].name}: `{own[-1].line}`" if own else ""
 
 
 def _one_line(error: BaseException) -> str:
-    text = str(error).strip()
+    try:
+        text = str(error).strip()
+    except Exception:  # the answer's own exception class may be broken
+        text = ""
     return text.splitlines()[0][:200] if text else "(no message)"
 
 
 def _named(value: Any) -> str:
     kind = type(value)
-    text = repr(value) if isinstance(value, (bool, int, float, str, bytes)) else ""
-    return f"{kind.__name__} {text[:60]}".rstrip() if kind.__module__ in ("builtins", "sympy") else f"{kind.__module__}.{kind.__name__}"
+    if kind.__module__.partition(".")[0] not in ("builtins", "sympy"):
+        return f"{kind.__module__}.{kind.__name__}"
+    return f"{kind.__name__} {value!r:.60}" if kind in (bool, int, float, str, bytes) else kind.__name__

@@ -4,13 +4,24 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
-DERIVING = (".diff", "sympy.diff", "sympy.Derivative", "sympy.integrate", "sympy.limit")  # forbidden in every derive task
+COURSE = ("attn_course.reference.*",)  # forbidden wherever a function is asked for: an exercise stands on its own
+DERIVING = (  # forbidden in every derive task
+    ".diff",
+    ".jacobian",
+    "sympy.diff",
+    "sympy.Derivative",
+    "sympy.integrate",
+    "sympy.Integral",
+    "sympy.limit",
+    "sympy.Limit",
+)
 
 
-def answer_source(answer: Any, entry: str, cells: Sequence[str]) -> str:
+def answer_source(answer: Any, entry: str, cells: Sequence[str], given: Collection[str] = ()) -> str:
     """Return the text that defines an answer, or "" if it cannot be found.
 
     Parameters
@@ -21,28 +32,26 @@ def answer_source(answer: Any, entry: str, cells: Sequence[str]) -> str:
         The name it is bound to.
     cells : sequence of str
         Texts of the cells run so far, the oldest first.
+    given : collection of str, optional
+        Names of helper functions that belong to the exercise, not to the answer.
 
     Returns
     -------
     source : str
-        Python text that parses.
+        Python text that parses: a function with the learner's functions it calls, or the cell that binds the name.
     """
     if inspect.isfunction(answer):
-        try:
-            source = textwrap.dedent(inspect.getsource(answer))
-            ast.parse(source)
-            return source
-        except (OSError, SyntaxError, TypeError):  # a lambda inside a larger statement, or no file behind it
-            pass
+        texts: dict[CodeType, str] = {}
+        _collect(answer, texts, given)
+        if texts:
+            return "\n\n".join(texts.values())
     for cell in reversed(cells):
         try:
             tree = ast.parse(cell)
         except SyntaxError:  # a magic
             continue
-        stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        if entry in stored | defined:
-            return cell
+        if entry in _bound(tree):
+            return f"{cell}\n{entry}"  # the name itself, in case it was imported
     return ""
 
 
@@ -54,36 +63,83 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
     source : str
         The learner's answer.
     forbid : sequence of str
-        Dotted names such as "torch.softmax", or ".name" for a method of that name.
+        Dotted names such as "torch.softmax", ".name" for a method of that name, "package.*" for all that it defines.
     names : mapping
         The learner's global names, to see through `import torch.nn.functional as F`.
 
     Returns
     -------
     found : list of str
-        As they stand in the source, sorted, each once.
+        As they stand in the source, sorted, each once; behind a name of the learner's own stands the forbidden one.
     """
     methods = {name[1:] for name in forbid if name.startswith(".")}
-    dotted = {name for name in forbid if not name.startswith(".")}
-    objects = [found for found in map(_loaded, dotted) if found is not None]
-    tree = ast.parse(source) if source else ast.Module([], [])
-    known = dict(names)
-    for node in ast.walk(tree):  # imports inside the answer itself
-        if isinstance(node, ast.Import):
-            known.update(
-                {(a.asname or a.name.partition(".")[0]): _loaded(a.name if a.asname else a.name.partition(".")[0]) for a in node.names}
-            )
-        elif isinstance(node, ast.ImportFrom):
-            known.update({(a.asname or a.name): _loaded(f"{node.module}.{a.name}") for a in node.names})
+    packages = tuple(name[:-1] for name in forbid if name.endswith(".*"))
+    dotted = {name for name in forbid if name[0] != "." and name[-1] != "*"}
+    objects = {name: found for name in dotted if (found := _loaded(name)) is not None}
+    tree = ast.parse(source)
+    imports = _imports(tree)
+    local = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    local |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    known = {name: value for name, value in names.items() if name not in local}
+    known |= {name: _loaded(path) for name, path in imports.items()}
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Attribute, ast.Name)):
             continue
         text = ast.unparse(node)
+        head, dot, rest = text.partition(".")
+        path = imports.get(head, head) + dot + rest
         value = _resolve(node, known)
-        if (value is not None and any(value is item for item in objects)) or (isinstance(node, ast.Attribute) and node.attr in methods):
-            found.add(text)
+        is_method = isinstance(node, ast.Attribute) and node.attr in methods
+        same = next((name for name, item in objects.items() if value is item), path if head in imports and path in dotted else None)
+        home = f"{value.__module__}.{value.__name__}" if inspect.isfunction(value) else path if head in imports else ""
+        if same is None and home.startswith(packages):
+            same = home
+        if same is not None or is_method:
+            found.add(text if same is None or text.rpartition(".")[2] == same.rpartition(".")[2] else f"{text} ({same})")
     return sorted(found)
+
+
+def _collect(function: Any, texts: dict[CodeType, str], given: Collection[str]) -> None:
+    """Add the text of a function, and of those functions of the same module that it names."""
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, TypeError):  # a lambda inside a larger statement, or no file behind it
+        return
+    texts[function.__code__] = text
+    for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}):
+        helper = function.__globals__.get(name)
+        own = inspect.isfunction(helper) and helper.__module__ == function.__module__ and name not in given
+        if own and helper.__code__ not in texts:
+            _collect(helper, texts, given)
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that the statements of a cell bind, without those inside functions and classes."""
+    names: set[str] = set()
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        if not isinstance(node, ast.Lambda):
+            todo += ast.iter_child_nodes(node)
+    return names | set(_imports(ast.Module([node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], [])))
+
+
+def _imports(tree: ast.AST) -> dict[str, str]:
+    """What each imported name stands for, as a dotted path."""
+    paths = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            paths.update({a.asname or a.name.partition(".")[0]: a.name if a.asname else a.name.partition(".")[0] for a in node.names})
+        elif isinstance(node, ast.ImportFrom):
+            paths.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    return paths
 
 
 def _loaded(dotted: str) -> Any:

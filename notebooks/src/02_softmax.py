@@ -378,8 +378,10 @@ print("Eq. (2.24)  :", softmax_vjp(weights, alike))
 #
 # $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \tag{2.25}$$
 #
-# Let $s = \sigma(\beta z)$ and turn $\beta$ up. By Eq. (2.15) the first term moves at the rate of the mean score
-# and the second at that rate plus a variance, and only the variance remains:
+# Let $s = \sigma(\beta z)$, so that $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the mean score
+# $\bar{z} = \sum_i s_i z_i$, and turn $\beta$ up. By Eq. (2.15) the first term grows at the rate $\bar{z}$. The
+# second grows at the rate $\bar{z} + \beta\,\mathrm{d}\bar{z}/\mathrm{d}\beta$, and by Eq. (2.23) the mean itself grows at the rate
+# $z^\top J z$, a variance. The two $\bar{z}$ cancel:
 #
 # $$\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\beta\, \mathrm{Var}_s(z) \tag{2.26}$$
 #
@@ -449,7 +451,7 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 verify("2.28")
 verify("2.29")
 verify("2.30")
-print("norm below 0.01 from beta =", sharpness[norm > 0.01].max().round(0))
+print("norm above 0.01 up to beta =", sharpness[norm > 0.01].max().round(1))
 
 # %% [markdown] id="saturation-notice"
 # "The gradient of softmax never vanishes", you may read, because $e^x$ is never zero. The weights are indeed
@@ -475,7 +477,8 @@ print("norm below 0.01 from beta =", sharpness[norm > 0.01].max().round(0))
 verify("2.31")
 verify("2.32")
 truth = np.array([0.0, 0.0, 1.0])
-weights = softmax(np.array([12.0, 1.0, 0.0]))
+weights = softmax(np.array([7.0, 1.0, 0.0]))
+print("weights:      ", weights)
 print("cross-entropy:", weights - truth)
 print("squared error:", softmax_vjp(weights, weights - truth))
 

@@ -56,6 +56,15 @@ def test_a_finding_reads_as_one_line_that_names_notebook_and_cell(built):
     )
 
 
+def test_a_finding_shows_where_two_long_lines_part(built):
+    built.edit("notebooks/src/02_double.py", "# Twice is", f"# {'Very, ' * 40}twice is")
+    built.build()
+    built.edit(LESSON, "2x = x + x", "2x = x + y")
+    (problem,) = built.check()
+    wanted, got = (rf"'...y, twice is a sum: $$2x = x + {end} \tag{{2.1}}$$'" for end in "xy")
+    assert (problem.cell, problem.message) == ("formula", f"line 1: wanted {wanted}, got {got}")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": []}', '{"metadata": {}, "cells": 3, "nbformat": 4, "nbformat_minor": 5}'])
 def test_a_file_that_is_no_notebook_is_found(built, text):
     built.write(LESSON, text)

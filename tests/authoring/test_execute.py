@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attn_course.authoring import AuthoringError, build
+from attn_course.authoring import AuthoringError, build, check
 
 from .conftest import toy_task
 
@@ -86,6 +86,10 @@ def test_no_cell_carries_times_and_no_file_is_left(built_once):
     root, cells, _ = built_once
     assert all(set(cell["metadata"]) <= {"tags"} for cell in cells)
     assert sorted(path.name for path in (root / "notebooks").iterdir()) == ["02_double.ipynb", "src"]
+
+
+def test_a_notebook_that_was_run_passes_the_check(built_once):
+    assert check(built_once[0], get_task=toy_task) == []
 
 
 def test_progress_names_each_cell_before_it_runs(built_once):

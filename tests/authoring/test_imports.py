@@ -1,5 +1,8 @@
 """Which package files a notebook depends on."""
 
+import subprocess
+import sys
+
 import pytest
 
 import attn_course
@@ -15,6 +18,9 @@ FILES = {
     "figures/base.py": "import matplotlib\n",
     "figures/ch02.py": 'from attn_course.figures.base import heatmap\nPAGE = "explorable.html"\n',
     "figures/explorable.html": "<p>",
+    "figures/cards.py": 'FOLDER = "parts"\n',
+    "figures/parts/card.css": "p {}",
+    "figures/parts/card.js": "start()",
     "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
     "tasks/engine.py": "def check():\n    from attn_course.tasks import judge\n    judge.judge()\n",
     "tasks/judge.py": "",
@@ -22,6 +28,8 @@ FILES = {
     "tasks/ch12.py": "",
     "equations/__init__.py": "from .core import verify\n",
     "equations/core.py": "",
+    "equations/ch02_more.py": "",
+    "equations/ch03.py": "",
     "equations/ch02.py": "from attn_course.equations.core import verify\n",
 }
 
@@ -46,6 +54,7 @@ CASES = {
     "a module and the page it names": (
         "from attn_course import figures\nfigures.bars(1)", "figures/base figures/ch02 figures/explorable.html",
     ),
+    "a module and the folder it names": ("import attn_course.figures.cards", "figures/cards figures/parts/card.css figures/parts/card.js"),
     "a package under a short name": ("import attn_course.reference as ref\nref.mask", "reference/masks"),
     "a package used as a value": (
         "from attn_course import figures\nprint(figures)", "figures/__init__ figures/base figures/ch02 figures/explorable.html",
@@ -56,7 +65,7 @@ CASES = {
         'from attn_course import check\ncheck("2.1", f)', "reference/masks tasks/ch02 tasks/engine tasks/judge",
     ),
     "a task of another chapter": ('from attn_course import check\ncheck("12.1", f)', "tasks/ch12 tasks/engine tasks/judge"),
-    "an equation": ('from attn_course import verify\nverify("2.3")', "equations/ch02 equations/core"),
+    "an equation": ('from attn_course import verify\nverify("2.3")', "equations/ch02 equations/ch02_more equations/core"),
     "an import inside a function": ("def f():\n    from attn_course import costs\n    return costs.flops", "costs"),
     "a chapter that does not exist": ('from attn_course import verify\nverify("99.1")', "equations/core"),
 }  # fmt: skip
@@ -73,13 +82,22 @@ def test_the_lazy_names_are_those_of_the_package():
         assert getattr(attn_course, name).__module__.startswith(home)
 
 
-def test_modules_a_real_process_imports_are_in_the_closure(root):
-    """What Python loads for a function of the reference is what the graph says, package files aside that only hand names on."""
-    import subprocess
-    import sys
+LOADED = "; print(*sorted(name for name in sys.modules if name.startswith('attn_course.')))"
 
-    code = "import sys, attn_course.reference.softmax; print(*sorted(m for m in sys.modules if m.startswith('attn_course')))"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60, check=True).stdout.split()
-    files = {path.relative_to(root).as_posix() for path in ImportGraph(root).closure("from attn_course.reference.softmax import softmax")}
-    assert "attn_course/reference/softmax.py" in files
-    assert {f"{name.replace('.', '/')}.py" for name in loaded} >= files
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from attn_course.reference.softmax import softmax",
+        'from attn_course import verify; verify("2.1"); verify("2.2"); verify("2.34")',
+        'from attn_course import check; check("2.2", 1.0397)',
+    ],
+)
+def test_whatever_a_process_loads_is_in_the_closure_or_merely_hands_names_on(root, text):
+    """Modules that Python really loads for real code, found in another way than by reading import statements."""
+    done = subprocess.run([sys.executable, "-c", f"import sys; {text}{LOADED}"], cwd=root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    loaded = {f"{name.replace('.', '/')}.py" for name in done.stdout.splitlines()[-1].split()}
+    found = {path.relative_to(root).as_posix() for path in ImportGraph(root).closure(text)}
+    packages = {name for name in loaded if (root / name.removesuffix(".py")).is_dir()}
+    assert loaded - packages <= found

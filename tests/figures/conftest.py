@@ -1,8 +1,13 @@
 """Fixtures of the figure tests."""
 
-import pytest
+import os
+import shutil
+from collections.abc import Iterator
 
-from attn_course.figures import base
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from attn_course.figures import base, explorable
 from tests.figures.support import Shown
 
 
@@ -10,5 +15,35 @@ from tests.figures.support import Shown
 def shown(monkeypatch) -> Shown:
     """Collect what is displayed instead of displaying it."""
     seen = Shown()
-    monkeypatch.setattr(base, "display", seen.append)
+    for room in (base, explorable):
+        monkeypatch.setattr(room, "display", seen.append)
     return seen
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window; absent, the test is skipped here and fails on CI."""
+    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
+    if program is None:
+        reason = "no chromium or google-chrome on PATH, so no explorable can be driven"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[Page]:
+    """A page that must neither ask for anything from elsewhere nor report an error."""
+    context = browser.new_context(viewport={"width": 960, "height": 640})
+    page = context.new_page()
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    yield page
+    context.close()
+    assert (asked, errors) == ([], [])

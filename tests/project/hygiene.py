@@ -8,8 +8,8 @@ from pathlib import Path
 LARGEST_BYTES = 400_000
 ROOT = Path(__file__).resolve().parents[2]
 
-# Written with a one-letter class each, so that this file does not match itself.
-HOME = re.compile(r"(?<![\w.])/(?:home|Users)/[a-z][\w.-]*/|\b[A-Z]:\\Users\\|(?<![\w.])/[r]oot/")
+# Written with a one-letter class each, so that this file does not match itself. /home/someone and /home/you are nobody's.
+HOME = re.compile(r"(?<![\w.])/(?:home|Users)/(?!someone/|you/)[a-z][\w.-]*/|\b[A-Z]:\\Users\\|(?<![\w.])/[r]oot/")
 REGISTRY = re.compile(r"\b(?:[p]ypi\.org|[p]ythonhosted\.org|[n]pmjs\.org|[d]ebian\.org|[a]naconda\.org)\b")
 UNTRACKED = re.compile(r"(?:^|/)(?:work|\.venv|__pycache__|\.ipynb_checkpoints|\.progress[^/]*|\.DS_Store)(?:/|$)")
 

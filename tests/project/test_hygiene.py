@@ -45,7 +45,9 @@ def test_a_learners_work_is_not_tracked(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("content", [b"", b"/homework/ada/x\n", b"see https://example.org/home/ada/\n", b"\x89PNG\0\r\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"/homework/ada/x\n", b"/home/someone/x.py\n", b"see https://example.org/home/ada/\n", b"\x89PNG\0\r\n"]
+)
 def test_what_belongs_passes(tmp_path, content):
     (tmp_path / "planted.md").write_bytes(content)
     assert complaints(tmp_path / "planted.md", tmp_path) == []

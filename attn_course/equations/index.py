@@ -1,0 +1,99 @@
+"""The formula index: which equations there are, and what of the syllabus they cover."""
+
+from typing import Literal, TypedDict
+
+from attn_course.equations.core import REGISTRY, Equation, Registry
+from attn_course.equations.errors import UnknownEquation
+from attn_course.equations.rows import ROWS, TRAPS
+
+State = Literal["covered", "missing", "later"]
+
+
+class Formula(TypedDict):
+    """One line of the index."""
+
+    tag: str
+    name: str
+    latex: str
+    rows: tuple[str, ...]
+    traps: tuple[str, ...]
+    kind: str
+    scope: str
+    assumes: tuple[str, ...]
+    uses: tuple[str, ...]
+    follows: str | None
+
+
+class Coverage(TypedDict):
+    """What the equations do for one row or trap of the syllabus."""
+
+    id: str
+    about: str
+    lessons: tuple[int, ...]
+    equations: tuple[str, ...]
+    state: State
+
+
+def formulas_table(chapter: int | None = None, row: str | None = None, registry: Registry = REGISTRY) -> list[Formula]:
+    """Return the index as plain rows, in the order of the tags.
+
+    Parameters
+    ----------
+    chapter : int, optional
+        Only this chapter.
+    row : str, optional
+        Only what serves this row ("B1") or rejects this trap ("X16"), in upper or lower case.
+    registry : Registry, optional
+        Where to look; the course's own by default.
+
+    Returns
+    -------
+    table : list of Formula
+        One dictionary of plain values per equation.
+
+    Raises
+    ------
+    UnknownEquation
+        If there is no such chapter, row or trap.
+    """
+    if row is not None and row.upper() not in ROWS | TRAPS:
+        raise UnknownEquation(f"there is no row or trap {row!r}; rows go from A1 to N1, traps from X1 to X33")
+    chosen = registry.all_equations(chapter)
+    return [_formula(equation) for equation in chosen if row is None or row.upper() in (*equation.rows, *equation.traps)]
+
+
+def coverage(registry: Registry = REGISTRY) -> list[Coverage]:
+    """Tell for each row and trap which equations deal with it, and whether some should but do not.
+
+    Parameters
+    ----------
+    registry : Registry, optional
+        Where to look; the course's own by default.
+
+    Returns
+    -------
+    table : list of Coverage
+        The state is "missing" if no equation deals with it although all of its lessons exist, "later" if one of them does not exist yet.
+    """
+    equations, chapters = registry.all_equations(), set(registry.chapters())
+    table: list[Coverage] = []
+    for id_, (lessons, about) in (ROWS | TRAPS).items():
+        tags = tuple(equation.tag for equation in equations if id_ in (*equation.rows, *equation.traps))
+        state: State = "covered" if tags else "missing" if set(lessons) <= chapters else "later"
+        table.append({"id": id_, "about": about, "lessons": lessons, "equations": tags, "state": state})
+    return table
+
+
+def _formula(equation: Equation) -> Formula:
+    return {
+        "tag": equation.tag,
+        "name": equation.name,
+        "latex": equation.latex,
+        "rows": equation.rows,
+        "traps": equation.traps,
+        "kind": equation.kind,
+        "scope": equation.scope,
+        "assumes": equation.assumes,
+        "uses": equation.uses,
+        "follows": equation.follows,
+    }

@@ -1,0 +1,32 @@
+"""Bring two spellings of one formula to a common form."""
+
+import re
+
+_TAG = re.compile(r"\\tag\s*\{[^{}]*\}")
+_SPACING = re.compile(r"\\[,;:!>]|\\ |\\q?quad(?![A-Za-z])|~")
+_COMMAND_THEN_LETTER = re.compile(r"(\\[A-Za-z]+)\s+(?=[A-Za-z])")
+
+
+def normalise_latex(text: str) -> str:
+    r"""Drop what does not change a formula: the tag, dollar signs, white space and spacing commands, a full stop at the end.
+
+    Parameters
+    ----------
+    text : str
+        A formula, with or without its surrounding $$ and \tag.
+
+    Returns
+    -------
+    formula : str
+        Two formulas are the same if their normal forms are.
+
+    Examples
+    --------
+    >>> normalise_latex(r"$$ J\,\mathbf{1} = 0 \tag{2.22}$$")
+    'J\\mathbf{1}=0'
+    >>> normalise_latex(r"\max z") == normalise_latex(r"\maxz")
+    False
+    """
+    text = _SPACING.sub(" ", _TAG.sub(" ", text.strip().strip("$")))
+    text = _COMMAND_THEN_LETTER.sub("\\1\0", text)  # the space that ends a command is kept
+    return re.sub(r"\s+", "", text).replace("\0", " ").rstrip(".,")

@@ -1,0 +1,124 @@
+"""`attn-course check` on the toy course: the table, the JSON, the exit code."""
+
+import json
+import stat
+
+import jsonschema
+import pytest
+
+from attn_course.commands import check as check_module
+from attn_course.commands.terminal import console
+from attn_course.grading.nbval_run import EngineError
+from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport
+from tests.grading import toy
+
+
+def make_report(*, title="Stable softmax on any axis", status="failed", message="this is “softmax over the first axis”.", problems=()):
+    hint = None if status in ("passed", "missing") else "each row's weights must sum to 1: normalise over the last axis"
+    task = TaskReport("2.1", title, status, 3 if status == "passed" else 0, 3, message, None, hint, "2.19", 0.5)
+    return NotebookReport("work/02_softmax.ipynb", 2, (task, TaskReport("2.2", "Jacobian", "passed", 4, 4, "ok 2.2")), problems, 3.2)
+
+
+@pytest.fixture
+def reported(toy_course, monkeypatch):
+    """A notebook in work/ whose report is made up: nothing is run."""
+    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+
+    def report(**changes):
+        monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", lambda *args, **options: make_report(**changes))
+
+    return report
+
+
+def test_work_is_checked_by_default_and_everything_is_told(toy_course, attn_course):
+    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({"97.1": toy.RIGHT["97.1"], "97.2": "def thrice(x):\n    return -3 * x"}))
+    said = attn_course("check", "--json", "verdicts.json")
+    assert said.code == 1
+    assert said.err == ""
+    shown = " ".join(said.out.split())
+    for words in ("work/97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed", "97.2 Thrice 0/3 failed: this is “lost the sign”",
+                  "Hint: hint: you lost the sign", "97.3 Four times 0/4 failed: four_times has no answer yet",
+                  "Hint: first nudge for four_times", "1 of 3 tasks pass, 2 of 9 points"):  # fmt: skip
+        assert words in shown
+    verdicts = json.loads((toy_course / "verdicts.json").read_text())
+    jsonschema.validate(verdicts, REPORT_SCHEMA)
+    assert [task["mistake"] for task in verdicts["notebooks"][0]["tasks"]] == [None, "lost the sign", None]
+    assert stat.S_IMODE((toy_course / "verdicts.json").stat().st_mode) == 0o644
+    assert not list(toy_course.glob("*.tmp"))
+    said = attn_course("progress")
+    assert "97 1/3 2/9" in " ".join(said.out.split())  # the check cells recorded it
+
+
+def test_json_on_standard_output_stands_alone(reported, attn_course):
+    reported()
+    said = attn_course("check", "--json", "-")
+    assert said.code == 1
+    verdicts = json.loads(said.out)
+    jsonschema.validate(verdicts, REPORT_SCHEMA)
+    assert (verdicts["points"], verdicts["max_points"], verdicts["passed"]) == (4, 7, False)
+
+
+@pytest.mark.parametrize(("status", "code"), [("passed", 0), ("failed", 1), ("missing", 1), ("not judged", 1)])
+def test_the_exit_code_says_whether_every_task_passes(status, code, reported, attn_course):
+    reported(status=status)
+    assert attn_course("check").code == code
+
+
+def test_a_cell_outside_the_tasks_that_fails_is_named_above_the_table(reported, attn_course):
+    reported(
+        status="not judged",
+        message="code cell 1 fails",
+        problems=(CellProblem(1, "import nunpy", "ModuleNotFoundError: No module named 'nunpy'"),),
+    )
+    out = attn_course("check").out
+    assert " ".join(out.split("Task")[0].split()).endswith("Code cell 1 (import nunpy): ModuleNotFoundError: No module named 'nunpy'")
+
+
+@pytest.mark.parametrize("width", [200, 80, 60, 40])
+def test_names_and_hints_are_whole_at_any_width(width, reported, attn_course, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    reported()
+    out = attn_course("check").out
+    assert max(map(len, out.splitlines())) <= width
+    assert "…" not in out
+    words = set(out.replace("│", " ").split())
+    assert {"Stable", "softmax", "any", "axis", "weights", "normalise", "last"} <= words
+
+
+def test_brackets_in_a_message_are_shown_as_they_are(reported, attn_course):
+    reported(message="element [red] of [0, 1] is wrong [/]")
+    assert "element [red] of [0, 1] is wrong [/]" in " ".join(attn_course("check").out.split())
+
+
+def test_an_engine_that_fails_is_one_line(toy_course, attn_course, monkeypatch):
+    def fail(*args, **options):
+        raise EngineError("the Python kernel did not start")
+
+    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", fail)
+    said = attn_course("check")
+    assert said == (1, "", "attn-course: work/97_toy.ipynb: the Python kernel did not start\n")
+
+
+def test_a_notebook_is_judged_by_the_course_it_lies_in(toy_course, attn_course, tmp_path_factory, monkeypatch):
+    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    notebook = toy_course / "work" / "97_toy.ipynb"
+    assert check_module._courses([notebook]) == {notebook: toy_course}
+
+
+@pytest.mark.parametrize(("flag", "variable"), [("--no-color", None), (None, "1")])
+def test_no_color_is_plain(flag, variable, reported, attn_course, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    reported()
+    assert "\x1b[31m" in attn_course("check").out.replace("\x1b[1;31m", "\x1b[31m")
+    if variable:
+        monkeypatch.setenv("NO_COLOR", variable)
+    said = attn_course("check", *([flag] if flag else []))
+    assert not any(f"\x1b[{code}m" in said.out for code in ("31", "1;31", "32", "36"))
+
+
+def test_a_terminal_narrower_than_forty_columns_is_taken_as_forty(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "12")
+    assert console().width == 40

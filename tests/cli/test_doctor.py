@@ -1,0 +1,294 @@
+"""`attn-course doctor` finds what is broken, says how to mend it, and calls nothing broken that is only missing comfort."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from attn_course import cli
+from attn_course.commands import doctor_checks, lab_files
+from attn_course.commands.doctor_checks import Finding
+from tests.browser.toy_course import make_course, write_notebook
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    return make_course(tmp_path / "course")
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the examination of torch find what a test says, as the probe's output, exit code and last words."""
+
+    def finds(stderr: str = "", returncode: int = 0, **found: Any) -> None:
+        usual = {"torch": "2.13.0", "product_is_right": True, "cuda": None, "gpus": [], "triton": None}
+        answer = SimpleNamespace(stdout=json.dumps(usual | found), stderr=stderr, returncode=returncode)
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+
+    return finds
+
+
+def named(findings: list[Finding], name: str) -> Finding:
+    (found,) = (finding for finding in findings if finding.name == name)
+    return found
+
+
+def test_this_very_environment_has_a_kernel_and_a_torch_that_work():
+    assert doctor_checks.kernel() == Finding("kernel", "ok", f"python3 starts in {sys.prefix}")
+    findings = doctor_checks.torch_and_triton()
+    assert named(findings, "torch works").status == "ok"
+    assert {finding.name for finding in findings} == {"torch works", "gpu", "triton"}
+
+
+def test_every_package_the_course_asks_for_is_examined_and_here():
+    findings = list(doctor_checks.packages())
+    assert [finding for finding in findings if finding.status != "ok"] == []
+    assert {finding.name for finding in findings} == set(doctor_checks.SHOWN)
+    assert named(findings, "numpy").text == f"numpy {metadata.version('numpy')}"
+
+
+def test_a_package_that_is_missing_or_too_old_is_a_problem_with_the_line_to_type(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor_checks, "_requirements", lambda: {"no-such-package-anywhere": "1.2", "numpy": "999.0"})
+    missing, old = doctor_checks.packages()
+    assert (missing.status, missing.text) == ("problem", "no-such-package-anywhere is not installed")
+    assert missing.mend == f"{sys.executable} -m pip install 'no-such-package-anywhere>=1.2'"
+    assert (old.status, old.text) == ("problem", f"numpy {metadata.version('numpy')} is older than 999.0")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"), [("2.9", "2.10"), ("1.13.1", "2.0"), ("2.11.0+cpu", "2.13.0+cu126"), ("4.4", "4.4.1"), ("0.9", "0.10.2")]
+)
+def test_versions_are_compared_as_numbers(older: str, newer: str):
+    assert doctor_checks._numbers(older) < doctor_checks._numbers(newer)
+
+
+def test_the_lowest_versions_are_those_of_pyproject(root: Path):
+    import tomllib
+
+    asked = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    lowest = doctor_checks._requirements()
+    assert len(lowest) >= 10
+    for line in asked:
+        name = line.split(">=")[0]
+        if name in lowest:
+            assert line.split(";")[0].strip().startswith(f"{name}>={lowest[name]}")
+
+
+def test_a_package_of_another_course_is_a_problem(course: Path):
+    found = doctor_checks.course(course)
+    assert found.status == "problem"
+    assert str(course) in found.text
+    assert found.mend.endswith(f"-m pip install -e {course}")
+
+
+def test_the_package_beside_the_notebooks_is_fine(root: Path):
+    assert doctor_checks.course(root).status == "ok"
+
+
+@pytest.mark.parametrize(("prefix", "status"), [("/a/venv", "ok"), (sys.base_prefix, "note")])
+def test_a_python_that_others_share_is_noted(prefix: str, status: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert doctor_checks.python().status == status
+
+
+def write_kernel(folder: Path, *argv: str) -> None:
+    spec = folder / "kernels" / "python3" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+
+
+def test_a_kernel_that_cannot_start_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_kernel(tmp_path, "/no/such/python", "{connection_file}")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    found = doctor_checks.kernel()
+    assert found.status == "problem"
+    assert "does not start" in found.text
+    assert "ipykernel" in found.mend
+
+
+def test_a_kernel_of_another_environment_is_a_problem_that_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_kernel(tmp_path, sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", "/another/venv")
+    found = doctor_checks.kernel()
+    assert found.status == "problem"
+    assert "not in /another/venv" in found.text
+    assert str(tmp_path / "kernels" / "python3") in found.mend
+
+
+def test_no_kernel_at_all_is_a_problem(monkeypatch: pytest.MonkeyPatch):
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    def none(self: KernelSpecManager, name: str) -> None:
+        raise NoSuchKernel(name)
+
+    monkeypatch.setattr(KernelSpecManager, "get_kernel_spec", none)
+    assert doctor_checks.kernel().text == "there is no kernel named python3"
+
+
+def test_a_torch_that_crashes_is_a_problem_with_its_last_words(probe):
+    probe(returncode=1, stderr="Traceback ...\nOSError: libtorch.so: cannot open shared object file\n")
+    (found,) = doctor_checks.torch_and_triton()
+    assert (found.status, found.text) == ("problem", "torch cannot be used: OSError: libtorch.so: cannot open shared object file")
+
+
+def test_a_torch_killed_by_a_signal_is_a_problem_too(probe):
+    probe(returncode=-4)
+    (found,) = doctor_checks.torch_and_triton()
+    assert "ended with status -4" in found.text
+
+
+def test_a_torch_that_cannot_multiply_is_a_problem(probe):
+    probe(product_is_right=False)
+    assert doctor_checks.torch_and_triton()[0].status == "problem"
+
+
+def test_a_gpu_is_named_and_triton_runs_on_it(probe):
+    probe(cuda="12.6", triton="3.7.1", gpus=[{"name": "Fast One", "memory_bytes": 24_000_000_000, "product_is_right": True}])
+    findings = doctor_checks.torch_and_triton()
+    assert named(findings, "gpu") == Finding("gpu", "ok", "Fast One, 24 GB, CUDA 12.6")
+    assert named(findings, "triton") == Finding("triton", "ok", "triton 3.7.1, kernels run on the GPU")
+
+
+def test_a_gpu_that_computes_wrongly_is_a_problem(probe):
+    probe(cuda="12.6", gpus=[{"name": "Worn One", "memory_bytes": 24_000_000_000, "product_is_right": False}])
+    assert named(doctor_checks.torch_and_triton(), "gpu").status == "problem"
+
+
+@pytest.mark.parametrize("driver", [None, "/usr/bin/nvidia-smi"])
+def test_no_gpu_is_no_problem_and_a_driver_without_a_cuda_torch_gets_advice(driver: str | None, probe, monkeypatch: pytest.MonkeyPatch):
+    probe()
+    monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: driver)
+    found = named(doctor_checks.torch_and_triton(), "gpu")
+    assert found.status == "note"
+    assert ("README.md" in found.mend) == (driver is not None)
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "status", "words"),
+    [
+        ("Linux", None, "note", "not installed"),
+        ("Darwin", None, "note", "Linux only"),
+        ("Linux", "3.7.1", "ok", "in its interpreter"),
+    ],
+)
+def test_triton_is_wanted_only_where_it_exists(
+    system: str, version: str | None, status: str, words: str, probe, monkeypatch: pytest.MonkeyPatch
+):
+    probe(triton=version)
+    monkeypatch.setattr(doctor_checks.platform, "system", lambda: system)
+    found = named(doctor_checks.torch_and_triton(), "triton")
+    assert found.status == status
+    assert words in found.text
+
+
+@pytest.mark.parametrize(("free", "status"), [(50_000_000_000, "ok"), (1_500_000_000, "note"), (100_000_000, "problem")])
+def test_a_full_disk_is_told_before_notebooks_fail_to_save(free: int, status: str, course: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor_checks.shutil, "disk_usage", lambda path: Usage(free, 0, free))
+    assert doctor_checks.disk(course).status == status
+
+
+def test_lessons_not_yet_trusted_are_a_note_and_fine_after_lab_has_run(course: Path):
+    (before,) = doctor_checks.notebooks(course)
+    assert before.status == "note"
+    assert "02_softmax.ipynb, 03_scores.ipynb" in before.text
+    lab_files.trust(lab_files.built_notebooks(course))
+    (after,) = doctor_checks.notebooks(course)
+    assert after == Finding("notebooks", "ok", "2 in notebooks/, 2 in exercises/, trusted")
+
+
+@pytest.mark.parametrize("content", ["", '{"cells": [', '{"nbformat": 4}', "[]"], ids=["empty", "truncated", "no cells", "a list"])
+def test_a_lesson_that_is_no_notebook_is_a_problem_that_names_it(content: str, course: Path):
+    (course / "notebooks" / "03_scores.ipynb").write_text(content)
+    (found,) = doctor_checks.notebooks(course)
+    assert found.status == "problem"
+    assert found.text.startswith(f"{Path('notebooks', '03_scores.ipynb')} is no notebook: ")
+    assert "git checkout" in found.mend
+
+
+def test_missing_exercises_are_a_problem(course: Path):
+    for path in (course / "exercises").glob("*.ipynb"):
+        path.unlink()
+    (found,) = doctor_checks.notebooks(course)
+    assert (found.status, found.text) == ("problem", "2 in notebooks/, 0 in exercises/")
+
+
+def test_work_is_told_as_it_stands(course: Path):
+    assert doctor_checks.work(course) == Finding(
+        "work", "note", "missing: 02_softmax.ipynb, 03_scores.ipynb", "`attn-course lab` copies what is missing"
+    )
+    lab_files.copy_exercises(course)
+    write_notebook(course / "work" / "02_softmax.ipynb", "# mine", "42")
+    assert doctor_checks.work(course) == Finding("work", "ok", "begun: 02_softmax.ipynb; untouched: 03_scores.ipynb")
+    write_notebook(course / "exercises" / "03_scores.ipynb", "# second edition")
+    assert doctor_checks.work(course).status == "note"
+    (course / "work" / "02_softmax.ipynb").write_text("{")
+    found = doctor_checks.work(course)
+    assert (found.status, found.text) == ("problem", "unreadable: 02_softmax.ipynb; outdated: 03_scores.ipynb")
+
+
+def test_a_work_folder_that_cannot_be_written_is_a_problem(course: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    found = doctor_checks.work(course)
+    assert found.status == "problem"
+    assert "cannot be written" in found.text
+
+
+@pytest.mark.parametrize(("path", "status"), [(None, "note"), ("/usr/bin/chromium", "ok")])
+def test_a_browser_is_wanted_by_the_tests_alone(path: str | None, status: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: path)
+    assert doctor_checks.browser().status == status
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Replace the two slow examinations, so that the command itself is what a test looks at."""
+
+    def finds(status: Any) -> None:
+        mend = "reinstall it" if status == "problem" else ""
+        monkeypatch.setattr(doctor_checks, "kernel", lambda: Finding("kernel", status, "python3", mend))
+        monkeypatch.setattr(doctor_checks, "torch_and_triton", lambda: [Finding("torch works", "ok", "torch multiplies matrices")])
+        monkeypatch.setattr(doctor_checks, "course", lambda root: Finding("attn_course", "ok", "attn_course"))
+
+    return finds
+
+
+@pytest.mark.parametrize(("status", "code", "summary"), [("ok", 0, "no problem"), ("note", 0, "no problem"), ("problem", 1, "1 problem")])
+def test_the_exit_code_is_1_only_if_something_is_broken(status: str, code: int, summary: str, quick, course: Path, capsys, monkeypatch):
+    quick(status)
+    monkeypatch.chdir(course)
+    assert cli.main(["doctor"]) == code
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == summary
+    assert ("reinstall it" in said) == (status == "problem")
+
+
+def test_json_says_the_same_to_a_machine(quick, course: Path, capsys, monkeypatch):
+    quick("problem")
+    monkeypatch.chdir(course)
+    assert cli.main(["doctor", "--json", "-"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["version"] == 1
+    assert report["sound"] is False
+    assert {"name": "kernel", "status": "problem", "text": "python3", "mend": "reinstall it"} in report["findings"]
+    assert cli.main(["doctor", "--json", str(course / "report.json")]) == 1
+    assert json.loads((course / "report.json").read_text()) == report
+
+
+def test_a_json_file_that_cannot_be_written_is_refused_before_anything_is_examined(course: Path, capsys, monkeypatch):
+    monkeypatch.chdir(course)
+    monkeypatch.setattr(doctor_checks, "examine", lambda root: pytest.fail("nothing may be examined"))
+    assert cli.main(["doctor", "--json", "no/such/folder/report.json"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

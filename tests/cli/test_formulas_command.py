@@ -1,0 +1,69 @@
+"""`attn-course formulas`: the index, its LaTeX, and the check of each equation."""
+
+import pytest
+
+from attn_course.equations import Equation, all_equations, get_equation
+from attn_course.equations.errors import Refuted
+
+
+def test_the_index_names_every_equation(attn_course):
+    said = attn_course("formulas")
+    assert said.code == 0
+    equations = all_equations()
+    for equation in equations:
+        assert f"({equation.tag})" in said.out
+    assert f"{len(equations)} equations" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_a_chapter_is_chosen(attn_course):
+    assert attn_course("formulas", "--chapter", "2").out.count("(2.") == len(all_equations(2))
+
+
+def test_a_row_or_a_trap_is_chosen_in_either_case(attn_course):
+    said = attn_course("formulas", "--row", "b1", "--latex")
+    wanted = [equation for equation in all_equations() if "B1" in equation.rows]
+    assert said.out.splitlines() == [f"{equation.latex} \\tag{{{equation.tag}}}" for equation in wanted]
+    trap = attn_course("formulas", "--row", "X24", "--latex").out
+    assert "\\tag{2.1}" in trap
+
+
+def test_latex_is_printed_as_it_is_registered(attn_course):
+    equation = get_equation("2.1")
+    assert f"{equation.latex} \\tag{{2.1}}\n" in attn_course("formulas", "--latex").out
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [("Q7", "there is no row 'Q7'"), ("C1", "there is no equation yet for C1"), ("X2", "it belongs to chapter 4")],
+)
+def test_a_row_without_equations_says_why(row, words, attn_course):
+    said = attn_course("formulas", "--row", row)
+    assert (said.code, said.out) == (2, "")
+    assert words in said.err
+
+
+def test_verify_prints_the_line_of_each_and_their_number(attn_course, monkeypatch):
+    monkeypatch.setattr(Equation, "check", lambda self: None)
+    said = attn_course("formulas", "--verify")
+    assert said.code == 0
+    assert get_equation("2.1").success_line in said.out.splitlines()
+    assert said.out.splitlines()[-1] == f"{len(all_equations())} of {len(all_equations())} equations hold"
+
+
+def test_verify_names_an_equation_that_does_not_hold(attn_course, monkeypatch):
+    def refute(self):
+        if self.tag == "2.1":
+            raise Refuted("Eq. (2.1) is not confirmed: the sides differ")
+
+    monkeypatch.setattr(Equation, "check", refute)
+    said = attn_course("formulas", "--verify")
+    assert said.code == 1
+    assert "Eq. (2.1) is not confirmed: the sides differ" in said.out.splitlines()
+    assert said.out.splitlines()[-1] == f"{len(all_equations()) - 1} of {len(all_equations())} equations hold"
+
+
+def test_verify_really_checks(attn_course):
+    said = attn_course("formulas", "--row", "X24", "--verify")
+    assert said.code == 0
+    assert get_equation("2.1").success_line in said.out

@@ -1,0 +1,102 @@
+"""Help, version, and the exit codes of the command line itself."""
+
+import subprocess
+import sys
+
+import pytest
+
+from attn_course import __version__, cli
+from attn_course.commands.terminal import Failure
+
+COMMANDS = ["lab", "check", "progress", "formulas", "doctor", "notebooks", "notebooks build", "notebooks check"]
+
+
+def test_help_lists_every_command_in_its_group(attn_course):
+    said = attn_course("--help")
+    assert said.code == 0
+    assert attn_course().out == said.out
+    learners, authors = said.out.split("For authors")
+    for name in ("lab", "check", "progress", "formulas", "doctor"):
+        assert f"│ {name} " in learners.split("For learners")[1]
+    assert "│ notebooks " in authors
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command, attn_course):
+    said = attn_course(*command.split(), "--help")
+    assert (said.code, said.err) == (0, "")
+    assert f"Usage: attn-course {command} " in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+    if command != "notebooks":
+        assert "Examples:" in said.out
+        assert f"\n  attn-course {command}" in said.out.split("Examples:")[1]
+
+
+def test_every_command_is_in_the_list_of_this_test():
+    groups = {
+        group.name: [f"{group.name} {c.name or c.callback.__name__}" for c in group.typer_instance.registered_commands]
+        for group in cli.app.registered_groups
+    }
+    names = [command.callback.__name__ for command in cli.app.registered_commands]
+    assert sorted([*names, *groups, *(name for members in groups.values() for name in members)]) == sorted(COMMANDS)
+
+
+def test_the_version_is_that_of_the_package(attn_course):
+    assert attn_course("--version") == (0, f"attn-course {__version__}\n", "")
+
+
+@pytest.fixture
+def broken_command(monkeypatch):
+    """Make `attn-course progress` raise what a test chooses."""
+
+    def break_it(error):
+        def raise_it():
+            raise error
+
+        monkeypatch.setattr("attn_course.commands.progress._chapters", raise_it)
+
+    return break_it
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (Failure("the kernel did not start"), 1, "attn-course: the kernel did not start"),
+        (KeyError("surprise"), 1, "attn-course: KeyError: 'surprise' (--debug shows where)"),
+        (RuntimeError(""), 1, "attn-course: RuntimeError: no message (--debug shows where)"),
+        (RuntimeError("first\nsecond"), 1, "attn-course: RuntimeError: first (--debug shows where)"),
+        (KeyboardInterrupt(), 130, "attn-course: interrupted"),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(error, code, line, broken_command, attn_course):
+    broken_command(error)
+    assert attn_course("progress") == (code, "", line + "\n")
+
+
+def test_debug_raises_a_surprise(broken_command, attn_course):
+    broken_command(KeyError("surprise"))
+    with pytest.raises(KeyError):
+        attn_course("--debug", "progress")
+
+
+def test_flags_after_two_dashes_are_left_alone():
+    words = ["lab", "--debug", "--", "--debug"]
+    assert cli._take(words, "--debug")
+    assert words == ["lab", "--", "--debug"]
+    assert not cli._take(words, "--debug")
+
+
+def test_the_installed_command_and_the_module_do_the_same():
+    for command in (
+        [sys.executable, "-m", "attn_course.cli"],
+        [str(sys.executable).replace("python3", "python").removesuffix("python") + "attn-course"],
+    ):
+        done = subprocess.run([*command, "chek"], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("attn-course: No such command 'chek'.")
+
+
+def test_output_into_a_pipe_that_closes_is_quiet():
+    command = f'"{sys.executable}" -m attn_course.cli formulas --latex'
+    done = subprocess.run(f"{command} | {sys.executable} -c 'pass'", shell=True, capture_output=True, text=True)
+    assert done.stderr == ""

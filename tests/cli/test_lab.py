@@ -1,0 +1,221 @@
+"""`attn-course lab` serves the course, without a display and without asking anything of the world, and leaves nothing running."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from attn_course.commands.lab_profile import HIDDEN
+from attn_course.commands.lab_server import free_port
+from tests.browser.toy_course import Lab, make_course, quiet_environment, running_lab
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and kernels are looked at through POSIX calls")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]:
+    """A running lab on a toy course, whose user prefers another kernel called python3 and has settings of their own."""
+    folder = tmp_path_factory.mktemp("lab")
+    course = make_course(folder / "course")
+    home = folder / "home"
+    environment = quiet_environment(home, JUPYTER_PATH=str(home / "elsewhere"))
+    for place in (home / "elsewhere", home / ".local" / "share" / "jupyter"):
+        kernel = place / "kernels" / "python3" / "kernel.json"
+        kernel.parent.mkdir(parents=True)
+        kernel.write_text(json.dumps({"argv": ["/no/such/python"], "display_name": "Someone else's", "language": "python"}))
+    settings = home / ".jupyter" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension" / "themes.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"theme": "JupyterLab Dark"}')
+    (home / ".jupyter" / "jupyter_server_config.json").write_text('{"ServerApp": {"base_url": "/elsewhere/"}}')
+    with running_lab(course, environment=environment) as lab:
+        yield lab, course
+
+
+def ask(lab: Lab, path: str) -> Any:
+    """Return what the server answers to a GET that carries the token."""
+    base, token = lab.address.split("/lab?token=")
+    request = urllib.request.Request(f"{base}/{path}", headers={"Authorization": f"token {token}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def setting(lab: Lab, plugin: str) -> dict[str, Any]:
+    """Return the settings of a plugin as JupyterLab puts them together: defaults, and over them the user's."""
+    found = ask(lab, f"lab/api/settings/{plugin}")
+    defaults = {name: value.get("default") for name, value in found["schema"]["properties"].items()}
+    return defaults | found["settings"]
+
+
+def listing(lab: Lab, folder: str) -> set[str]:
+    return {item["name"] for item in ask(lab, f"api/contents/{folder}")["content"]}
+
+
+def page_config(lab: Lab) -> dict[str, Any]:
+    with urllib.request.urlopen(lab.address, timeout=30) as answer:
+        page = answer.read().decode()
+    found = re.search(r'<script id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_without_a_display_the_address_is_printed_with_its_token(served):
+    lab, _ = served
+    said = "".join(lab.lines)
+    assert re.search(r"^    http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{48}$", said, re.MULTILINE)
+    assert "copied to work/: 02_softmax.ipynb, 03_scores.ipynb" in said
+    assert "The first page is notebooks/02_softmax.ipynb." in said
+    assert "from work/02_softmax.ipynb on" in said
+
+
+def test_the_token_is_asked_for(served):
+    lab, _ = served
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{lab.address.split('/lab')[0]}/api/contents", timeout=30)
+    assert refused.value.code == 403
+    refused.value.close()
+
+
+def test_lessons_and_work_are_listed_and_nothing_else(served):
+    lab, _ = served
+    assert listing(lab, "") == {"README.md", "notebooks", "work"}
+    assert listing(lab, "notebooks") == {"02_softmax.ipynb", "03_scores.ipynb"}
+    assert listing(lab, "work") == {"02_softmax.ipynb", "03_scores.ipynb"}
+
+
+def test_solutions_can_still_be_opened_by_name(served):
+    lab, _ = served
+    assert ask(lab, "api/contents/solutions/02_softmax.ipynb")["type"] == "notebook"
+
+
+def test_a_lesson_is_opened_with_its_scripts_trusted(served):
+    lab, _ = served
+    cells = ask(lab, "api/contents/notebooks/02_softmax.ipynb")["content"]["cells"]
+    assert [cell["metadata"]["trusted"] for cell in cells if cell["cell_type"] == "code"] == [True, True]
+
+
+def test_no_news_no_update_check_no_build_check_no_shop_for_extensions(served):
+    lab, _ = served
+    assert setting(lab, "@jupyterlab/apputils-extension:notification")["fetchNews"] == "false"
+    assert setting(lab, "@jupyterlab/apputils-extension:notification")["checkForUpdates"] is False
+    assert setting(lab, "@jupyterlab/extensionmanager-extension:plugin")["enabled"] is False
+    page = page_config(lab)
+    assert page["news"] == {"disabled": True}
+    assert page["extensionManager"]["name"] == "read-only"
+    assert (page["buildAvailable"], page["buildCheck"]) == (False, False)
+    with urllib.request.urlopen(
+        f"{lab.address.split('/lab')[0]}/lab/api/update?token={lab.address.split('token=')[1]}", timeout=30
+    ) as answer:
+        assert json.load(answer)["notification"] is None
+
+
+def test_the_kernel_python3_is_this_python_whatever_the_user_has_installed(served):
+    lab, _ = served
+    found = ask(lab, "api/kernelspecs")
+    assert found["default"] == "python3"
+    assert found["kernelspecs"]["python3"]["spec"]["argv"][0] == sys.executable
+
+
+def test_what_the_user_has_set_in_jupyterlab_still_holds_and_is_not_touched(served):
+    lab, course = served
+    assert setting(lab, "@jupyterlab/apputils-extension:themes")["theme"] == "JupyterLab Dark"
+    files = {
+        path.relative_to(course.parent / "home" / ".jupyter").as_posix() for path in (course.parent / "home" / ".jupyter").rglob("*.*")
+    }
+    assert files == {"jupyter_server_config.json", "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"}
+
+
+def test_the_first_page_is_the_lowest_lesson_beside_its_table_of_contents(served):
+    lab, _ = served
+    layout = ask(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
+    assert layout["main"]["current"] == "notebook:notebooks/02_softmax.ipynb"
+    assert layout["left"]["current"] == "@jupyterlab/toc:plugin"
+
+
+def test_a_lost_document_makes_the_layout_begin_anew(served):
+    from attn_course.commands.lab_profile import write_profile
+
+    _, course = served
+    (layout,) = (course / "work" / ".lab" / "lab" / "workspaces").glob("default-*")
+    fresh = layout.read_text()
+    mine = fresh.replace("02_softmax", "03_scores")
+    layout.write_text(mine)
+    write_profile(course)
+    assert layout.read_text() == mine
+    for lost in (mine.replace("03_scores", "99_gone"), "{", '{"data": []}'):
+        layout.write_text(lost)
+        write_profile(course)
+        assert layout.read_text() == fresh
+
+
+def test_every_folder_and_file_of_the_course_is_shown_or_hidden_on_purpose(root: Path):
+    tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split()
+    tops = {line.split("/")[0] for line in tracked} - {"notebooks", "README.md"}
+    assert {name for name in tops if not name.startswith(".")} <= set(HIDDEN)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_stops_the_server_and_its_kernels(name: str, tmp_path: Path):
+    course = make_course(tmp_path / "course")
+    with running_lab(course, environment=quiet_environment(tmp_path / "home")) as lab:
+        base, token = lab.address.split("/lab?token=")
+        request = urllib.request.Request(f"{base}/api/kernels", data=b"{}", headers={"Authorization": f"token {token}"})
+        urllib.request.urlopen(request, timeout=30).close()
+        processes = psutil.Process(lab.process.pid).children(recursive=True)
+        assert len(processes) >= 2  # the server and a kernel
+        lab.process.send_signal(getattr(signal, name))
+        code, said = lab.finish()
+    assert code == 0
+    assert said.rstrip().endswith("stopping JupyterLab")
+    assert "Traceback" not in said
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    assert alive == []
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path, int]]:
+    """A lab on a chosen port, whose user has named a browser: a script that writes down what it is asked to open."""
+    folder = tmp_path_factory.mktemp("chosen")
+    browser = folder / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {folder}/part && mv {folder}/part {folder}/opened\n')
+    browser.chmod(0o755)
+    port = free_port("127.0.0.1")
+    environment = quiet_environment(folder / "home", BROWSER=str(browser))
+    with running_lab(make_course(folder / "course"), "--port", str(port), environment=environment) as lab:
+        yield lab, folder, port
+
+
+def test_the_browser_is_opened_on_the_address(chosen):
+    lab, folder, port = chosen
+    deadline = time.monotonic() + 20
+    while not (folder / "opened").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (folder / "opened").read_text().strip() == lab.address
+    assert f":{port}/lab" in lab.address
+
+
+def test_the_same_port_again_is_refused_in_one_line(chosen):
+    _, folder, port = chosen
+    with running_lab(folder / "course", "--port", str(port), environment=quiet_environment(folder / "home")) as second:
+        code, said = second.finish()
+    assert code == 2
+    assert said == f"attn-course: port {port} is in use: choose another with --port, or leave --port out to get a free one\n"
+
+
+def test_an_option_that_jupyterlab_refuses_ends_in_one_line_and_no_server(tmp_path: Path):
+    course = make_course(tmp_path / "course")
+    environment = quiet_environment(tmp_path / "home")
+    with running_lab(course, "--", "--ServerApp.port=many", environment=environment) as lab:
+        code, said = lab.finish()
+    assert code == 1
+    assert "attn-course: JupyterLab did not start: " in said
+    assert "Traceback" not in said

@@ -1,0 +1,135 @@
+"""Copies of the exercises belong to the learner, and only what the course built is trusted."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attn_course.commands import lab_files
+from attn_course.commands.lab_files import built_notebooks, copy_exercises, copy_states, trust
+from attn_course.commands.terminal import BadInput
+from tests.browser.toy_course import make_course, write_notebook
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    return make_course(tmp_path / "course")
+
+
+def is_trusted(path: Path) -> bool:
+    keeper = lab_files.notary()
+    try:
+        return bool(keeper.check_signature(nbformat.read(path, as_version=4)))
+    finally:
+        keeper.store.close()
+
+
+def test_every_exercise_is_copied_once_and_said_so(course: Path):
+    assert copy_exercises(course).messages() == ["copied to work/: 02_softmax.ipynb, 03_scores.ipynb"]
+    for name in ("02_softmax.ipynb", "03_scores.ipynb"):
+        assert (course / "work" / name).read_bytes() == (course / "exercises" / name).read_bytes()
+    assert copy_exercises(course).messages() == []
+
+
+def test_what_the_learner_wrote_is_never_written_over(course: Path):
+    mine = course / "work" / "02_softmax.ipynb"
+    write_notebook(mine, "# mine", "42")
+    before = mine.read_bytes()
+    assert [path.name for path in copy_exercises(course).new] == ["03_scores.ipynb"]
+    assert mine.read_bytes() == before
+
+
+def test_a_newer_exercise_is_announced_for_a_copy_not_begun(course: Path):
+    copy_exercises(course)
+    write_notebook(course / "exercises" / "02_softmax.ipynb", "# Exercises, second edition", "answer()")
+    before = (course / "work" / "02_softmax.ipynb").read_bytes()
+    (line,) = copy_exercises(course).messages()
+    assert "newer 02_softmax.ipynb" in line
+    assert "have not begun" in line
+    assert "delete work/02_softmax.ipynb" in line
+    assert (course / "work" / "02_softmax.ipynb").read_bytes() == before
+    (course / "work" / "02_softmax.ipynb").unlink()
+    assert [path.name for path in copy_exercises(course).new] == ["02_softmax.ipynb"]
+    assert copy_exercises(course).messages() == []
+
+
+def test_running_cells_is_not_yet_beginning(course: Path):
+    copy_exercises(course)
+    mine = course / "work" / "02_softmax.ipynb"
+    notebook = nbformat.read(mine, as_version=4)
+    notebook.cells[1]["execution_count"] = 1
+    notebook.metadata["language_info"] = {"name": "python", "version": "3.13"}
+    nbformat.write(notebook, mine)
+    assert copy_states(course) == {"02_softmax.ipynb": "untouched", "03_scores.ipynb": "untouched"}
+
+
+def test_a_copy_begun_is_kept_when_the_course_changes(course: Path):
+    copy_exercises(course)
+    write_notebook(course / "work" / "02_softmax.ipynb", "# Exercises", "def answer():\n    return 42", "answer()")
+    assert copy_states(course)["02_softmax.ipynb"] == "begun"
+    assert copy_exercises(course).messages() == []
+    write_notebook(course / "exercises" / "02_softmax.ipynb", "# Exercises, second edition", "answer()")
+    (line,) = copy_exercises(course).messages()
+    assert "yours is kept" in line
+    assert "rename work/02_softmax.ipynb" in line
+
+
+@pytest.mark.parametrize(
+    "content", ["", '{"cells": [', "[]", '{"cells": [{"source": 1}]}'], ids=["empty", "truncated", "a list", "no type"]
+)
+def test_a_copy_that_is_no_notebook_is_pointed_out_and_kept(course: Path, content: str):
+    broken = course / "work" / "02_softmax.ipynb"
+    broken.parent.mkdir()
+    broken.write_text(content)
+    messages = copy_exercises(course).messages()
+    assert any("work/02_softmax.ipynb cannot be read" in line for line in messages)
+    assert broken.read_text() == content
+
+
+def test_a_memory_of_copies_that_is_broken_is_begun_anew(course: Path):
+    copy_exercises(course)
+    (course / lab_files.COPIES).write_text("[1")
+    assert copy_exercises(course).messages() == []
+    assert copy_states(course)["02_softmax.ipynb"] == "untouched"
+
+
+def test_work_that_is_a_file_is_one_clear_line(course: Path):
+    (course / "work").write_text("not a folder")
+    with pytest.raises(BadInput, match=r"^cannot write to .*work: ") as caught:
+        copy_exercises(course)
+    assert "\n" not in str(caught.value)
+
+
+def test_lessons_solutions_and_untouched_copies_are_trusted_and_nothing_else(course: Path):
+    copy_exercises(course)
+    write_notebook(course / "work" / "03_scores.ipynb", "# mine", "42", script=True)
+    write_notebook(course / "work" / "found_somewhere.ipynb", "# not the course's", script=True)
+    assert trust(built_notebooks(course)) == []
+    trusted = {path.relative_to(course).as_posix() for path in course.rglob("*.ipynb") if is_trusted(path)}
+    # an exercise has no outputs and the same content as its copy, so the signature of one is that of the other
+    assert trusted == {
+        *(f"{room}/{name}" for room in ("notebooks", "solutions") for name in ("02_softmax.ipynb", "03_scores.ipynb")),
+        *("work/02_softmax.ipynb", "exercises/02_softmax.ipynb"),
+    }
+
+
+def test_a_lesson_that_is_no_notebook_does_not_keep_the_others_from_being_trusted(course: Path):
+    (course / "notebooks" / "02_softmax.ipynb").write_text("{")
+    (line,) = trust(built_notebooks(course))
+    assert line.startswith("cannot mark 02_softmax.ipynb as trusted: ")
+    assert is_trusted(course / "notebooks" / "03_scores.ipynb")
+
+
+def test_a_home_that_cannot_be_written_costs_trust_but_not_the_course(course: Path, monkeypatch: pytest.MonkeyPatch):
+    (course.parent / "file").write_text("")
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(course.parent / "file" / "data"))
+    (line,) = trust(built_notebooks(course))
+    assert "explorables will not move" in line
+
+
+def test_the_memory_of_copies_is_plain_json_out_of_sight(course: Path):
+    copy_exercises(course)
+    assert set(json.loads((course / lab_files.COPIES).read_text())) == {"02_softmax.ipynb", "03_scores.ipynb"}
+    assert all(part.startswith(".") for part in lab_files.PROFILE.parts[1:])

@@ -1,0 +1,163 @@
+"""Ports and displays are looked at before anything starts, and each refusal is one line that says what to do."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attn_course.commands import lab_open, lab_server
+from attn_course.commands.lab_open import can_show_a_browser, open_course
+from attn_course.commands.lab_server import free_port, usable_port, wait_until_it_answers
+from attn_course.commands.terminal import BadInput, Failure
+from tests.browser.toy_course import make_course
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def refuse_to_start(*arguments: object, **keywords: object) -> None:
+    raise AssertionError("nothing may start")
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, 10**9])
+def test_a_number_that_is_no_port_is_named(port: int):
+    with pytest.raises(BadInput, match=f"port must be from 1 to 65535; got {port}$"):
+        usable_port(port, "127.0.0.1")
+
+
+def test_a_port_in_use_is_named_with_the_way_out(taken: int):
+    with pytest.raises(BadInput, match=f"^port {taken} is in use: choose another with --port"):
+        usable_port(taken, "127.0.0.1")
+
+
+def test_a_port_in_use_stops_the_command_before_anything_is_written(taken: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    course = make_course(tmp_path / "course")
+    monkeypatch.setattr(subprocess, "Popen", refuse_to_start)
+    with pytest.raises(BadInput, match="is in use"):
+        open_course(course, port=taken)
+    assert not (course / "work").exists()
+
+
+@pytest.mark.parametrize("ip", ["192.0.2.1", "no such host", "256.1.1.1"])
+def test_an_address_of_another_computer_is_named(ip: str):
+    for look in (free_port, lambda ip: usable_port(50_000, ip)):
+        with pytest.raises(BadInput, match="ip must be an address of this computer") as caught:
+            look(ip)
+        assert repr(ip) in str(caught.value)
+
+
+def test_a_free_port_can_be_used_and_the_first_taken_one_is_passed_over(taken: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lab_server, "FIRST_PORT", taken)
+    port = free_port("127.0.0.1")
+    assert port > taken
+    assert usable_port(port, "127.0.0.1") == port
+
+
+def test_any_free_port_will_do_when_all_the_usual_ones_are_taken(taken: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lab_server, "FIRST_PORT", taken)
+    monkeypatch.setattr(lab_server, "PORTS_TRIED", 1)
+    port = free_port("127.0.0.1")
+    assert port != taken
+    assert usable_port(port, "127.0.0.1") == port
+
+
+@pytest.mark.parametrize("ip", ["0.0.0.0", "*", ""])
+def test_a_server_for_all_interfaces_is_reached_from_here_by_the_loopback_address(ip: str):
+    assert lab_server.url_host(ip) == "127.0.0.1"
+    assert free_port(ip) > 0
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "seen"),
+    [
+        ("linux", {}, False),
+        ("linux", {"DISPLAY": ""}, False),
+        ("linux", {"DISPLAY": ":0"}, True),
+        ("linux", {"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ("linux", {"BROWSER": "wslview"}, True),
+        ("darwin", {}, True),
+        ("win32", {}, True),
+    ],
+)
+def test_a_browser_is_opened_only_where_it_can_be_seen(
+    platform: str, variables: dict[str, str], seen: bool, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert can_show_a_browser() is seen
+
+
+def test_a_missing_jupyterlab_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lab_open.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"^JupyterLab is not installed .*-m pip install -e \.`"):
+        open_course(make_course(tmp_path))
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["no such folder", "an empty folder"])
+def test_a_folder_without_the_course_is_named(tmp_path: Path, made: bool):
+    folder = tmp_path / "elsewhere"
+    if made:
+        folder.mkdir()
+    with pytest.raises(BadInput, match="elsewhere"):
+        open_course(folder)
+    assert not (folder / "work").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_request_to_end_interrupts_and_the_handlers_from_before_come_back(name: str):
+    number = signal.Signals[name]
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), lab_server.signals_interrupt():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def child(code: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", code])
+
+
+def test_a_server_that_ends_at_once_is_a_failure_with_its_last_words(tmp_path: Path):
+    log = tmp_path / "lab.log"
+    log.write_text("first\nOSError: no space left\n\n")
+    with pytest.raises(Failure, match="did not start: OSError: no space left"):
+        wait_until_it_answers(child("raise SystemExit(3)"), "127.0.0.1", free_port("127.0.0.1"), 30.0, log)
+
+
+def test_a_server_that_stays_silent_is_not_waited_for_for_ever(tmp_path: Path):
+    log = tmp_path / "lab.log"
+    log.write_text("")
+    silent = child("import time; time.sleep(60)")
+    try:
+        with pytest.raises(Failure, match=r"did not answer within 0\.3 s: it said nothing"):
+            wait_until_it_answers(silent, "127.0.0.1", free_port("127.0.0.1"), 0.3, log)
+    finally:
+        lab_server.stop(silent)
+    assert silent.returncode is not None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that a program may ignore")
+def test_a_server_that_will_not_stop_is_ended_by_force():
+    stubborn = subprocess.Popen(
+        [sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE,
+    )
+    assert stubborn.stdout is not None
+    stubborn.stdout.readline()
+    start = time.monotonic()
+    lab_server.stop(stubborn, patience_s=0.3)
+    stubborn.stdout.close()
+    assert stubborn.returncode == -9
+    assert time.monotonic() - start < 10

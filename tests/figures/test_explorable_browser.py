@@ -1,0 +1,203 @@
+"""The softmax card in a real browser: by keyboard, in both themes, twice on a page, with numbers equal to Python's."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from attn_course.figures.drawing import contrast
+from attn_course.figures.explorable import explorable_html
+from attn_course.reference.softmax import softmax, softmax_jacobian
+
+pytestmark = pytest.mark.browser
+CARD = explorable_html("softmax", "softmax")
+
+
+def weights_shown(page, slug="softmax") -> list[str]:
+    return page.locator(f"#attn-{slug} [data-weight]").all_inner_texts()
+
+
+def expected_weights(*scores, temperature=1.0) -> list[str]:
+    return [f"{weight:.3f}" for weight in softmax(np.array(scores, dtype=float), temperature=temperature)]
+
+
+def theme_page(theme: str, body: str = CARD) -> str:
+    return f'<!doctype html><html lang="en"><title>card</title><body data-jp-theme-light="{theme}">{body}</body></html>'
+
+
+def test_the_arrow_keys_move_a_slider_and_every_number_follows(page):
+    page.set_content(CARD)
+    assert weights_shown(page) == expected_weights(2, 1, 0, -1)
+    page.keyboard.press("Tab")
+    slider = page.get_by_role("slider", name="score z 1")
+    expect(slider).to_be_focused()
+    assert slider.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
+    for _ in range(7):
+        page.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuetext", "2.7")
+    weights = softmax(np.array([2.7, 1.0, 0.0, -1.0]))
+    jacobian = np.diag(weights) - np.outer(weights, weights)
+    assert weights_shown(page) == expected_weights(2.7, 1, 0, -1)
+    assert page.locator("[data-fact=entropy]").inner_text() == f"{-(weights * np.log(weights)).sum():.3f}"
+    assert page.locator("[data-fact=largest]").inner_text() == f"{weights.max():.3f}"
+    assert page.locator("[data-fact=norm]").inner_text() == f"{np.linalg.norm(jacobian, 2):.3f}"
+    cells = [float(text.replace("−", "-")) for text in page.locator(".attn-cell").all_inner_texts()]
+    np.testing.assert_allclose(np.reshape(cells, (4, 4)), jacobian, atol=5.01e-4)
+
+
+def test_the_temperature_follows_the_keys_and_the_summary_speaks_once_it_rests(page):
+    page.set_content(CARD)
+    page.get_by_role("slider", name="temperature").focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("slider", name="temperature")).to_have_attribute("aria-valuetext", "0.5")
+    assert weights_shown(page) == expected_weights(2, 1, 0, -1, temperature=0.5)
+    status = page.get_by_role("status")
+    expect(status).to_have_text(re.compile(r"At T = 0\.5 the weights are 0\.865, 0\.117, 0\.016, 0\.002; largest: s1\."))
+
+
+def test_buttons_work_by_keyboard_and_show_their_cases(page):
+    page.set_content(CARD)
+    for name, numbers in (
+        ("Uniform", ["0.250"] * 4),
+        ("Tie", ["0.500", "0.500", "0.000", "0.000"]),
+        ("Saturated", ["1.000", "0.000", "0.000", "0.000"]),
+        ("Start", expected_weights(2, 1, 0, -1)),
+    ):
+        page.get_by_role("button", name=name).focus()
+        page.keyboard.press("Enter")
+        assert weights_shown(page) == numbers
+    page.get_by_role("button", name="Tie").click()
+    expect(page.get_by_role("status")).to_contain_text("largest: s1 and s2.")
+    assert page.locator("[data-fact=norm]").inner_text() == "0.500"
+    page.get_by_role("button", name="Saturated").click()
+    assert page.locator("[data-fact=norm]").inner_text() == "0.000"
+    page.get_by_role("button", name="Uniform").click()
+    assert page.locator("[data-fact=entropy]").inner_text() == f"{math.log(4):.3f}"
+
+
+def test_a_hundred_added_to_every_score_changes_no_weight(page):
+    page.set_content(CARD)
+    before = weights_shown(page)
+    toggle = page.get_by_role("button", name="+100 to all")
+    toggle.focus()
+    page.keyboard.press("Space")
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("slider", name="score z 1")).to_have_attribute("aria-valuetext", "102.0")
+    assert weights_shown(page) == before
+    expect(page.get_by_role("status")).to_contain_text("With 100 added to every score the weights are the same.")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("slider", name="score z 1")).to_have_attribute("aria-valuetext", "2.0")
+
+
+def test_the_numbers_are_those_of_python(page):
+    page.set_content(CARD)
+    rng = np.random.default_rng(11)
+    cases = [(rng.normal(scale=scale, size=4), t) for scale in (0.1, 1.0, 5.0, 500.0) for t in (0.05, 0.7, 1.0, 20.0)]
+    cases += [
+        (np.zeros(4), 1.0),
+        (np.array([2.0, 2.0, 0.0, -1.0]), 0.05),
+        (np.array([1e308, -1e308, 0.0, 1.0]), 1.0),
+        (np.full(4, -800.0), 1.0),
+    ]
+    for scores, temperature in cases:
+        call = "([z, T]) => document.getElementById('attn-softmax').explorable.describe(z, T)"
+        shown = page.evaluate(call, [scores.tolist(), temperature])
+        weights = softmax(scores, temperature=temperature)
+        positive = weights[weights > 0]
+        jacobian = softmax_jacobian(weights)
+        np.testing.assert_allclose(shown["weights"], weights, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(shown["jacobian"], jacobian, rtol=0, atol=1e-12)
+        assert shown["entropy"] == pytest.approx(-(positive * np.log(positive)).sum(), abs=1e-12)
+        assert shown["largest"] == pytest.approx(weights.max(), abs=1e-12)
+        assert shown["norm"] == pytest.approx(np.linalg.norm(jacobian, 2), abs=1e-12)
+
+
+def test_two_cards_on_a_page_do_not_disturb_each_other(page):
+    page.set_content(CARD + explorable_html("softmax", "softmax-2") + CARD)
+    page.locator("#attn-softmax-2").get_by_role("button", name="Uniform").click()
+    assert weights_shown(page, "softmax-2") == ["0.250"] * 4
+    assert weights_shown(page)[:4] == weights_shown(page)[4:] == expected_weights(2, 1, 0, -1)
+
+
+def test_a_card_shown_again_by_a_front_end_comes_alive_again(page):
+    page.set_content("<main></main>")
+    again = """html => {
+        const host = document.createElement("div");
+        host.innerHTML = html;
+        for (const dead of host.querySelectorAll("script")) {
+            const script = document.createElement("script");
+            script.textContent = dead.textContent;
+            dead.replaceWith(script);
+        }
+        document.querySelector("main").append(host);
+    }"""
+    for count in (1, 2):
+        page.evaluate(again, CARD)
+        expect(page.locator("[data-alive] .attn-live")).to_have_count(count)
+        expect(page.get_by_role("slider", name="temperature")).to_have_count(count)
+
+
+def test_without_scripts_the_words_stand_alone(browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.set_content(CARD)
+    expect(page.get_by_text("Scripts do not run here")).to_be_visible()
+    expect(page.locator("input, button")).to_have_count(0)
+    context.close()
+
+
+def test_when_the_script_breaks_the_words_stay(browser):
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_content(CARD.replace("data-temperature min", "data-renamed min"))
+    expect(page.get_by_text("Scripts do not run here")).to_be_visible()
+    expect(page.locator("input, button")).to_have_count(0)
+    context.close()
+
+
+def colour(text: str) -> tuple[float, ...]:
+    """Read rgb(1, 2, 3) or color(srgb 0.1 0.2 0.3)."""
+    numbers = tuple(float(part) for part in re.findall(r"[\d.]+", text.removeprefix("color(srgb"))[:3])
+    return numbers if text.startswith("color(srgb") else tuple(number / 255 for number in numbers)
+
+
+@pytest.mark.parametrize("theme", ["true", "false"])
+def test_the_card_follows_the_theme_of_jupyterlab_and_every_text_can_be_read(page, theme):
+    for system in ("light", "dark"):
+        page.emulate_media(color_scheme=system)
+        page.set_content(theme_page(theme))
+        paper = page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")
+        assert (contrast(colour(paper), "white") < 1.5) == (theme == "true")
+    for preset in ("Start", "Tie", "Saturated"):
+        page.get_by_role("button", name=preset).click()
+        pairs = page.locator(".attn-cell").evaluate_all(
+            "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"
+        )
+        assert len(pairs) == 16
+        assert min(contrast(colour(front), colour(back)) for front, back in pairs) > 4.5
+    texts = page.locator(".attn-live :is(legend, caption, .attn-heading, dt, dd, th, .attn-title)").evaluate_all(
+        "elements => elements.map(element => getComputedStyle(element).color)"
+    )
+    assert min(contrast(colour(text), colour(paper)) for text in texts) > 4.5
+
+
+def test_a_page_without_a_theme_follows_the_system(page):
+    page.set_content(CARD)
+    papers = []
+    for system in ("light", "dark"):
+        page.emulate_media(color_scheme=system)
+        papers.append(colour(page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")))
+    assert papers[0] == (1.0, 1.0, 1.0)
+    assert contrast(papers[1], "white") > 10
+
+
+def test_nothing_sticks_out_at_any_width(page):
+    page.set_content(theme_page("true"))
+    for width in (340, 700, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        grooves = page.locator(".attn-groove").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+        assert min(grooves) > 80

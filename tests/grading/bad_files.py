@@ -1,0 +1,62 @@
+"""Files that are no notebook anyone can judge, each with the words that its complaint must hold."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.grading import toy
+
+
+def _json(data: Any) -> Callable[[Path], object]:
+    return lambda path: path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def _notebook(**changes: Any) -> Callable[[Path], object]:
+    return _json({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": toy.cells({})} | changes)
+
+
+def _truncated(path: Path) -> None:
+    toy.write(path, toy.cells({}))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: len(text) // 2], encoding="utf-8")
+
+
+def _huge(path: Path) -> None:
+    with path.open("wb") as stream:
+        stream.truncate(80 * 2**20)  # a hole: no disk is used
+
+
+def _check(task: str) -> dict[str, Any]:
+    return toy.cell(f'check("{task}", something)', "a-check")
+
+
+BAD_FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "missing": ("97_toy.ipynb", lambda path: None, "no such file"),
+    "directory": ("97_toy.ipynb", lambda path: path.mkdir(), "is a directory"),
+    "prose": ("notes.md", lambda path: path.write_text("# Notes\n", encoding="utf-8"), "is not a notebook: not valid JSON at line 1"),
+    "truncated JSON": ("97_toy.ipynb", _truncated, "is cut short or damaged"),
+    "empty file": ("97_toy.ipynb", lambda path: path.touch(), "is empty"),
+    "JSON but a list": ("97_toy.ipynb", _json([1, 2]), "is JSON, but not a notebook"),
+    "JSON but no notebook": ("97_toy.ipynb", _json({"cells": []}), "no nbformat number"),
+    "cells that are no list": ("97_toy.ipynb", _notebook(cells="all"), "no list of cells"),
+    "nested too deep": ("97_toy.ipynb", lambda path: path.write_text("[" * 200_000, encoding="utf-8"), "is not a notebook"),
+    "a number of 5000 digits": ("97_toy.ipynb", lambda path: path.write_text('{"nbformat": ' + "4" * 5000 + "}"), "absurd numbers"),
+    "format 3": ("97_toy.ipynb", _notebook(nbformat=3), "is in notebook format 3"),
+    "format 5": ("97_toy.ipynb", _notebook(nbformat=5), "is in notebook format 5"),
+    "no cells": ("97_toy.ipynb", _notebook(cells=[]), "without cells"),
+    "a cell that is text": ("97_toy.ipynb", _notebook(cells=["print(1)"]), "cell 1 is no code, markdown or raw cell"),
+    "a cell whose source is a number": (
+        "97_toy.ipynb",
+        _notebook(cells=[{"cell_type": "code", "source": 7, "metadata": {}}]),
+        "cell 1 has no text",
+    ),
+    "binary": ("97_toy.ipynb", lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff"), "byte 0 is not UTF-8"),
+    "UTF-16": ("97_toy.ipynb", lambda path: path.write_text('{"nbformat": 4}', encoding="utf-16"), "is not UTF-8"),
+    "huge": ("97_toy.ipynb", _huge, "is too large (80 MiB; at most 64)"),
+    "in R": ("97_toy.ipynb", _notebook(metadata={"kernelspec": {"language": "R"}}), "is a notebook in r"),
+    "a lesson": ("97_toy.ipynb", _notebook(cells=[toy.cell("print(1)", "hello")]), "holds no task of the course"),
+    "tasks of two chapters": ("mine.ipynb", _notebook(cells=[_check("96.1"), _check("97.1")]), "tasks of chapters 96 and 97"),
+    "another chapter": ("97_toy.ipynb", _notebook(cells=[_check("96.1")]), "is named for chapter 97 but holds tasks of chapter 96 (96.1)"),
+    "a chapter the course lacks": ("mine.ipynb", _notebook(cells=[_check("96.1")]), "holds tasks of chapter 96, for which"),
+}

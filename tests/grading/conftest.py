@@ -1,0 +1,14 @@
+"""The toy course, made anew for each test that asks for it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.grading import toy
+
+
+@pytest.fixture
+def toy_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Root of a course with the toy chapter, which is the only chapter while the test runs."""
+    toy.install(monkeypatch.setattr)
+    return toy.make_course(tmp_path)

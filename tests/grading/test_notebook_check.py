@@ -1,0 +1,118 @@
+"""Whole notebooks under nbval, in few runs: each takes seconds."""
+
+import hashlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from attn_course.grading import nbval_run
+from attn_course.grading.nbval_run import CopiedCell, EngineError, run_nbval
+from attn_course.grading.notebook_check import check_notebook
+from attn_course.grading.report import REPORT_SCHEMA, report_to_dict
+from tests.grading import toy
+
+
+def judge(course, cells, **options):
+    path = toy.write(course / "work" / "97_toy.ipynb", cells)
+    return check_notebook(path, exercises=course / "exercises", **options)
+
+
+def statuses(report):
+    return [task.status for task in report.tasks]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_written(toy_course):
+    (toy_course / "work" / "factor.txt").write_text("3")
+    answers = toy.RIGHT | {
+        "97.2": "import sys, warnings\nfactor = float(open('factor.txt').read())\ndef thrice(x):\n    print('debugging', x.shape)\n"
+        "    print('and more', file=sys.stderr)\n    warnings.warn('oh')\n    return factor * x",
+        "97.3": "# NBVAL_SKIP\ndef four_times(x):\n    return 4 * x",
+    }
+    cells = [*toy.cells(answers), toy.cell("assert 'toy.install' in In[1], 'check reads the cells run so far'", "history")]
+    cells[1] |= {"outputs": [{"output_type": "stream", "name": "stdout", "text": "stale"}], "execution_count": 7}
+    (toy_course / "work" / ".progress.json").write_text('{"tasks": {}}')
+    toy.write(toy_course / "work" / "97_toy.ipynb", cells)
+    before = tree(toy_course)
+    seen = []
+    report = judge(toy_course, cells, on_cell=lambda done, total: seen.append((done, total)))
+    assert statuses(report) == ["passed"] * 3
+    assert (report.points, report.max_points, report.passed, report.problems) == (9, 9, True, ())
+    after = tree(toy_course)
+    assert set(after) == set(before)
+    assert [name for name in after if after[name] != before[name]] == ["work/.progress.json"]  # by check itself, as in JupyterLab
+    assert seen[-1][1] == len(cells)
+    jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
+
+
+def test_each_task_fails_for_its_own_reason(toy_course):
+    cells = toy.cells({"97.1": "def twice(x):\n    return -2 * x", "97.2": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
+    report = judge(toy_course, [*cells, toy.cell("a = 1\nb = 1 / 0", "scratch")])
+    assert statuses(report) == ["failed"] * 3
+    mistake, syntax, stub = report.tasks
+    assert (mistake.mistake, mistake.hint) == ("lost the sign", "hint: you lost the sign")
+    assert "lost the sign" in mistake.message
+    assert syntax.message.startswith("the answer cell does not run: SyntaxError:")
+    assert "line 3 of the cell" in syntax.message
+    assert "has no answer yet" in stub.message
+    assert stub.hint == "first nudge for four_times"
+    assert [(p.cell, p.message) for p in report.problems] == [(8, "ZeroDivisionError: division by zero in line 2 of the cell")]
+    jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
+
+
+def test_a_loop_that_swallows_interrupts_and_a_call_of_exit_cost_only_their_own_tasks(toy_course):
+    endless = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
+    answers = toy.RIGHT | {"97.1": endless, "97.2": "def thrice(x):\n    import os\n    os._exit(3)"}
+    start = time.monotonic()
+    report = judge(toy_course, toy.cells(answers), cell_timeout_s=1.5)
+    assert statuses(report) == ["failed", "failed", "passed"]
+    assert "did not finish within 1.5 s" in report.tasks[0].message
+    assert "ended Python" in report.tasks[1].message
+    assert time.monotonic() - start < 50  # a dead kernel is not waited for until a time limit
+
+
+def test_a_failing_setup_cell_is_said_once(toy_course):
+    cells = toy.cells(toy.RIGHT)
+    cells[0]["source"] = "import no_such_module\n" + cells[0]["source"]
+    report = judge(toy_course, cells)
+    assert statuses(report) == ["not judged"] * 3
+    assert [p.message for p in report.problems] == ["ModuleNotFoundError: No module named 'no_such_module' in line 1 of the cell"]
+    assert {task.message for task in report.tasks} == {"code cell 1 fails"}
+
+
+def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
+    (tmp_path / "ipykernel_launcher.py").write_text("raise SystemExit('no kernel here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(EngineError, match="the Python kernel did not start"):
+        run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=5)
+
+
+def test_pytest_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
+    monkeypatch.setattr(nbval_run, "_command", lambda *_: [sys.executable, "-c", "raise SystemExit('pytest is gone')"])
+    with pytest.raises(EngineError, match=r"nbval ended early \(exit code 1\): pytest is gone"):
+        run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=5)
+
+
+def test_nbval_that_hangs_is_ended(tmp_path, monkeypatch):
+    started = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(nbval_run, "_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(60)"])
+    monkeypatch.setattr(nbval_run, "STARTUP_S", -10.0)
+    monkeypatch.setattr(nbval_run.subprocess, "Popen", lambda *args, **options: started.append(popen(*args, **options)) or started[0])
+    with pytest.raises(EngineError, match="did not finish within"):
+        run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=1)
+    assert started[0].poll() is not None
+
+
+def test_a_name_of_the_verdict_is_the_same_on_both_sides():
+    from attn_course.grading.nbval_watch import VERDICT_MIME
+    from attn_course.tasks import VERDICT_MIME as SENT
+
+    assert VERDICT_MIME == SENT

@@ -1,0 +1,79 @@
+"""Which cells the copy holds: pristine checks, wherever the learner moved, copied, changed or deleted theirs."""
+
+import pytest
+
+from attn_course.grading.cells import NotebookError
+from attn_course.grading.notebook_check import plan_check
+from tests.grading import toy
+
+
+def plan_of(course, cells, name="97_toy.ipynb"):
+    return plan_check(toy.write(course / "work" / name, cells), exercises=course / "exercises")
+
+
+def sources(plan):
+    return [cell.source for cell in plan.cells]
+
+
+def test_an_untouched_notebook_stays_as_it_is(toy_course):
+    plan = plan_of(toy_course, toy.cells({}))
+    assert sources(plan) == [cell["source"] for cell in toy.cells({})]
+    assert plan.tasks == ("97.1", "97.2", "97.3")
+    assert plan.chapter == 97
+
+
+def test_an_edited_check_cell_is_replaced(toy_course):
+    cells = toy.cells({})
+    cells[2]["source"] = 'print("ok 97.1 twice: 1 case, 2 points")'
+    assert sources(plan_of(toy_course, cells))[2] == 'check("97.1", twice)'
+
+
+def test_tags_of_an_edited_check_cell_are_dropped(toy_course):
+    cells = toy.cells({})
+    cells[2]["metadata"]["tags"] = ["raises-exception", "nbval-skip"]
+    assert plan_of(toy_course, cells).cells[2].tags == ()
+
+
+def test_deleted_check_cells_are_appended_in_order(toy_course):
+    cells = [cell for cell in toy.cells({}) if not cell["id"].endswith("-check")]
+    assert sources(plan_of(toy_course, cells))[-3:] == ['check("97.1", twice)', 'check("97.2", thrice)', 'check("97.3", four_times)']
+
+
+def test_a_check_cell_that_lost_its_ids_and_its_text_is_appended(toy_course):
+    cells = toy.cells({})
+    cells[2] = toy.cell("check_my_answer(twice)", "other")
+    assert sources(plan_of(toy_course, cells))[-1] == 'check("97.1", twice)'
+
+
+def test_of_copied_check_cells_the_last_one_counts(toy_course):
+    cells = toy.cells({})
+    cells += [toy.cell("def twice(x):\n    return x + x", "second-try"), cells[2] | {"id": "copy-of-check"}]
+    found = sources(plan_of(toy_course, cells))
+    assert found.count('check("97.1", twice)') == 1
+    assert found[-1] == 'check("97.1", twice)'
+    assert found[-2].endswith("x + x")
+
+
+def test_a_notebook_without_any_ids_still_works_under_any_name(toy_course):
+    cells = [cell | {"id": f"colab{number}", "metadata": {}} for number, cell in enumerate(toy.cells(toy.RIGHT))]
+    plan = plan_of(toy_course, cells, name="Copy of 97_toy (1).ipynb")
+    assert [cell.task for cell in plan.cells if cell.role == "check"] == ["97.1", "97.2", "97.3"]
+
+
+def test_tasks_are_ordered_by_number_not_by_text(toy_course, monkeypatch):
+    monkeypatch.setattr(toy.registry, "_chapter_tasks", lambda chapter: [*toy.TASKS, type("Task", (), {"id": "97.10"})()])
+    exercise = [*toy.cells({}), toy.cell('check("97.10", ten)', "task-97-10-check")]
+    toy.write(toy_course / "exercises" / "97_toy.ipynb", exercise[::-1])
+    assert plan_of(toy_course, exercise).tasks == ("97.1", "97.2", "97.3", "97.10")
+
+
+def test_an_exercise_without_checks_is_the_fault_of_the_course(toy_course):
+    toy.write(toy_course / "exercises" / "97_toy.ipynb", [toy.cell("a = 1", "a")])
+    with pytest.raises(NotebookError, match=r"exercises/97_toy\.ipynb: holds no check cell"):
+        plan_of(toy_course, toy.cells({}))
+
+
+def test_an_exercise_of_another_version_of_the_course_is_refused(toy_course):
+    toy.write(toy_course / "exercises" / "97_toy.ipynb", [*toy.cells({}), toy.cell('check("97.4", five)', "task-97-4-check")])
+    with pytest.raises(NotebookError, match=r"does not belong to the installed attn_course: there is no task 97\.4"):
+        plan_of(toy_course, toy.cells({}))

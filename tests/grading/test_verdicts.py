@@ -1,0 +1,109 @@
+"""From outcomes of cells to verdicts, without running anything."""
+
+import pytest
+
+from attn_course.grading.cells import Cell
+from attn_course.grading.nbval_run import Outcome
+from attn_course.grading.verdicts import make_report
+
+SETUP, ANSWER, CHECK = 0, 1, 2
+CELLS = (Cell("import numpy as np"), Cell("def twice", "answer", "97.1"), Cell('check("97.1", twice)', "check", "97.1"))
+FINE = Outcome(None, True, 0.25)
+
+
+def judge(*outcomes, cells=CELLS):
+    found = {position: outcome for position, outcome in enumerate(outcomes) if outcome is not None}
+    report = make_report(cells, ["97.1"], found, notebook="a.ipynb", timeout_s=60, seconds=1.0)
+    return report.tasks[0], report.problems
+
+
+def raised(name, text, **more):
+    return Outcome("exception", True, 0.25, error_name=name, error_text=text, **more)
+
+
+@pytest.fixture(autouse=True)
+def _toy(toy_course):
+    """All tests here know the toy tasks."""
+
+
+def test_a_passed_check_earns_all_points():
+    task, problems = judge(FINE, FINE, FINE)
+    assert (task.status, task.points, task.max_points, task.hint, task.seconds) == ("passed", 2, 2, None, 0.5)
+    assert problems == ()
+
+
+def test_output_of_the_answer_beside_the_line_of_check_is_no_mistake():
+    task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="shape (5,)\nok 97.1 twice: 1 case, 2 points\n"))
+    assert task.status == "passed"
+
+
+def test_a_check_that_prints_something_else_is_not_believed():
+    task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="ok\n"))
+    assert (task.status, task.points) == ("not judged", 0)
+    assert "redefine check" in task.message
+
+
+def test_a_known_mistake_brings_its_name_and_hint():
+    verdict = {"task": "97.1", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
+    assert (task.status, task.mistake, task.hint, task.message) == ("failed", "lost the sign", "mind the sign", "this is “lost the sign”")
+
+
+def test_an_unknown_mistake_brings_the_first_nudge():
+    verdict = {"task": "97.1", "message": "not right", "mistake": None, "hint": None}
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
+    assert task.hint == "first nudge for twice"
+
+
+@pytest.mark.parametrize("verdict", ["passed", {"task": "97.2", "message": "of another task"}, {"task": "97.1", "message": 7}, [1]])
+def test_a_verdict_of_another_form_or_task_is_not_used(verdict):
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "not right", verdict=verdict))
+    assert (task.status, task.message) == ("failed", "CheckFailed: not right")
+
+
+def test_an_answer_cell_that_fails_is_named_not_the_missing_name():
+    undefined = raised("NameError", "name 'twice' is not defined in line 1 of the cell")
+    task, problems = judge(FINE, raised("SyntaxError", "invalid syntax in line 3 of the cell"), undefined)
+    assert task.status == "failed"
+    assert task.message == "the answer cell does not run: SyntaxError: invalid syntax in line 3 of the cell"
+    assert problems == ()
+
+
+def test_an_answer_under_another_name_is_told_the_right_one():
+    task, _ = judge(FINE, FINE, raised("NameError", "name 'twice' is not defined"))
+    assert (task.status, task.message) == ("failed", "the answer cell does not define twice")
+
+
+def test_a_deleted_answer_is_missing():
+    undefined = raised("NameError", "name 'twice' is not defined")
+    task, _ = judge(FINE, undefined, cells=(CELLS[SETUP], CELLS[CHECK]))
+    assert task.status == "missing"
+    assert "a cell must define twice" in task.message
+
+
+def test_a_failing_setup_cell_is_blamed_once():
+    task, problems = judge(raised("ModuleNotFoundError", "No module named 'x'"), FINE, raised("NameError", "name 'check' is not defined"))
+    assert (task.status, task.message) == ("not judged", "code cell 1 fails")
+    assert [(p.cell, p.first_line, p.message) for p in problems] == [(1, "import numpy as np", "ModuleNotFoundError: No module named 'x'")]
+
+
+def test_a_deleted_setup_cell_is_guessed():
+    task, _ = judge(FINE, FINE, raised("NameError", "name 'check' is not defined"))
+    assert (task.status, task.message) == ("not judged", "no cell defines check: is the setup cell missing?")
+
+
+def test_a_call_of_check_in_a_cell_of_ones_own_is_no_problem():
+    _, problems = judge(raised("CheckFailed", "not right"), FINE, FINE)
+    assert problems == ()
+
+
+@pytest.mark.parametrize(("problem", "words"), [("timeout", "did not finish within 60 s"), ("died", "ended Python")])
+def test_a_check_that_never_ends_or_ends_python_fails(problem, words):
+    task, _ = judge(FINE, FINE, Outcome(problem, False, 60.0))
+    assert task.status == "failed"
+    assert words in task.message
+
+
+def test_a_task_that_was_never_reached_is_not_judged():
+    task, _ = judge(FINE, Outcome("died", False, 0.1), None)
+    assert (task.status, task.message) == ("not judged", "Python had ended before this task")

@@ -1,0 +1,40 @@
+"""Run plain nbval on a notebook, as a learner or CI would, and say which cells failed."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+CELL_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Run:
+    """What nbval found: ids of the failed cells, and what it printed."""
+
+    passed: bool
+    failed: list[str]
+    text: str
+
+
+def run_nbval(path: Path) -> Run:
+    """Run nbval in a process of its own, free of the options of the tests around it.
+
+    Parameters
+    ----------
+    path : Path
+        A notebook; its kernel works in its folder.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    command = [
+        sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
+        "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--color=no", "-rf", str(path),
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=900)
+    codes = [cell.id for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    numbers = re.findall(r"^FAILED .*::Cell (\d+)", done.stdout, flags=re.MULTILINE)
+    return Run(done.returncode == 0, [codes[int(number)] for number in numbers], done.stdout + done.stderr)

@@ -1,0 +1,30 @@
+"""Every committed output is what the code gives today; nbval runs each notebook in a fresh kernel."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from .chapters import EXECUTED, ROOT
+from .nbval_run import run_nbval
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_outputs_are_what_the_code_gives(name):
+    run = run_nbval(ROOT / name)
+    assert run.passed, f"{name}: cells {', '.join(run.failed) or '(none ran)'} differ\n{run.text[-6000:]}"
+
+
+def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path):
+    name = next(name for name in EXECUTED if name.startswith("solutions/"))
+    path = tmp_path / "copy.ipynb"
+    shutil.copy(ROOT / name, path)
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    cell = next(cell for cell in raw["cells"] if cell["cell_type"] == "code" and cell["outputs"] and "text" in cell["outputs"][0])
+    line = cell["outputs"][0]["text"][0]
+    cell["outputs"][0]["text"][0] = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), line, count=1)
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    run = run_nbval(path)
+    assert not run.passed
+    assert run.failed == [cell["id"]]

@@ -1,0 +1,133 @@
+"""What a task says of itself, and which tasks are refused."""
+
+import json
+
+import pytest
+import sympy
+
+from attn_course.tasks import Verdict, Wrong
+from tests.tasks.toys import ALL, DERIVE, FIGURE, PREDICT, REPAIR, WRITE, changed
+
+
+def test_the_ok_line_is_fixed_and_counts_cases_and_points():
+    assert WRITE.ok_line == "ok 2.1 centre and scale: 3 cases, 3 points"
+    assert changed(PREDICT, points=1).ok_line == "ok 2.4 predict three numbers: 1 case, 1 point"
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [("VJP by hand", "VJP by hand"), ("A VJP", "a VJP"), ("Softmax", "softmax"), ("X", "x"), ("KL, by hand", "KL, by hand")],
+)
+def test_the_ok_line_keeps_the_capitals_of_an_acronym(title, shown):
+    assert changed(WRITE, title=title).ok_line == f"ok 2.1 {shown}: 3 cases, 3 points"
+
+
+def test_ids_give_chapter_and_cell_slug():
+    task = changed(WRITE, id="12.10")
+    assert (task.chapter, task.slug) == (12, "task-12-10")
+
+
+def test_the_card_holds_heading_kind_stars_minutes_points_skill_and_equation():
+    assert WRITE.card == "## Task 2.1: Centre and scale\n\n*write · ★★☆☆☆ · 5 minutes · 3 points · trains nothing · Eq. (2.1)*"
+    assert "Eq." not in changed(WRITE, equation=None).card
+
+
+def test_each_hint_folds_out_on_its_own():
+    folded = WRITE.hints_markdown
+    assert folded.count("<details><summary>Hint ") == folded.count("</details>") == 3
+    assert "<details><summary>Hint 2</summary>\n\nb\n\n</details>" in folded
+
+
+def test_a_derive_task_hands_out_real_symbols_and_its_functions():
+    names = {}
+    exec(DERIVE.given_source, names)
+    assert names["s_i"] == sympy.Symbol("s_i", real=True)
+    assert names["s_j"] == sympy.Symbol("s_j", real=True)
+    assert names["log"] is sympy.log
+
+
+def test_a_derive_task_with_a_single_symbol_hands_out_a_symbol():
+    names = {}
+    exec(changed(DERIVE, symbols=("t",), functions=()).given_source, names)
+    assert names["t"] == sympy.Symbol("t", real=True)
+
+
+def helper_for_the_exercise(x):
+    """Shown to the learner."""
+    return 2 * x
+
+
+def broken_centre(x, scale):
+    return x
+
+
+def test_given_functions_stand_as_source_and_others_have_none():
+    task = changed(WRITE, given=(helper_for_the_exercise,))
+    names = {}
+    exec(task.given_source, names)
+    assert names["helper_for_the_exercise"](21) == 42
+    assert WRITE.given_source == ""
+
+
+def test_a_repair_task_shows_its_broken_function_under_the_name_of_the_entry():
+    task = changed(REPAIR, broken=broken_centre)
+    names = {}
+    exec(task.broken_source, names)
+    assert names["my_mean"](7, 1) == 7
+    assert "broken_centre" not in task.broken_source
+    assert WRITE.broken_source == ""
+
+
+THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    ("task", "fields", "wanted"),
+    [
+        (WRITE, {"id": "2"}, "an id such as '2.1'"),
+        (WRITE, {"id": "2.0"}, "an id such as '2.1'"),
+        (WRITE, {"id": "02.1"}, "an id such as '2.1'"),
+        (WRITE, {"id": "2.01"}, "an id such as '2.1'"),
+        (WRITE, {"id": "2.1 "}, "an id such as '2.1'"),
+        (WRITE, {"kind": "guess"}, "a kind out of"),
+        (WRITE, {"entry": "my softmax"}, "an entry that is a Python name"),
+        (WRITE, {"entry": "lambda"}, "an entry that is a Python name"),
+        (WRITE, {"points": 0}, "positive points and minutes"),
+        (WRITE, {"minutes": -1}, "positive points and minutes"),
+        (WRITE, {"difficulty": 0}, "a difficulty from 1 to 5"),
+        (WRITE, {"difficulty": 6}, "a difficulty from 1 to 5"),
+        (WRITE, {"wrong": THREE[:2]}, "three or more known wrong answers"),
+        (WRITE, {"wrong": [*THREE, THREE[0]]}, "names all differ"),
+        (WRITE, {"wrong": [*THREE, Wrong("d", abs, "hint a")]}, "hints all differ"),
+        (WRITE, {"hints": ("a", "b")}, "three hints"),
+        (WRITE, {"symbols": ("s",)}, "symbols if, and only if"),
+        (DERIVE, {"symbols": ()}, "symbols if, and only if"),
+        (REPAIR, {"broken": None}, "a broken function if, and only if"),
+        (WRITE, {"broken": abs}, "a broken function if, and only if"),
+        (FIGURE, {"figure_data": None}, "figure data if, and only if"),
+        (PREDICT, {"figure_data": dict}, "figure data if, and only if"),
+    ],
+)
+def test_a_task_that_lacks_something_is_refused_with_the_reason(task, fields, wanted):
+    with pytest.raises(ValueError, match=f"^task .* needs .*{wanted}"):
+        changed(task, **fields)
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
+def test_only_write_and_repair_ask_for_a_function(task):
+    assert task.wants_function == (task.kind in ("write", "repair"))
+
+
+def test_a_verdict_is_plain_data_for_json():
+    verdict = Verdict("2.1", "Centre", False, 0, 3, "not right", mistake="not scaled", hint="multiply", equation="2.1")
+    assert json.loads(json.dumps(verdict.to_dict())) == {
+        "task": "2.1",
+        "title": "Centre",
+        "passed": False,
+        "points": 0,
+        "max_points": 3,
+        "message": "not right",
+        "mistake": "not scaled",
+        "hint": "multiply",
+        "equation": "2.1",
+    }

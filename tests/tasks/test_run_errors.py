@@ -1,0 +1,148 @@
+"""Functions that go wrong, and answers that are none yet: one sentence each."""
+
+import linecache
+import statistics
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course.tasks import run
+from tests.tasks.runs import X, run_function
+
+# --- functions that go wrong ---
+
+
+def function_from_a_cell(text, name="my_f"):
+    """Define a function as a notebook does: its text known to linecache under a made-up file name."""
+    filename = f"<cell {len(linecache.cache)}>"
+    text = textwrap.dedent(text).lstrip()
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    names = {"np": np, "torch": torch, "statistics": statistics}
+    exec(compile(text, filename, "exec"), names)
+    return names[name]
+
+
+def test_an_exception_is_told_with_the_line_that_raised_it():
+    function = function_from_a_cell(
+        """
+        def my_f(x):
+            y = x * 2
+            return y @ x
+        """
+    )
+    problem = run_function(function).problem
+    assert problem.startswith("my_f raised ValueError: matmul: ")
+    assert problem.endswith(" in line 3 of my_f: `return y @ x`")
+    assert "\n" not in problem
+
+
+def test_an_exception_inside_a_helper_shows_the_line_of_the_helper():
+    function = function_from_a_cell("def helper(x):\n    return x.nonsense\n\ndef my_f(x):\n    return helper(x)")
+    assert run_function(function).problem.endswith("in line 2 of helper: `return x.nonsense`")
+
+
+@pytest.mark.parametrize("call", ["statistics.mean([])", "np.concatenate([])", "torch.nn.functional.softmax(x, dim=-1)"])
+def test_an_exception_inside_a_library_shows_the_learners_line(call):
+    problem = run_function(function_from_a_cell(f"def my_f(x):\n    return {call}")).problem
+    assert problem.endswith(f"in line 2 of my_f: `return {call}`")
+
+
+def test_a_call_that_does_not_fit_the_signature_says_so():
+    assert "my_f raised TypeError: " in run_function(lambda: X).problem
+    assert "takes 0 positional arguments but 1 was given" in run_function(lambda: X).problem
+
+
+class Rude(Exception):
+    """An exception that cannot be shown."""
+
+    def __str__(self):
+        raise RuntimeError("no text for you")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (SystemExit(3), "SystemExit: 3"),
+        (SystemExit, "SystemExit: (no message)"),
+        (RecursionError("too deep"), "RecursionError: too deep"),
+        (MemoryError(), "MemoryError: (no message)"),
+        (AssertionError("first\nsecond"), "AssertionError: first"),
+        (StopIteration(), "StopIteration: (no message)"),
+        (GeneratorExit(), "GeneratorExit: (no message)"),
+        (Rude(), "Rude: (no message)"),
+        (ValueError("x" * 999), "ValueError: " + "x" * 200 + " "),
+        (NotImplementedError("not implemented for 'Half'"), "NotImplementedError: not implemented for 'Half'"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_every_kind_of_exception_becomes_one_sentence(error, told):
+    def function(x):
+        raise error
+
+    problem = run_function(function).problem
+    assert problem.startswith(f"my_f raised {told}")
+    assert "\n" not in problem
+
+
+def test_endless_recursion_is_told_as_such():
+    def function(x):
+        return function(x)
+
+    assert run_function(function).problem.startswith("my_f raised RecursionError: maximum recursion depth exceeded")
+
+
+def test_an_interrupt_from_the_keyboard_goes_through():
+    def function(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_function(function)
+
+
+def test_warnings_and_floating_point_flags_of_an_answer_are_no_mistake():
+    def function(x):
+        warnings.warn("careful", stacklevel=1)
+        return x / 0.0 + np.exp(x * 1e6)
+
+    before = np.geterr()
+    result = run_function(function)
+    np.testing.assert_array_equal(result.arrays[0], np.full((2, 3), np.inf))
+    assert np.geterr() == before
+
+
+# --- answers that are none yet ---
+
+
+def test_an_untouched_stub_has_no_answer_yet():
+    def stub(x):
+        raise NotImplementedError()
+
+    def stub_of_the_class(x):
+        raise NotImplementedError
+
+    for function in (stub, stub_of_the_class):
+        assert run_function(function).problem == "my_f has no answer yet: replace `raise NotImplementedError()`"
+
+
+@pytest.mark.parametrize("kind", ["write", "repair", "derive", "predict", "figure"])
+@pytest.mark.parametrize("answer", [..., None])
+def test_an_ellipsis_or_none_has_no_answer_yet(answer, kind):
+    results = run(answer, [{}, {}], kind=kind, entry="my_f", symbols=("s_i",))
+    assert [result.problem for result in results] == ["my_f has no answer yet"] * 2
+
+
+@pytest.mark.parametrize(("answer", "got"), [(X, "numpy.ndarray"), (3.0, "float 3.0"), ("def my_f", "str 'def my_f'"), ([], "list")])
+def test_a_value_where_a_function_is_wanted_is_named(answer, got):
+    assert run_function(answer).problem == f"my_f must be a function; got {got}"
+
+
+def test_callable_objects_are_functions_too():
+    class Doubled:
+        def __call__(self, x):
+            return 2 * x
+
+    for answer in (Doubled(), np.abs, torch.nn.Identity()):
+        assert run_function(answer).problem is None

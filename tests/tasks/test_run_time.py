@@ -1,0 +1,130 @@
+"""An answer that never ends is stopped, and the clock leaves nothing behind."""
+
+import contextlib
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import sympy
+
+from attn_course.tasks import run
+from tests.tasks.runs import S_I, S_J, X, run_function
+
+
+def endless(x):
+    while True:
+        pass
+
+
+def endless_with_except(x):
+    while True:
+        try:
+            time.sleep(0.001)
+        except Exception:
+            continue
+
+
+def endless_sleep(x):
+    time.sleep(3600)
+
+
+def swallows_once(x):
+    try:
+        while True:
+            pass
+    except:  # noqa: E722
+        pass
+    while True:
+        pass
+
+
+ENDLESS_ANYWHERE = [endless, endless_with_except, swallows_once]
+TOLD = "my_f did not return within 0.2 s: is there a loop that never ends?"
+
+
+@pytest.mark.parametrize("function", [*ENDLESS_ANYWHERE, endless_sleep])
+def test_an_endless_answer_is_stopped(function):
+    start = time.monotonic()
+    assert run_function(function, time_limit_s=0.2).problem == TOLD
+    assert time.monotonic() - start < 3.0
+
+
+@pytest.mark.parametrize("function", ENDLESS_ANYWHERE)
+def test_an_endless_answer_is_stopped_in_a_thread_that_is_not_the_main_one(function):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(run_function(function, time_limit_s=0.2)), daemon=True)
+    thread.start()
+    thread.join(timeout=10.0)
+    assert not thread.is_alive()
+    assert results[0].problem == TOLD
+
+
+def test_after_a_time_out_the_other_cases_are_not_waited_for():
+    calls = []
+
+    def function(x):
+        calls.append(len(calls))
+        return endless(x)
+
+    results = run(function, [{"x": X}] * 50, kind="write", entry="my_f", time_limit_s=0.2)
+    assert [result.problem for result in results] == [TOLD] * 50
+    assert calls == [0]
+
+
+def test_the_limit_is_for_one_case_not_for_all():
+    def function(x):
+        time.sleep(0.1)
+        return x
+
+    assert all(result.arrays for result in run(function, [{"x": X}] * 4, kind="write", entry="my_f", time_limit_s=0.3))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no SIGALRM")
+def test_the_alarm_of_others_is_given_back():
+    def others(*_):
+        raise AssertionError("no alarm was set")
+
+    before = signal.signal(signal.SIGALRM, others)
+    try:
+        for function in (lambda x: x, endless, lambda x: x.fill(0.0)):
+            run_function(function, time_limit_s=0.05, x=X.copy())
+            assert signal.getsignal(signal.SIGALRM) is others
+            assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        time.sleep(0.6)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_no_late_alarm_strikes_a_thread_whose_answer_has_returned():
+    outcome = []
+
+    def work():
+        with contextlib.suppress(Exception):
+            for _ in range(40):  # answers that end just when the alarm is due
+                run_function(lambda x: time.sleep(0.01) or x, time_limit_s=0.01)
+            for _ in range(20):
+                time.sleep(0.002)
+            outcome.append("unharmed")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(timeout=30.0)
+    assert outcome == ["unharmed"]
+
+
+def test_no_late_alarm_strikes_the_main_thread():
+    for _ in range(100):
+        result = run_function(lambda x: time.sleep(0.002) or x, time_limit_s=0.002)
+        assert (result.arrays is None) == result.timed_out
+    time.sleep(0.02)
+
+
+def test_an_expression_that_takes_too_long_is_stopped():
+    huge = sympy.Pow(S_I, sympy.Pow(10, 9, evaluate=False), evaluate=False)
+    for _ in range(3):
+        huge = sympy.Add(*[sympy.Mul(huge + n, S_J, evaluate=False) for n in range(25)], evaluate=False)
+    inputs = [{"s_i": np.array([0.5]), "s_j": np.array([0.5])}]
+    (result,) = run(huge, inputs, kind="derive", entry="my_e", symbols=("s_i", "s_j"), time_limit_s=0.05)
+    assert result.problem == "my_e could not be evaluated within 0.05 s"

@@ -1,0 +1,121 @@
+"""Small tasks, one of each kind, that the tests of the engine judge with."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from attn_course.tasks import Case, Task, Wrong
+
+COMMON = {"equation": "2.1", "points": 3, "difficulty": 2, "minutes": 5, "trains": "nothing", "hints": ("a", "b", "c")}
+
+
+def _centre(x, scale):
+    return (x - x.mean(axis=-1, keepdims=True)) * scale
+
+
+WRITE = Task(
+    id="2.1",
+    title="Centre and scale",
+    entry="my_centre",
+    kind="write",
+    answer=_centre,
+    cases=lambda rng: [
+        Case("a matrix", x=rng.normal(size=(3, 5)), scale=2.0),
+        Case("three axes", x=rng.normal(size=(2, 3, 7)), scale=0.5),
+        Case("a vector", x=rng.normal(size=11), scale=-1.5),
+    ],
+    wrong=[
+        Wrong("not scaled", lambda x, scale: _centre(x, 1.0), "multiply by scale"),
+        Wrong("not centred", lambda x, scale: x * scale, "subtract the mean"),
+        Wrong("centred over all", lambda x, scale: (x - x.mean()) * scale, "each row has its own mean"),
+        Wrong("no number at all", lambda x, scale: np.full_like(x, np.nan), "that is NaN"),
+    ],
+    forbid=("torch.nn.functional.layer_norm", ".softmax"),
+    **COMMON,
+)
+
+PAIR = Task(
+    id="2.2",
+    title="Largest and sum of blocks",
+    entry="my_pair",
+    kind="write",
+    answer=lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks)),
+    cases=lambda rng: [Case("three blocks", blocks=[rng.normal(size=n) for n in (2, 3, 5)])],
+    wrong=[
+        Wrong("the smallest", lambda blocks: (np.concatenate(blocks).min(), np.concatenate(blocks)), "max, not min"),
+        Wrong("the first block", lambda blocks: (blocks[0].max(), blocks[0]), "all blocks"),
+        Wrong("turned round", lambda blocks: (np.concatenate(blocks), np.concatenate(blocks).max()), "max first"),
+    ],
+    **COMMON,
+)
+
+DERIVE = Task(
+    id="2.3",
+    title="Derive a product",
+    entry="my_slope",
+    kind="derive",
+    answer=lambda s_i, s_j: s_i * (1 - s_j),
+    symbols=("s_i", "s_j"),
+    functions=("log",),
+    cases=lambda rng: [Case("7 points", s_i=rng.uniform(0.1, 0.9, size=7), s_j=rng.uniform(0.1, 0.9, size=7))],
+    wrong=[
+        Wrong("plus", lambda s_i, s_j: s_i * (1 + s_j), "minus"),
+        Wrong("no s_i", lambda s_i, s_j: 1 - s_j, "times s_i"),
+        Wrong("only s_i", lambda s_i, s_j: s_i, "one term is missing"),
+    ],
+    **COMMON,
+)
+
+PREDICT = Task(
+    id="2.4",
+    title="Predict three numbers",
+    entry="my_numbers",
+    kind="predict",
+    answer=lambda: (2.71828, 31.4159, 577.215),
+    tolerance=1e-5,
+    wrong=[
+        Wrong("sorted downwards", lambda: (577.215, 31.4159, 2.71828), "upwards"),
+        Wrong("all zero", lambda: (0.0, 0.0, 0.0), "none is zero"),
+        Wrong("all one", lambda: (1.0, 1.0, 1.0), "none is one"),
+    ],
+    **COMMON,
+)
+
+REPAIR = Task(
+    id="2.5",
+    title="Repair a mean",
+    entry="my_mean",
+    kind="repair",
+    answer=lambda x: x.mean(axis=-1),
+    broken=lambda x: x.sum(axis=-1),
+    cases=lambda rng: [Case("a matrix", x=rng.normal(size=(3, 5)))],
+    wrong=[
+        Wrong("the sum", lambda x: x.sum(axis=-1), "divide by the number of entries"),
+        Wrong("over columns", lambda x: x.mean(axis=0), "the last axis"),
+        Wrong("the median", lambda x: np.median(x, axis=-1), "not the median"),
+    ],
+    **COMMON,
+)
+
+FIGURE = Task(
+    id="2.6",
+    title="Read a height",
+    entry="my_height",
+    kind="figure",
+    answer=lambda: 4.0,
+    tolerance=0.05,
+    figure_data=lambda: {"heights": [4.0]},
+    wrong=[
+        Wrong("twice", lambda: 8.0, "look again at the axis"),
+        Wrong("half", lambda: 2.0, "look at the axis again"),
+        Wrong("zero", lambda: 0.0, "it is above the axis"),
+    ],
+    **COMMON,
+)
+
+ALL = (WRITE, PAIR, DERIVE, PREDICT, REPAIR, FIGURE)
+
+
+def changed(task, **fields):
+    """The same task with other fields."""
+    return replace(task, **fields)

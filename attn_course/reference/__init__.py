@@ -5,14 +5,23 @@ query may attend. Imported eagerly, so that ``from attn_course.reference import 
 function and never a module of that name.
 """
 
+from attn_course.reference.absorption import absorb_query_key, absorb_value_output
 from attn_course.reference.attention import attention
 from attn_course.reference.attention_backward import attention_backward
+from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
+from attn_course.reference.latent import latent_attention, latent_attention_absorbed
+from attn_course.reference.latent_weights import LatentWeights
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
+from attn_course.reference.positions import rope, sinusoidal_positions
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
 
 __all__ = [
+    "KeyValueCache",
+    "LatentWeights",
+    "absorb_query_key",
+    "absorb_value_output",
     "additive_scores",
     "attention",
     "attention_backward",
@@ -20,12 +29,16 @@ __all__ = [
     "cosine_scores",
     "dot_scores",
     "gaussian_scores",
+    "latent_attention",
+    "latent_attention_absorbed",
     "logsumexp",
     "merge_heads",
     "multi_head_attention",
     "padding_mask",
     "repeat_key_value",
+    "rope",
     "scaled_dot_scores",
+    "sinusoidal_positions",
     "softmax",
     "softmax_jacobian",
     "softmax_vjp",

@@ -47,6 +47,24 @@ def require_positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def require_flags(**flags: Any) -> None:
+    """Raise TypeError for the first option that is neither True nor False."""
+    for name, flag in flags.items():
+        if not isinstance(flag, (bool, np.bool_)):
+            raise TypeError(f"{name} must be True or False; got {type(flag).__name__}")
+
+
+def within_range(value: float, dtype: np.dtype) -> float:
+    """Return a positive number moved to the range of a dtype, so that there it is neither 0 nor infinite."""
+    return min(max(value, float(np.finfo(dtype).tiny)), float(np.finfo(dtype).max))
+
+
+@np.errstate(over="ignore")
+def narrowed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return a copy in the dtype of a result; what a float16 cannot hold becomes infinite, without a warning."""
+    return array.astype(dtype)
+
+
 def broadcast_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape to which the leading axes broadcast, or raise ValueError listing them."""
     try:
@@ -64,6 +82,7 @@ def sum_to_shape(gradient: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return summed.sum(axis=stretched, keepdims=True)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def weighted_sum(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return weights @ rows, where a weight of exactly 0 removes its row even if that holds NaN or infinity.
 

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import broadcast_batch, checked_floats, require_axes, require_positive, weighted_sum
+from attn_course.reference.arrays import (
+    broadcast_batch,
+    checked_floats,
+    narrowed,
+    require_axes,
+    require_flags,
+    require_integer,
+    require_positive,
+    weighted_sum,
+    within_range,
+)
 from attn_course.reference.masks import causal_mask, window_mask
 from attn_course.reference.similarity import checked_scale
 from attn_course.reference.softmax import logsumexp, softmax
@@ -86,6 +96,7 @@ def attention(
     >>> attention(query, key, value, is_causal=True)
     array([[10.]])
     """
+    require_flags(return_weights=return_weights, return_lse=return_lse)
     scored = score_pairs(
         query,
         key,
@@ -100,10 +111,8 @@ def attention(
     )
     weights = softmax(scored.scores)
     output = weighted_sum(weights, scored.value)
-    dtype = np.result_type(query, key, value)
     results = [output, *([weights] if return_weights else []), *([logsumexp(scored.scores)] if return_lse else [])]
-    with np.errstate(over="ignore"):
-        narrow = tuple(result.astype(dtype) for result in results)
+    narrow = tuple(narrowed(result, np.result_type(query, key, value)) for result in results)
     return narrow if len(narrow) > 1 else narrow[0]
 
 
@@ -121,6 +130,8 @@ class ScoredPairs:
         After softcap and mask; -inf where a query may not attend to a key.
     scale : float
         The factor that was used.
+    softcap : float or None
+        The cap that was used.
     """
 
     query: np.ndarray
@@ -129,8 +140,10 @@ class ScoredPairs:
     raw: np.ndarray
     scores: np.ndarray
     scale: float
+    softcap: float | None
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a key that is masked may hold anything
 def score_pairs(
     query: np.ndarray,
     key: np.ndarray,
@@ -161,6 +174,7 @@ def score_pairs(
     TypeError, ValueError
         As in `attention`.
     """
+    require_flags(is_causal=is_causal, enable_gqa=enable_gqa)
     q, k, v = checked_floats(query=query, key=key, value=value)
     require_axes(3 if enable_gqa else 2, "(..., heads, len, features)" if enable_gqa else "(..., len, features)", query=q, key=k, value=v)
     if q.shape[-1] != k.shape[-1]:
@@ -171,14 +185,13 @@ def score_pairs(
         k, v = _one_head_each(q, k, v)
     batch = broadcast_batch(query=q.shape[:-2], key=k.shape[:-2], value=v.shape[:-2])
     factor = checked_scale(scale, q.shape[-1])
-    with np.errstate(invalid="ignore", over="ignore"):  # a key that is masked may hold anything
-        raw = (q @ k.swapaxes(-1, -2)) * q.dtype.type(factor)
-        capped = raw if softcap is None else require_positive("softcap", softcap) * np.tanh(raw / softcap)
+    cap = None if softcap is None else within_range(require_positive("softcap", softcap), q.dtype)
+    raw = (q @ k.swapaxes(-1, -2)) * factor
+    capped = raw if cap is None else cap * np.tanh(raw / cap)
     allowed, bias = _allowed(q.shape[-2], k.shape[-2], batch, mask, is_causal, q_offset, window)
-    with np.errstate(invalid="ignore", over="ignore"):
-        scores = np.where(allowed, capped if bias is None else capped + bias, -np.inf)
+    scores = np.where(allowed, capped if bias is None else capped + bias, -np.inf)
     whole = np.broadcast_shapes(scores.shape, (*batch, 1, 1))
-    return ScoredPairs(q, k, v, np.broadcast_to(raw, whole), np.broadcast_to(scores, whole).astype(q.dtype), factor)
+    return ScoredPairs(q, k, v, np.broadcast_to(raw, whole), np.broadcast_to(scores, whole).astype(q.dtype), factor, cap)
 
 
 def _one_head_each(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,19 +213,26 @@ def _allowed(
     window: tuple[int | None, int | None] | None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Which pairs may attend, from all three kinds of mask, and the finite part of a float mask."""
+    offset_batch = causal_mask(0, 0, q_offset).shape[:-2]  # a wrong q_offset is an error even where it plays no part
     allowed, bias = causal_mask(q_len, kv_len, q_offset) if is_causal else np.ones((q_len, kv_len), dtype=bool), None
     if window is not None:
-        if not isinstance(window, tuple) or len(window) != 2:
-            raise TypeError(f"window must be a tuple (left, right); got {window!r}")
-        allowed = allowed & window_mask(q_len, kv_len, *window, q_offset=q_offset)
-    elif not is_causal:
-        causal_mask(0, 0, q_offset)  # a wrong q_offset is an error even where it plays no part
+        allowed = allowed & window_mask(q_len, kv_len, *_sides(window), q_offset=q_offset)
+    broadcast_batch(**{"q_offset": offset_batch, "query, key and value": batch})
     if mask is not None:
         if not isinstance(mask, np.ndarray) or not (mask.dtype == bool or np.issubdtype(mask.dtype, np.floating)):
             raise TypeError(f"mask must be an ndarray of bool or float; got {getattr(mask, 'dtype', type(mask).__name__)}")
         if mask.ndim < 2 or any(have not in (1, want) for have, want in zip(mask.shape[-2:], (q_len, kv_len), strict=True)):
             raise ValueError(f"mask must broadcast to (..., q_len, kv_len) = (..., {q_len}, {kv_len}); got shape {mask.shape}")
+        broadcast_batch(**{"mask": mask.shape[:-2], "q_offset": offset_batch, "query, key and value": batch})
         bias = None if mask.dtype == bool else mask
         allowed = allowed & (mask if bias is None else ~np.isneginf(mask))
-    broadcast_batch(**{"mask and q_offset": allowed.shape[:-2], "query, key and value": batch})
     return allowed, bias
+
+
+def _sides(window: Any) -> tuple[int | None, int | None]:
+    if not isinstance(window, tuple) or len(window) != 2:
+        raise TypeError(f"window must be a tuple (left, right); got {window!r}")
+    left, right = (
+        None if side is None else require_integer(f"window ({name})", side, 0) for name, side in zip(("left", "right"), window, strict=True)
+    )
+    return left, right

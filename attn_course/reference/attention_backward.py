@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import checked_floats, require_shape, sum_to_shape, weighted_sum
+from attn_course.reference.arrays import checked_floats, narrowed, require_flags, require_shape, sum_to_shape, weighted_sum
 from attn_course.reference.attention import score_pairs
 from attn_course.reference.softmax import softmax
 
 
+@np.errstate(over="ignore", invalid="ignore")  # NaN and infinity where they are visible, and no warning
 def attention_backward(
     query: Float[np.ndarray, "*#batch q_len d_k"],
     key: Float[np.ndarray, "*#batch_key kv_len d_k"],
@@ -42,8 +43,20 @@ def attention_backward(
         Gradient with respect to the log-sum-exp, if the loss depends on it.
     return_d_mask : bool, optional
         Also return the gradient of a float mask.
-    mask, is_causal, q_offset, window, scale, softcap, enable_gqa
-        As given to `attention`.
+    mask : (*#batch, #q_len, #kv_len) ndarray of bool or float, optional
+        As given to `attention`, like all that follow.
+    is_causal : bool, optional
+        Whether query i saw the keys j <= i + q_offset only.
+    q_offset : int or (*#batch) ndarray of int, optional
+        Position of the first query among the keys.
+    window : (int or None, int or None), optional
+        How far a query saw to the left and to the right.
+    scale : float, optional
+        Factor on q . k; 1 / sqrt(d_k) if left out.
+    softcap : float, optional
+        Bound of the scores.
+    enable_gqa : bool, optional
+        Whether query heads shared key heads.
 
     Returns
     -------
@@ -72,8 +85,7 @@ def attention_backward(
     >>> d_query, d_value.ravel()
     (array([[0.5]]), array([0.5, 0.5]))
     """
-    if return_d_mask and (mask is None or not np.issubdtype(mask.dtype, np.floating)):
-        raise ValueError(f"return_d_mask needs a float mask; got {'no mask' if mask is None else mask.dtype}")
+    require_flags(return_d_mask=return_d_mask)
     scored = score_pairs(
         query,
         key,
@@ -86,12 +98,14 @@ def attention_backward(
         softcap=softcap,
         enable_gqa=enable_gqa,
     )
+    if return_d_mask and (mask is None or mask.dtype == bool):
+        raise ValueError(f"return_d_mask needs a float mask; got {'no mask' if mask is None else mask.dtype}")
     weights = softmax(scored.scores)
     rows = weights.shape[:-1]
     (d_out,) = checked_floats(d_output=d_output)
     require_shape("d_output", d_output, (*rows, value.shape[-1]), "that of the output")
 
-    d_weights = _masked_product(weights, d_out, scored.value)
+    d_weights = np.where(weights == 0.0, 0.0, d_out @ scored.value.swapaxes(-1, -2))  # a value without weight may hold anything
     d_row = (weights * d_weights).sum(axis=-1, keepdims=True)  # "delta"
     if d_lse is not None:
         (d_lse_wide,) = checked_floats(d_lse=d_lse)
@@ -99,7 +113,7 @@ def attention_backward(
         d_row = d_row - d_lse_wide[..., None]
     d_scores = np.where(weights == 0.0, 0.0, weights * (d_weights - d_row))
 
-    d_raw = d_scores if softcap is None else d_scores * _cap_slope(scored.raw, softcap)
+    d_raw = d_scores if scored.softcap is None else d_scores * _cap_slope(scored.raw, scored.softcap)
     d_query = weighted_sum(d_raw, np.broadcast_to(scored.key, (*rows[:-1], *scored.key.shape[-2:]))) * scored.scale
     d_key = weighted_sum(d_raw.swapaxes(-1, -2), np.broadcast_to(scored.query, (*rows[:-1], *scored.query.shape[-2:]))) * scored.scale
     d_value = weighted_sum(weights.swapaxes(-1, -2), d_out)
@@ -108,23 +122,16 @@ def attention_backward(
     pairs = [(d_query, query), (d_key, key), (d_value, value)]
     if return_d_mask and mask is not None:
         pairs.append((d_scores, mask))
-    return tuple(sum_to_shape(gradient, like.shape).astype(like.dtype) for gradient, like in pairs)
-
-
-def _masked_product(weights: np.ndarray, d_output: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """d_output @ value^T, with 0 where the weight is 0: such a value was not used, whatever it holds."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        d_weights = d_output @ value.swapaxes(-1, -2)
-    return np.where(weights == 0.0, 0.0, d_weights)
+    return tuple(narrowed(sum_to_shape(gradient, like.shape), like.dtype) for gradient, like in pairs)
 
 
 def _cap_slope(raw: np.ndarray, softcap: float) -> np.ndarray:
-    """Derivative of softcap * tanh(raw / softcap)."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        slope = 1.0 - np.tanh(raw / softcap) ** 2
+    """Derivative of softcap * tanh(raw / softcap); 0 for a masked pair whose score is not a number."""
+    slope = 1.0 - np.tanh(raw / softcap) ** 2
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
 def _sum_groups(gradient: np.ndarray, kv_heads: int) -> np.ndarray:
     """(..., kv_heads * g, len, features) -> (..., kv_heads, len, features): what a shared head receives from its group."""
-    return gradient.reshape(*gradient.shape[:-3], kv_heads, -1, *gradient.shape[-2:]).sum(axis=-3)
+    group = gradient.shape[-3] // kv_heads
+    return gradient.reshape(*gradient.shape[:-3], kv_heads, group, *gradient.shape[-2:]).sum(axis=-3)

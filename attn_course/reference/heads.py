@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import checked_floats, require_axes, require_integer, require_shape
+from attn_course.reference.arrays import broadcast_batch, checked_floats, narrowed, require_axes, require_integer, require_shape
 from attn_course.reference.attention import attention
 
 
@@ -192,23 +192,41 @@ def multi_head_attention(
         raise ValueError(f"n_kv_heads must divide n_heads; got {n_kv_heads} and {n_heads}")
     if "enable_gqa" in options:
         raise TypeError("enable_gqa is set by n_heads and n_kv_heads; leave it out")
-    query = split_heads(_project("query", x_query, w_query, b_query), n_heads)
-    key = split_heads(_project("key", x_key_value, w_key, b_key), n_kv_heads)
-    value = split_heads(_project("value", x_key_value, w_value, b_value), n_kv_heads)
+    inputs = {"x_query": x_query, "x_key_value": x_key_value, "w_query": w_query, "w_key": w_key, "w_value": w_value, "w_output": w_output}
+    biases = {"b_query": b_query, "b_key": b_key, "b_value": b_value, "b_output": b_output}
+    arrays = inputs | {name: bias for name, bias in biases.items() if bias is not None}
+    wide = dict(zip(arrays, checked_floats(**arrays), strict=True))  # projections of float16 stay wide until the end
+    require_axes(2, "(..., len, features)", x_query=x_query, x_key_value=x_key_value)
+    broadcast_batch(x_query=x_query.shape[:-2], x_key_value=x_key_value.shape[:-2])
+
+    query = _project_heads(wide, wide["x_query"], "query", n_heads=n_heads)
+    key = _project_heads(wide, wide["x_key_value"], "key", n_kv_heads=n_kv_heads)
+    value = _project_heads(wide, wide["x_key_value"], "value", n_kv_heads=n_kv_heads)
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"w_query and w_key must give heads of one size d_k; got {query.shape[-1]} and {key.shape[-1]}")
     result = attention(query, key, value, enable_gqa=True, **options)
     output, *rest = result if isinstance(result, tuple) else (result,)
-    merged = _project("output", merge_heads(output), w_output, b_output)
-    return (merged, *rest) if rest else merged
+    merged = _project(wide, merge_heads(output), "output")
+    narrow = tuple(narrowed(array, np.result_type(*arrays.values())) for array in (merged, *rest))
+    return narrow if rest else narrow[0]
 
 
-def _project(role: str, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """x @ weight + bias, with errors that name the role."""
-    arrays = {f"the input of w_{role}": x, f"w_{role}": weight, **({} if bias is None else {f"b_{role}": bias})}
-    wide = checked_floats(**arrays)
-    require_axes(2, "(..., len, features)", **{f"the input of w_{role}": x})
+def _project_heads(wide: dict[str, np.ndarray], x: np.ndarray, role: str, **heads: int) -> np.ndarray:
+    """Project and split; `heads` holds one number under its argument's name."""
+    ((name, n_heads),) = heads.items()
+    projected = _project(wide, x, role)
+    if projected.shape[-1] % n_heads:
+        raise ValueError(f"{name} must divide the columns of w_{role}; got {n_heads} and {projected.shape[-1]}")
+    return split_heads(projected, n_heads)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # padding may hold anything
+def _project(wide: dict[str, np.ndarray], x: np.ndarray, role: str) -> np.ndarray:
+    """x @ w_role + b_role, with errors that name the role."""
+    weight, bias = wide[f"w_{role}"], wide.get(f"b_{role}")
     if weight.ndim != 2 or weight.shape[0] != x.shape[-1]:
         raise ValueError(f"w_{role} must have shape (features of its input, ...) = ({x.shape[-1]}, ...); got {weight.shape}")
-    if bias is not None:
-        require_shape(f"b_{role}", bias, weight.shape[1:], f"one entry for each column of w_{role}")
-    projected = wide[0] @ wide[1] + (wide[2] if bias is not None else 0.0)
-    return projected.astype(np.result_type(*arrays.values()))
+    if bias is None:
+        return x @ weight
+    require_shape(f"b_{role}", bias, weight.shape[1:], f"one entry for each column of w_{role}")
+    return x @ weight + bias

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Integer
 
 from attn_course.reference.arrays import require_integer
 
+FAR = 2**60  # farther than any length; sums of a few of them still fit into 64 bits
 
-def causal_mask(q_len: int, kv_len: int, q_offset: int | Int[np.ndarray, "*batch"] = 0) -> Bool[np.ndarray, "*batch q_len kv_len"]:
+
+def causal_mask(q_len: int, kv_len: int, q_offset: int | Integer[np.ndarray, "*batch"] = 0) -> Bool[np.ndarray, "*batch q_len kv_len"]:
     """Let each query see the keys up to its own position: j <= i + q_offset.
 
     Parameters
@@ -46,7 +48,7 @@ def causal_mask(q_len: int, kv_len: int, q_offset: int | Int[np.ndarray, "*batch
 
 
 def window_mask(
-    q_len: int, kv_len: int, left: int | None, right: int | None, q_offset: int | Int[np.ndarray, "*batch"] = 0
+    q_len: int, kv_len: int, left: int | None, right: int | None, q_offset: int | Integer[np.ndarray, "*batch"] = 0
 ) -> Bool[np.ndarray, "*batch q_len kv_len"]:
     """Let each query see the keys near its own position: i + q_offset - left <= j <= i + q_offset + right.
 
@@ -85,13 +87,13 @@ def window_mask(
     queries, keys = _positions(q_len, kv_len, q_offset)
     mask = np.ones(np.broadcast_shapes(queries.shape, keys.shape), dtype=bool)
     if left is not None:
-        mask &= keys >= queries - require_integer("left", left, 0)
+        mask &= keys >= queries - min(require_integer("left", left, 0), FAR)
     if right is not None:
-        mask &= keys <= queries + require_integer("right", right, 0)
+        mask &= keys <= queries + min(require_integer("right", right, 0), FAR)
     return mask
 
 
-def padding_mask(lengths: Int[np.ndarray, "*batch"], kv_len: int) -> Bool[np.ndarray, "*batch 1 kv_len"]:
+def padding_mask(lengths: Integer[np.ndarray, "*batch"], kv_len: int) -> Bool[np.ndarray, "*batch 1 kv_len"]:
     """Hide the padding behind the end of each sequence.
 
     Parameters
@@ -131,8 +133,10 @@ def padding_mask(lengths: Int[np.ndarray, "*batch"], kv_len: int) -> Bool[np.nda
 
 def _positions(q_len: Any, kv_len: Any, q_offset: Any) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the queries, (*batch, q_len, 1), and of the keys, (kv_len,)."""
-    offset = np.asarray(q_offset)
-    if not np.issubdtype(offset.dtype, np.integer):
-        raise TypeError(f"q_offset must be an integer or an ndarray of integers; got {offset.dtype}")
+    scalar = isinstance(q_offset, (int, np.integer)) and not isinstance(q_offset, bool)
+    if not scalar and not (isinstance(q_offset, np.ndarray) and np.issubdtype(q_offset.dtype, np.integer)):
+        got = f"{q_offset.dtype} ndarray" if isinstance(q_offset, np.ndarray) else type(q_offset).__name__
+        raise TypeError(f"q_offset must be an integer or an ndarray of integers; got {got}")
+    offset = np.array(max(-FAR, min(int(q_offset), FAR))) if scalar else q_offset.astype(np.int64).clip(-FAR, FAR)
     queries = np.arange(require_integer("q_len", q_len, 0))[:, None] + offset[..., None, None]
     return queries, np.arange(require_integer("kv_len", kv_len, 0))

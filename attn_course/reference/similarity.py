@@ -5,7 +5,15 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import broadcast_batch, checked_floats, require_axes, require_positive, require_shape
+from attn_course.reference.arrays import (
+    broadcast_batch,
+    checked_floats,
+    narrowed,
+    require_axes,
+    require_positive,
+    require_shape,
+    within_range,
+)
 
 
 def dot_scores(
@@ -42,7 +50,7 @@ def dot_scores(
     array([[11.,  2.]])
     """
     wide_query, wide_key = _pair(query, key)
-    return _narrow(_product(wide_query, wide_key), query, key)
+    return narrowed(_product(wide_query, wide_key), np.result_type(query, key))
 
 
 def scaled_dot_scores(
@@ -81,7 +89,7 @@ def scaled_dot_scores(
     array([[2.]])
     """
     wide_query, wide_key = _pair(query, key)
-    return _narrow(_product(wide_query, wide_key) * checked_scale(scale, query.shape[-1]), query, key)
+    return narrowed(_product(wide_query, wide_key, checked_scale(scale, query.shape[-1])), np.result_type(query, key))
 
 
 def cosine_scores(
@@ -118,7 +126,7 @@ def cosine_scores(
     array([[1., 0., 0.]])
     """
     wide_query, wide_key = _pair(query, key)
-    return _narrow(np.clip(_product(_unit(wide_query), _unit(wide_key)), -1.0, 1.0), query, key)
+    return narrowed(np.clip(_product(_unit(wide_query), _unit(wide_key)), -1.0, 1.0), np.result_type(query, key))
 
 
 def gaussian_scores(
@@ -157,11 +165,14 @@ def gaussian_scores(
     Examples
     --------
     >>> gaussian_scores(np.array([[0.0]]), np.array([[0.0], [2.0]]), bandwidth=1.0)
-    array([[-0., -2.]])
+    array([[ 0., -2.]])
     """
     wide_query, wide_key = _pair(query, key)
-    difference = (wide_query[..., :, None, :] - wide_key[..., None, :, :]) / require_positive("bandwidth", bandwidth)
-    return _narrow(-0.5 * (difference**2).sum(axis=-1), query, key)
+    width = within_range(require_positive("bandwidth", bandwidth), wide_query.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        difference = (wide_query[..., :, None, :] - wide_key[..., None, :, :]) / width
+        scores = 0.0 - 0.5 * (difference**2).sum(axis=-1)  # 0.0 -, because -0.0 reads oddly
+    return narrowed(scores, np.result_type(query, key))
 
 
 def additive_scores(
@@ -216,8 +227,10 @@ def additive_scores(
         raise ValueError(f"w_score must have the one axis d_hidden; got shape {w_score.shape}")
     require_shape("w_query", w_query, (query.shape[-1], len(w_score)), "(d_q of query, d_hidden of w_score)")
     require_shape("w_key", w_key, (key.shape[-1], len(w_score)), "(d_k of key, d_hidden of w_score)")
-    hidden = np.tanh((q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :])  # (..., q_len, kv_len, d_hidden)
-    return (hidden @ w_s).astype(np.result_type(query, key, w_query, w_key, w_score))
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden = np.tanh((q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :])  # (..., q_len, kv_len, d_hidden)
+        scores = hidden @ w_s
+    return narrowed(scores, np.result_type(query, key, w_query, w_key, w_score))
 
 
 def checked_scale(scale: float | None, d_k: int) -> float:
@@ -242,19 +255,15 @@ def _pair(query: np.ndarray, key: np.ndarray) -> list[np.ndarray]:
     return wide
 
 
-def _product(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf in, NaN and inf out, and no warning
-        return query @ key.swapaxes(-1, -2)
+@np.errstate(over="ignore", invalid="ignore")  # NaN and inf in, NaN and inf out, and no warning
+def _product(query: np.ndarray, key: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    return query @ key.swapaxes(-1, -2) * scale
 
 
+@np.errstate(invalid="ignore")
 def _unit(rows: np.ndarray) -> np.ndarray:
     """Rows of length 1; the largest entry is divided out first, so that squares neither overflow nor vanish."""
     largest = np.abs(rows).max(axis=-1, keepdims=True, initial=0.0)
     scaled = rows / np.where(largest == 0.0, 1.0, largest)
     norm = np.linalg.norm(scaled, axis=-1, keepdims=True)
     return scaled / np.where(norm == 0.0, 1.0, norm)
-
-
-def _narrow(scores: np.ndarray, query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # float16 holds 65504 at most
-        return scores.astype(np.result_type(query, key))

@@ -106,6 +106,19 @@ def test_public_names_are_those_defined_in_the_room(tmp_path, monkeypatch):
     assert public_names("toy_room") == ["toy_room.sums.Sum", "toy_room.sums.Sum.add", "toy_room.sums.total"]
 
 
+def test_a_room_that_lists_its_public_names_is_asked_for_those_only(tmp_path, monkeypatch):
+    package = tmp_path / "toy_listed"
+    package.mkdir()
+    (package / "__init__.py").write_text("from toy_listed.sums import Sum, total\n__all__ = ['Sum', 'total']\n")
+    (package / "sums.py").write_text("def total(x): ...\ndef shared(x): ...\nclass Sum:\n    def add(self, x): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert public_names("toy_listed") == ["toy_listed.sums.Sum", "toy_listed.sums.Sum.add", "toy_listed.sums.total"]
+
+
+def test_the_reference_lists_every_function_of_the_contract():
+    assert {name.rpartition(".")[2] for name in public_names("attn_course.reference")} >= {"attention", "attention_backward", "softmax"}
+
+
 @pytest.mark.parametrize("name", modules_with_examples(PACKAGE))
 def test_the_examples_in_docstrings_run(name):
     results = doctest.testmod(import_module(name), raise_on_error=False)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import checked_floats, require_integer
+from attn_course.reference.arrays import checked_floats, narrowed, require_integer
 from attn_course.reference.heads import repeat_key_value, split_heads
 
 
@@ -49,7 +49,7 @@ def absorb_query_key(
     """
     query, key = _matrices(w_query=w_query, w_key=w_key)
     queries, keys = _per_head("w_query", query, "w_key", key, n_heads)
-    return (queries @ keys.swapaxes(-1, -2)).astype(np.result_type(w_query, w_key))
+    return narrowed(queries @ keys.swapaxes(-1, -2), np.result_type(w_query, w_key))
 
 
 def absorb_value_output(
@@ -93,7 +93,7 @@ def absorb_value_output(
     """
     value, output = _matrices(w_value=w_value, w_output=w_output)
     outputs, values = _per_head("w_output", output.T, "w_value", value, n_heads)
-    return (values @ outputs.swapaxes(-1, -2)).astype(np.result_type(w_value, w_output))
+    return narrowed(values @ outputs.swapaxes(-1, -2), np.result_type(w_value, w_output))
 
 
 def _matrices(**arrays: np.ndarray) -> list[np.ndarray]:

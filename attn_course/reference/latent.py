@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from attn_course.reference.absorption import absorb_query_key, absorb_value_output
-from attn_course.reference.arrays import checked_floats, require_axes, require_integer
+from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_integer
 from attn_course.reference.attention import attention
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.heads import merge_heads, split_heads
@@ -73,7 +73,7 @@ def latent_attention(
     >>> weights = LatentWeights(one, one, np.zeros((1, 2)), one, one, np.zeros((1, 2)), one, one)
     >>> latent_attention(np.array([[0.0], [3.0]]), weights, n_heads=1, positions=np.arange(2)).round(4)
     array([[0.    ],
-           [2.9834]])
+           [2.9835]])
     """
     made = _latents(x, weights, n_heads, positions, cache, norm_q, norm_kv)
     wide = made.weights
@@ -83,7 +83,7 @@ def latent_attention(
     key = np.concatenate([key_content, key_rope], axis=-1)
     value = split_heads(made.latent @ wide.w_value_up, n_heads)
     heads = attention(query, key, value, is_causal=True, q_offset=made.past, scale=made.scale)
-    return (merge_heads(heads) @ wide.w_output).astype(made.dtype)
+    return narrowed(merge_heads(heads) @ wide.w_output, made.dtype)
 
 
 def latent_attention_absorbed(
@@ -103,8 +103,18 @@ def latent_attention_absorbed(
 
     Parameters
     ----------
-    x, weights, n_heads, positions, cache, norm_q, norm_kv
-        As in `latent_attention`.
+    x : (*batch, len, d_model) ndarray of float
+        The new tokens.
+    weights : LatentWeights
+        The matrices.
+    n_heads : int
+        Number of heads.
+    positions : (*#batch, len) ndarray of int or float
+        Positions of the new tokens.
+    cache : KeyValueCache, optional
+        As in `latent_attention`; each form can go on with the cache of the other.
+    norm_q, norm_kv : callable, optional
+        Applied to the latent vectors.
 
     Returns
     -------
@@ -128,7 +138,7 @@ def latent_attention_absorbed(
     >>> weights = LatentWeights(one, one, np.zeros((1, 2)), one, one, np.zeros((1, 2)), one, one)
     >>> latent_attention_absorbed(np.array([[0.0], [3.0]]), weights, n_heads=1, positions=np.arange(2)).round(4)
     array([[0.    ],
-           [2.9834]])
+           [2.9835]])
     """
     made = _latents(x, weights, n_heads, positions, cache, norm_q, norm_kv)
     wide = made.weights
@@ -137,7 +147,7 @@ def latent_attention_absorbed(
     query = np.concatenate([made.query_latent[..., None, :, :] @ w_query_key, made.query_rope], axis=-1)
     key = np.concatenate([made.latent, made.key_rope], axis=-1)[..., None, :, :]  # one head for all
     heads = attention(query, key, made.latent[..., None, :, :], is_causal=True, q_offset=made.past, scale=made.scale)
-    return (heads @ w_value_output).sum(axis=-3).astype(made.dtype)
+    return narrowed((heads @ w_value_output).sum(axis=-3), made.dtype)
 
 
 class _Latents(NamedTuple):

@@ -79,7 +79,7 @@ def sum_to_shape(gradient: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     extra = gradient.ndim - len(shape)
     summed = gradient.sum(axis=tuple(range(extra)))
     stretched = tuple(axis for axis, length in enumerate(shape) if length == 1 and summed.shape[axis] != 1)
-    return summed.sum(axis=stretched, keepdims=True)
+    return np.asarray(summed.sum(axis=stretched, keepdims=True))  # sum() makes a scalar of an array without axes
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -6,12 +6,16 @@ from typing import Any
 import numpy as np
 
 
+def described(thing: Any) -> str:
+    """Return what came, for a message of error: the dtype of an ndarray, or the type."""
+    return f"{thing.dtype} ndarray" if isinstance(thing, np.ndarray) else type(thing).__name__
+
+
 def checked_floats(**arrays: Any) -> list[np.ndarray]:
     """Return the arguments in at least float32 (views where nothing changes), or raise TypeError naming the one that is wrong."""
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
-            got = f"{array.dtype} ndarray" if isinstance(array, np.ndarray) else type(array).__name__
-            raise TypeError(f"{name} must be an ndarray of floats; got {got}")
+            raise TypeError(f"{name} must be an ndarray of floats; got {described(array)}")
     dtype = np.result_type(np.float32, *(array.dtype for array in arrays.values()))
     return [np.asarray(array, dtype=dtype) for array in arrays.values()]
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from attn_course.reference.arrays import (
     broadcast_batch,
     checked_floats,
+    described,
     narrowed,
     require_axes,
     require_flags,
@@ -220,7 +221,7 @@ def _allowed(
     broadcast_batch(**{"q_offset": offset_batch, "query, key and value": batch})
     if mask is not None:
         if not isinstance(mask, np.ndarray) or not (mask.dtype == bool or np.issubdtype(mask.dtype, np.floating)):
-            raise TypeError(f"mask must be an ndarray of bool or float; got {getattr(mask, 'dtype', type(mask).__name__)}")
+            raise TypeError(f"mask must be an ndarray of bool or float; got {described(mask)}")
         if mask.ndim < 2 or any(have not in (1, want) for have, want in zip(mask.shape[-2:], (q_len, kv_len), strict=True)):
             raise ValueError(f"mask must broadcast to (..., q_len, kv_len) = (..., {q_len}, {kv_len}); got shape {mask.shape}")
         broadcast_batch(**{"mask": mask.shape[:-2], "q_offset": offset_batch, "query, key and value": batch})

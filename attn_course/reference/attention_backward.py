@@ -99,7 +99,7 @@ def attention_backward(
         enable_gqa=enable_gqa,
     )
     if return_d_mask and (mask is None or mask.dtype == bool):
-        raise ValueError(f"return_d_mask needs a float mask; got {'no mask' if mask is None else mask.dtype}")
+        raise ValueError(f"return_d_mask needs a float mask; got {'no mask' if mask is None else 'a boolean one'}")
     weights = softmax(scored.scores)
     rows = weights.shape[:-1]
     (d_out,) = checked_floats(d_output=d_output)

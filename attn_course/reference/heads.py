@@ -191,7 +191,7 @@ def multi_head_attention(
     if n_heads % n_kv_heads:
         raise ValueError(f"n_kv_heads must divide n_heads; got {n_kv_heads} and {n_heads}")
     if "enable_gqa" in options:
-        raise TypeError("enable_gqa is set by n_heads and n_kv_heads; leave it out")
+        raise TypeError(f"enable_gqa must be left out: n_heads and n_kv_heads say it; got {options['enable_gqa']!r}")
     inputs = {"x_query": x_query, "x_key_value": x_key_value, "w_query": w_query, "w_key": w_key, "w_value": w_value, "w_output": w_output}
     biases = {"b_query": b_query, "b_key": b_key, "b_value": b_value, "b_output": b_output}
     arrays = inputs | {name: bias for name, bias in biases.items() if bias is not None}

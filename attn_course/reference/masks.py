@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from attn_course.reference.arrays import require_integer
+from attn_course.reference.arrays import described, require_integer
 
 FAR = 2**60  # farther than any length; sums of a few of them still fit into 64 bits
 
@@ -125,7 +125,7 @@ def padding_mask(lengths: Integer[np.ndarray, "*batch"], kv_len: int) -> Bool[np
     """
     kv_len = require_integer("kv_len", kv_len, 0)
     if not isinstance(lengths, np.ndarray) or not np.issubdtype(lengths.dtype, np.integer):
-        raise TypeError(f"lengths must be an ndarray of integers; got {getattr(lengths, 'dtype', type(lengths).__name__)}")
+        raise TypeError(f"lengths must be an ndarray of integers; got {described(lengths)}")
     if lengths.size and not (lengths.min() >= 0 and lengths.max() <= kv_len):
         raise ValueError(f"lengths must lie in 0 .. kv_len = {kv_len}; got {lengths.min()} to {lengths.max()}")
     return np.arange(kv_len) < lengths[..., None, None]
@@ -135,8 +135,7 @@ def _positions(q_len: Any, kv_len: Any, q_offset: Any) -> tuple[np.ndarray, np.n
     """Positions of the queries, (*batch, q_len, 1), and of the keys, (kv_len,)."""
     scalar = isinstance(q_offset, (int, np.integer)) and not isinstance(q_offset, bool)
     if not scalar and not (isinstance(q_offset, np.ndarray) and np.issubdtype(q_offset.dtype, np.integer)):
-        got = f"{q_offset.dtype} ndarray" if isinstance(q_offset, np.ndarray) else type(q_offset).__name__
-        raise TypeError(f"q_offset must be an integer or an ndarray of integers; got {got}")
+        raise TypeError(f"q_offset must be an integer or an ndarray of integers; got {described(q_offset)}")
     offset = np.array(max(-FAR, min(int(q_offset), FAR))) if scalar else q_offset.astype(np.int64).clip(-FAR, FAR)
     queries = np.arange(require_integer("q_len", q_len, 0))[:, None] + offset[..., None, None]
     return queries, np.arange(require_integer("kv_len", kv_len, 0))

@@ -237,7 +237,7 @@ def checked_scale(scale: float | None, d_k: int) -> float:
     """Return the scale of the scores, 1 / sqrt(d_k) for None, or raise the error that names it."""
     if scale is None:
         if d_k == 0:
-            raise ValueError("scale must be given when d_k is 0: 1 / sqrt(0) is no number")
+            raise ValueError("scale must be given when d_k is 0; got None")
         return 1.0 / math.sqrt(d_k)
     if isinstance(scale, bool) or not isinstance(scale, (int, float, np.integer, np.floating)):
         raise TypeError(f"scale must be a number or None; got {type(scale).__name__}")

@@ -41,6 +41,13 @@ def sub_shape(draw, shape):
     return tuple(1 if draw(st.booleans()) else length for length in kept)
 
 
+def attention_arrays(seed=7, *, batch=(2, 3), q_len=5, kv_len=11, d_k=7, d_v=13, spread=1.0, dtype="float64"):
+    """Return query, key and value of normal numbers, every axis of another length."""
+    rng = np.random.default_rng(seed)
+    shapes = ((*batch, q_len, d_k), (*batch, kv_len, d_k), (*batch, kv_len, d_v))
+    return tuple((rng.normal(size=shape) * spread).astype(dtype) for shape in shapes)
+
+
 @st.composite
 def attention_calls(draw, dtypes=("float64",), lengths=(0, 1, 2, 3, 5, 7)):
     """Draw (query, key, value), options: any shapes, batch axes, masks, offsets, windows, caps and groups."""

@@ -86,6 +86,6 @@ class KeyValueCache:
 def _check_fit(name: str, new: np.ndarray, past: np.ndarray) -> None:
     if new.dtype != past.dtype:
         raise TypeError(f"{name} must have the dtype of the past, {past.dtype}; got {new.dtype}")
-    wanted = (*past.shape[:-2], new.shape[-2], past.shape[-1]) if new.ndim == past.ndim else past.shape
+    wanted = (*past.shape[:-2], new.shape[-2], past.shape[-1])
     if new.shape != wanted:
         raise ValueError(f"{name} must have the shape of the past but for len, {wanted}; got {new.shape}")

@@ -99,7 +99,7 @@ gaussian_score.wrong("only the cross term")(lambda: (-squared_distance(q, k) / (
     "3.4",
     r"\sigma\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i",
     rows=["A4"],
-    uses=["2.17", "3.3"],
+    uses=["1.11", "2.17", "3.3"],
     assumes=["all keys have the same length"],
     kind="numeric",
     scope="n = 1 to 7 keys, d_k = 3",

@@ -33,7 +33,7 @@ def inputs(rng: np.random.Generator, q_len: int = 5, kv_len: int = 7, d_k: int =
     r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}"
     r" \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j",
     rows=["D1", "D3"],
-    uses=["2.1", "3.12"],
+    uses=["1.6", "2.1", "3.12"],
     kind="numeric",
     scope="T_k = 7, d_k = 3, d_v = 2",
 )
@@ -118,7 +118,7 @@ def _(rng: np.random.Generator) -> Claims:
     "4.4",
     r"z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j",
     rows=["D1", "A6"],
-    uses=["4.1", "4.3"],
+    uses=["1.14", "4.1", "4.3"],
     kind="numeric",
     scope="T_q = 5, T_k = 7, d_v = 2",
 )
@@ -259,7 +259,7 @@ def inner(a: Matrix, b: Matrix) -> Expr:
     "4.8",
     r"dV = P^\top dO",
     rows=["D2"],
-    uses=["4.5"],
+    uses=["1.16", "4.5"],
     assumes=["dO = gradient of the loss with respect to Z"],
     scope="T_q = 2, T_k = 3, d_v = 2",
 )

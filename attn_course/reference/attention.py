@@ -87,7 +87,7 @@ def attention(
     -----
     Vaswani et al. (2017), Eq. 1, arXiv:1706.03762; softcap as in Gemma 2 (2024), arXiv:2408.00118; grouped queries:
     Ainslie et al. (2023), arXiv:2305.13245. A query that may attend to nothing gets output 0, weights 0 and lse -inf. A
-    weight of 0 removes its value even if that holds NaN or infinity.
+    weight of 0 removes its value even if that holds NaN or infinity. A visible score that is NaN or +inf makes its row NaN.
 
     Examples
     --------

@@ -199,3 +199,21 @@ def test_a_wide_mask_is_rounded_to_the_computation_without_a_warning():
     bias[:, 3] = -1e300  # no float32
     keep = np.arange(11) != 3
     assert_same(attention(*inputs, mask=bias), attention(*inputs, mask=keep[None]), 1e-6, "float32")
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_the_mean_of_the_largest_floats_is_the_largest_up_to_a_rounding_and_raises_no_warning(dtype):
+    largest = np.finfo(dtype).max
+    for kv_len in range(1, 60):  # 15 of these sums pass the largest float64 by half a rounding, and are infinite
+        output = attention(np.zeros((1, 1), dtype), np.zeros((kv_len, 1), dtype), np.full((kv_len, 1), largest))
+        assert output[0, 0] >= largest * (1 - 4 * EPS[dtype])
+
+
+def test_plus_infinity_or_nan_in_a_visible_entry_of_a_mask_makes_its_row_nan_and_no_other():
+    inputs = attention_arrays(batch=())
+    for bad in (np.inf, np.nan):
+        bias = np.zeros((5, 11))
+        bias[2, 3] = bad
+        output = attention(*inputs, mask=bias)
+        assert np.isnan(output[2]).all()
+        assert_same(np.delete(output, 2, axis=0), np.delete(attention(*inputs), 2, axis=0))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_flags, require_integer
+from attn_course.reference.arrays import checked_floats, described, narrowed, require_axes, require_flags, require_integer
 
 
 def elu_features(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -132,7 +132,7 @@ def draw_projections(
     d_k, n_features = require_integer("d_k", d_k, 1), require_integer("n_features", n_features, 1)
     require_flags(orthogonal=orthogonal)
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a numpy.random.Generator; got {type(rng).__name__}")
+        raise TypeError(f"rng must be a numpy.random.Generator; got {described(rng)}")
     drawn = rng.normal(size=(-(-n_features // d_k), d_k, d_k))  # whole blocks of d_k vectors
     if orthogonal:
         lengths = np.linalg.norm(rng.normal(size=drawn.shape), axis=-1, keepdims=True)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from attn_course.reference.absorption import absorb_query_key, absorb_value_output
-from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_integer
+from attn_course.reference.arrays import checked_floats, described, narrowed, require_axes, require_integer
 from attn_course.reference.attention import attention
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.heads import merge_heads, split_heads
@@ -174,9 +174,9 @@ def _latents(
 ) -> _Latents:
     """Check the arguments, compress the new tokens, rotate what RoPE rotates, and fetch the past."""
     if not isinstance(given, LatentWeights):
-        raise TypeError(f"weights must be LatentWeights; got {type(given).__name__}")
+        raise TypeError(f"weights must be LatentWeights; got {described(given)}")
     if cache is not None and not isinstance(cache, KeyValueCache):
-        raise TypeError(f"cache must be a KeyValueCache or None; got {type(cache).__name__}")
+        raise TypeError(f"cache must be a KeyValueCache or None; got {described(cache)}")
     named = {field.name: getattr(given, field.name) for field in fields(given)}
     wide, *matrices = checked_floats(x=x, **named)
     weights = LatentWeights(*matrices)
@@ -218,8 +218,8 @@ def _normed(name: str, norm: Norm | None, latent: np.ndarray) -> np.ndarray:
     if norm is None:
         return latent
     if not callable(norm):
-        raise TypeError(f"{name} must be callable or None; got {type(norm).__name__}")
+        raise TypeError(f"{name} must be callable or None; got {described(norm)}")
     normed = norm(latent)
     if not isinstance(normed, np.ndarray) or normed.shape != latent.shape:
-        raise ValueError(f"{name} must return an ndarray of shape {latent.shape}; got {getattr(normed, 'shape', type(normed).__name__)}")
+        raise ValueError(f"{name} must return an ndarray of shape {latent.shape}; got {getattr(normed, 'shape', described(normed))}")
     return normed.astype(latent.dtype)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import checked_floats, narrowed, require_flags
+from attn_course.reference.arrays import checked_floats, described, narrowed, require_flags
 from attn_course.reference.fast_weights import read_write
 from attn_course.reference.sequences import Sequences, checked_form, checked_sequences, returned_state, starting_state
 
@@ -169,7 +169,7 @@ def _mapped(name: str, feature_map: FeatureMap | None, array: np.ndarray) -> np.
     features = feature_map(array)
     floating = isinstance(features, np.ndarray) and np.issubdtype(features.dtype, np.floating)
     if not floating or features.shape[:-1] != array.shape[:-1]:
-        got = f"{features.dtype} {features.shape}" if isinstance(features, np.ndarray) else type(features).__name__
+        got = f"{described(features)} of shape {np.shape(features)}"
         raise ValueError(f"feature_map must return an ndarray of floats, {(*array.shape[:-1], 'd_phi')} for the {name}; got {got}")
     return features
 
@@ -178,11 +178,11 @@ def _check_options(
     feature_map: Any, is_causal: bool, normalize: bool, log_decay: Any, form: str, initial_state: Any, return_state: bool
 ) -> None:
     if feature_map is not None and not callable(feature_map):
-        raise TypeError(f"feature_map must be callable or None; got {type(feature_map).__name__}")
+        raise TypeError(f"feature_map must be callable or None; got {described(feature_map)}")
     if normalize and feature_map is None:
         raise ValueError("normalize needs a feature_map; got None")
     if normalize and initial_state is not None and not (isinstance(initial_state, tuple) and len(initial_state) == 2):
-        raise TypeError(f"initial_state must be a pair (S, z) with normalize; got {type(initial_state).__name__}")
+        raise TypeError(f"initial_state must be a pair (S, z) with normalize; got {described(initial_state)}")
     if not is_causal:
         asked = {"form": form != "parallel", "log_decay": log_decay is not None, "initial_state": initial_state is not None}
         for name, wrong in {**asked, "return_state": return_state}.items():

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from attn_course.reference.arrays import broadcast_batch, checked_floats, require_axes, require_integer, require_positive
+from attn_course.reference.arrays import broadcast_batch, checked_floats, described, require_axes, require_integer, require_positive
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Float[np.ndarray, "length d_model"]:
@@ -119,7 +119,7 @@ def _check_positions(positions: np.ndarray, x: np.ndarray) -> None:
         np.issubdtype(positions.dtype, np.integer) or np.issubdtype(positions.dtype, np.floating)
     )
     if not numeric:
-        raise TypeError(f"positions must be an ndarray of integers or floats; got {getattr(positions, 'dtype', type(positions).__name__)}")
+        raise TypeError(f"positions must be an ndarray of integers or floats; got {described(positions)}")
     if positions.ndim < 1 or positions.shape[-1] != x.shape[-2]:
         raise ValueError(f"positions must have the axes (..., len) with len = {x.shape[-2]}, one for each row of x; got {positions.shape}")
     broadcast_batch(x=x.shape[:-2], positions=positions.shape[:-1])

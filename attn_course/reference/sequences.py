@@ -1,12 +1,12 @@
 """The arguments of linear attention and the delta rule: what they must look like, and states for shared heads."""
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.reference.arrays import broadcast_batch, checked_floats, narrowed, require_axes, require_integer
+from attn_course.reference.arrays import broadcast_batch, checked_floats, described, narrowed, require_axes, require_integer
 from attn_course.reference.attention import _one_head_each
-from attn_course.reference.similarity import checked_scale
 
 
 class Sequences(NamedTuple):
@@ -54,7 +54,7 @@ def checked_sequences(
         group = q.shape[-3] // kv_heads
         wide = {name: _one_rate_each(name, array, kv_heads, group) for name, array in wide.items()}
     named = {"query": q, "key": k, "value": v, **wide}
-    batch = broadcast_batch(**{name: array.shape[:-2] for name, array in named.items()})
+    batch = broadcast_batch(**{name: array.shape[:-2] for name, array in named.items() if name in ("query", "key", "value", *optional)})
     same = {name: np.broadcast_to(array, (*batch, *array.shape[-2:])) for name, array in named.items()}
     return Sequences(**same, batch=batch, group=group, dtype=np.result_type(query, key, value) if dtype is None else dtype)
 
@@ -64,9 +64,11 @@ def checked_form(form: Any, forms: tuple[str, ...], chunk: Any, scale: Any) -> f
     if form not in forms:
         raise ValueError(f"form must be one of {', '.join(map(repr, forms))}; got {form!r}")
     require_integer("chunk", chunk, 1)
-    if scale is None:
-        raise TypeError("scale must be a number; got NoneType")
-    return checked_scale(scale, 1)
+    if isinstance(scale, (bool, np.bool_)) or not isinstance(scale, (int, float, np.integer, np.floating)):
+        raise TypeError(f"scale must be a number; got {described(scale)}")
+    if not np.isfinite(scale):
+        raise ValueError(f"scale must be finite; got {scale!r}")
+    return float(scale)
 
 
 def starting_state(name: str, given: np.ndarray | None, features: tuple[int, ...], sequences: Sequences) -> np.ndarray:
@@ -76,11 +78,12 @@ def starting_state(name: str, given: np.ndarray | None, features: tuple[int, ...
         return np.zeros((*sequences.batch, *features), dtype)
     checked_floats(**{name: given})
     wanted = (*_key_batch(sequences), *features)
-    fits = given.ndim >= len(features) and given.shape[given.ndim - len(features) :] == features
-    try:
-        whole = np.broadcast_to(given if fits else given[None], wanted)
-    except ValueError:
-        raise ValueError(f"{name} must have shape {wanted}, or broadcast to it; got {given.shape}") from None
+    whole = None
+    if given.shape[-len(features) :] == features:
+        with suppress(ValueError):
+            whole = np.broadcast_to(given, wanted)
+    if whole is None:
+        raise ValueError(f"{name} must have shape {wanted}, or broadcast to it; got {given.shape}")
     return np.array(whole.repeat(group, axis=len(wanted) - len(features) - 1) if group > 1 else whole, dtype=dtype)
 
 

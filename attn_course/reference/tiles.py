@@ -1,44 +1,41 @@
 """Attention's matrix of scores, cut into blocks: each is that of a smaller attention whose queries stand elsewhere."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from attn_course.reference.arrays import checked_floats, require_integer
+from attn_course.reference.arrays import checked_floats, require_axes, require_integer
 from attn_course.reference.attention import ScoredPairs, score_pairs
 
 
-@dataclass(frozen=True)
 class Tiles:
     """The arguments of tiled attention, checked; options are is_causal, window, scale, softcap and enable_gqa."""
 
-    query: np.ndarray
-    key: np.ndarray
-    value: np.ndarray
-    block_q: int
-    block_kv: int
-    mask: np.ndarray | None
-    q_offset: Any
-    options: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        require_integer("block_q", self.block_q, 1)
-        require_integer("block_kv", self.block_kv, 1)
-        arrays = checked_floats(query=self.query, key=self.key, value=self.value)
-        if min(array.ndim for array in arrays) >= 2 and self.key.shape[-2] != self.value.shape[-2]:
-            raise ValueError(
-                f"key and value must share kv_len, the axis before the last; got {self.key.shape[-2]} and {self.value.shape[-2]}"
-            )
-        empty = (array[..., :0, :] if array.ndim >= 2 else array for array in arrays)
-        score_pairs(*empty, mask=None, q_offset=self.q_offset, **self.options)  # raises what attention would
-        lengths = (self.query.shape[-2], self.key.shape[-2])
-        if self.mask is not None:
-            if not isinstance(self.mask, np.ndarray):
-                raise TypeError(f"mask must be an ndarray of bool or float; got {type(self.mask).__name__}")
-            if self.mask.ndim < 2 or any(have not in (1, want) for have, want in zip(self.mask.shape[-2:], lengths, strict=True)):
-                wanted = f"(..., q_len, kv_len) = (..., {lengths[0]}, {lengths[1]})"
-                raise ValueError(f"mask must broadcast to {wanted}; got shape {self.mask.shape}")
+    def __init__(
+        self,
+        query: np.ndarray,
+        key: np.ndarray,
+        value: np.ndarray,
+        block_q: int,
+        block_kv: int,
+        mask: np.ndarray | None,
+        q_offset: int | np.ndarray,
+        options: dict[str, Any],
+    ) -> None:
+        self.block_q, self.block_kv = require_integer("block_q", block_q, 1), require_integer("block_kv", block_kv, 1)
+        self.query, self.key, self.value = checked_floats(query=query, key=key, value=value)
+        self.mask, self.q_offset, self.options = mask, q_offset, options
+        require_axes(2, "(..., len, features)", query=query, key=key, value=value)
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(f"key and value must share kv_len, the axis before the last; got {key.shape[-2]} and {value.shape[-2]}")
+        lengths = (query.shape[-2], key.shape[-2])
+        if isinstance(mask, np.ndarray) and not (
+            mask.ndim >= 2 and all(have in (1, want) for have, want in zip(mask.shape[-2:], lengths, strict=True))
+        ):
+            wanted = f"(..., q_len, kv_len) = (..., {lengths[0]}, {lengths[1]})"
+            raise ValueError(f"mask must broadcast to {wanted}; got shape {mask.shape}")
+        nothing = self.scored(slice(0, 0), slice(0, 0))  # raises what attention would
+        self.output_shape = (*nothing.scores.shape[:-2], query.shape[-2], value.shape[-1])
 
     @property
     def rows(self) -> list[slice]:
@@ -51,18 +48,19 @@ class Tiles:
         return _blocks(self.key.shape[-2], self.block_kv)
 
     def nothing_seen(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return maximum, sum and output before the first block of keys, in the dtype of the arithmetic."""
-        dtype = np.result_type(np.float32, self.query, self.key, self.value)
-        return np.full((1, 1), -np.inf, dtype), np.zeros((1, 1), dtype), np.zeros((1, 1), dtype)
+        """Return maximum, sum and output before the first block of keys; they grow by broadcasting."""
+        zero = np.zeros((1, 1), self.query.dtype)
+        return zero - np.inf, zero, zero
 
     def scored(self, rows: slice, columns: slice) -> ScoredPairs:
         """Return the scores of one block: query i of the block is number i + rows.start, key j is number j + columns.start."""
+        shift = rows.start - columns.start
         return score_pairs(
             self.query[..., rows, :],
             self.key[..., columns, :],
             self.value[..., columns, :],
-            mask=None if self.mask is None else self.mask[self.mask_index(rows, columns)],
-            q_offset=self.q_offset + rows.start - columns.start,
+            mask=self.mask[self.mask_index(rows, columns)] if isinstance(self.mask, np.ndarray) else self.mask,
+            q_offset=np.asarray(self.q_offset + shift) if shift else self.q_offset,
             **self.options,
         )
 

@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attn_course.reference.arrays import broadcast_batch, checked_floats, narrowed, require_axes, require_flags, require_shape, weighted_sum
+from attn_course.reference.arrays import (
+    broadcast_batch,
+    checked_floats,
+    described,
+    narrowed,
+    require_axes,
+    require_flags,
+    require_shape,
+    weighted_sum,
+)
 from attn_course.reference.softmax import logsumexp, softmax
 from attn_course.reference.tiles import Tiles
 
@@ -43,7 +52,7 @@ def online_softmax(blocks: Iterable[np.ndarray]) -> Float[np.ndarray, "*rows tot
     array([0.25, 0.25, 0.5 ])
     """
     if not isinstance(blocks, Iterable):
-        raise TypeError(f"blocks must be an iterable of ndarrays; got {type(blocks).__name__}")
+        raise TypeError(f"blocks must be an iterable of ndarrays; got {described(blocks)}")
     named = {f"blocks[{index}]": block for index, block in enumerate(blocks)}
     if not named:
         raise ValueError("blocks must hold at least one block; got none")

@@ -103,10 +103,10 @@ def flash_attention_backward(
     if (output is None) != (lse is None):
         raise ValueError(f"output and lse must be given together; got {'lse' if output is None else 'output'} alone")
     if output is None or lse is None:
-        wide = checked_floats(query=query, key=key, value=value)
+        wide = (tiles.query, tiles.key, tiles.value)
         options_forward = {"mask": mask, "q_offset": q_offset, **options}
         output, lse = flash_attention(*wide, block_q=block_q, block_kv=block_kv, return_lse=True, **options_forward)
-    delta, logs, d_out = _row_terms(output, lse, d_output, d_lse)
+    delta, logs, d_out = _row_terms(tiles.output_shape, output, lse, d_output, d_lse)
 
     inputs = (query, key, value, *([mask] if return_d_mask and mask is not None else []))
     gradients = [np.zeros(array.shape, np.result_type(d_out, array)) for array in inputs]
@@ -122,16 +122,17 @@ def flash_attention_backward(
 
 
 def _row_terms(
-    output: np.ndarray, lse: np.ndarray, d_output: np.ndarray, d_lse: np.ndarray | None
+    shape: tuple[int, ...], output: np.ndarray, lse: np.ndarray, d_output: np.ndarray, d_lse: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return delta and lse of each row, and d_output, widened; lse 0 where a row attends to nothing."""
     wide_output, wide_lse, d_out = checked_floats(output=output, lse=lse, d_output=d_output)
-    require_shape("d_output", d_output, output.shape, "that of the output")
-    require_shape("lse", lse, output.shape[:-1], "that of the output but for d_v")
+    require_shape("output", output, shape, "that of the output of attention")
+    require_shape("lse", lse, shape[:-1], "that of the log-sum-exp")
+    require_shape("d_output", d_output, shape, "that of the output")
     delta = (d_out * wide_output).sum(axis=-1)
     if d_lse is not None:
         (d_lse_wide,) = checked_floats(d_lse=d_lse)
-        require_shape("d_lse", d_lse, lse.shape, "that of the log-sum-exp")
+        require_shape("d_lse", d_lse, shape[:-1], "that of the log-sum-exp")
         delta = delta - d_lse_wide
     return delta, np.where(np.isneginf(wide_lse), np.zeros_like(wide_lse), wide_lse), d_out
 

@@ -148,7 +148,7 @@ def test_padding_that_holds_anything_harms_no_other_row_and_warns_of_nothing():
         (
             lambda: rope(np.zeros((2, 4)), np.array([True, False])),
             TypeError,
-            "positions must be an ndarray of integers or floats; got bool",
+            "positions must be an ndarray of integers or floats; got bool ndarray",
         ),
         (
             lambda: rope(np.zeros((2, 4)), np.arange(3)),

@@ -91,13 +91,13 @@ def test_leading_axes_broadcast_as_in_the_loops(shapes):
     assert_equals_loops(inputs, {"is_causal": True, "q_offset": 2})
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(attention_calls())
 def test_any_mix_of_options_gives_what_the_loops_give(call):
     assert_equals_loops(*call)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(attention_calls(dtypes=("float16", "float32", "float64", "float32")))
 def test_any_mix_of_dtypes_is_computed_in_float32_or_wider_and_returned_in_the_common_dtype(call):
     inputs, options = call
@@ -108,7 +108,7 @@ def test_any_mix_of_dtypes_is_computed_in_float32_or_wider_and_returned_in_the_c
         assert_same(got, wanted, EPS[dtype.name] + 100 * EPS["float32" if dtype == "float16" else dtype.name], dtype)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(attention_calls(dtypes=("float16", "float64")))
 def test_inputs_may_be_read_only_and_stay_as_they_are(call):
     inputs, options = call

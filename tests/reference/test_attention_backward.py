@@ -125,7 +125,7 @@ def test_every_gradient_matches_autograd(name, with_lse):
         assert_same(got, want)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(attention_calls(), st.booleans())
 def test_any_mix_of_options_matches_autograd(call, with_lse):
     arrays, options = call
@@ -137,7 +137,7 @@ def test_any_mix_of_options_matches_autograd(call, with_lse):
         assert_same(got, want)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(attention_calls(lengths=(1, 2, 3, 5)), st.integers(0, 2**32 - 1))
 def test_the_loss_changes_along_any_direction_as_the_gradients_say(call, seed):
     arrays, options = call

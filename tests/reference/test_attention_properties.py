@@ -9,7 +9,7 @@ from tests.reference.oracles import allowed_pairs
 from tests.reference.support import assert_same, attention_arrays, attention_calls
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(attention_calls())
 def test_rows_of_weights_sum_to_one_or_to_zero_and_are_never_negative(call):
     inputs, options = call
@@ -18,7 +18,7 @@ def test_rows_of_weights_sum_to_one_or_to_zero_and_are_never_negative(call):
     assert_same(weights.sum(axis=-1), np.where(np.isneginf(lse), 0.0, 1.0))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(attention_calls(lengths=(1, 2, 3, 5)))
 def test_outputs_lie_between_the_smallest_and_the_largest_visible_value(call):
     inputs, options = call
@@ -33,7 +33,7 @@ def test_outputs_lie_between_the_smallest_and_the_largest_visible_value(call):
     assert (output[some] <= high[some] + 1e-13).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(attention_calls(lengths=(1, 2, 3, 5)))
 def test_the_order_of_keys_and_values_changes_nothing(call):
     (query, key, value), options = call
@@ -48,7 +48,7 @@ def test_the_order_of_keys_and_values_changes_nothing(call):
         assert_same(got, wanted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(attention_calls(lengths=(2, 3, 5)))
 def test_adding_minus_infinity_is_removing_the_key(call):
     (query, key, value), options = call
@@ -61,7 +61,7 @@ def test_adding_minus_infinity_is_removing_the_key(call):
         assert_same(got, part)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(attention_calls())
 def test_every_rule_can_be_written_as_a_boolean_or_a_float_mask(call):
     inputs, options = call
@@ -101,7 +101,7 @@ def poisoned(call, bad):
     return arrays, ~((allowed & seen).any(axis=-1) | (hit_query & allowed.any(axis=-1)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(attention_calls(dtypes=("float64", "float32")), st.sampled_from([np.nan, np.inf, -np.inf, 1e38]), st.booleans())
 def test_nan_and_infinity_anywhere_raise_no_warning_and_spoil_only_the_queries_that_see_them(call, bad, with_lse):
     arrays, clean = poisoned(call, bad)

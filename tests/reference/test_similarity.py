@@ -64,7 +64,7 @@ def pairs(draw, dtypes=("float64",)):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(inputs=pairs())
 def test_every_pair_gets_the_score_of_the_formula(kind, inputs):
     function, score = KINDS[kind]
@@ -81,7 +81,7 @@ def test_scores_have_the_common_dtype_and_are_computed_in_float32_or_wider(kind,
     assert_same(function(*inputs), over_pairs(*inputs, score), EPS[dtype.name] + 30 * EPS[wide], dtype)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(pairs(), st.sampled_from([0, 1, 3]), st.sampled_from([0, 1, 5]), st.integers(0, 2**32 - 1))
 def test_additive_scores_are_a_network_with_one_hidden_layer_for_each_pair(inputs, d_q, d_hidden, seed):
     query, key = inputs

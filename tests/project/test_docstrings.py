@@ -1,4 +1,4 @@
-"""The reference explains itself: numpydoc finds every parameter, result and error described, and every example runs."""
+"""What a learner calls explains itself: numpydoc finds every parameter, result and error described, and every example runs."""
 
 import ast
 import doctest
@@ -11,6 +11,7 @@ import pytest
 from tests.project.docstrings import complaints, public_names
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attn_course"
+ROOMS = ("attn_course.reference", "attn_course.costs")  # whose functions a learner calls
 
 GOOD = '''
 def double(x):
@@ -59,7 +60,7 @@ def toy(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize("name", public_names("attn_course.reference"))
+@pytest.mark.parametrize("name", [name for room in ROOMS for name in public_names(room)])
 def test_the_docstring_is_complete(name):
     assert complaints(name) == []
 

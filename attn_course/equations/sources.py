@@ -20,6 +20,7 @@ SOLVERS = {
     "jacobian",
     "limit",
     "linsolve",
+    "rsolve",
     "series",
     "solve",
     "solveset",

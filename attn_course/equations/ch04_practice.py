@@ -367,7 +367,7 @@ def _counted_flops(q_len: int, kv_len: int, d_k: int, d_v: int) -> int:
     return 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (q_len, d_k), (kv_len, d_k), (kv_len, d_v))
 
 
-operations_of_attention.wrong("linear in the number of keys only when d_v is")(
+operations_of_attention.wrong("the lengths added instead of multiplied: linear in the sequence")(
     lambda rng: (_counted_flops(5, 7, 3, 2), 2 * (5 + 7) * (3 + 2))
 )
 operations_of_attention.wrong("one FLOP for a multiplication and its addition")(lambda rng: (_counted_flops(5, 7, 3, 2), 5 * 7 * (3 + 2)))

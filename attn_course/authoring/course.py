@@ -50,6 +50,19 @@ class Unit:
         """The source relative to the root, as messages show it."""
         return self.source.relative_to(self.root).as_posix()
 
+    def read_source(self) -> str:
+        """Return the source's text with LF line ends.
+
+        Raises
+        ------
+        AuthoringError
+            If it is not UTF-8.
+        """
+        try:
+            return self.source.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise AuthoringError(f"{self.source_name}: wanted UTF-8, got byte {error.object[error.start]:#04x} at {error.start}") from None
+
     @property
     def source_link(self) -> str:
         """The source relative to the built notebook, as its metadata names it."""
@@ -111,7 +124,7 @@ def _stems(root: Path, folder: str) -> list[str]:
 def _select(stems: list[str], only: Iterable[str]) -> list[str]:
     chosen = set()
     for wanted in only:
-        matches = [stem for stem in stems if stem == wanted or (wanted.isdigit() and int(stem[:2]) == int(wanted))]
+        matches = [stem for stem in stems if stem == wanted or (wanted.isdecimal() and int(stem[:2]) == int(wanted))]
         if not matches:
             raise AuthoringError(f"only: no chapter {wanted!r}; there are {', '.join(stems)}")
         chosen.update(matches)

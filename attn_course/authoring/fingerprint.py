@@ -34,7 +34,7 @@ class Fingerprints:
         AuthoringError
             If the source, or a package file, is no Python.
         """
-        return _digest(f"builder {BUILDER}", unit.source_name, unit.source.read_text(encoding="utf-8"), self._package_digest(unit))
+        return _digest(f"builder {BUILDER}", unit.source_name, unit.read_source(), self._package_digest(unit))
 
     def record(self, unit: Unit, cells: list[Cell]) -> Record:
         """Return the record of a notebook with these cells, not yet sealed."""
@@ -45,7 +45,7 @@ class Fingerprints:
     def _package_digest(self, unit: Unit) -> str:
         """Hash of the package files alone."""
         if unit.source_name not in self._package:
-            text = unit.source.read_text(encoding="utf-8")
+            text = unit.read_source()
             try:
                 paths = self.graph.closure(text if unit.folder == "notebooks" else text + TASK_ENGINE)
             except SyntaxError as error:

@@ -109,7 +109,7 @@ class ImportGraph:
         """The modules that check("2.1", ...) and verify("2.3") read: chNN and, where a chapter has several files, chNN_word."""
         for function, room in CHAPTER_ROOMS.items():
             for number in {tag.split(".")[0] for tag in literal_calls(text, function)}:
-                if number.isdigit():
+                if number.isdecimal():
                     for path in (self.package_root / PACKAGE / room).glob(f"ch{int(number):02d}*.py"):
                         yield f"{PACKAGE}.{room}.{path.stem}", None
 

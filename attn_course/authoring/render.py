@@ -28,7 +28,7 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     AuthoringError
         If the source cannot be built.
     """
-    cells = parse(unit.source.read_text(encoding="utf-8"), unit.source_name)
+    cells = parse(unit.read_source(), unit.source_name)
     if unit.folder == "notebooks":
         _hold_lesson(cells, unit.source_name)
     else:

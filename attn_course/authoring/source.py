@@ -118,6 +118,11 @@ def _cell(node: Any, place: str) -> Cell:
         )
     if node.cell_type not in ("markdown", "code"):
         raise AuthoringError(f"{place}: wanted a markdown or code cell, got {node.cell_type!r} in cell {cell_id!r}")
+    if node.cell_type == "code":
+        try:
+            ast.parse(node.source)
+        except SyntaxError as error:  # the source as a whole is Python: jupytext has made a magic of a comment
+            raise AuthoringError(f"{place}: wanted plain Python in cell {cell_id!r}, got {shorten((error.text or '').strip())}") from None
     extra = sorted(set(metadata) - KNOWN_KEYS)
     if extra:
         raise AuthoringError(f"{place}: wanted only id and tags in the header of cell {cell_id!r}, got {', '.join(extra)}")

@@ -30,7 +30,8 @@ def check(
     """Run my exercises from the top, in a fresh kernel, and list tasks, points and hints.
 
     The check cells are taken from exercises/, so it does not matter if yours were changed or deleted. Your notebooks
-    are only read. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used.
+    are only read. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used. The JSON follows
+    attn_course.grading.report.REPORT_SCHEMA.
 
     Examples:
 
@@ -39,8 +40,7 @@ def check(
     """
     positive(timeout, "--timeout")
     check_json_target(json_file)
-    courses = _courses(notebooks)
-    _refuse_bad_notebooks(courses)
+    courses = _of_the_course(_courses(notebooks), named=bool(notebooks))
     reports = _run(courses, timeout)
     if json_file:
         from attn_course.grading.report import report_to_dict
@@ -56,29 +56,33 @@ def _courses(notebooks: Sequence[Path] | None) -> dict[Path, Path]:
     if notebooks:
         return {notebook: find_course(notebook.absolute().parent) for notebook in notebooks}
     root = find_course()
-    found = work_notebooks(root)
+    found = [shown(notebook) for notebook in work_notebooks(root)]
     if not found:
         raise BadInput(f"{shown(root / 'work')} holds no notebooks yet: attn-course lab copies the exercises there")
-    return {shown(notebook): root for notebook in found}
+    return dict.fromkeys(found, root)
 
 
-def _refuse_bad_notebooks(courses: dict[Path, Path]) -> None:
-    """All or nothing: say what is wrong with every file before any is run."""
-    from attn_course.grading.cells import NotebookError
+def _of_the_course(courses: dict[Path, Path], *, named: bool) -> dict[Path, Path]:
+    """Say what is wrong with every file before any is run; notes of one's own in work/ are left out unless named."""
+    from attn_course.grading.cells import NoTasks, NotebookError
     from attn_course.grading.notebook_check import plan_check
     from attn_course.tasks import progress
 
-    complaints = []
+    complaints: list[str] = []
+    notes: list[str] = []
+    of_the_course = {}
     for notebook, root in courses.items():
         try:
             plan_check(notebook, exercises=root / "exercises")
             recorded_in = progress.course_root(notebook.absolute().parent)
             if recorded_in:
                 progress.load(recorded_in)
+            of_the_course[notebook] = root
         except (NotebookError, ValueError) as error:
-            complaints.append(str(error))
-    if complaints:
-        raise BadInput("\n".join(dict.fromkeys(complaints)))
+            (notes if isinstance(error, NoTasks) and not named else complaints).append(str(error))
+    if complaints or not of_the_course:
+        raise BadInput("\n".join(dict.fromkeys(complaints or notes)))
+    return of_the_course
 
 
 def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
@@ -160,5 +164,8 @@ def _result(task: "TaskReport") -> "RenderableType":
 
     if task.passed:
         return Text("passed", "green")
-    result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {task.message}")
+    if task.status == "unanswered":
+        result = Text(task.message, "yellow")
+    else:
+        result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {task.message}")
     return result.append(f"\nHint: {task.hint}", "cyan") if task.hint else result

@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attn_course.commands.lab_files import PROFILE, built_notebooks, copy_exercises, exercises, lessons, require_course, trust
+from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, lessons, require_course, trust_built
 from attn_course.commands.lab_profile import environment, server_options, write_profile
 from attn_course.commands.lab_server import (
     ANY_ADDRESS,
@@ -68,12 +68,14 @@ def open_course(
     Raises
     ------
     BadInput
-        If `root` is no course, JupyterLab is missing, or the port or the address cannot be used.
+        If `root` is no course, JupyterLab is missing, or an option, the port or the address cannot be used.
     Failure
         If JupyterLab does not start.
     """
     root = root.resolve()
     require_course(root)
+    if stray := [option for option in options if not option.startswith("-")]:
+        raise BadInput(f"unexpected {stray[0]!r}; options for JupyterLab come after -- and are written --Name.option=value")
     if importlib.util.find_spec("jupyterlab") is None:
         raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install -e .` in {root}")
     port = free_port(ip) if port is None else usable_port(port, ip)
@@ -94,7 +96,7 @@ def open_course(
             process_group=0 if os.name == "posix" else None,  # Ctrl-C is ours: we stop the server, once
         )
         try:
-            for line in trust(built_notebooks(root)):  # the server starts meanwhile
+            for line in trust_built(root):  # the server starts meanwhile
                 say(line)
             wait_until_it_answers(server, ip, port, start_timeout_s, log)
             address = f"http://{url_host(ip)}:{port}/lab?token={token}"

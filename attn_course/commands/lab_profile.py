@@ -16,8 +16,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/extensionmanager-extension:plugin": {"enabled": False},
     "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
+    "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},  # README.md opens as a page
 }
-PAGE = {"buildAvailable": False, "buildCheck": False, "disabledExtensions": {"jupyterlab-jupytext": True}}
+# Notebooks are not opened from text, and no language server is asked for (the last three are one feature).
+DISABLED = (
+    "jupyterlab-jupytext",
+    "@jupyterlab/lsp-extension",
+    "@jupyterlab/fileeditor-extension:language-server",
+    "@jupyterlab/notebook-extension:language-server",
+)
+PAGE = {"buildAvailable": False, "buildCheck": False, "disabledExtensions": dict.fromkeys(DISABLED, True)}
 
 # A glob hides a name in every folder, so the list is closed: a learner's own files stay visible.
 HIDDEN = (
@@ -38,6 +46,7 @@ def server_options(root: Path, ip: str, port: int) -> list[str]:
         "ServerApp.open_browser": False,
         "ServerApp.answer_yes": True,
         "ServerApp.allow_root": True,
+        "ContentsManager.pre_save_hook": "attn_course.commands.lab_hooks.keep_built",
         "LabApp.extension_manager": "readonly",
         "LabApp.news_url": None,
         "LabApp.check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
@@ -92,7 +101,7 @@ def _first_layout(root: Path) -> dict[str, Any]:
         "main": {"dock": {"type": "tab-area", "currentIndex": 0, "widgets": [notebook]}, "current": notebook},
         "left": {"collapsed": False, "visible": True, "current": TABLE_OF_CONTENTS, "widgets": ["filebrowser", TABLE_OF_CONTENTS]},
         "right": {"collapsed": True, "visible": True, "widgets": []},
-        "relativeSizes": [0.2, 0.8, 0],
+        "relativeSizes": [0.24, 0.76, 0],
     }
     opened = {"data": {"path": first[0], "factory": "Notebook"}}
     data = {"layout-restorer:data": layout, "file-browser-filebrowser:cwd": {"path": ""}, notebook: opened}

@@ -8,6 +8,8 @@ import typer
 from attn_course.commands.course import find_course
 from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
 
+_BAR_WIDTH = 16
+
 
 def progress(
     json_file: Annotated[
@@ -63,7 +65,6 @@ def _chapters() -> list[dict[str, Any]]:
 
 def _show(chapters: Sequence[dict[str, Any]]) -> None:
     from rich import box
-    from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
@@ -79,7 +80,8 @@ def _show(chapters: Sequence[dict[str, Any]]) -> None:
     for chapter in chapters:
         waiting = next((task for task in chapter["tasks"] if not task["passed"]), None)
         counts = [f"{chapter['passed']}/{len(chapter['tasks'])}", f"{chapter['points']}/{chapter['max_points']}"]
-        bar = [ProgressBar(total=max(1, chapter["max_points"]), completed=chapter["points"], width=16)] if with_bar else []
+        filled = _BAR_WIDTH * chapter["points"] // max(1, chapter["max_points"])
+        bar = [Text("#" * filled + "." * (_BAR_WIDTH - filled))] if with_bar else []
         following = Text(f"{waiting['id']} {waiting['title']}") if waiting else Text("all done", "green")
         table.add_row(f"{chapter['chapter']:02d}", *counts, *bar, following)
     out.print(table)

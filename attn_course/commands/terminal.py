@@ -73,7 +73,7 @@ def write_json(target: str, data: Any) -> None:
     path = Path(target).absolute()
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(text)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)

@@ -63,7 +63,7 @@ def explorable_html(name: str, slug: str) -> str:
     markup = json.dumps(read_part(f"{name}.html").replace("{{id}}", f"attn-{slug}"), ensure_ascii=False).replace("</", "<\\/")
     script = f"{read_part('base.js')}\n{read_part(f'{name}.js')}\nmountExplorables({json.dumps(name)}, {markup}, start);"
     return (
-        f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{name}" data-lm-suppress-shortcuts="true">\n'
+        f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{name}">\n'
         f"<style>\n{read_part('base.css')}{read_part(f'{name}.css')}</style>\n"
         f'<div class="attn-words">\n{read_part(f"{name}_words.html")}</div>\n'
         f'<script>\n(() => {{\n"use strict";\n{script}\n}})();\n</script>\n</div>'

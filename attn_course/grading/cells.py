@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,10 @@ _CHECK_CALL = re.compile(r"""check\(\s*(["'])(\d+\.\d+)\1\s*,[^\n]*\)\s*;?""")
 
 class NotebookError(ValueError):
     """A file is not a notebook that can be judged; the text is one line that names the file."""
+
+
+class NoTasks(NotebookError):
+    """A sound notebook, but none of the course's: it holds no task."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,12 @@ class Cell:
         Id of the task it belongs to, such as "2.1".
     tags : tuple of str
         The cell's tags, if it has any.
-    metadata : dict
-        All of the cell's metadata.
     """
 
     source: str
     role: str = "other"
     task: str | None = None
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
     def first_line(self) -> str:
@@ -77,7 +78,7 @@ def read_code_cells(path: Path) -> list[Cell]:
         raise NotebookError(f"{path}: is a notebook in {language}; the course is in Python")
     raw_cells = notebook.get("cells", [])
     if not raw_cells:
-        raise NotebookError(f"{path}: is a notebook without cells")
+        raise NoTasks(f"{path}: is a notebook without cells")
     return [_code_cell(raw, number, path) for number, raw in enumerate(raw_cells, 1) if _kind(raw, number, path) == "code"]
 
 
@@ -139,7 +140,8 @@ def _code_cell(raw: dict[str, Any], number: int, path: Path) -> Cell:
     metadata = _mapping(raw.get("metadata"))
     role, task = _role(source, metadata, raw.get("id"))
     tags = metadata.get("tags")
-    return Cell(source, role, task, tuple(t for t in tags if isinstance(t, str)) if isinstance(tags, list) else (), metadata)
+    text = source.encode("utf-8", "replace").decode()  # JSON can hold half a sign, which no kernel accepts
+    return Cell(text, role, task, tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ())
 
 
 def _role(source: str, metadata: dict[str, Any], cell_id: Any) -> tuple[str, str | None]:

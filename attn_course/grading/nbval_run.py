@@ -115,7 +115,7 @@ def run_nbval(
 
 
 def _command(place: Path, folder: Path, cell_timeout_s: float) -> list[str]:
-    plugins = ["-p", "nbval.plugin", "-p", "attn_course.grading.nbval_watch", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    plugins = ["-p", "attn_course.grading.nbval_watch", "-p", "nbval.plugin", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s:g}"]
     paths = [f"--kernel-folder={folder.absolute()}", f"--cell-log={place / 'cells.jsonl'}", f"--rootdir={place}"]
     quiet = ["-c", str(place / "pytest.ini"), "--noconftest", "-q", "--tb=line", "--color=no", "--capture=no"]

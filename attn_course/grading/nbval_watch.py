@@ -6,13 +6,17 @@ Three things nbval itself does not do: run a copy of a notebook in the folder of
 
 import json
 import re
+import sys
 import time
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
-import nbval.plugin
-from nbval.kernel import RunningKernel
+# jsonschema would load a grammar of web addresses, which takes a second and which no notebook needs; it does without.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: an import raises ImportError
+
+import nbval.plugin  # noqa: E402
+from nbval.kernel import RunningKernel  # noqa: E402
 
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 _POLL_S = 0.5

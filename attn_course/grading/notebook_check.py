@@ -1,13 +1,12 @@
 """Judge a learner's notebook: a temporary copy with pristine check cells, run under nbval."""
 
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attn_course.grading.cells import Cell, NotebookError, read_code_cells
+from attn_course.grading.cells import Cell, NoTasks, NotebookError, read_code_cells
 from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
 from attn_course.grading.report import NotebookReport
 from attn_course.grading.verdicts import make_report
@@ -105,7 +104,7 @@ def _chapter_of(cells: Sequence[Cell], path: Path) -> int:
     tasks = sorted({cell.task for cell in cells if cell.task}, key=_by_number)
     chapters = sorted({int(task.split(".")[0]) for task in tasks})
     if not chapters:
-        raise NotebookError(f'{path}: holds no task of the course (no cell such as check("2.1", ...)); exercises are copied to work/')
+        raise NoTasks(f'{path}: holds no task of the course (no cell such as check("2.1", ...)); exercises are copied to work/')
     if len(chapters) > 1:
         raise NotebookError(f"{path}: holds tasks of chapters {' and '.join(map(str, chapters))}; a notebook belongs to one chapter")
     named = re.match(r"(\d+)[_-]", path.name)
@@ -163,10 +162,3 @@ def _run(plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int
         for position in stopped:
             copies[position] = replace(copies[position], source="", expected=None)
     return outcomes
-
-
-def relative_name(path: Path) -> str:
-    """The path as seen from here, if it lies below; for messages and reports."""
-    here = Path.cwd()
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow a link away from the name the learner knows
-    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(path)

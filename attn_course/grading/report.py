@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 SCHEMA_VERSION = 1
-STATUSES = ("passed", "failed", "missing", "not judged")
+STATUSES = ("passed", "failed", "unanswered", "missing", "not judged")
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class TaskReport:
     ----------
     id, title, equation
         Of the task.
-    status : {"passed", "failed", "missing", "not judged"}
-        "missing": no cell answers it. "not judged": another cell kept it from being judged.
+    status : {"passed", "failed", "unanswered", "missing", "not judged"}
+        "unanswered": the stub is still there. "missing": no cell answers it. "not judged": another cell kept it from being judged.
     points, max_points : int
         Reached, and to be had.
     mistake : str or None

@@ -69,7 +69,10 @@ def _judge(
         return report("passed", task.ok_line)  # "differs": the answer prints something of its own
     verdict = _verdict(outcome.verdict, task_id)
     if verdict is not None:
-        return report("failed", verdict["message"], hint=verdict["hint"] or task.hints[0], mistake=verdict["mistake"])
+        hint = verdict["hint"] or task.hints[0]
+        if verdict["message"].startswith(f"{task.entry} has no answer yet"):
+            return report("unanswered", f"{task.entry} has no answer yet", hint=hint)
+        return report("failed", verdict["message"], hint=hint, mistake=verdict["mistake"])
     undefined = _UNDEFINED.match(outcome.error_text) if outcome.error_name == "NameError" else None
     if undefined and undefined[1] == task.entry:
         return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], timeout_s)

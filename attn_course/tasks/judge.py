@@ -59,7 +59,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
         miss = dict(misses)[explained]
         return _failed(task, f"this is “{known.name}”{_in_case(task, cases[explained])}.{_shown(task, cases[explained], miss)}", known)
     number, miss = misses[0]
-    remark = "" if miss.reason or task.kind in SECRET else _pattern(results, rights)
+    remark = "" if task.kind in SECRET else _pattern(results, rights)
     return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{_shown(task, cases[number], miss)}{remark}")
 
 
@@ -127,7 +127,8 @@ def compare(
     for position, (ours, theirs) in enumerate(zip(got, wanted, strict=True)):
         which = f"item {position} of the tuple" if len(wanted) > 1 else "the result"
         if ours.shape != theirs.shape:
-            return Miss(f"{which} must have shape {theirs.shape}; got {ours.shape}")
+            wanted_form = f"have shape {theirs.shape}" if theirs.shape else "be a single number"
+            return Miss(f"{which} must {wanted_form}; got {ours.shape or 'a single number'}")
         finite = np.abs(theirs[np.isfinite(theirs)])
         scale = float(finite.max(initial=0.0)) or 1.0
         rounding = max(np.finfo(ours.dtype).eps, np.finfo(np.float64).eps)

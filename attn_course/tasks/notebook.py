@@ -3,6 +3,7 @@
 import contextlib
 import html
 import io
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,8 +35,9 @@ class CheckFailed(AssertionError):
         self.verdict = verdict
 
     def _render_traceback_(self) -> list[str]:
-        """One line, for IPython: the reader wants the reason, not our stack."""
-        return [f"CheckFailed: {self}"]
+        """One line, for IPython: not our stack, and not the whole reason again, which `check` has displayed above."""
+        finding = f"“{self.verdict.mistake}”" if self.verdict.mistake else "not right yet"
+        return [f"CheckFailed: task {self.verdict.task}, {finding}; the reason stands above"]
 
 
 def check(task_id: str, answer: Any) -> None:
@@ -53,7 +55,7 @@ def check(task_id: str, answer: Any) -> None:
     CheckFailed
         If the answer is not right; the message names the mistake if it is a known one.
     ValueError
-        If there is no such task.
+        If there is no such task, or the record of the learner's progress is damaged.
 
     Notes
     -----
@@ -64,16 +66,15 @@ def check(task_id: str, answer: Any) -> None:
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())
-    root = progress.course_root()
-    if root is not None:
-        progress.record(verdict, root)
-    if verdict.passed:
-        print(verdict.message)
-        return
-    if printed.getvalue():
-        print(printed.getvalue().rstrip("\n"))
-    _display(verdict)
-    raise CheckFailed(verdict)
+    damaged = _record(verdict)
+    if not verdict.passed:
+        if printed.getvalue():
+            print(printed.getvalue().rstrip("\n"))
+        _display(verdict)
+        raise CheckFailed(verdict) from damaged
+    print(verdict.message)
+    if damaged is not None:  # said last, so that it keeps nobody from the verdict
+        raise damaged
 
 
 def assess(
@@ -130,13 +131,29 @@ def plain(verdict: Verdict) -> str:
 
 def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML that suits light and dark pages."""
-    see = f'<div style="opacity:.75;margin-top:.4em">See Eq. ({html.escape(verdict.equation)}).</div>' if verdict.equation else ""
-    hint = f'<div style="margin-top:.4em"><b>Hint.</b> {html.escape(verdict.hint)}</div>' if verdict.hint else ""
+    hint = f'<div style="margin-top:.4em"><b>Hint.</b> {_inline(verdict.hint)}</div>' if verdict.hint else ""
+    see = f'<div style="opacity:.75;margin-top:.4em">See Eq. ({_inline(verdict.equation)}).</div>' if verdict.equation else ""
     return (
         '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
-        f"<div><b>Not yet: task {html.escape(verdict.task)}, {html.escape(verdict.title)}</b></div>"
-        f"<div>{html.escape(verdict.message)}</div>{hint}{see}</div>"
+        f"<div><b>Not yet: task {_inline(verdict.task)}, {_inline(verdict.title)}</b></div>"
+        f"<div>{_inline(verdict.message)}</div>{hint}{see}</div>"
     )
+
+
+def _inline(text: str) -> str:
+    """Escaped text, with `code` in its own type."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def _record(verdict: Verdict) -> ValueError | None:
+    """Remember the verdict if we are in a course's work/ folder; return the error if the record there is damaged."""
+    root = progress.course_root()
+    try:
+        if root is not None:
+            progress.record(verdict, root)
+    except ValueError as error:
+        return error
+    return None
 
 
 class _Printed(io.StringIO):

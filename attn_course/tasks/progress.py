@@ -10,6 +10,7 @@ from typing import Any
 from attn_course.tasks.core import Verdict
 
 FILE = ".progress.json"
+FIELDS = {"passed": bool, "points": int, "max_points": int, "attempts": int, "last": str}  # of each task
 
 
 def course_root(start: Path | None = None) -> Path | None:
@@ -45,7 +46,7 @@ def load(root: Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         tasks = json.loads(path.read_text(encoding="utf-8"))["tasks"]
-        if not all(isinstance(entry["passed"], bool) and isinstance(entry["points"], int) for entry in tasks.values()):
+        if not all(type(entry[field]) is kind for entry in tasks.values() for field, kind in FIELDS.items()):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"work/{FILE} must be the JSON that attn-course wrote; it is damaged: mend it or delete it") from None

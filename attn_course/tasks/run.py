@@ -159,7 +159,7 @@ def _as_array(value: Any, must: str) -> np.ndarray:
         dtype = value.dtype.name
         got = f"an array of {dtype}"
     else:
-        hint = " (is there a return statement?)" if value is None else ""
+        hint = {type(None): " (is there a return statement?)", list: " (several results are a tuple)"}.get(type(value), "")
         raise AnswerError(f"{must} a NumPy array or a torch tensor; got {_named(value)}{hint}")
     if dtype not in WIDE_FLOATS:
         raise AnswerError(f"{must} float32 or float64 numbers; got {got}")

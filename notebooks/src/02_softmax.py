@@ -83,7 +83,7 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 
 # %% id="why-exp-figure"
 difference = np.linspace(-3.0, 3.0, 121)
-maps = {"exp(x)": np.exp, "x^2 + 1": lambda x: x**2 + 1, "softplus(x)": lambda x: np.log1p(np.exp(x))}
+maps = {"exp(x)": np.exp, "x² + 1": lambda x: x**2 + 1, "softplus(x)": lambda x: np.log1p(np.exp(x))}
 shift = 3.0
 shares = {
     name: np.stack([f(difference + c) / (f(difference + c) + f(np.full_like(difference, c))) for c in (0.0, shift)])
@@ -269,7 +269,7 @@ verify("2.19")
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
 highest = [math.log(np.finfo(dtype).max) for dtype in formats]
-lowest = [math.log(np.finfo(dtype).smallest_subnormal) for dtype in formats]
+lowest = [math.log(np.finfo(dtype).smallest_subnormal) - math.log(2) for dtype in formats]  # below, exp rounds to 0
 figures.overflow_ranges([dtype.__name__ for dtype in formats], lowest, highest)
 
 # %% [markdown] id="overflow-notice"

@@ -163,8 +163,9 @@ def test_only_selects_chapters_by_number_or_name(course):
     course.write("notebooks/src/03_half.py", '# %% [markdown] id="title"\n# # Half\n')
     assert course.build(only=["3"]).written == ["notebooks/03_half.ipynb"]
     assert course.build(only=["02_double"]).written == list(NOTEBOOKS)
-    with pytest.raises(AuthoringError, match="no chapter '4'; there are 02_double, 03_half"):
-        course.build(only=["4"])
+    for unknown in ("4", "02_doubl", "", "²"):
+        with pytest.raises(AuthoringError, match=f"no chapter '{unknown}'; there are 02_double, 03_half"):
+            course.build(only=[unknown])
 
 
 def test_progress_tells_what_is_kept_and_written(course):

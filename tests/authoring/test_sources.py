@@ -18,6 +18,7 @@ LESSON_REFUSALS = {
     "an empty cell": ("print(double(21))\n", "\n", "wanted some text in cell 'try-it', got an empty cell"),
     "a raw cell": ('# %% [markdown] id="formula"', '# %% [raw] id="formula"', "markdown or code cell, got 'raw' in cell 'formula'"),
     "no Python": ("print(double(21))", "print(double(21)", r"line 12: wanted Python, got 'print\(double\(21\)'"),
+    "a magic": ("print(double(21))", "# %time double(21)", "wanted plain Python in cell 'try-it', got '%time"),
     "a task in a lesson": ('id="try-it"', 'id="task-2-1" tags=["task"]', "cell 'task-2-1': wanted no task in a lesson"),
 }  # fmt: skip
 
@@ -135,6 +136,12 @@ def test_a_course_without_sources_and_a_badly_named_source_are_refused(course, t
         build(tmp_path_factory.mktemp("empty"))
     course.write("notebooks/src/three.py", "")
     with pytest.raises(AuthoringError, match=r"notebooks/src/three\.py: wanted a name like 02_softmax\.py"):
+        course.build()
+
+
+def test_a_source_that_is_not_utf8_is_refused(course):
+    (course.root / "notebooks/src/02_double.py").write_bytes(b'# %% [markdown] id="title"\n# # na\xefve\n')
+    with pytest.raises(AuthoringError, match=r"notebooks/src/02_double\.py: wanted UTF-8, got byte 0xef at 33"):
         course.build()
 
 

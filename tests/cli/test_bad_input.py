@@ -3,7 +3,7 @@
 import pytest
 
 from attn_course.commands.terminal import BadInput
-from tests.cli.conftest import refused, tree
+from tests.cli.conftest import Said, refused, tree
 from tests.grading import toy
 from tests.grading.bad_files import BAD_FILES
 
@@ -100,3 +100,22 @@ def test_a_folder_outside_of_any_course_is_refused(words, tmp_path, monkeypatch,
 def test_debug_shows_where_the_error_is_from(toy_course, attn_course):
     with pytest.raises(BadInput, match="no such file"):
         attn_course("check", "a.ipynb", "--debug")
+
+
+@pytest.mark.parametrize(
+    ("said", "writes"),
+    [
+        (Said(1, "", "attn-course: no\n"), False),
+        (Said(2, "table", "attn-course: no\n"), False),
+        (Said(2, "", ""), False),
+        (Said(2, "", "attn-course: no\nattn-course: nor this\n"), False),
+        (Said(2, "", "Traceback\n"), False),
+        (Said(2, "", "attn-course: no\n"), True),
+    ],
+)
+def test_the_helper_of_these_tests_can_fail(said, writes, tmp_path):
+    before = tree(tmp_path)
+    if writes:
+        (tmp_path / "left-over").touch()
+    with pytest.raises(AssertionError):
+        refused(said, tmp_path, before)

@@ -7,8 +7,9 @@ import jsonschema
 import pytest
 
 from attn_course.commands import check as check_module
-from attn_course.commands.terminal import console
+from attn_course.commands.terminal import console, write_json
 from attn_course.grading.nbval_run import EngineError
+from attn_course.grading.notebook_check import plan_check
 from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport
 from tests.grading import toy
 
@@ -37,7 +38,7 @@ def test_work_is_checked_by_default_and_everything_is_told(toy_course, attn_cour
     assert said.err == ""
     shown = " ".join(said.out.split())
     for words in ("work/97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed", "97.2 Thrice 0/3 failed: this is “lost the sign”",
-                  "Hint: hint: you lost the sign", "97.3 Four times 0/4 failed: four_times has no answer yet",
+                  "Hint: hint: you lost the sign", "97.3 Four times 0/4 four_times has no answer yet",
                   "Hint: first nudge for four_times", "1 of 3 tasks pass, 2 of 9 points"):  # fmt: skip
         assert words in shown
     verdicts = json.loads((toy_course / "verdicts.json").read_text())
@@ -58,7 +59,7 @@ def test_json_on_standard_output_stands_alone(reported, attn_course):
     assert (verdicts["points"], verdicts["max_points"], verdicts["passed"]) == (4, 7, False)
 
 
-@pytest.mark.parametrize(("status", "code"), [("passed", 0), ("failed", 1), ("missing", 1), ("not judged", 1)])
+@pytest.mark.parametrize(("status", "code"), [("passed", 0), ("failed", 1), ("unanswered", 1), ("missing", 1), ("not judged", 1)])
 def test_the_exit_code_says_whether_every_task_passes(status, code, reported, attn_course):
     reported(status=status)
     assert attn_course("check").code == code
@@ -88,6 +89,33 @@ def test_names_and_hints_are_whole_at_any_width(width, reported, attn_course, mo
 def test_brackets_in_a_message_are_shown_as_they_are(reported, attn_course):
     reported(message="element [red] of [0, 1] is wrong [/]")
     assert "element [red] of [0, 1] is wrong [/]" in " ".join(attn_course("check").out.split())
+
+
+def test_notes_of_ones_own_in_work_are_left_out_unless_named(reported, toy_course, attn_course):
+    reported(status="passed")
+    toy.write(toy_course / "work" / "Untitled.ipynb", [])
+    toy.write(toy_course / "work" / "notes.ipynb", [toy.cell("print(1)", "mine")])
+    said = attn_course("check")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.count("(chapter 2)") == 1
+    assert attn_course("check", "work/notes.ipynb").code == 2
+
+
+def test_work_with_nothing_but_notes_says_so(toy_course, attn_course):
+    toy.write(toy_course / "work" / "notes.ipynb", [toy.cell("print(1)", "mine")])
+    said = attn_course("check")
+    assert said.code == 2
+    assert said.err.startswith("attn-course: work/notes.ipynb: holds no task of the course")
+
+
+def test_a_sign_that_cannot_be_written_does_no_harm(toy_course, attn_course):
+    cells = toy.cells({})
+    cells[1]["source"] = "def twice(x): return '\ud800'"
+    path = toy.write(toy_course / "work" / "97_toy.ipynb", cells)
+    assert "\\ud800" in path.read_text()
+    assert plan_check(path, exercises=toy_course / "exercises").cells[1].source == "def twice(x): return '?'"
+    write_json("a.json", {"message": "\ud800"})
+    assert json.loads((toy_course / "a.json").read_text()) == {"message": "\ud800"}
 
 
 def test_an_engine_that_fails_is_one_line(toy_course, attn_course, monkeypatch):

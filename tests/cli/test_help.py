@@ -1,7 +1,9 @@
 """Help, version, and the exit codes of the command line itself."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,10 +89,9 @@ def test_flags_after_two_dashes_are_left_alone():
 
 
 def test_the_installed_command_and_the_module_do_the_same():
-    for command in (
-        [sys.executable, "-m", "attn_course.cli"],
-        [str(sys.executable).replace("python3", "python").removesuffix("python") + "attn-course"],
-    ):
+    installed = shutil.which("attn-course", path=Path(sys.executable).parent)
+    assert installed is not None
+    for command in ([sys.executable, "-m", "attn_course.cli"], [installed]):
         done = subprocess.run([*command, "chek"], capture_output=True, text=True)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("attn-course: No such command 'chek'.")

@@ -49,6 +49,14 @@ def ask(lab: Lab, path: str) -> Any:
         return json.load(answer)
 
 
+def save(lab: Lab, path: str, content: dict[str, Any]) -> None:
+    """Save a notebook as JupyterLab does."""
+    base, token = lab.address.split("/lab?token=")
+    body = json.dumps({"type": "notebook", "format": "json", "content": content}).encode()
+    request = urllib.request.Request(f"{base}/api/contents/{path}", body, {"Authorization": f"token {token}"}, method="PUT")
+    urllib.request.urlopen(request, timeout=30).close()
+
+
 def setting(lab: Lab, plugin: str) -> dict[str, Any]:
     """Return the settings of a plugin as JupyterLab puts them together: defaults, and over them the user's."""
     found = ask(lab, f"lab/api/settings/{plugin}")
@@ -118,6 +126,12 @@ def test_no_news_no_update_check_no_build_check_no_shop_for_extensions(served):
         assert json.load(answer)["notification"] is None
 
 
+def test_the_readme_opens_as_a_page_and_a_notebook_without_a_question(served):
+    lab, _ = served
+    assert setting(lab, "@jupyterlab/docmanager-extension:plugin")["defaultViewers"] == {"markdown": "Markdown Preview"}
+    assert setting(lab, "@jupyterlab/notebook-extension:tracker")["autoStartDefaultKernel"] is True
+
+
 def test_the_kernel_python3_is_this_python_whatever_the_user_has_installed(served):
     lab, _ = served
     found = ask(lab, "api/kernelspecs")
@@ -139,6 +153,39 @@ def test_the_first_page_is_the_lowest_lesson_beside_its_table_of_contents(served
     layout = ask(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
     assert layout["main"]["current"] == "notebook:notebooks/02_softmax.ipynb"
     assert layout["left"]["current"] == "@jupyterlab/toc:plugin"
+
+
+def test_a_lesson_that_was_only_run_is_saved_as_it_was_built_and_stays_trusted(served):
+    lab, course = served
+    lesson = course / "notebooks" / "03_scores.ipynb"
+    before = lesson.read_bytes()
+    content = ask(lab, "api/contents/notebooks/03_scores.ipynb")["content"]
+    content["metadata"]["language_info"] = {"name": "python", "version": "3.99"}
+    content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
+    save(lab, "notebooks/03_scores.ipynb", content)
+    assert lesson.read_bytes() == before
+    cells = ask(lab, "api/contents/notebooks/03_scores.ipynb")["content"]["cells"]
+    assert cells[2]["metadata"]["trusted"] is True
+
+
+def test_what_a_learner_writes_is_saved_in_lessons_and_in_work(served):
+    lab, course = served
+    for path in ("notebooks/03_scores.ipynb", "work/03_scores.ipynb"):
+        content = ask(lab, f"api/contents/{path}")["content"]
+        content["cells"][1]["source"] = "6 * 7"
+        content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
+        save(lab, path, content)
+        saved = json.loads((course / path).read_text())["cells"][1]
+        assert "".join(saved["source"]) == "6 * 7"
+        assert saved["outputs"][0]["text"] == ["of this run"]
+
+
+def test_a_new_notebook_beside_the_lessons_is_saved(served):
+    lab, course = served
+    content = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    save(lab, "notebooks/notes.ipynb", content)
+    assert json.loads((course / "notebooks" / "notes.ipynb").read_text())["cells"] == []
+    (course / "notebooks" / "notes.ipynb").unlink()
 
 
 def test_a_lost_document_makes_the_layout_begin_anew(served):

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from attn_course.commands import lab_files
-from attn_course.commands.lab_files import built_notebooks, copy_exercises, copy_states, trust
+from attn_course.commands.lab_files import built_notebooks, copy_exercises, copy_states, trust, trust_built
 from attn_course.commands.terminal import BadInput
 from tests.browser.toy_course import make_course, write_notebook
 
@@ -120,6 +120,30 @@ def test_a_lesson_that_is_no_notebook_does_not_keep_the_others_from_being_truste
     (line,) = trust(built_notebooks(course))
     assert line.startswith("cannot mark 02_softmax.ipynb as trusted: ")
     assert is_trusted(course / "notebooks" / "03_scores.ipynb")
+
+
+def test_what_is_trusted_already_is_not_signed_again_and_what_changed_is(course: Path, monkeypatch: pytest.MonkeyPatch):
+    copy_exercises(course)
+    signed: list[str] = []
+    sign = lab_files.trust
+    monkeypatch.setattr(lab_files, "trust", lambda paths: signed.extend(path.name for path in paths) or sign(paths))
+    assert trust_built(course) == []
+    assert len(signed) == 6
+    signed.clear()
+    assert trust_built(course) == []
+    assert signed == []
+    write_notebook(course / "notebooks" / "03_scores.ipynb", "# Lesson, second edition", script=True)
+    assert trust_built(course) == []
+    assert signed == ["03_scores.ipynb"]
+    assert is_trusted(course / "notebooks" / "03_scores.ipynb")
+
+
+def test_a_lost_database_of_signatures_makes_everything_be_signed_again(course: Path):
+    copy_exercises(course)
+    trust_built(course)
+    (course.parent / "data" / "nbsignatures.db").unlink()
+    trust_built(course)
+    assert is_trusted(course / "notebooks" / "02_softmax.ipynb")
 
 
 def test_a_home_that_cannot_be_written_costs_trust_but_not_the_course(course: Path, monkeypatch: pytest.MonkeyPatch):

@@ -125,6 +125,12 @@ def test_a_request_to_end_interrupts_and_the_handlers_from_before_come_back(name
     assert signal.getsignal(number) is before
 
 
+def test_a_stray_word_is_not_taken_for_an_option(tmp_path: Path):
+    with pytest.raises(BadInput, match=r"^unexpected 'stray'; options for JupyterLab come after --"):
+        open_course(make_course(tmp_path), options=["--LabApp.collaborative=False", "stray"])
+    assert not (tmp_path / "work").exists()
+
+
 def child(code: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code])
 

@@ -25,6 +25,7 @@ def test_passed_tasks_are_counted_and_the_next_one_is_named(toy_course, attn_cou
     record(toy_course, 2, passed=False)
     shown = " ".join(attn_course("progress").out.split())
     assert "97 1/3 2/9" in shown
+    assert "###............." in shown  # 2 of 9 points, in 16 signs
     assert "97.2 Thrice" in shown
 
 

@@ -115,6 +115,14 @@ def test_the_numbers_are_those_of_python(page):
         assert shown["norm"] == pytest.approx(np.linalg.norm(jacobian, 2), abs=1e-12)
 
 
+def test_jupyterlab_leaves_the_keys_of_every_control_to_the_card(page):
+    """Without the mark on the focused element itself, an arrow key moves between cells and "d d" deletes one."""
+    page.set_content(CARD)
+    focusable = page.locator(".attn-live :is(input, button, select, textarea, a, [tabindex])")
+    marks = focusable.evaluate_all("elements => elements.map(element => element.getAttribute('data-lm-suppress-shortcuts'))")
+    assert marks == ["true"] * 10
+
+
 def test_two_cards_on_a_page_do_not_disturb_each_other(page):
     page.set_content(CARD + explorable_html("softmax", "softmax-2") + CARD)
     page.locator("#attn-softmax-2").get_by_role("button", name="Uniform").click()

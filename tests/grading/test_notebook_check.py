@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from attn_course.grading import nbval_run
-from attn_course.grading.nbval_run import CopiedCell, EngineError, run_nbval
+from attn_course.grading import nbval_run, notebook_check
+from attn_course.grading.nbval_run import CopiedCell, EngineError, Outcome, run_nbval
 from attn_course.grading.notebook_check import check_notebook
 from attn_course.grading.report import REPORT_SCHEMA, report_to_dict
 from tests.grading import toy
@@ -55,27 +55,61 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
 def test_each_task_fails_for_its_own_reason(toy_course):
     cells = toy.cells({"97.1": "def twice(x):\n    return -2 * x", "97.2": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
     report = judge(toy_course, [*cells, toy.cell("a = 1\nb = 1 / 0", "scratch")])
-    assert statuses(report) == ["failed"] * 3
+    assert statuses(report) == ["failed", "failed", "unanswered"]
     mistake, syntax, stub = report.tasks
     assert (mistake.mistake, mistake.hint) == ("lost the sign", "hint: you lost the sign")
     assert "lost the sign" in mistake.message
     assert syntax.message.startswith("the answer cell does not run: SyntaxError:")
     assert "line 3 of the cell" in syntax.message
-    assert "has no answer yet" in stub.message
+    assert stub.message == "four_times has no answer yet"
     assert stub.hint == "first nudge for four_times"
     assert [(p.cell, p.message) for p in report.problems] == [(8, "ZeroDivisionError: division by zero in line 2 of the cell")]
     jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
 
 
-def test_a_loop_that_swallows_interrupts_and_a_call_of_exit_cost_only_their_own_tasks(toy_course):
+def test_a_loop_that_swallows_interrupts_costs_only_its_own_task(toy_course):
     endless = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
-    answers = toy.RIGHT | {"97.1": endless, "97.2": "def thrice(x):\n    import os\n    os._exit(3)"}
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.1": endless}), cell_timeout_s=1.5)
+    assert statuses(report) == ["failed", "passed", "passed"]
+    assert report.tasks[0].message == "the answer cell does not run: did not finish within 1.5 s: is there a loop that never ends?"
+
+
+def test_a_plain_loop_is_interrupted_and_a_dead_kernel_is_noticed_at_once(tmp_path):
     start = time.monotonic()
-    report = judge(toy_course, toy.cells(answers), cell_timeout_s=1.5)
-    assert statuses(report) == ["failed", "failed", "passed"]
-    assert "did not finish within 1.5 s" in report.tasks[0].message
-    assert "ended Python" in report.tasks[1].message
-    assert time.monotonic() - start < 50  # a dead kernel is not waited for until a time limit
+    outcomes = run_nbval(
+        [CopiedCell(cell) for cell in ("while True: pass", "a = 1", "import os; os._exit(3)", "b = 2")], folder=tmp_path, cell_timeout_s=5
+    )
+    assert [(outcome.problem, outcome.alive) for outcome in outcomes.values()] == [("timeout", True), (None, True), ("died", False)]
+    assert list(outcomes) == [0, 1, 2]
+    assert outcomes[2].seconds < 4  # not the time limit
+    assert time.monotonic() - start < 60
+
+
+def test_a_cell_that_ends_python_is_left_out_and_the_rest_runs_again(toy_course, monkeypatch):
+    runs = []
+
+    def run(copies, **_):
+        runs.append([copy.source for copy in copies])
+        died = next((number for number, copy in enumerate(copies) if "exit" in copy.source), len(copies))
+        fine = {number: Outcome(None, True, 0.1) for number in range(died)}
+        return fine | ({died: Outcome("died", False, 0.1)} if died < len(copies) else {})
+
+    monkeypatch.setattr(notebook_check, "run_nbval", run)
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.1": "exit_of_1", "97.3": "exit_of_3"}))
+    assert [["exit" in source for source in run].count(True) for run in runs] == [2, 1, 0]
+    assert len({len(run) for run in runs}) == 1
+    assert report.chapter == 97
+
+
+def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, monkeypatch):
+    def run(copies, **_):
+        first = next(number for number, copy in enumerate(copies) if copy.source)
+        return {number: Outcome(None, True, 0.1) for number in range(first)} | {first: Outcome("died", False, 0.1)}
+
+    monkeypatch.setattr(notebook_check, "run_nbval", run)
+    report = judge(toy_course, toy.cells(toy.RIGHT))
+    assert statuses(report)[-1] == "not judged"
+    assert report.points == 0
 
 
 def test_a_failing_setup_cell_is_said_once(toy_course):

@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from attn_course import authoring
+from attn_course.tasks import all_tasks, chapters
 
-from .chapters import ALL, EXECUTED, LESSONS, ROOT
+from .chapters import ALL, EXECUTED, LESSONS, ROOT, notebook
 
 
 def test_there_is_a_lesson_with_exercises_and_solutions():
@@ -18,6 +19,13 @@ def test_there_is_a_lesson_with_exercises_and_solutions():
 def test_every_notebook_is_in_step_with_its_source():
     problems = authoring.check(ROOT)
     assert not problems, "\n" + "\n".join(map(str, problems))
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_the_exercises_hold_every_task_of_the_chapter_in_order(chapter):
+    (name,) = [name for name in ALL if name.startswith(f"exercises/{chapter:02d}_")]
+    answers = [cell.id for cell in notebook(name).cells if "task" in cell.metadata.get("tags", [])]
+    assert answers == [task.slug for task in all_tasks(chapter)]
 
 
 @pytest.fixture(scope="module")

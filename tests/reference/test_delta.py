@@ -1,6 +1,7 @@
 """The delta rule: both forms against the definition and against products of (I - beta k k^T), and what it stores."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -123,6 +124,15 @@ def test_forward_substitution_solves_the_unit_triangular_system():
     solution = assert_untouched(forward_substitution, lower, right)
     assert_same((np.eye(9) + lower) @ solution, right, 1e-12 * np.abs(solution).max())
     assert forward_substitution(np.zeros((0, 0)), np.zeros((0, 4))).shape == (0, 4)
+
+
+def test_chunks_hold_no_number_for_each_pair_of_positions():
+    arrays = sequences(1000)[:4]
+    tracemalloc.start()
+    delta_rule_attention(*arrays, form="chunked", chunk=10)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 1000**2 / 20
 
 
 # --- heads, broadcasting, dtypes ---------------------------------------------------------------------

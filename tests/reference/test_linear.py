@@ -1,6 +1,7 @@
 """Linear attention: three forms against the definition as loops, with decay, normaliser, states and shared heads."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -189,6 +190,14 @@ def test_a_normaliser_of_zero_gives_zero_and_not_nan(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_where_keys_cancel_in_the_normaliser_the_output_is_zero_whatever_the_state_holds(form):
+    key, value = np.array([[1.0], [-1.0], [2.0]]), np.array([[5.0], [7.0], [1.0]])
+    output, (s, z) = linear_attention(np.ones((3, 1)), key, value, feature_map=np.copy, normalize=True, form=form, return_state=True)
+    np.testing.assert_allclose(output.ravel(), [5.0, 0.0, 0.0], rtol=1e-15)  # (5 - 7) / 0, then (5 - 7 + 2) / 2
+    assert (s.item(), z.item()) == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_the_present_key_belongs_to_the_normaliser(form):
     output = linear_attention(np.ones((1, 1)), np.ones((1, 1)), np.full((1, 1), 3.0), feature_map=np.exp, normalize=True, form=form)
     np.testing.assert_allclose(output, [[3.0]], rtol=1e-15)
@@ -204,6 +213,19 @@ def test_features_may_be_more_than_d_k_and_decay_each_for_itself(form):
     output, state = linear_attention(query, key, value, feature_map=both_signs, log_decay=log_decay, form=form, return_state=True)
     assert_same(output, wanted)
     assert_same(state, s)
+
+
+def test_only_the_parallel_form_holds_a_number_for_each_pair_of_positions():
+    query, key, value, _, _ = sequences(1000)
+    peaks = {}
+    for form in FORMS:
+        tracemalloc.start()
+        linear_attention(query, key, value, form=form, chunk=10)
+        peaks[form] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peaks["parallel"] > 8 * 1000**2
+    assert peaks["recurrent"] < 8 * 1000**2 / 20
+    assert peaks["chunked"] < 8 * 1000**2 / 20
 
 
 # --- causality, dtypes, memory -----------------------------------------------------------------------

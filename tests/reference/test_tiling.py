@@ -2,6 +2,7 @@
 
 import math
 import re
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -138,6 +139,26 @@ def test_a_value_whose_weight_vanishes_against_a_later_key_leaves_no_trace():
         value = np.array([[bad], [3.0]])
         np.testing.assert_array_equal(attention(query, key, value), [[3.0]])
         np.testing.assert_array_equal(flash_attention(query, key, value, block_q=1, block_kv=1), [[3.0]])
+
+
+def test_a_visible_nan_or_infinity_makes_its_row_nan_as_in_dense_attention():
+    query, key, value = large(9, 11, heads=(2, 2))
+    query[0, 0, 3, 1], key[0, 1, 6] = np.nan, np.inf
+    value[1, 0, 2, 4] = np.inf
+    for block_kv in (1, 4, 11):
+        got = flash_attention(query, key, value, block_q=4, block_kv=block_kv, is_causal=True)
+        assert_same(got, attention(query, key, value, is_causal=True))
+    assert np.isnan(got[0, 0, 3]).all()
+    assert np.isposinf(got[1, 0, 2:, 4]).all()
+
+
+def test_no_more_than_a_block_of_scores_exists_at_a_time():
+    query, key, value = np.random.default_rng(7).normal(size=(3, 1000, 2))
+    tracemalloc.start()
+    flash_attention(query, key, value, block_q=100, block_kv=50, is_causal=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 1000**2 / 10
 
 
 @pytest.mark.parametrize("dtype", EPS)

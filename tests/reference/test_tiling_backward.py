@@ -1,6 +1,7 @@
 """Tiled gradients against autograd on the whole matrix and against the dense backward pass, at block sizes that do not fit."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -89,6 +90,15 @@ def test_a_saved_output_is_used_and_not_computed_again():
     )
     np.testing.assert_array_equal(right[2], wrong[2])  # the value's gradient needs no delta
     assert np.abs(right[0] - wrong[0]).max() > 1e-3
+
+
+def test_no_more_than_a_block_of_scores_exists_at_a_time():
+    query, key, value, d_output = np.random.default_rng(7).normal(size=(4, 1000, 2))
+    tracemalloc.start()
+    flash_attention_backward(query, key, value, d_output, block_q=100, block_kv=50, is_causal=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 1000**2 / 10
 
 
 def test_rows_that_see_nothing_and_what_a_mask_hides_get_no_gradient():

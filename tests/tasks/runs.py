@@ -1,9 +1,10 @@
-"""Shared by the tests of `run`: one case, one result."""
+"""Shared by the tests of `run` and `judge`: one case, one result; one answer, one verdict."""
 
 import numpy as np
 import sympy
 
-from attn_course.tasks import run
+from attn_course.tasks import judge, run
+from attn_course.tasks.core import CHECK_SEED
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 S_I, S_J = sympy.symbols("s_i s_j", real=True)
@@ -26,3 +27,10 @@ def run_value(value):
     """What a predicted value gives."""
     (result,) = run(value, [{}], kind="predict", entry="my_n")
     return result
+
+
+def verdict_of(task, answer):
+    """What the judge finds on the notebook's cases."""
+    cases = task.cases(np.random.default_rng(CHECK_SEED))
+    inputs = [case.inputs for case in cases]
+    return judge(task, cases, run(answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions))

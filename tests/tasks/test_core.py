@@ -28,7 +28,7 @@ def test_ids_give_chapter_and_cell_slug():
 
 
 def test_the_card_holds_heading_kind_stars_minutes_points_skill_and_equation():
-    assert WRITE.card == "## Task 2.1: Centre and scale\n\n*write · ★★☆☆☆ · 5 minutes · 3 points · trains nothing · Eq. (2.1)*"
+    assert WRITE.card == "## Task 2.1: Centre and scale\n\n*write a function · ★★☆☆☆ · 5 minutes · 3 points · trains nothing · Eq. (2.1)*"
     assert "Eq." not in changed(WRITE, equation=None).card
 
 

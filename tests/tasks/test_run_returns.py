@@ -73,7 +73,7 @@ WRONG_DTYPES = [
 ]
 WRONG_TYPES = [
     (None, "NoneType (is there a return statement?)"),
-    ([1.0, 2.0], "list"),
+    ([1.0, 2.0], "list (several results are a tuple)"),
     ({"a": 1.0}, "dict"),
     ("0.5", "str '0.5'"),
     (3, "int 3"),

@@ -6,6 +6,8 @@ function mountExplorables(name, markup, start) {
     const live = document.createElement("div");
     live.className = "attn-live";
     live.innerHTML = markup;
+    // JupyterLab would take the arrow keys of a focused slider for moves between cells, and "d d" for a deletion.
+    for (const control of live.querySelectorAll("input, button")) control.dataset.lmSuppressShortcuts = "true";
     root.append(live);
     try {
       start(root);

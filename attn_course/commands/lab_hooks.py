@@ -1,0 +1,40 @@
+"""What the server behind `attn-course lab` does when it saves a notebook of the course."""
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+BUILT = ("notebooks", "solutions", "exercises")
+
+
+def keep_built(model: dict[str, Any], path: str, contents_manager: Any, **_: object) -> None:
+    """Save a lesson that was only run as the course built it, so that reading the course never changes its files.
+
+    JupyterLab notes the version of Python in each notebook it opens, and saves by itself every two minutes: without this,
+    opening a lesson would be an edit, and the next update of the course a conflict. A lesson whose cells were edited is saved as it is.
+
+    Parameters
+    ----------
+    model : dict
+        What is about to be saved; its content is replaced if only outputs and metadata differ from the file.
+    path : str
+        Path of the notebook below the folder that is served.
+    contents_manager : ContentsManager
+        The manager that saves; its `root_dir` is the folder that is served.
+    **_ : object
+        What later versions of the server may add.
+    """
+    if model["type"] != "notebook" or PurePosixPath(path.strip("/")).parts[0] not in BUILT:
+        return
+    try:
+        built = json.loads(Path(contents_manager.root_dir, path.strip("/")).read_text(encoding="utf-8"))
+        is_only_run = _sources(built) == _sources(model["content"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # a new file, or one that is no notebook: nothing of the course's to keep
+    if is_only_run:
+        model["content"] = built
+
+
+def _sources(notebook: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what the author of a notebook wrote: id, type and text of each cell."""
+    return [(cell.get("id", ""), cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]

@@ -1,0 +1,174 @@
+"""A JupyterLab page as a test sees it: what is asked of it by mouse and keyboard, and what its notebook holds then."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CALM = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+CURRENT = "window.jupyterapp.shell.currentWidget"
+# A cell that waits or runs shows a star; no star left and a kernel that is idle: nothing is under way.
+IDLE = f"""() => {{
+    const panel = {CURRENT};
+    const busy = panel.content.widgets.some((cell) => cell.model.type === 'code' && cell.prompt === '*');
+    return !busy && panel.sessionContext.session?.kernel?.status === 'idle';
+}}"""
+# After a run of all cells each has a number again, but for those behind an error.
+HAS_RUN = f"""() => {{
+    const cells = {CURRENT}.content.model.toJSON().cells.filter((cell) => cell.cell_type === 'code');
+    const failed = cells.some((cell) => cell.outputs.some((output) => output.output_type === 'error'));
+    return failed || cells.every((cell) => cell.execution_count !== null);
+}}"""
+HAS_RUN_AGAIN = f"""([id, before]) => {{
+    const model = {CURRENT}.content.widgets.find((cell) => cell.model.id === id).model;
+    return model.executionCount !== null && model.executionCount !== before;
+}}"""
+
+
+def browser_path() -> str | None:
+    """Return the chromium or google-chrome on PATH, None if there is none."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def required_browser() -> str:
+    """Return the browser on PATH; without one the test is skipped, and on CI it fails, since there it must not be passed over."""
+    found = browser_path()
+    if found is None and os.environ.get("CI", "").lower() in ("true", "1"):
+        pytest.fail("CI must have chromium or google-chrome on PATH")
+    if found is None:
+        pytest.skip("no chromium or google-chrome on PATH")
+    return found
+
+
+class NotebookPage:
+    """A page that shows JupyterLab."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.elsewhere: list[str] = []
+        page.on("console", lambda message: self.complaints.append(f"{message.text} {message.location}") if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self._note(request.url))
+
+    def _note(self, url: str) -> None:
+        if not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
+            self.elsewhere.append(url)
+
+    def open(self, address: str) -> None:
+        """Go to the address and wait for a notebook that is ready."""
+        self.page.goto(address)
+        self.wait_until_ready()
+
+    def reload(self, path: str) -> None:
+        """Load the page again, as F5 does, and wait for the notebook that was in front."""
+        self.page.reload()
+        self.wait_until_ready(path)
+
+    def wait_until_ready(self, path: str = "") -> None:
+        """Wait until a notebook (the one at `path`, if given) is in front and its kernel is idle."""
+        self.page.wait_for_function(
+            f"(path) => {CURRENT}?.context?.isReady && {CURRENT}.content.widgets.length > 0 && {CURRENT}.context.path.endsWith(path)",
+            arg=path,
+        )
+        self.page.wait_for_function(IDLE)
+
+    def path(self) -> str:
+        """Return the path of the notebook in front."""
+        return str(self.page.evaluate(f"() => {CURRENT}.context.path"))
+
+    def cells(self) -> list[dict[str, Any]]:
+        """Return the cells of the notebook in front, as they would be saved now."""
+        return list(self.page.evaluate(f"() => {CURRENT}.content.model.toJSON().cells"))
+
+    def cell(self, cell_id: str) -> dict[str, Any]:
+        """Return one cell by its id."""
+        (found,) = (cell for cell in self.cells() if cell["id"] == cell_id)
+        return found
+
+    def menu(self, *labels: str) -> None:
+        """Click through the menu bar."""
+        bar, *items = labels
+        self.page.locator(".lm-MenuBar-itemLabel", has_text=bar).first.click()
+        for label in items:
+            self.page.locator(".lm-Menu-itemLabel").get_by_text(label, exact=True).click()
+
+    def run_all(self) -> None:
+        """Clear what the notebook holds, then run every cell from the menu, and wait for the end."""
+        self.menu("Edit", "Clear Outputs of All Cells")
+        self.menu("Run", "Run All Cells")
+        self.page.wait_for_function(HAS_RUN, timeout=120_000)
+        self.page.wait_for_function(IDLE)
+
+    def run_cell(self, cell_id: str, *, text: str | None = None) -> dict[str, Any]:
+        """Click into a cell, type a new text over the old one if one is given, press Shift+Enter; return the cell that ran."""
+        node = self.page.evaluate_handle(
+            f"(id) => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).node", cell_id
+        ).as_element()
+        assert node is not None, f"no cell {cell_id}"
+        before = self.cell(cell_id)["execution_count"]
+        node.scroll_into_view_if_needed()
+        editor = node.wait_for_selector(".cm-content")
+        editor.click()
+        if text is not None:
+            self.page.keyboard.press("ControlOrMeta+a")
+            self.page.keyboard.insert_text(text)
+        self.page.keyboard.press("Shift+Enter")
+        self.page.wait_for_function(HAS_RUN_AGAIN, arg=[cell_id, before])
+        self.page.wait_for_function(IDLE)
+        return self.cell(cell_id)
+
+    def save(self) -> None:
+        """Save with the keyboard and wait until it is done."""
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("ControlOrMeta+s")
+        self.page.wait_for_function(f"() => !{CURRENT}.context.model.dirty")
+
+    def interruptions(self) -> list[str]:
+        """Return the text of every dialog and pop-up in sight."""
+        return [text for kind in (".jp-Dialog", ".Toastify__toast") for text in self.page.locator(kind).all_inner_texts()]
+
+
+@contextmanager
+def open_page(executable: str, profile: Path) -> Iterator[NotebookPage]:
+    """Start a browser with a new profile and give its page."""
+    flags = [*CALM, *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [])]  # chromium will not be root in a sandbox
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=executable, args=flags, headless=True, viewport={"width": 1400, "height": 900}
+        )
+        context.set_default_timeout(30_000)
+        try:
+            yield NotebookPage(context.pages[0])
+        finally:
+            context.close()
+
+
+def errors(cells: list[dict[str, Any]]) -> list[str]:
+    """Return the errors among the outputs, each with the id of its cell."""
+    return [
+        f"{cell['id']}: {output['ename']}: {output['evalue']}"
+        for cell in cells
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "error"
+    ]
+
+
+def printed(cell: dict[str, Any]) -> str:
+    """Return what a cell printed to standard output."""
+    return "".join(
+        "".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream" and output["name"] == "stdout"
+    )

@@ -1,0 +1,118 @@
+"""A newcomer's first hour in a real browser: the lesson runs, a task fails, the answer is typed, the task passes.
+
+It is one test of many steps, because each step begins where the one before it ended.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.browser.notebook_page import NotebookPage, errors, open_page, printed, required_browser
+from tests.browser.toy_course import quiet_environment, running_lab
+
+LESSON, EXERCISES = "notebooks/02_softmax.ipynb", "work/02_softmax.ipynb"
+
+
+@pytest.fixture
+def course(root: Path, tmp_path: Path) -> Path:
+    """A copy of the built course, as a fresh clone has it: no work/."""
+    for room in ("notebooks", "exercises", "solutions"):
+        shutil.copytree(root / room, tmp_path / "course" / room, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    return tmp_path / "course"
+
+
+@pytest.fixture
+def page(course: Path) -> Iterator[NotebookPage]:
+    """JupyterLab as `attn-course lab` opens it, in a browser that has never been here; its last sight is kept as end.png."""
+    executable = required_browser()
+    environment = quiet_environment(course.parent / "home")
+    options = ("--no-browser", "--", "--LabApp.expose_app_in_browser=True")
+    with running_lab(course, *options, environment=environment) as lab, open_page(executable, course.parent / "profile") as page:
+        page.open(lab.address)
+        yield page
+        page.page.screenshot(path=course.parent / "end.png")
+
+
+@pytest.mark.browser
+def test_a_newcomer_reads_the_lesson_and_solves_a_task(page: NotebookPage, course: Path, root: Path):
+    the_first_page_is_the_lesson_beside_its_table_of_contents(page)
+    the_stored_explorable_moves_before_anything_is_run(page)
+    the_lesson_runs_from_top_to_bottom_and_its_file_stays_as_it_was(page, course, root)
+    the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page)
+    the_first_task_fails_and_says_so(page)
+    the_right_answer_makes_it_ok(page, root)
+    after_a_reload_the_answer_is_there_and_still_ok(page, course)
+    assert page.elsewhere == [], "JupyterLab asked another computer"
+    assert page.complaints == [], "the browser's console shows errors"
+
+
+def the_first_page_is_the_lesson_beside_its_table_of_contents(page: NotebookPage) -> None:
+    assert page.path() == LESSON
+    page.page.locator(".jp-TableOfContents:visible").get_by_text("02 Softmax").first.wait_for()
+    page.page.wait_for_timeout(500)  # a pop-up would come now
+    assert page.interruptions() == []
+
+
+def the_stored_explorable_moves_before_anything_is_run(page: NotebookPage) -> None:
+    explorable = page.page.locator(".jp-OutputArea-output", has=page.page.locator("input[type=range]")).first
+    slider = explorable.locator("input[type=range]").first
+    slider.scroll_into_view_if_needed()
+    before = explorable.inner_text()
+    slider.focus()
+    for _ in range(5):
+        page.page.keyboard.press("ArrowLeft")
+    assert explorable.inner_text() != before
+
+
+def the_lesson_runs_from_top_to_bottom_and_its_file_stays_as_it_was(page: NotebookPage, course: Path, root: Path) -> None:
+    page.run_all()
+    cells = page.cells()
+    assert errors(cells) == []
+    counts = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+    page.save()
+    assert page.interruptions() == []
+    assert (course / LESSON).read_bytes() == (root / LESSON).read_bytes()
+
+
+def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: NotebookPage) -> None:
+    page.page.locator(".jp-SideBar.jp-mod-left [data-id=filebrowser]").click()
+    listing = page.page.locator(".jp-DirListing-content:visible .jp-DirListing-itemText")
+    listing.first.wait_for()
+    assert listing.all_inner_texts() == ["notebooks", "work"]
+    listing.get_by_text("work", exact=True).dblclick()
+    listing.get_by_text("02_softmax.ipynb").dblclick()
+    page.wait_until_ready(EXERCISES)
+    assert page.interruptions() == []
+
+
+def the_first_task_fails_and_says_so(page: NotebookPage) -> None:
+    page.run_all()
+    (error,) = errors(page.cells())
+    assert error.startswith("task-2-1-check: CheckFailed: ")
+    assert page.interruptions() == []
+
+
+def the_right_answer_makes_it_ok(page: NotebookPage, root: Path) -> None:
+    solutions = nbformat.read(root / "solutions" / "02_softmax.ipynb", as_version=4)
+    (answer,) = (cell.source for cell in solutions.cells if cell.id == "task-2-1")
+    page.run_cell("task-2-1", text=answer)
+    check = page.run_cell("task-2-1-check")
+    assert errors([check]) == []
+    assert printed(check).startswith("ok 2.1 ")
+
+
+def after_a_reload_the_answer_is_there_and_still_ok(page: NotebookPage, course: Path) -> None:
+    page.save()
+    page.reload(EXERCISES)
+    assert printed(page.cell("task-2-1-check")).startswith("ok 2.1 ")
+    assert "NotImplementedError" not in page.cell("task-2-1")["source"]
+    assert printed(page.run_cell("task-2-1-check")).startswith("ok 2.1 ")
+    assert page.interruptions() == []
+    assert "2.1" in (course / "work" / ".progress.json").read_text()
+    cells = json.loads((course / EXERCISES).read_text())["cells"]
+    assert any("".join(output.get("text", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", []))

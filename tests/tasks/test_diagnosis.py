@@ -1,0 +1,219 @@
+"""What is said of a wrong answer: place, pattern, known mistake; and what stays secret."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attn_course.tasks import Wrong
+from attn_course.tasks.core import CHECK_SEED
+from tests.tasks.runs import S_I, S_J, verdict_of
+from tests.tasks.toys import ALL, DERIVE, FIGURE, PAIR, PREDICT, WRITE, changed
+
+# --- what is said ------------------------------------------------------------------------------------
+
+
+def test_the_first_wrong_element_the_largest_error_and_the_case_are_named():
+    def answer(x, scale):
+        result = WRITE.answer(x, scale)
+        if x.ndim == 3:
+            result[1, 2, 3] += 0.25
+            result[1, 2, 5] -= 0.75
+        return result
+
+    verdict = verdict_of(WRITE, answer)
+    case = WRITE.cases(np.random.default_rng(CHECK_SEED))[1]
+    wanted = WRITE.answer(**case.inputs)[1, 2, 3]
+    numbers = f"First wrong: element [1, 2, 3] is {wanted + 0.25:.6g}, wanted {wanted:.6g}; largest error 0.75."
+    assert verdict.message == f"my_centre is not right in the case “three axes”. {numbers}"
+
+
+def test_an_item_of_a_tuple_is_named():
+    message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks) + 0.125 * np.arange(10))).message
+    assert "First wrong: element [1] of item 1 of the tuple is " in message
+    message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max() + 1.0, np.concatenate(blocks))).message
+    assert "First wrong: item 0 of the tuple is " in message
+
+
+def test_a_wrong_shape_is_told_and_no_number():
+    message = verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[..., None]).message
+    assert message.endswith("“a matrix”. Shape or form: the result must have shape (3, 5); got (3, 5, 1).")
+
+
+def test_a_problem_comes_before_a_wrong_number_and_names_its_case():
+    def answer(x, scale):
+        if x.ndim == 1:
+            raise ValueError("flat")
+        return x
+
+    message = verdict_of(WRITE, answer).message
+    assert message.startswith("my_centre raised ValueError: flat in line ")
+    assert message.endswith("` in the case “a vector”")
+
+
+def test_a_changed_input_is_told_though_the_numbers_are_right():
+    def answer(x, scale):
+        result = WRITE.answer(x, scale)
+        x *= 2.0
+        return result
+
+    assert verdict_of(WRITE, answer).message == "my_centre changed its input `x` in the case “a matrix”: work on a copy"
+
+
+def test_derive_messages_name_the_point_not_an_index():
+    verdict = verdict_of(DERIVE, S_I + 7)
+    inputs = DERIVE.cases(np.random.default_rng(CHECK_SEED))[0].inputs
+    s_i, s_j = inputs["s_i"][0], inputs["s_j"][0]
+    point = f"At s_i = {s_i:.4g}, s_j = {s_j:.4g} it is {s_i + 7:.6g}, wanted {s_i * (1 - s_j):.6g}; largest error "
+    assert verdict.message.startswith(f"my_slope is not right. {point}")
+
+
+# --- remarks -----------------------------------------------------------------------------------------
+
+
+def factor_told(verdict):
+    return float(verdict.message.partition("Everywhere it is ")[2].partition(" times the right result.")[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("factor", [-1.0, 2.0, 0.125, 1e-3])
+def test_a_constant_factor_is_remarked(factor, dtype):
+    verdict = verdict_of(WRITE, lambda x, scale: (factor * WRITE.answer(x, scale)).astype(dtype))
+    assert factor_told(verdict) == pytest.approx(factor, rel=1e-5)
+
+
+def test_a_constant_factor_is_remarked_in_spite_of_the_roundings_of_float32():
+    def answer(x, scale):
+        noise = 1.0 + 1e-5 * np.cos(np.arange(x.shape[-1]))
+        return (3.0 * noise * WRITE.answer(x, scale)).astype(np.float32)
+
+    assert factor_told(verdict_of(WRITE, answer)) == pytest.approx(3.0, rel=1e-4)
+
+
+def test_a_constant_offset_is_remarked():
+    assert "Everywhere it is the right result plus 0.75." in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale) + 0.75).message
+
+
+def test_where_all_right_numbers_are_equal_factor_and_offset_cannot_be_told_apart():
+    equal = changed(WRITE, answer=lambda x, scale: np.full_like(x, 4.0))
+    assert "Everywhere" not in verdict_of(equal, lambda x, scale: np.full_like(x, 8.0)).message
+
+
+def test_nan_is_remarked_unless_it_is_wanted():
+    def one_nan(x, scale):
+        return np.where(np.arange(x.shape[-1]) == 2, np.nan, WRITE.answer(x, scale))
+
+    assert "It holds NaN: look for inf - inf, 0 / 0 or 0 * inf." in verdict_of(WRITE, one_nan).message
+    wants_nan = changed(WRITE, answer=one_nan)
+    assert "It holds NaN" not in verdict_of(wants_nan, lambda x, scale: one_nan(x, scale) + 1.0).message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x, scale: np.abs(WRITE.answer(x, scale)),
+        lambda x, scale: np.zeros_like(x),
+        lambda x, scale: np.full_like(x, np.inf),
+        lambda x, scale: WRITE.answer(x, scale) * (2.0 if x.ndim == 2 else 3.0),
+        lambda x, scale: np.full_like(x, 1.7e308),
+    ],
+)
+def test_nothing_is_remarked_where_no_pattern_holds(answer):
+    message = verdict_of(WRITE, answer).message
+    assert "Everywhere" not in message
+    assert "NaN" not in message
+
+
+# --- known mistakes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
+def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
+    for wrong in task.wrong:
+        answer = wrong.function if task.wants_function else wrong.function(S_I, S_J) if task.kind == "derive" else wrong.function()
+        verdict = verdict_of(task, answer)
+        assert (verdict.passed, verdict.points, verdict.mistake, verdict.hint) == (False, 0, wrong.name, wrong.hint)
+        assert verdict.message.startswith(f"this is “{wrong.name}”")
+
+
+def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case_it_explains():
+    def answer(x, scale):  # one case like "not scaled", two like "not centred"
+        return x - x.mean(axis=-1, keepdims=True) if x.ndim == 2 else x * scale
+
+    verdict = verdict_of(WRITE, answer)
+    assert verdict.mistake == "not centred"
+    assert "in the case “three axes”" in verdict.message
+
+
+def test_a_mistake_that_explains_fewer_than_half_of_the_missed_cases_is_not_named():
+    def answer(x, scale):
+        return x * scale if x.ndim == 1 else np.full_like(x, 7.0)
+
+    assert verdict_of(WRITE, answer).mistake is None
+
+
+def test_of_two_mistakes_that_explain_as_much_the_first_listed_is_named():
+    twins = [Wrong(name, lambda x, scale: x, f"hint {name}") for name in ("first", "second", "third")]
+    assert verdict_of(changed(WRITE, wrong=twins), lambda x, scale: x).mistake == "first"
+
+
+def test_a_case_that_the_answer_gets_right_does_not_speak_for_a_mistake():
+    wrong = [Wrong(f"right in part {n}", WRITE.answer, f"hint {n}") for n in range(3)]
+    assert verdict_of(changed(WRITE, wrong=wrong), lambda x, scale: WRITE.answer(x, scale) * (1 if x.ndim == 2 else 5)).mistake is None
+
+
+def test_a_known_wrong_answer_that_raises_is_passed_over():
+    def breaks(x, scale):
+        raise ValueError
+
+    wrong = [Wrong("raises", breaks, "a"), *WRITE.wrong]
+    assert verdict_of(changed(WRITE, wrong=wrong), lambda x, scale: x * scale).mistake == "not centred"
+
+
+def test_a_known_mistake_is_recognised_by_its_nan_too():
+    assert verdict_of(WRITE, lambda x, scale: x * np.nan).mistake == "no number at all"
+
+
+# --- numbers that stay secret ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (2.71828, 31.4159, 578.0),
+        (3.0, 31.4159, 577.215),
+        (0.0, 0.0, 0.0),
+        (577.215, 31.4159, 2.71828),
+        (5.43656, 62.8318, 1154.43),
+        (3.71828, 32.4159, 578.215),
+        (-2.71828, -31.4159, -577.215),
+        (math.nan, math.inf, 1.0),
+        (1.0, 2.0),
+        (1.0, 2.0, 3.0, 4.0),
+        9.0,
+        ((1.0, 2.0, 3.0),),
+    ],
+    ids=str,
+)
+def test_a_wrong_prediction_never_shows_the_right_numbers(value):
+    verdict = verdict_of(PREDICT, value)
+    assert not verdict.passed
+    given = {f"{abs(number):.6g}" for number in np.ravel(value)}
+    for number in ("2.71828", "31.4159", "577.215"):
+        assert number in given or number not in verdict.message
+    assert "times the right result" not in verdict.message
+    assert "plus" not in verdict.message
+    assert "wanted" not in verdict.message
+    assert "error" not in verdict.message
+
+
+def test_a_wrong_prediction_is_told_which_entry_is_off():
+    assert (
+        verdict_of(PREDICT, (2.71828, 31.0, 577.215)).message == "my_numbers is not right. Entry 1 is the first that is off. You gave 31."
+    )
+    assert verdict_of(FIGURE, 5).message == "my_height is not right. You gave 5."
+
+
+def test_the_tolerance_of_a_prediction_is_its_own():
+    assert verdict_of(FIGURE, 4.1).passed
+    assert not verdict_of(FIGURE, 4.3).passed

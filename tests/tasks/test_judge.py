@@ -1,0 +1,160 @@
+"""What passes, how arrays are compared, and what the judge refuses."""
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course.tasks import Case, Result, judge
+from attn_course.tasks.judge import compare
+from tests.tasks.runs import S_I, S_J, verdict_of
+from tests.tasks.toys import ALL, REPAIR, WRITE, changed
+
+
+def right(task):
+    if task.wants_function:
+        return task.answer
+    return task.answer(S_I, S_J) if task.kind == "derive" else task.answer()
+
+
+# --- what passes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
+def test_the_right_answer_gets_all_points_and_the_ok_line(task):
+    verdict = verdict_of(task, right(task))
+    assert (verdict.passed, verdict.points, verdict.max_points) == (True, task.points, task.points)
+    assert (verdict.message, verdict.mistake, verdict.hint) == (task.ok_line, None, None)
+
+
+def centre_by_loops(x, scale):
+    result = np.zeros_like(x)
+    for row in np.ndindex(x.shape[:-1]):
+        mean = sum(x[row]) / len(x[row])
+        result[row] = [(entry - mean) * scale for entry in x[row]]
+    return result
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        centre_by_loops,
+        lambda x, scale: (x * scale) - (x * scale).mean(-1)[..., None],
+        lambda x, scale: scale * (torch.tensor(x) - torch.tensor(x).mean(-1, keepdim=True)),
+        lambda x, scale: (torch.tensor(x, dtype=torch.float32) - torch.tensor(x, dtype=torch.float32).mean(-1, True)) * scale,
+        lambda x, scale: (x.astype(np.float32) - x.astype(np.float32).mean(-1, keepdims=True)) * np.float32(scale),
+        lambda x, scale: ((x - x.mean(axis=-1, keepdims=True)) * scale).astype(np.longdouble),
+        lambda x, scale: (np.asfortranarray(x) - np.einsum("...i->...", x)[..., None] / x.shape[-1]) * scale,
+    ],
+)
+def test_right_answers_pass_however_they_are_written(answer):
+    assert verdict_of(WRITE, answer).passed
+
+
+def test_the_tolerance_goes_by_the_dtype_that_came():
+    def off(error, dtype):
+        return lambda x, scale: (WRITE.answer(x, scale) * (1 + error)).astype(dtype)
+
+    assert verdict_of(WRITE, off(1e-4, np.float32)).passed
+    assert not verdict_of(WRITE, off(1e-4, np.float64)).passed
+    assert not verdict_of(WRITE, off(1e-2, np.float32)).passed
+    assert verdict_of(changed(WRITE, tolerance=1e-3), off(1e-4, np.float64)).passed
+    assert verdict_of(WRITE, off(1e-11, np.float64)).passed
+    assert not verdict_of(WRITE, off(1e-7, np.float64)).passed
+
+
+# --- compare -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("array", [[1.0, -2.0], [np.nan, 1.0], [np.inf, -np.inf, 0.0], [], [[0.0]], [1e300, -1e300], [5e-324]], ids=str)
+def test_an_array_agrees_with_itself(array):
+    assert compare([np.array(array)], [np.array(array)]) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "index"),
+    [
+        ([1.0, np.nan], [1.0, 2.0], (1,)),
+        ([1.0, 2.0], [1.0, np.nan], (1,)),
+        ([np.inf], [-np.inf], (0,)),
+        ([1e300], [np.inf], (0,)),
+        ([0.0], [-np.inf], (0,)),
+        ([1.7e308], [-1.7e308], (0,)),
+        ([[1.0, 2.0], [3.0, 5.0]], [[1.0, 2.0], [3.0, 4.0]], (1, 1)),
+        ([1.0, 3.0, 3.0], [1.0, 2.0, np.inf], (1,)),
+        ([1e-300], [0.1], (0,)),
+    ],
+)
+def test_the_first_wrong_element_is_found_also_among_nan_and_infinity(got, wanted, index):
+    miss = compare([np.array(got)], [np.array(wanted)])
+    assert miss.index == index
+    np.testing.assert_equal((miss.got, miss.wanted), (np.array(got)[index], np.array(wanted)[index]))
+
+
+def test_the_largest_error_is_that_of_the_wrong_elements():
+    assert compare([np.array([1.0, 2.5, np.nan, 3.2])], [np.array([1.0, 2.0, 3.0, 3.0])]).largest_error == 0.5
+    assert compare([np.array([1.0 + 1e-12, np.nan])], [np.array([1.0, 2.0])]).largest_error == 0.0
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "reason"),
+    [
+        ([np.zeros(3)], [np.zeros((3, 1))], "the result must have shape (3, 1); got (3,)"),
+        ([np.zeros(())], [np.zeros(1)], "the result must have shape (1,); got a single number"),
+        ([np.zeros(1)], [np.zeros(())], "the result must be a single number; got (1,)"),
+        ([np.zeros(3), np.zeros(5)], [np.zeros(3), np.zeros(7)], "item 1 of the tuple must have shape (7,); got (5,)"),
+        ([np.zeros(3)], [np.zeros(3), np.zeros(5)], "it must return a tuple of 2 arrays; got one array"),
+        ([np.zeros(3), np.zeros(3)], [np.zeros(3)], "it must return one array; got a tuple of 2 arrays"),
+        ([], [np.zeros(3)], "it must return one array; got a tuple of 0 arrays"),
+    ],
+)
+def test_another_form_is_told_with_wanted_and_got(got, wanted, reason):
+    assert compare(got, wanted).reason == reason
+
+
+def test_roundings_of_the_inputs_are_no_mistake_where_they_cancel_and_anything_larger_is():
+    zero, rounding = np.zeros(3), np.full(3, 4e-16)
+    assert compare([rounding], [zero * 1e-20], largest_input=1.0) is None
+    assert compare([rounding], [np.full(3, 1e-16)], largest_input=1.0) is None
+    assert compare([rounding], [np.full(3, 1e-16)]) is not None
+    assert compare([np.full(3, 1e-13)], [np.full(3, 1e-16)], largest_input=1.0) is not None
+    assert compare([np.full(3, 1e-7, np.float32)], [np.full(3, 1e-16)], largest_input=1.0) is None
+    assert compare([np.full(3, 1e-4, np.float32)], [np.full(3, 1e-16)], largest_input=1.0) is not None
+
+
+def test_a_right_answer_whose_terms_cancel_passes_and_a_wrong_one_does_not():
+    task = changed(
+        WRITE,
+        cases=lambda rng: [
+            Case("equal entries", x=np.full((2, 5), 1000.1), scale=1.0),
+            Case("others", x=rng.normal(size=(2, 5)), scale=1.0),
+        ],
+    )
+    assert verdict_of(task, lambda x, scale: x * scale - sum(x[..., n, None] for n in range(5)) * scale * 0.2).passed
+    assert not verdict_of(task, lambda x, scale: x * scale - x.mean(-1, keepdims=True) * scale * (1 - 1e-9)).passed
+
+
+def test_roundings_are_measured_by_plain_numbers_and_lists_too():
+    cases = [Case("plain", x=1000.1, others=[np.array([-1000.0])], axis=0, fill=np.inf)]
+    task = changed(WRITE, cases=lambda rng: cases, answer=lambda x, others, axis, fill: np.asarray(x + others[0] - 0.1))
+    assert abs(1000.1 - 1000.0 - 0.1) > 1e-14
+    assert verdict_of(task, lambda x, others, axis, fill: np.zeros(1)).passed
+    assert not verdict_of(task, lambda x, others, axis, fill: np.full(1, 1e-10)).passed
+    only_plain = changed(task, cases=lambda rng: [Case("plain", x=1000.1)], answer=lambda x: np.asarray(x - 1000.0 - 0.1))
+    assert verdict_of(only_plain, lambda x: 0.0).passed
+
+
+# --- misuse ------------------------------------------------------------------------------------------
+
+
+def test_results_must_match_the_cases_in_number():
+    cases = WRITE.cases(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"^results must hold one entry for each of the 3 cases; got 2$"):
+        judge(WRITE, cases, [Result()] * 2)
+
+
+def test_a_right_answer_that_fails_is_the_tasks_mistake_not_the_learners():
+    def fails(x):
+        raise ValueError("oops")
+
+    with pytest.raises(ValueError, match=r"^the right answer of task 2\.5 must hold in every case; my_mean raised ValueError: oops"):
+        verdict_of(changed(REPAIR, answer=fails), lambda x: x)

@@ -1,0 +1,209 @@
+"""`check` in a learner's notebook: one fixed line if it is right; else one display, one exception, no stack."""
+
+import json
+import os
+import sys
+from dataclasses import replace
+
+import nbformat
+import numpy as np
+import pytest
+from nbclient import NotebookClient
+
+from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, check, get_task, progress
+from attn_course.tasks.core import CHECK_SEED
+from attn_course.tasks.notebook import plain, rich
+
+OK_2_1 = "ok 2.1 stable softmax on any axis: 7 cases, 3 points\n"
+RIGHT = (
+    "    shifted = scores - scores.max(axis=axis, keepdims=True)\n    u = np.exp(shifted)\n    return u / u.sum(axis=axis, keepdims=True)\n"
+)
+CELLS = {
+    "setup": "import sys, warnings\nimport numpy as np\nimport sympy\nfrom attn_course import check",
+    "right": f"def my_softmax(scores, axis):\n{RIGHT}check('2.1', my_softmax)",
+    "right-and-talkative": f"def my_softmax(scores, axis):\n    print(scores.shape)\n    warnings.warn('careful')\n"
+    f"    print('beware', file=sys.stderr)\n{RIGHT}check('2.1', my_softmax)",
+    "wrong-and-talkative": "def my_softmax(scores, axis):\n    print('axis', axis)\n    return scores\ncheck('2.1', my_softmax)",
+    "raises": "def my_softmax(scores, axis):\n    return scores[axis, axis, axis]\ncheck('2.1', my_softmax)",
+    "exits": "def my_softmax(scores, axis):\n    sys.exit(1)\ncheck('2.1', my_softmax)",
+    "library": "import torch\ndef helper(x):\n    return torch.softmax(x, -1)\ndef my_softmax(scores, axis):\n    return helper(scores)\n"
+    "check('2.1', my_softmax)",
+    "imported": "from torch import softmax as my_softmax",
+    "imported-check": "check('2.1', my_softmax)",
+    "markup": "check('2.2', '<script>alert(1)</script>')",
+    "diff": "s_i, s_j, delta_ij = sympy.symbols('s_i s_j delta_ij')\nmy_derivative = sympy.diff(s_i * (delta_ij - s_j), s_i)",
+    "diff-check": "check('2.3', my_derivative)",
+    "magic": "%env COURSE=1\nmy_derivative = delta_ij - s_j\ncheck('2.3', my_derivative)",
+    "unknown": "check('2.99', my_softmax)",
+    "alive": "print('alive')",
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course folder whose work/ is empty."""
+    root = tmp_path_factory.mktemp("course")
+    (root / "work").mkdir()
+    (root / "exercises").mkdir()
+    return root
+
+
+@pytest.fixture(scope="module")
+def outputs(course):
+    """The outputs of each cell, run in work/ by a real kernel that goes on after errors."""
+    cells = [nbformat.v4.new_code_cell(text, id=name) for name, text in CELLS.items()]
+    book = nbformat.v4.new_notebook(cells=cells)
+    client = NotebookClient(
+        book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(course / "work")}}
+    )
+    client.create_kernel_manager().kernel_spec.argv[0] = sys.executable  # whatever kernels this machine has
+    client.execute(env={**os.environ, "IPYTHONDIR": str(course / "profile")})
+    return {cell.id: cell.outputs for cell in book.cells}
+
+
+def kinds(cell_outputs):
+    return [output.output_type for output in cell_outputs]
+
+
+@pytest.mark.parametrize("cell", ["right", "right-and-talkative"])
+def test_a_right_answer_prints_the_ok_line_and_nothing_else_whatever_it_prints_itself(outputs, cell):
+    (output,) = outputs[cell]
+    assert (output.output_type, output.name, output.text) == ("stream", "stdout", OK_2_1)
+
+
+def test_what_a_wrong_answer_prints_is_shown_before_the_reason(outputs):
+    printed, shown, error = outputs["wrong-and-talkative"]
+    assert printed.text.startswith("axis -1\naxis 0\naxis 1\n")
+    assert (shown.output_type, error.output_type) == ("display_data", "error")
+
+
+@pytest.mark.parametrize("cell", ["raises", "exits", "library", "imported-check", "markup", "diff-check"])
+def test_a_wrong_answer_shows_one_bundle_and_raises_with_one_line_of_traceback(outputs, cell):
+    shown, error = outputs[cell]
+    assert set(shown.data) == {"text/html", "text/plain", VERDICT_MIME}
+    assert error.ename == "CheckFailed"
+    (line,) = error.traceback
+    assert line.startswith("CheckFailed: task 2.")
+    assert line.endswith("; the reason stands above")
+    assert shown.data["text/plain"] == error.evalue
+    verdict = shown.data[VERDICT_MIME]
+    assert (verdict["passed"], verdict["points"]) == (False, 0)
+    assert verdict["message"] in error.evalue
+
+
+def test_an_exception_shows_the_line_of_the_learners_cell(outputs):
+    assert " in line 2 of my_softmax: `return scores[axis, axis, axis]` in the case “" in outputs["raises"][-1].evalue
+
+
+def test_an_answer_that_exits_does_not_end_the_kernel(outputs):
+    assert "my_softmax raised SystemExit: 1 in line 2 of my_softmax" in outputs["exits"][-1].evalue
+    assert outputs["alive"][0].text == "alive\n"
+
+
+def test_library_calls_are_found_in_helpers_and_behind_imports(outputs):
+    assert "my_softmax uses torch.softmax, which would answer" in outputs["library"][-1].evalue
+    assert "my_softmax uses my_softmax (torch.softmax), which would answer" in outputs["imported-check"][-1].evalue
+
+
+def test_calls_of_diff_are_found_in_the_cell_of_the_answer_and_only_there(outputs):
+    assert "my_derivative uses sympy.diff, which would answer" in outputs["diff-check"][-1].evalue
+    assert outputs["magic"][-1].text.endswith("ok 2.3 differentiate the logarithm of a weight: 1 case, 2 points\n")
+
+
+def test_markup_in_an_answer_is_escaped(outputs):
+    page = outputs["markup"][0].data["text/html"]
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_an_unknown_task_is_one_clear_error(outputs):
+    (error,) = outputs["unknown"]
+    assert error.ename == "UnknownTask"
+    assert error.evalue.startswith("there is no task 2.99; 2.1, 2.2")
+
+
+def test_checks_inside_work_are_recorded(course, outputs):
+    recorded = progress.load(course)
+    assert set(recorded) == {"2.1", "2.2", "2.3"}
+    assert (recorded["2.1"]["passed"], recorded["2.1"]["points"], recorded["2.1"]["attempts"]) == (True, 3, 7)
+    assert (recorded["2.2"]["passed"], recorded["2.2"]["points"]) == (False, 0)
+    assert [path.name for path in (course / "work").iterdir()] == [".progress.json"]
+
+
+# --- without IPython ---------------------------------------------------------------------------------
+
+
+def test_outside_a_notebook_a_right_answer_prints_the_same_line(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert check("2.2", 1.5 * np.log(2.0)) is None
+    assert capsys.readouterr() == ("ok 2.2 predict an entropy: 1 case, 1 point\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckFailed) as caught:
+        check("2.2", 1.5)
+    assert capsys.readouterr() == ("", "")
+    assert isinstance(caught.value, AssertionError)
+    wrong = next(wrong for wrong in get_task("2.2").wrong if wrong.name == "measured in bits")
+    assert str(caught.value) == (
+        f"task 2.2 (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n  See Eq. (2.25)."
+    )
+    assert caught.value.verdict.mistake == "measured in bits"
+    assert caught.value._render_traceback_() == ["CheckFailed: task 2.2, “measured in bits”; the reason stands above"]
+
+
+def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def noisy(scores, axis):
+        for _ in range(3000):
+            print("a line of a loop")
+        return scores
+
+    with pytest.raises(CheckFailed):
+        check("2.1", noisy)
+    assert 1000 < len(capsys.readouterr().out) < 5000
+
+
+def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen = []
+
+    def watching(scores, axis):
+        seen.append(scores)
+        return scores
+
+    for _ in range(2):
+        with pytest.raises(CheckFailed):
+            check("2.1", watching)
+    wanted = [case.inputs["scores"] for case in get_task("2.1").cases(np.random.default_rng(CHECK_SEED))]
+    for scores, first, second in zip(wanted, seen[:7], seen[7:], strict=True):
+        np.testing.assert_array_equal(first, scores)
+        np.testing.assert_array_equal(second, scores)
+
+
+NASTY = Verdict("2.1", "<b>title</b>", False, 0, 3, "<img src=x onerror=alert(1)> & “x”", "m", '<a href="j">hint</a>', "2.1<")
+
+
+def test_every_part_of_the_page_is_escaped():
+    page = rich(NASTY)
+    for raw in ("<b>title", "<img", "<a href", "2.1<)"):
+        assert raw not in page
+    for escaped in ("&lt;b&gt;title", "&lt;img", "&lt;a href=&quot;j&quot;&gt;hint", "(2.1&lt;)", "&amp; “x”"):
+        assert escaped in page
+    assert page.count("<div") == page.count("</div>")
+
+
+def test_backticks_become_code():
+    page = rich(replace(NASTY, message="use `axis` and `a < b`, not ` alone"))
+    assert "use <code>axis</code> and <code>a &lt; b</code>, not ` alone" in page
+
+
+def test_hint_and_equation_are_left_out_where_there_are_none():
+    bare = Verdict("2.1", "title", False, 0, 3, "not right")
+    assert plain(bare) == "task 2.1 (title): not right"
+    assert "Hint" not in rich(bare)
+    assert "Eq." not in rich(bare)
+    assert json.loads(json.dumps(bare.to_dict()))["hint"] is None

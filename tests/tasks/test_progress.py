@@ -1,0 +1,142 @@
+"""What is remembered of passed tasks, where, and what happens to a damaged record."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attn_course.tasks import CheckFailed, Verdict, check, progress
+
+PASSED = Verdict("2.1", "Softmax", True, 3, 3, "ok")
+FAILED = Verdict("2.1", "Softmax", False, 0, 3, "no")
+DAMAGED = [
+    "",
+    "{",
+    "[]",
+    "null",
+    "3",
+    "{}",
+    '{"tasks": []}',
+    '{"tasks": {"2.1": {}}}',
+    '{"tasks": {"2.1": {"passed": 1, "points": 3}}}',
+    '{"tasks": {"2.1": {"passed": true, "points": "3"}}}',
+    '{"tasks": {"2.1": {"passed": true, "points": true, "max_points": 3, "attempts": 1, "last": ""}}}',
+    '{"tasks": {"2.1": {"passed": true, "points": 3, "max_points": 3, "attempts": "many", "last": ""}}}',
+    '{"tasks": {"2.1": {"passed": true, "points": 3, "max_points": 3}}',
+    '{"tasks": 3}',
+    "\x00\x00\x00",
+]
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A course folder with an empty work/."""
+    (tmp_path / "work" / "deep").mkdir(parents=True)
+    (tmp_path / "exercises").mkdir()
+    return tmp_path
+
+
+def test_a_course_without_a_record_has_no_progress(course):
+    assert progress.load(course) == {}
+    assert list((course / "work").iterdir()) == [course / "work" / "deep"]
+
+
+def test_a_passed_task_stays_passed_with_its_best_points(course):
+    for verdict in (FAILED, PASSED, FAILED):
+        progress.record(verdict, course)
+    (entry,) = progress.load(course).values()
+    assert {key: entry[key] for key in ("passed", "points", "max_points", "attempts")} == {
+        "passed": True,
+        "points": 3,
+        "max_points": 3,
+        "attempts": 3,
+    }
+    assert entry["last"].endswith("+00:00")
+
+
+def test_a_failed_task_is_remembered_as_tried(course):
+    progress.record(FAILED, course)
+    assert progress.load(course)["2.1"]["passed"] is False
+
+
+def test_tasks_do_not_touch_each_other(course):
+    progress.record(PASSED, course)
+    before = progress.load(course)["2.1"]
+    progress.record(Verdict("2.2", "Entropy", False, 0, 1, "no"), course)
+    assert progress.load(course)["2.1"] == before
+    assert set(progress.load(course)) == {"2.1", "2.2"}
+
+
+def test_nothing_but_the_record_is_left_behind(course):
+    progress.record(PASSED, course)
+    assert sorted(path.name for path in (course / "work").iterdir()) == [".progress.json", "deep"]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_record_is_told_in_one_line_and_left_as_it_is(course, text):
+    path = course / "work" / ".progress.json"
+    path.write_text(text, encoding="utf-8")
+    for action in (lambda: progress.load(course), lambda: progress.record(PASSED, course)):
+        with pytest.raises(ValueError, match=r"^work/\.progress\.json must be .*; it is damaged: mend it or delete it$"):
+            action()
+    assert path.read_text(encoding="utf-8") == text
+    assert sorted(other.name for other in (course / "work").iterdir()) == [".progress.json", "deep"]
+
+
+def test_a_record_that_is_no_utf_8_is_damaged_too(course):
+    (course / "work" / ".progress.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(ValueError, match="damaged"):
+        progress.load(course)
+
+
+def test_a_write_that_fails_leaves_the_old_record_and_no_litter(course, monkeypatch):
+    progress.record(FAILED, course)
+    before = (course / "work" / ".progress.json").read_bytes()
+
+    def full(*_, **__):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(json, "dump", full)
+    with pytest.raises(OSError, match="No space left"):
+        progress.record(PASSED, course)
+    assert (course / "work" / ".progress.json").read_bytes() == before
+    assert sorted(path.name for path in (course / "work").iterdir()) == [".progress.json", "deep"]
+
+
+def test_the_course_is_found_from_work_and_below_only(course):
+    assert progress.course_root(course / "work") == course
+    assert progress.course_root(course / "work" / "deep") == course
+    for other in (course, course / "exercises", course.parent):
+        assert progress.course_root(other) is None
+
+
+def test_a_folder_named_work_beside_no_exercises_is_not_a_course(tmp_path):
+    (tmp_path / "work").mkdir()
+    assert progress.course_root(tmp_path / "work") is None
+
+
+def test_check_records_inside_work_and_nowhere_else(course, monkeypatch):
+    record = course / "work" / ".progress.json"
+    for folder in (course, course / "exercises"):
+        monkeypatch.chdir(folder)
+        check("2.2", 1.04)
+    assert not record.exists()
+    monkeypatch.chdir(course / "work" / "deep")
+    with pytest.raises(CheckFailed):
+        check("2.2", 7)
+    assert progress.load(course)["2.2"]["passed"] is False
+    check("2.2", 1.04)
+    assert progress.load(course)["2.2"]["passed"] is True
+
+
+def test_a_damaged_record_does_not_keep_the_learner_from_the_verdict(course, monkeypatch, capsys):
+    record = course / "work" / ".progress.json"
+    record.write_text("{", encoding="utf-8")
+    monkeypatch.chdir(course / "work")
+    with pytest.raises(ValueError, match="damaged"):
+        check("2.2", 1.04)
+    assert capsys.readouterr().out == "ok 2.2 predict an entropy: 1 case, 1 point\n"
+    with pytest.raises(CheckFailed, match="You gave 7") as caught:
+        check("2.2", 7)
+    assert "damaged" in str(caught.value.__cause__)
+    assert Path(record).read_text(encoding="utf-8") == "{"

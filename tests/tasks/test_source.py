@@ -1,0 +1,224 @@
+"""Finding forbidden calls in an answer, through aliases, imports and helpers, without false alarms."""
+
+import importlib.util
+import itertools
+import math
+
+import numpy as np
+import pytest
+import sympy
+import torch
+import torch.nn.functional as torch_functional
+
+import attn_course.reference
+from attn_course.reference import softmax as reference_softmax
+from attn_course.tasks import assess
+from attn_course.tasks.source import COURSE, DERIVING, answer_source, forbidden_calls
+from tests.tasks.toys import DERIVE, WRITE, changed
+
+FORBID = (".softmax", "torch.softmax", "torch.nn.functional.softmax", "scipy.special.logsumexp")
+NAMES = {"np": np, "torch": torch, "F": torch_functional, "sympy": sympy, "math": math, "reference": attn_course.reference}
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def define(tmp_path):
+    """Define a function as the learner does: its text can be found by `inspect`."""
+
+    def define(text, name="my_f"):
+        path = tmp_path / f"cell_{next(_numbers)}.py"
+        path.write_text(text, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return getattr(module, name)
+
+    return define
+
+
+# --- forbidden_calls ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def my_f(x): return torch.softmax(x, -1)", ["torch.softmax"]),
+        ("def my_f(x): return F.softmax(x, -1)", ["F.softmax"]),
+        ("def my_f(x): return torch.nn.functional.softmax(x, -1)", ["torch.nn.functional.softmax"]),
+        ("def my_f(x): return torch.tensor(x).softmax(-1)", ["torch.tensor(x).softmax"]),
+        ("def my_f(x):\n  import torch as t\n  return t.softmax(x, -1)", ["t.softmax"]),
+        ("def my_f(x):\n  import torch.nn.functional as G\n  return G.softmax(x, -1)", ["G.softmax"]),
+        ("def my_f(x):\n  from torch.nn import functional\n  return functional.softmax(x, -1)", ["functional.softmax"]),
+        ("def my_f(x):\n  from torch import softmax as sm\n  return sm(x, -1)", ["sm (torch.softmax)"]),
+        ("def my_f(x):\n  from torch import softmax\n  return softmax(x, -1)", ["softmax"]),
+        ("sm = torch.softmax\nmy_f = lambda x: sm(x, -1)", ["torch.softmax"]),
+        ("from functools import partial\nmy_f = partial(torch.softmax, dim=-1)", ["torch.softmax"]),
+        ("def my_f(x): return torch.softmax(x, 0) + torch.softmax(x, 1) + F.softmax(x, 2)", ["F.softmax", "torch.softmax"]),
+        ("def my_f(x):\n  from scipy.special import logsumexp\n  return logsumexp(x)", ["logsumexp"]),  # SciPy is not loaded
+        ("def my_f(x):\n  import scipy.special as sp\n  return sp.logsumexp(x)", ["sp.logsumexp"]),
+    ],
+)
+def test_forbidden_calls_are_found_however_they_are_imported(source, found):
+    forbid = [name for name in FORBID if name != ".softmax"] if "tensor(x)" not in source else FORBID
+    assert forbidden_calls(source, forbid, NAMES) == found
+
+
+def test_names_imported_in_an_earlier_cell_are_seen_through():
+    assert forbidden_calls("def my_f(x): return sm(x, -1)", FORBID, {"sm": torch.softmax}) == ["sm (torch.softmax)"]
+    assert forbidden_calls("def my_f(x): return softmax(x, -1)", FORBID, {"softmax": torch.softmax}) == ["softmax"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "def softmax(x): return np.exp(x)\ndef my_f(x): return softmax(x)",
+        "def my_f(x):\n  softmax = np.exp(x)\n  return softmax / softmax.sum()",
+        "def my_f(x):\n  'Do not use torch.softmax or .softmax'\n  return x  # torch.softmax",
+        "def my_f(x): return 'torch.softmax'",
+        "def my_f(torch): return torch",
+        "def my_f(x): return torch.exp(x) / torch.exp(x).sum()",
+        "def my_f(softmax_scores): return math.exp(softmax_scores)",
+        "def my_f(F):\n  return F + F.sum()",
+    ],
+)
+def test_own_functions_names_comments_and_texts_are_no_forbidden_calls(source):
+    assert forbidden_calls(source, FORBID, NAMES) == []
+
+
+def test_a_learners_own_softmax_is_not_the_librarys():
+    def softmax(x):
+        return np.exp(x)
+
+    assert forbidden_calls("def my_f(x): return softmax(x)", FORBID, {"softmax": softmax}) == []
+
+
+def test_a_local_name_hides_a_global_one():
+    assert forbidden_calls("def my_f(x, sm):\n  return sm(x)", FORBID, {"sm": torch.softmax}) == []
+    assert forbidden_calls("def my_f(x):\n  sm = np.exp\n  return sm(x)", FORBID, {"sm": torch.softmax, "np": np}) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def my_f(x): return softmax(x)", ["softmax"]),
+        ("def my_f(x): return reference.softmax(x)", ["reference.softmax"]),
+        ("def my_f(x):\n  from attn_course.reference import softmax as s\n  return s(x)", ["s (attn_course.reference.softmax)"]),
+        ("def my_f(x):\n  import attn_course.reference as r\n  return r.softmax(x)", ["r.softmax"]),
+    ],
+)
+def test_the_courses_own_formulas_are_found(source, found):
+    assert forbidden_calls(source, COURSE, {"softmax": reference_softmax, "reference": attn_course.reference}) == found
+
+
+def test_check_and_figures_of_the_course_may_stand_in_an_answer_cell():
+    from attn_course import check
+
+    assert forbidden_calls("my_f = np.exp\ncheck('2.1', my_f)", COURSE, {"check": check, "np": np}) == []
+
+
+@pytest.mark.parametrize("call", ["f.diff(x)", "sympy.diff(f, x)", "d(f, x)", "sympy.Derivative(f, x).doit()", "v.jacobian(w)"])
+def test_differentiation_by_sympy_is_found(call):
+    assert forbidden_calls(f"my_e = 2 * {call}", DERIVING, {"sympy": sympy, "d": sympy.diff}) != []
+
+
+# --- answer_source -----------------------------------------------------------------------------------
+
+
+def test_the_text_of_a_function_comes_with_the_learners_functions_that_it_calls(define):
+    text = "import math\ndef inner(x):\n    return math.exp(x)\ndef outer(x):\n    return inner(x)\ndef other(x):\n    return x\n"
+    function = define(f"{text}def my_f(x):\n    return outer(x)\n")
+    source = answer_source(function, "my_f", [])
+    assert [name for name in ("my_f", "outer", "inner", "other") if f"def {name}(" in source] == ["my_f", "outer", "inner"]
+
+
+def test_functions_that_call_each_other_are_taken_once(define):
+    function = define("def my_f(x):\n    return g(x)\ndef g(x):\n    return my_f(x)\n")
+    source = answer_source(function, "my_f", [])
+    assert (source.count("def my_f"), source.count("def g")) == (1, 1)
+
+
+def test_given_functions_are_not_part_of_the_answer(define):
+    function = define("def helper(x):\n    return x.softmax()\ndef my_f(x):\n    return helper(x)\n")
+    assert "def helper" in answer_source(function, "my_f", [])
+    assert "def helper" not in answer_source(function, "my_f", [], given=["helper"])
+
+
+def test_a_value_is_found_in_the_newest_cell_that_binds_it():
+    cells = ["my_e = 1", "my_e = x.diff(y)", "print(my_e)", "other = my_e", "%matplotlib inline\nmy_e"]
+    assert answer_source(sympy.Symbol("x"), "my_e", cells).splitlines()[0] == "my_e = x.diff(y)"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "(a, my_e) = 1, 2",
+        "if True:\n    my_e = 1",
+        "for my_e in [1]: pass",
+        "with f() as my_e: pass",
+        "my_e: float = 1.0",
+        "print(my_e := 1)",
+    ],
+)
+def test_every_way_to_bind_a_name_counts(cell):
+    assert answer_source(1.0, "my_e", [cell]).startswith(cell)
+
+
+@pytest.mark.parametrize("cell", ["print(my_e)", "def f():\n    my_e = 1", "class A:\n    my_e = 1", "f(my_e=1)", "a.my_e = 1", "my_e ="])
+def test_a_use_or_a_local_variable_of_the_same_name_does_not_bind_it(cell):
+    assert answer_source(1.0, "my_e", [cell]) == ""
+
+
+def test_an_imported_answer_is_found_out():
+    cell = "from torch import softmax as my_f"
+    source = answer_source(torch.softmax, "my_f", [cell])
+    assert forbidden_calls(source, FORBID, {"my_f": torch.softmax}) == ["my_f (torch.softmax)"]
+
+
+# --- assess ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\ndef my_f(x, scale):\n    return torch.nn.functional.layer_norm(x, x.shape)\n",
+        "import torch.nn.functional as F\ndef my_f(x, scale):\n    return F.layer_norm(x, x.shape)\n",
+        "def my_f(x, scale):\n    from torch.nn.functional import layer_norm as ln\n    return ln(x, x.shape)\n",
+        "def my_f(x, scale):\n    return x.softmax(-1)\n",
+        "import torch\ndef helper(x):\n    return torch.nn.functional.layer_norm(x, x.shape)\ndef my_f(x, scale):\n    return helper(x)\n",
+        "from attn_course.reference import softmax\ndef my_f(x, scale):\n    return softmax(x)\n",
+    ],
+)
+def test_an_answer_with_a_forbidden_call_is_not_run_and_the_call_is_named(define, text):
+    verdict = assess(WRITE, define(text))
+    assert (verdict.passed, verdict.points) == (False, 0)
+    assert verdict.message.startswith("my_centre uses ")
+    assert verdict.message.endswith(", which would answer the task for you: write it yourself")
+
+
+def test_a_given_function_may_do_what_the_answer_may_not(define):
+    def helper(x):
+        return x
+
+    function = define("def helper(x):\n    return x.softmax\ndef my_f(x, scale):\n    return helper(x)\n")
+    assert assess(WRITE, function).message.startswith("my_centre uses x.softmax,")
+    assert assess(changed(WRITE, given=[helper]), function).message.startswith("my_centre raised AttributeError")
+
+
+def test_a_right_answer_beside_harmless_calls_passes(define):
+    function = define("def softmax(x):\n    return x\ndef my_f(x, scale):\n    return softmax((x - x.mean(-1, keepdims=True)) * scale)\n")
+    assert assess(WRITE, function).passed
+
+
+def test_testing_the_answer_against_the_library_in_its_cell_is_allowed(define):
+    text = "import torch\ndef my_f(x, scale):\n    return (x - x.mean(-1, keepdims=True)) * scale\n"
+    function = define(f"{text}torch.softmax(torch.zeros(3), -1)\n")
+    assert assess(WRITE, function, [text]).passed
+
+
+def test_a_derivative_by_sympy_is_refused_though_it_is_right():
+    s_i, s_j = sympy.symbols("s_i s_j", real=True)
+    cells = ["from sympy import diff", "my_slope = s_i * diff(s_j - s_j**2 / 2, s_j)"]
+    verdict = assess(DERIVE, s_i * (1 - s_j), cells, {"diff": sympy.diff})
+    assert verdict.message == "my_slope uses diff, which would answer the task for you: write it yourself"
+    assert assess(DERIVE, s_i * (1 - s_j), ["my_slope = s_i * (1 - s_j)"], {}).passed

@@ -126,3 +126,8 @@ def test_attention_that_is_not_causal_builds_one_state_at_the_same_cost():
     length, d_phi, d_v = 7, 3, 5
     built_and_read = costs.projection_flops(d_phi, length, d_v) + costs.projection_flops(length, d_phi, d_v)
     assert built_and_read == costs.linear_attention_flops(length, d_phi, d_v, form="recurrent")
+
+
+def test_chunks_have_64_positions_unless_it_is_said_otherwise():
+    for flops in (costs.linear_attention_flops, costs.delta_rule_flops):
+        assert flops(200, 3, 5, form="chunked") == flops(200, 3, 5, form="chunked", chunk=64) != flops(200, 3, 5, form="chunked", chunk=65)

@@ -16,6 +16,7 @@ MASKS = [
     {"window": (2, 1)},
     {"window": (0, None), "q_offset": 2},
     {"is_causal": True, "window": (3, None), "q_offset": 4},
+    {"is_causal": True, "window": (None, 3)},
     {"window": (1, 0), "q_offset": 40},
 ]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.project.docstrings import complaints, public_names
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attn_course"
-ROOMS = ("attn_course.reference", "attn_course.costs")  # whose functions a learner calls
+ROOMS = ("attn_course.reference", "attn_course.costs", "attn_course.notation")  # whose functions a learner calls
 
 GOOD = '''
 def double(x):

@@ -69,6 +69,7 @@ a_plain_sum_ignores_the_query.wrong("the query moves the weights")(
     "6.2",
     r"e_{ij} = v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr) = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i W_Q)_r + (k_j W_K)_r \bigr)",
     rows=["F1", "A4"],
+    uses=["1.6"],
     assumes=["W_Q: d_q x d_h", "W_K: d_k x d_h", "v: d_h"],
     kind="numeric",
     scope="T_q = 3, T_k = 5, d_q = 4, d_k = 2, d_h = 7",
@@ -173,7 +174,7 @@ def _(rng: np.random.Generator) -> Sides:
     "6.5",
     r"\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_1}}",
     rows=["F1"],
-    uses=["2.3", "6.4"],
+    uses=["2.3", "3.6", "6.4"],
     assumes=["n keys"],
     kind="numeric",
     scope="n = 2 to 7, bound attained",
@@ -262,6 +263,7 @@ interaction_of_query_and_key.wrong("none: the projections are added")(
     "6.9",
     r"q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{4} \sum_{a=1}^{d} (q_a - k_a)^2",
     rows=["F1", "A4"],
+    uses=["3.1"],
     scope="d = 2",
 )
 def dot_product_as_an_additive_score() -> Sides:
@@ -385,7 +387,7 @@ memory_of_the_pairs.wrong("none")(lambda rng: ((np.zeros((3, 1, 7)) + np.zeros((
     "6.14",
     r"\mathrm{Var}[e] = \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1, \quad g \sim N(0, 2)",
     rows=["F2"],
-    uses=["6.2"],
+    uses=["3.27", "6.2"],
     assumes=[
         "q, k independent, standard normal",
         "entries of W_Q, W_K independent, mean 0, variance 1/d, normal; those of v mean 0, variance 1/d_h",
@@ -417,7 +419,7 @@ spread_of_additive_scores.wrong("1: tanh taken for +-1")(lambda rng: Moment(_add
     "6.15",
     r"\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1",
     rows=["F2"],
-    uses=["6.14"],
+    uses=["3.10", "3.12", "6.14"],
     assumes=["entries of q, k independent, mean 0, variance 1"],
     kind="statistical",
     scope="d = 4 and 64; 40 000 draws, 2 %",

@@ -134,7 +134,7 @@ def _(rng: np.random.Generator) -> Sides:
     r"\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z, \qquad"
     r" z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}",
     rows=["G1"],
-    uses=["7.2"],
+    uses=["4.5", "7.2"],
     assumes=["no A_i empty"],
     kind="numeric",
     scope="T_q = 5, T_k = 3 and 7",
@@ -225,7 +225,7 @@ finite_fill_of_a_whole_row_hides_nothing.wrong("the weights are equal (true wher
 
 @equation(
     "7.8",
-    r"A_i = \emptyset \;\Rightarrow\; P_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0",
+    r"A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0",
     rows=["G2"],
     uses=["7.5"],
     assumes=["a definition: the sums of Eq. (7.5) are empty, and 0 / 0 is read as 0", "L_i = ln of the sum in the denominator"],
@@ -356,10 +356,10 @@ prefix_invariance.wrong("with the softmax over the queries", trap="X8")(
 
 @equation(
     "7.12",
-    r"\frac{\partial z_i}{\partial s_{ij}} = P_{ij}\,(v_j - z_i)",
+    r"\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i)",
     rows=["G1"],
     uses=["2.20"],
-    assumes=["z_i = sum_j P_ij v_j", "P_i = softmax of s_i"],
+    assumes=["z_i = sum_j p_ij v_j", "P_i = softmax of s_i"],
     scope="n = 3, one feature",
 )
 def output_by_score() -> Sides:

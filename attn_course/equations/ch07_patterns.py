@@ -72,8 +72,8 @@ two_orientations.wrong("Q^T K with a softmax over columns, where queries and key
 
 @equation(
     "7.16",
-    r"\tilde{P}_{ij} = \frac{e^{s_{ij}}}{\sum_{l \ge j} e^{s_{lj}}} \;\Rightarrow\;"
-    r" \frac{\partial \tilde{P}_{ij}}{\partial s_{lj}} = -\tilde{P}_{ij}\, \tilde{P}_{lj} \quad (l > i \ge j)",
+    r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{l \ge j} e^{s_{lj}}} \;\Rightarrow\;"
+    r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)",
     rows=["G1"],
     uses=["2.20", "7.15"],
     assumes=["causal mask on Q K^T, softmax over the queries"],

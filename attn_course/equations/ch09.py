@@ -49,7 +49,7 @@ def _plain(x: np.ndarray, y: np.ndarray, w_query: np.ndarray, w_key: np.ndarray,
     "9.1",
     r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}",
     rows=["I1"],
-    uses=["7.5"],
+    uses=["4.5", "7.5"],
     assumes=["W_Q: d_x x d_k", "W_K: d_y x d_k", "W_V: d_y x d_v"],
     kind="numeric",
     scope="T_q = 3, T_k = 5, d_x = 4, d_y = 6, d_k = 7, d_v = 2",
@@ -111,7 +111,7 @@ def _() -> Sides:
     "9.3",
     r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
     rows=["I1"],
-    uses=["9.1", "9.2"],
+    uses=["5.6", "9.1", "9.2"],
     assumes=["Y = X"],
     kind="numeric",
     scope="T = 3, d = 4",
@@ -272,7 +272,7 @@ def _(rng: np.random.Generator) -> Limit:
     "9.9",
     r"Z(\Pi X,\, \Pi' Y) = \Pi\, Z(X, Y)",
     rows=["I1"],
-    uses=["9.1"],
+    uses=["5.13", "9.1"],
     assumes=["Pi, Pi' permutation matrices", "no positions encoded"],
     kind="numeric",
     scope="T_q = 3, T_k = 5",
@@ -411,10 +411,10 @@ shifted_right.wrong("shifted to the left")(_no_peeking(lambda y: np.vstack([y[1:
 
 @equation(
     "9.13",
-    r"\frac{\partial \mathcal{L}}{\partial Y} = \mathrm{d}K\, W_K^\top + \mathrm{d}V\, W_V^\top, \qquad"
-    r" \mathrm{d}V = P^\top \mathrm{d}Z, \quad \mathrm{d}K = \frac{\mathrm{d}S^\top Q}{\sqrt{d_k}}",
+    r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad"
+    r" dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
     rows=["I1"],
-    uses=["2.24", "9.1"],
+    uses=["2.24", "4.13", "5.10", "9.1"],
     assumes=["dZ, dS: gradients of the loss by output and by scaled scores"],
     kind="numeric",
     scope="T_q = 3, T_k = 5",
@@ -465,9 +465,9 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "9.15",
-    r"P_{ij}\, N_i = P'_{ji}\, N'_j, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}",
+    r"p_{ij}\, N_i = p'_{ji}\, N'_j, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}",
     rows=["I1"],
-    uses=["9.2"],
+    uses=["5.4", "9.2"],
     assumes=["P = softmax over the rows of S (X asks)", "P' = softmax over the rows of S^T (Y asks)"],
     kind="numeric",
     scope="T_q = 2, T_k = 3",

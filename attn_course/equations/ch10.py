@@ -42,7 +42,7 @@ product_in_columns.wrong("W_Q W_K^T, the product of the other convention")(
     "10.2",
     r"(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top",
     rows=["J1"],
-    uses=["10.1"],
+    uses=["5.7", "10.1"],
     assumes=["rows are positions: W_Q, W_K are d x d_k"],
     scope="d = 2, d_k = 2",
 )
@@ -86,7 +86,7 @@ def _weights(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarr
     "10.4",
     r"\mathrm{attention}(X W_Q,\, X W_K,\, X W_V) = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
     rows=["J4"],
-    uses=["10.2"],
+    uses=["5.6", "10.2"],
     assumes=["W = W_Q W_K^T", "rows are positions"],
     kind="numeric",
     scope="T = 5, d = 4, d_k = 3",
@@ -190,7 +190,7 @@ rank_of_the_product.wrong("the product has full rank")(
     r"s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad"
     r" W_\pm = \tfrac{1}{2} (W \pm W^\top)",
     rows=["J1"],
-    uses=["10.2"],
+    uses=["5.8", "10.2"],
     assumes=["s_ij = x_i W x_j^T"],
     scope="d = 2",
 )

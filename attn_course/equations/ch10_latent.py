@@ -201,6 +201,7 @@ def _() -> Sides:
     "10.28",
     r"(q R_s)\,(k R_t)^\top = q\, R_{s - t}\, k^\top",
     rows=["J3"],
+    uses=["5.19"],
     assumes=["R_t rotates each pair of features by t times its frequency (one pair shown, frequency 1)"],
     scope="one pair, any s, t",
 )

@@ -26,7 +26,7 @@ q, k = column(real_symbols("q", 2)), column(real_symbols("k", 2))
     "11.1",
     r"z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}}",
     rows=["K1", "A4"],
-    uses=["2.1"],
+    uses=["1.6", "2.1"],
     kind="numeric",
     scope="T_q = 3, T_k = 5, d_k = 4",
 )

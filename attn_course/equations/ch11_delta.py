@@ -241,7 +241,7 @@ def _(rng: np.random.Generator) -> Limit:
     r"\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad"
     r" \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}",
     rows=["L2", "K2"],
-    uses=["11.18", "7.12"],
+    uses=["4.14", "4.19", "7.12", "11.18"],
     assumes=["p = weights of q", "z = sum_j p_j v_j, k-bar = sum_j p_j k_j"],
     kind="numeric",
     scope="5 pairs, d_k = 3, d_v = 2",

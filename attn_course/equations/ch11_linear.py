@@ -51,7 +51,7 @@ def _() -> Sides:
     "11.13",
     r"(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top X^\top X\, W_V",
     rows=["A1", "K2"],
-    uses=["10.2", "11.12"],
+    uses=["1.17", "10.2", "11.12"],
     scope="T = 2, d = 2",
 )
 def linear_attention_mixes_features() -> Sides:
@@ -164,7 +164,7 @@ how_many_exponentials.wrong("without exp the cost grows like T", trap="X29")(lam
     "11.18",
     r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j",
     rows=["K2"],
-    uses=["11.12"],
+    uses=["4.19", "11.12"],
     assumes=["S_0 = 0", "causal"],
     kind="numeric",
     scope="T = 7",

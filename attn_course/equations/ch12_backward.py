@@ -52,7 +52,7 @@ def _loss(scores: np.ndarray, value: np.ndarray, of: _Pass, with_lse: bool = Fal
 
 @equation(
     "12.22",
-    r"P_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}}",
+    r"p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}}",
     rows=["M1"],
     uses=["2.14", "12.10"],
     kind="numeric",
@@ -74,8 +74,9 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "12.23",
-    r"\mathrm{d}V = P^\top \mathrm{d}O, \qquad \mathrm{d}P = \mathrm{d}O\, V^\top",
+    r"dV = P^\top dO, \qquad dP = dO\, V^\top",
     rows=["M1", "D2"],
+    uses=["4.8", "4.9"],
     assumes=["O = P V"],
     kind="numeric",
     scope="T_q = 4, T_k = 5, d_v = 2",
@@ -98,15 +99,15 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "12.24",
-    r"\mathrm{d}S_{ij} = P_{ij}\, (\mathrm{d}P_{ij} - D_i), \qquad D_i = \sum_{l} P_{il}\, \mathrm{d}P_{il}",
+    r"dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i), \qquad \delta_i = \sum_{l} p_{il}\, dP_{il}",
     rows=["M1", "D2"],
-    uses=["2.24", "12.23"],
+    uses=["2.24", "4.10", "12.23"],
     assumes=["P = softmax of the rows of S"],
     kind="numeric",
     scope="T_q = 4, T_k = 5",
 )
 def gradient_of_the_scores(rng: np.random.Generator) -> Claims:
-    """The Jacobian of softmax, row by row. D_i is a sum over all keys, which a tile does not have."""
+    """The Jacobian of softmax, row by row. delta_i is a sum over all keys, which a tile does not have."""
     for _ in range(3):
         of = _pass(rng)
         dP = of.d_output @ of.V.T
@@ -129,14 +130,14 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "12.25",
-    r"D_i = \sum_{l} P_{il}\, (\mathrm{d}o_i \cdot v_l) = \mathrm{d}o_i \cdot o_i",
+    r"\delta_i = \sum_{l} p_{il}\, (dO_i \cdot v_l) = dO_i \cdot z_i",
     rows=["M1"],
-    uses=["12.23", "12.24"],
-    assumes=["o_i = sum_l P_il v_l"],
+    uses=["4.12", "12.23", "12.24"],
+    assumes=["z_i = sum_l p_il v_l, a row of O"],
     scope="3 keys, d_v = 2",
 )
 def delta_trick() -> Sides:
-    """Pull the product out of the sum: D needs the output only, and is known before the first tile of the backward pass."""
+    """Pull the product out of the sum: delta needs the output only, and is known before the first tile of the backward pass."""
     P, V, dO = positive_symbols("p", 3), Matrix(3, 2, real_symbols("v", 6)), real_symbols("d", 2)
     o = [total(P[j] * V[j, c] for j in range(3)) for c in range(2)]
     return total(P[j] * (dO[0] * V[j, 0] + dO[1] * V[j, 1]) for j in range(3)), dO[0] * o[0] + dO[1] * o[1]
@@ -150,9 +151,9 @@ def _() -> Sides:
 
 @equation(
     "12.26",
-    r"\mathrm{d}Q = \frac{\mathrm{d}S\, K}{\sqrt{d_k}}, \qquad \mathrm{d}K = \frac{\mathrm{d}S^\top Q}{\sqrt{d_k}}",
+    r"dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
     rows=["M1", "D2"],
-    uses=["12.24"],
+    uses=["4.13", "12.24"],
     assumes=["S = Q K^T / sqrt(d_k)"],
     kind="numeric",
     scope="T_q = 4, T_k = 5, d_k = 3",
@@ -176,7 +177,7 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "12.27",
-    r"\frac{\partial L_i}{\partial s_{ij}} = P_{ij}",
+    r"\frac{\partial L_i}{\partial s_{ij}} = p_{ij}",
     rows=["M1"],
     uses=["2.15", "12.22"],
     scope="n = 3",
@@ -193,7 +194,7 @@ gradient_of_the_log_sum_exp.wrong("1 at the largest score, else 0")(
 
 @equation(
     "12.28",
-    r"\mathrm{d}S_{ij} = P_{ij}\, \bigl( \mathrm{d}P_{ij} - (D_i - \mathrm{d}L_i) \bigr)",
+    r"dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr)",
     rows=["M1"],
     uses=["12.24", "12.25", "12.27"],
     assumes=["the loss reads O and L"],
@@ -201,36 +202,36 @@ gradient_of_the_log_sum_exp.wrong("1 at the largest score, else 0")(
     scope="T_q = 4, T_k = 5",
 )
 def gradient_with_the_log_sum_exp(rng: np.random.Generator) -> Claims:
-    """Add P_ij dL_i and collect: the gradient of L costs nothing but a subtraction. So merged outputs, Eq. (12.11), can be trained."""
+    """Add p_ij dL_i and collect: the gradient of L costs nothing but a subtraction. So merged outputs, Eq. (12.11), can be trained."""
     for _ in range(3):
         of = _pass(rng)
-        dP, D = of.d_output @ of.V.T, (of.d_output * of.O).sum(axis=1)
+        dP, delta = of.d_output @ of.V.T, (of.d_output * of.O).sum(axis=1)
         by_scores = jacobian(lambda scores, of=of: _loss(scores, of.V, of, with_lse=True), of.S)  # type: ignore[misc]
-        yield by_scores, of.P * (dP - (D - of.d_lse)[:, None])
+        yield by_scores, of.P * (dP - (delta - of.d_lse)[:, None])
 
 
-@gradient_with_the_log_sum_exp.wrong("D + dL")
+@gradient_with_the_log_sum_exp.wrong("delta + dL")
 def _(rng: np.random.Generator) -> Sides:
     of = _pass(rng)
-    D = (of.d_output * of.O).sum(axis=1)
+    delta = (of.d_output * of.O).sum(axis=1)
     by_scores = jacobian(lambda scores: _loss(scores, of.V, of, with_lse=True), of.S)
-    return by_scores, of.P * (of.d_output @ of.V.T - (D + of.d_lse)[:, None])
+    return by_scores, of.P * (of.d_output @ of.V.T - (delta + of.d_lse)[:, None])
 
 
 @gradient_with_the_log_sum_exp.wrong("dL left out")
 def _(rng: np.random.Generator) -> Sides:
     of = _pass(rng)
-    D = (of.d_output * of.O).sum(axis=1)
+    delta = (of.d_output * of.O).sum(axis=1)
     by_scores = jacobian(lambda scores: _loss(scores, of.V, of, with_lse=True), of.S)
-    return by_scores, of.P * (of.d_output @ of.V.T - D[:, None])
+    return by_scores, of.P * (of.d_output @ of.V.T - delta[:, None])
 
 
 @equation(
     "12.29",
-    r"\mathrm{d}K = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (\mathrm{d}O_b V^\top - D_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b",
+    r"dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b",
     rows=["M1"],
     uses=["12.22", "12.25", "12.26"],
-    assumes=["b: blocks of queries", "P_b = e^{Q_b K^T / sqrt(d_k) - L_b}, recomputed", "D_b = row sums of dO_b * O_b"],
+    assumes=["b: blocks of queries", "P_b = e^{Q_b K^T / sqrt(d_k) - L_b}, recomputed", "delta_b = row sums of dO_b * O_b"],
     kind="numeric",
     scope="T_q = 4 in blocks of 1, 3 and 4; against the backward pass of the package",
 )
@@ -241,8 +242,8 @@ def backward_in_blocks(rng: np.random.Generator) -> Claims:
     for size in (1, 3, 4):
         blocks = [slice(start, start + size) for start in range(0, 4, size)]
         P = [np.exp(of.Q[block] @ of.K.T / np.sqrt(3) - of.L[block, None]) for block in blocks]
-        D = [(of.d_output[block] * of.O[block]).sum(axis=1, keepdims=True) for block in blocks]
-        yield d_key, sum((P[i] * (of.d_output[c] @ of.V.T - D[i])).T @ of.Q[c] for i, c in enumerate(blocks)) / np.sqrt(3)
+        delta = [(of.d_output[block] * of.O[block]).sum(axis=1, keepdims=True) for block in blocks]
+        yield d_key, sum((P[i] * (of.d_output[c] @ of.V.T - delta[i])).T @ of.Q[c] for i, c in enumerate(blocks)) / np.sqrt(3)
 
 
 @backward_in_blocks.wrong("P normalised within each block of keys")

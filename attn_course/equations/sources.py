@@ -11,7 +11,22 @@ from typing import Any
 from attn_course.equations.errors import Malformed
 
 CONTROLS = {"tight", "scale", "closeness", "resolution"}  # keywords that steer the check and are no part of the formula
-SOLVERS = {"diff", "dsolve", "integrate", "jacobian", "limit", "linsolve", "series", "solve", "solveset", "doit"}
+SOLVERS = {
+    "covariance",
+    "diff",
+    "dsolve",
+    "expectation",
+    "integrate",
+    "jacobian",
+    "limit",
+    "linsolve",
+    "rsolve",
+    "series",
+    "solve",
+    "solveset",
+    "doit",
+    "variance",
+}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from attn_course.figures.base import publish
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
+from attn_course.figures.ch04 import attention_steps, function_of_query, query_explorable, query_plane
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -17,13 +18,17 @@ __all__ = [
     "SCORES",
     "VALUE",
     "WEIGHTS",
+    "attention_steps",
     "bars",
+    "function_of_query",
     "heatmap",
     "jacobian_heatmap",
     "lines",
     "lse_bounds",
     "overflow_ranges",
     "publish",
+    "query_explorable",
+    "query_plane",
     "saturation",
     "simplex",
     "simplex_entropy",

@@ -122,7 +122,7 @@ def test_an_unknown_tag_is_one_clear_line(tag, says: str):
 
 def test_the_chapters_are_those_on_disk_and_an_unknown_one_is_named():
     assert 2 in chapters()
-    with pytest.raises(UnknownEquation, match="chapter 77 has no equations; those that have: 2"):
+    with pytest.raises(UnknownEquation, match=r"chapter 77 has no equations; those that have: (\d+, )*2\b"):
         all_equations(77)
 
 

@@ -53,7 +53,7 @@ def controls(name: str) -> Controls:
 
 
 def test_there_is_one_and_it_has_all_its_parts():
-    assert NAMES == ["softmax"]
+    assert "softmax" in NAMES
     for name in NAMES:
         for part in (f"{name}.html", f"{name}.js", f"{name}.css", f"{name}_words.html"):
             assert (PARTS / part).is_file()
@@ -94,7 +94,7 @@ def test_a_slug_of_another_form_is_refused(slug):
 
 
 def test_an_unknown_card_and_missing_words_are_refused(shown):
-    with pytest.raises(ValueError, match=r"name must be one of \['softmax'\]; got 'hardmax'"):
+    with pytest.raises(ValueError, match=r"name must be one of \[.*'softmax'.*\]; got 'hardmax'"):
         explorable_html("hardmax", "x")
     with pytest.raises(ValueError, match="alt must be a text of at least 8 words; got 1"):
         publish_explorable("softmax", "x", "short")

@@ -26,11 +26,16 @@ def modules(room: str) -> Iterator[ModuleType]:
 
 
 def public_names(room: str) -> list[str]:
-    """Return the dotted names of the public functions, classes and methods that the modules of a room define."""
+    """Return the dotted names of the functions, classes and methods that a room defines and makes public.
+
+    Public is what `__all__` of the package lists; without such a list, everything without a leading underscore.
+    """
     found = []
+    listed = getattr(import_module(room), "__all__", None)
     for module in modules(room):
         for name, thing in vars(module).items():
-            if not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__ and callable(thing):
+            public = not name.startswith("_") if listed is None else name in listed
+            if public and getattr(thing, "__module__", None) == module.__name__ and callable(thing):
                 found.append(f"{module.__name__}.{name}")
                 methods = vars(thing) if inspect.isclass(thing) else {}
                 found += [

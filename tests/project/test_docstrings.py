@@ -1,4 +1,4 @@
-"""The reference explains itself: numpydoc finds every parameter, result and error described, and every example runs."""
+"""What a learner calls explains itself: numpydoc finds every parameter, result and error described, and every example runs."""
 
 import ast
 import doctest
@@ -11,6 +11,7 @@ import pytest
 from tests.project.docstrings import complaints, public_names
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attn_course"
+ROOMS = ("attn_course.reference", "attn_course.costs", "attn_course.notation")  # whose functions a learner calls
 
 GOOD = '''
 def double(x):
@@ -59,7 +60,7 @@ def toy(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize("name", public_names("attn_course.reference"))
+@pytest.mark.parametrize("name", [name for room in ROOMS for name in public_names(room)])
 def test_the_docstring_is_complete(name):
     assert complaints(name) == []
 
@@ -104,6 +105,19 @@ def test_public_names_are_those_defined_in_the_room(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert public_names("toy_room") == ["toy_room.sums.Sum", "toy_room.sums.Sum.add", "toy_room.sums.total"]
+
+
+def test_a_room_that_lists_its_public_names_is_asked_for_those_only(tmp_path, monkeypatch):
+    package = tmp_path / "toy_listed"
+    package.mkdir()
+    (package / "__init__.py").write_text("from toy_listed.sums import Sum, total\n__all__ = ['Sum', 'total']\n")
+    (package / "sums.py").write_text("def total(x): ...\ndef shared(x): ...\nclass Sum:\n    def add(self, x): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert public_names("toy_listed") == ["toy_listed.sums.Sum", "toy_listed.sums.Sum.add", "toy_listed.sums.total"]
+
+
+def test_the_reference_lists_every_function_of_the_contract():
+    assert {name.rpartition(".")[2] for name in public_names("attn_course.reference")} >= {"attention", "attention_backward", "softmax"}
 
 
 @pytest.mark.parametrize("name", modules_with_examples(PACKAGE))

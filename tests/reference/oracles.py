@@ -1,31 +1,116 @@
-"""Shared by the tests of the reference: exact values in high precision, and what counts as equal."""
+"""Attention once more, as slowly and plainly as possible: Python loops and the math module, nothing of the package.
 
-import mpmath
+A pair that may not attend is never looked at, so what a mask hides cannot matter here. `torch_attention` is a
+third form, on whole tensors, for autograd.
+"""
+
+import math
+
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-
-EPS = {"float16": 1e-3, "float32": 3e-7, "float64": 1e-15}  # about twice the spacing of floats at 1
-DTYPES = tuple(EPS)
-reals = st.floats(-700, 700, width=64)
-vectors = arrays(np.float64, st.integers(1, 13), elements=reals)
+import torch
 
 
-def exact_softmax(scores, temperature=1.0):
-    """Eq. (2.1) with 60 digits and exponents without bound: no maximum is subtracted."""
-    with mpmath.workdps(60):
-        terms = [mpmath.exp(mpmath.mpf(float(z)) / mpmath.mpf(float(temperature))) for z in scores]
-        return np.array([float(term / mpmath.fsum(terms)) for term in terms])
+def element(array, index, own_axes):
+    """Return the block of the last `own_axes` axes at a position of the broadcast leading axes."""
+    leading = array.shape[: array.ndim - own_axes]
+    aligned = index[len(index) - len(leading) :]
+    return array[tuple(0 if length == 1 else at for length, at in zip(leading, aligned, strict=True))]
 
 
-def exact_logsumexp(scores):
-    with mpmath.workdps(60):
-        return float(mpmath.log(mpmath.fsum(mpmath.exp(mpmath.mpf(float(z))) for z in scores)))
+def leading_shape(query, key, value, mask=None, is_causal=False, q_offset=0, window=None, enable_gqa=False, **_):
+    """Return the batch axes of the result (with the query's heads, if these are grouped)."""
+    shapes = [query.shape[:-2]]
+    for array in (key, value):
+        shape = array.shape[:-2]
+        shapes.append((*shape[:-1], query.shape[-3]) if enable_gqa else shape)
+    if mask is not None:
+        shapes.append(mask.shape[:-2])
+    if is_causal or window is not None:
+        shapes.append(np.shape(q_offset))
+    return np.broadcast_shapes(*shapes)
 
 
-def same(got, wanted, dtype="float64", factor=8.0, at_least=1e-30):
-    """Assert equality up to a few roundings of `dtype`, relative to the largest entry or `at_least`."""
-    assert got.dtype == np.dtype(dtype)
-    assert got.shape == np.shape(wanted)
-    scale = np.abs(wanted).max(initial=at_least)
-    np.testing.assert_allclose(got.astype(np.float64), wanted, rtol=0, atol=factor * EPS[dtype] * scale)
+def may_attend(index, i, j, *, mask=None, is_causal=False, q_offset=0, window=None, **_):
+    """Whether query i of a batch element may see key j."""
+    position = i + int(element(np.asarray(q_offset), index, 0)) if is_causal or window is not None else i
+    if is_causal and j > position:
+        return False
+    if window is not None:
+        left, right = window
+        if (left is not None and j < position - left) or (right is not None and j > position + right):
+            return False
+    if mask is None:
+        return True
+    entry = mask_entry(mask, index, i, j)
+    return bool(entry) if mask.dtype == bool else not (math.isinf(entry) and entry < 0)
+
+
+def mask_entry(mask, index, i, j):
+    block = element(mask, index, 2)
+    return block[0 if block.shape[0] == 1 else i, 0 if block.shape[1] == 1 else j].item()
+
+
+def row_scores(index, i, query_row, keys, *, scale=None, softcap=None, **options):
+    """Return {j: score} of the keys that query i may see."""
+    scores = {}
+    for j in range(len(keys)):
+        if may_attend(index, i, j, **options):
+            factor = 1 / math.sqrt(len(query_row)) if scale is None else scale
+            score = factor * math.fsum(float(a) * float(b) for a, b in zip(query_row, keys[j], strict=True))
+            if softcap is not None:
+                score = softcap * math.tanh(score / softcap)
+            mask = options.get("mask")
+            scores[j] = score if mask is None or mask.dtype == bool else score + mask_entry(mask, index, i, j)
+    return scores
+
+
+def loop_attention(query, key, value, **options):
+    """Return output, weights and lse in float64, one query at a time."""
+    gqa = options.get("enable_gqa", False)
+    batch = leading_shape(query, key, value, **options)
+    q_len, kv_len, d_v = query.shape[-2], key.shape[-2], value.shape[-1]
+    output, weights, lse = np.zeros((*batch, q_len, d_v)), np.zeros((*batch, q_len, kv_len)), np.full((*batch, q_len), -np.inf)
+    for index in np.ndindex(*batch):
+        served_by = (*index[:-1], index[-1] // (query.shape[-3] // key.shape[-3])) if gqa else index
+        queries, keys, values = element(query, index, 2), element(key, served_by, 2), element(value, served_by, 2)
+        for i in range(q_len):
+            scores = row_scores(index, i, queries[i], keys, **options)
+            if not scores:
+                continue
+            largest = max(scores.values())
+            terms = {j: math.exp(score - largest) for j, score in scores.items()}
+            total = math.fsum(terms.values())
+            lse[(*index, i)] = largest + math.log(total)
+            for j, term in terms.items():
+                weights[(*index, i, j)] = term / total
+            for f in range(d_v):
+                output[(*index, i, f)] = math.fsum(term / total * float(values[j, f]) for j, term in terms.items() if term > 0)
+    return output, weights, lse
+
+
+def allowed_pairs(query, key, value, **options):
+    """Return the boolean mask of all rules together, written entry by entry."""
+    batch = leading_shape(query, key, value, **options)
+    shape = (*batch, query.shape[-2], key.shape[-2])
+    allowed = np.zeros(shape, dtype=bool)
+    for at in np.ndindex(*shape):
+        allowed[at] = may_attend(at[:-2], at[-2], at[-1], **options)
+    return allowed
+
+
+def torch_attention(query, key, value, allowed, *, bias=None, scale=None, softcap=None, enable_gqa=False):
+    """Return output and lse of torch tensors, differentiable also in rows that may attend to nothing."""
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (torch.repeat_interleave(x, groups, dim=-3) for x in (key, value))
+    scores = torch.einsum("...id,...jd->...ij", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if bias is not None:
+        scores = scores + torch.where(torch.isneginf(bias), torch.zeros_like(bias), bias)
+    scores, allowed = torch.broadcast_tensors(scores, allowed)
+    some = allowed.any(-1, keepdim=True)
+    safe = torch.where(some, torch.where(allowed, scores, -math.inf), 0.0)  # an all -inf row has no derivative
+    weights = torch.where(allowed, torch.softmax(safe, -1), 0.0)
+    lse = torch.where(some[..., 0], torch.logsumexp(safe, -1), -math.inf)
+    return torch.einsum("...ij,...jf->...if", weights, value), lse

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from attn_course.reference import logsumexp, softmax
-from tests.reference.oracles import DTYPES, exact_logsumexp, exact_softmax, same, vectors
+from tests.reference.softmax_exact import DTYPES, exact_logsumexp, exact_softmax, same, vectors
 
 
 @pytest.mark.parametrize(("got", "dtype"), [([1.0 + 1e-13], "float64"), ([np.nan], "float64"), ([[1.0]], "float64"), ([1.0], "float32")])

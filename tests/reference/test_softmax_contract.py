@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
-from tests.reference.oracles import DTYPES
+from tests.reference.softmax_exact import DTYPES
 
 FUNCTIONS = {
     "softmax": softmax,

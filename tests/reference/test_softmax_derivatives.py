@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
-from tests.reference.oracles import DTYPES, exact_softmax, same, vectors
+from tests.reference.softmax_exact import DTYPES, exact_softmax, same, vectors
 
 
 def test_the_jacobian_matches_central_differences_of_the_definition():

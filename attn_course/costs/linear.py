@@ -1,0 +1,166 @@
+"""Attention without softmax: FLOPs of its three forms, where it overtakes softmax attention, and the delta rule."""
+
+from typing import Literal
+
+from attn_course.costs.checks import require_choice, require_counts, require_flag
+from attn_course.costs.pairs import attended_pairs
+from attn_course.costs.scores import attention_flops
+
+
+def linear_attention_flops(
+    length: int,
+    d_phi: int,
+    d_v: int,
+    *,
+    form: Literal["parallel", "recurrent", "chunked"] = "recurrent",
+    chunk: int = 64,
+    normalize: bool = False,
+) -> int:
+    r"""Return the FLOPs of causal linear attention in one head.
+
+    .. math:: 2 \tfrac{T (T + 1)}{2} (d_\phi + d_v), \qquad 4\, T d_\phi d_v, \qquad
+              4\, T d_\phi d_v + \sum_{\text{chunks}} C (C + 1)\,(d_\phi + d_v)
+
+    Parameters
+    ----------
+    length : int
+        Positions.
+    d_phi, d_v : int
+        Features of mapped queries and keys, and of values.
+    form : {"parallel", "recurrent", "chunked"}, optional
+        All pairs at once; write and read a state at every position; or read and write it once a chunk, with all pairs
+        inside the chunk.
+    chunk : int, optional
+        Positions in a chunk, C; the last one may be shorter.
+    normalize : bool, optional
+        Whether the sum of key features is kept too, as a value with one more feature.
+
+    Returns
+    -------
+    n_flops : int
+        Without the feature map; only pairs with j <= i count.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a number is negative, `chunk` below 1, or the form is unknown.
+
+    Notes
+    -----
+    Katharopoulos et al. (2020), arXiv:2006.16236; chunks: Yang et al. (2023), arXiv:2312.06635. The recurrent form has the
+    fewest FLOPs and the least parallel work; chunks trade some FLOPs for large products.
+
+    Examples
+    --------
+    >>> [linear_attention_flops(1024, 64, 64, form=form) for form in ("parallel", "chunked", "recurrent")]
+    [134348800, 25296896, 16777216]
+    """
+    require_choice("form", form, ("parallel", "recurrent", "chunked"))
+    length, d_phi, d_v = require_counts(length=length, d_phi=d_phi, d_v=d_v)
+    (chunk,) = require_counts(1, chunk=chunk)
+    d_v += int(require_flag("normalize", normalize))
+    state = 0 if form == "parallel" else 4 * length * d_phi * d_v
+    if form == "recurrent":
+        return state
+    return state + attention_flops(_pairs_in_chunks(length, length if form == "parallel" else chunk), d_phi, d_v)
+
+
+def linear_attention_crossover_length(d_k: int, d_v: int, d_phi: int | None = None, *, is_causal: bool = True) -> int:
+    r"""Return the shortest length at which linear attention takes fewer FLOPs than softmax attention.
+
+    .. math:: T (T + 1) (d_k + d_v) > 4\, T d_\phi d_v \;\Longleftrightarrow\; T > \frac{4 d_\phi d_v}{d_k + d_v} - 1
+
+    Parameters
+    ----------
+    d_k, d_v : int
+        Features of queries and keys, and of values.
+    d_phi : int, optional
+        Features after the feature map; `d_k` if left out.
+    is_causal : bool, optional
+        Whether both are causal; else softmax attention computes all T^2 pairs, and linear attention builds its one
+        state before it reads, at the same cost of 4 T d_phi d_v.
+
+    Returns
+    -------
+    length : int
+        At this length and every longer one the recurrent form is cheaper.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a number is below 1.
+
+    Notes
+    -----
+    With d_phi = d_k = d_v = d it is 2 d for causal attention, else d + 1: a feature map that multiplies the features moves
+    it as far. FLOPs are not time: the recurrent form does small products one after the other.
+
+    Examples
+    --------
+    >>> linear_attention_crossover_length(64, 64), linear_attention_crossover_length(64, 64, is_causal=False)
+    (128, 65)
+    """
+    d_k, d_v, d_phi = require_counts(1, d_k=d_k, d_v=d_v, d_phi=d_k if d_phi is None else d_phi)
+    if require_flag("is_causal", is_causal):
+        return max(4 * d_phi * d_v // (d_k + d_v), 1)
+    return 2 * d_phi * d_v // (d_k + d_v) + 1
+
+
+def delta_rule_flops(length: int, d_k: int, d_v: int, *, form: Literal["recurrent", "chunked"] = "recurrent", chunk: int = 64) -> int:
+    r"""Return the FLOPs of the delta rule in one head.
+
+    .. math:: 6\, T d_k d_v, \qquad
+              6\, T d_k d_v + \sum_{\text{chunks}} \bigl[C (C - 1) (2 d_k + d_v) + C (C + 1) (d_k + d_v)\bigr]
+
+    Parameters
+    ----------
+    length : int
+        Positions.
+    d_k, d_v : int
+        Features of queries and keys, and of values.
+    form : {"recurrent", "chunked"}, optional
+        Position by position: ask the state, correct it, read it. Or chunk by chunk: products of keys, a triangular system for
+        values and keys, then linear attention.
+    chunk : int, optional
+        Positions in a chunk, C; the last one may be shorter.
+
+    Returns
+    -------
+    n_flops : int
+        Of products; factors beta and decays come on top, and are linear in d_k + d_v.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a number is negative, `chunk` below 1, or the form is unknown.
+
+    Notes
+    -----
+    Schlag et al. (2021), arXiv:2102.11174; the chunked (WY) form: Yang et al. (2024), arXiv:2406.06484. One product more for each
+    position than linear attention, because the state is asked what it holds before it is written.
+
+    Examples
+    --------
+    >>> delta_rule_flops(1024, 64, 64) / linear_attention_flops(1024, 64, 64)
+    1.5
+    """
+    require_choice("form", form, ("recurrent", "chunked"))
+    length, d_k, d_v = require_counts(length=length, d_k=d_k, d_v=d_v)
+    (chunk,) = require_counts(1, chunk=chunk)
+    state = 6 * length * d_k * d_v
+    if form == "recurrent":
+        return state
+    pairs = _pairs_in_chunks(length, chunk)
+    return state + attention_flops(pairs, d_k, d_v) + 2 * (pairs - length) * (2 * d_k + d_v)  # j < i only: key . key, solve for u and w
+
+
+def _pairs_in_chunks(length: int, chunk: int) -> int:
+    """Pairs j <= i within chunks of that many positions, the last one shorter."""
+    whole, rest = divmod(length, chunk) if chunk else (0, 0)
+    return whole * attended_pairs(chunk, chunk, is_causal=True) + attended_pairs(rest, rest, is_causal=True)

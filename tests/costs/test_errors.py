@@ -1,0 +1,131 @@
+"""Malformed calls of costs: each message names the argument, what was wanted and what came."""
+
+import numpy as np
+import pytest
+
+from attn_course import costs
+
+SIZES = costs.LatentSizes(d_model=7, n_heads=3, d_query_latent=5, d_latent=4, d_head=3, d_rope=2, d_v=6)
+ROOF = {"peak_flops_per_s": 1.0, "bandwidth_bytes_per_s": 1.0}
+TILES = {"block_q": 2, "block_kv": 2}
+
+CALLS = [
+    (costs.attended_pairs, (-1, 3), {}, ValueError, "q_len must be 0 or more; got -1"),
+    (costs.attended_pairs, (3, 2.0), {}, TypeError, "kv_len must be an integer; got float 2.0"),
+    (costs.attended_pairs, (3, True), {}, TypeError, "kv_len must be an integer; got bool True"),
+    (costs.attended_pairs, (3, 3), {"q_offset": np.array([1])}, TypeError, "q_offset must be an integer; got ndarray array([1])"),
+    (costs.attended_pairs, (3, 3), {"is_causal": 1}, TypeError, "is_causal must be True or False; got int 1"),
+    (costs.attended_pairs, (3, 3), {"window": 2}, TypeError, "window must be None or a tuple (left, right); got 2"),
+    (costs.attended_pairs, (3, 3), {"window": (1, 2, 3)}, TypeError, "window must be None or a tuple (left, right); got (1, 2, 3)"),
+    (costs.attended_pairs, (3, 3), {"window": (-1, 0)}, ValueError, "window (left) must be 0 or more; got -1"),
+    (costs.attended_pairs, (3, 3), {"window": (0, 1.5)}, TypeError, "window (right) must be an integer; got float 1.5"),
+    (costs.attention_flops, (-2, 1, 1), {}, ValueError, "pairs must be 0 or more; got -2"),
+    (costs.attention_flops, (2, "8", 1), {}, TypeError, "d_k must be an integer; got str '8'"),
+    (costs.attention_backward_flops, (2, 1, -1), {}, ValueError, "d_v must be 0 or more; got -1"),
+    (
+        costs.attention_backward_flops,
+        (2, 1, 1),
+        {"recompute_scores": None},
+        TypeError,
+        "recompute_scores must be True or False; got NoneType None",
+    ),
+    (costs.attention_exps, (0.5,), {}, TypeError, "pairs must be an integer; got float 0.5"),
+    (costs.cosine_norm_flops, (1, 1, -3), {}, ValueError, "d_k must be 0 or more; got -3"),
+    (costs.additive_attention_flops, (1, 1, 1, 1, -1, 1), {}, ValueError, "d_hidden must be 0 or more; got -1"),
+    (costs.additive_attention_flops, (1, 1, 1, 1, 1, 1), {"pairs": -1}, ValueError, "pairs must be 0 or more; got -1"),
+    (costs.additive_tanhs, (1, None), {}, TypeError, "d_hidden must be an integer; got NoneType None"),
+    (costs.additive_intermediate_bytes, (1, 1, 1), {"bytes_per_number": 0}, ValueError, "bytes_per_number must be 1 or more; got 0"),
+    (costs.additive_parameters, (1, -1, 1), {}, ValueError, "d_key must be 0 or more; got -1"),
+    (costs.projection_flops, (1, 1, -1), {}, ValueError, "d_out must be 0 or more; got -1"),
+    (
+        costs.multi_head_attention_flops,
+        (1, 1, 8),
+        {"n_heads": 3},
+        ValueError,
+        "n_heads must divide d_model when d_k is left out; got 3 and 8",
+    ),
+    (costs.multi_head_attention_flops, (1, 1, 8), {"n_heads": 0}, ValueError, "n_heads must be 1 or more; got 0"),
+    (
+        costs.multi_head_attention_flops,
+        (1, 1, 8),
+        {"n_heads": 4, "n_kv_heads": 3},
+        ValueError,
+        "n_kv_heads must divide n_heads; got 3 and 4",
+    ),
+    (
+        costs.multi_head_attention_flops,
+        (1, 5, 8),
+        {"n_heads": 4, "projected_kv_len": 6},
+        ValueError,
+        "projected_kv_len must be at most kv_len = 5; got 6",
+    ),
+    (costs.multi_head_parameters, (8,), {"n_heads": 2, "bias": 0}, TypeError, "bias must be True or False; got int 0"),
+    (costs.multi_head_parameters, (8.0,), {"n_heads": 2}, TypeError, "d_model must be an integer; got float 8.0"),
+    (costs.recurrent_flops, (1, 1, 1), {"n_gates": 0}, ValueError, "n_gates must be 1 or more; got 0"),
+    (costs.recurrent_parameters, (1, -1), {}, ValueError, "d_hidden must be 0 or more; got -1"),
+    (costs.sequential_products, ("lstm", 3), {}, ValueError, "layer must be one of attention, recurrent; got 'lstm'"),
+    (costs.sequential_products, ("attention", -3), {}, ValueError, "length must be 0 or more; got -3"),
+    (costs.linear_attention_flops, (1, 1, 1), {"form": "loop"}, ValueError, "form must be one of parallel, recurrent, chunked; got 'loop'"),
+    (costs.linear_attention_flops, (1, 1, 1), {"form": "chunked", "chunk": 0}, ValueError, "chunk must be 1 or more; got 0"),
+    (costs.linear_attention_flops, (1, 1, 1), {"normalize": "no"}, TypeError, "normalize must be True or False; got str 'no'"),
+    (costs.linear_attention_crossover_length, (0, 1), {}, ValueError, "d_k must be 1 or more; got 0"),
+    (costs.delta_rule_flops, (1, 1, 1), {"form": "parallel"}, ValueError, "form must be one of recurrent, chunked; got 'parallel'"),
+    (costs.query_key_parameters, (1, 1, 1), {"absorbed": 1}, TypeError, "absorbed must be True or False; got int 1"),
+    (costs.query_key_flops, (1, 2, 1, 1, 1), {"projected_kv_len": 3}, ValueError, "projected_kv_len must be at most kv_len = 2; got 3"),
+    (costs.absorption_break_even_d_k, (0, 3), {}, ValueError, "d_query must be 1 or more; got 0"),
+    (costs.LatentSizes, (7, 0, 5, 4, 3, 2, 6), {}, ValueError, "n_heads must be 1 or more; got 0"),
+    (costs.LatentSizes, (7, 3, 5, 4, 3, 2.0, 6), {}, TypeError, "d_rope must be an integer; got float 2.0"),
+    (costs.latent_attention_flops, ({}, 1, 1), {}, TypeError, "sizes must be LatentSizes; got dict"),
+    (
+        costs.latent_attention_flops,
+        (SIZES, 3, 2),
+        {},
+        ValueError,
+        "kv_len must be at least q_len = 3, as it holds the new tokens too; got 2",
+    ),
+    (costs.latent_attention_flops, (SIZES, 1, 1), {"form": True}, ValueError, "form must be one of naive, factored, absorbed; got True"),
+    (costs.latent_attention_parameters, (None,), {}, TypeError, "sizes must be LatentSizes; got NoneType"),
+    (costs.cache_bytes_per_token, (-1, 1, 1), {}, ValueError, "n_kv_heads must be 0 or more; got -1"),
+    (
+        costs.latent_cache_bytes_per_token,
+        (1, 1),
+        {"bytes_per_number": 0.5},
+        TypeError,
+        "bytes_per_number must be an integer; got float 0.5",
+    ),
+    (costs.linear_state_bytes, (1, 1, 1), {"n_layers": -1}, ValueError, "n_layers must be 0 or more; got -1"),
+    (costs.materialised_attention_bytes, (1, -1, 1, 1), {}, ValueError, "kv_len must be 0 or more; got -1"),
+    (costs.tiled_attention_bytes, (1, 1, 1, 1), {"block_q": 0, "block_kv": 1}, ValueError, "block_q must be 1 or more; got 0"),
+    (costs.tiled_attention_bytes, (1, 1, 1, 1), {**TILES, "outer": "kv"}, ValueError, "outer must be one of query, key; got 'kv'"),
+    (
+        costs.tiled_attention_bytes,
+        (1, 1, 1, 1),
+        {**TILES, "window": (None,)},
+        TypeError,
+        "window must be None or a tuple (left, right); got (None,)",
+    ),
+    (costs.arithmetic_intensity_flops_per_byte, (1, 0), {}, ValueError, "n_bytes must be positive and finite; got 0"),
+    (costs.arithmetic_intensity_flops_per_byte, (float("nan"), 1), {}, ValueError, "n_flops must be 0 or more and finite; got nan"),
+    (costs.ridge_point_flops_per_byte, (1.0, "fast"), {}, TypeError, "bandwidth_bytes_per_s must be a number; got str 'fast'"),
+    (costs.attainable_flops_per_s, (-1.0,), ROOF, ValueError, "intensity_flops_per_byte must be 0 or more and finite; got -1.0"),
+    (costs.roofline_time_s, (1, 1), {**ROOF, "peak_flops_per_s": 0}, ValueError, "peak_flops_per_s must be positive and finite; got 0"),
+    (costs.roofline_time_s, (1, 1), {**ROOF, "exps": 5}, ValueError, "peak_exps_per_s must be given when exps are; got None with 5"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "options", "error", "message"), CALLS, ids=[f"{call[0].__name__}-{i}" for i, call in enumerate(CALLS)]
+)
+def test_the_message_names_the_argument_what_was_wanted_and_what_came(function, arguments, options, error, message):
+    with pytest.raises(error) as caught:
+        function(*arguments, **options)
+    assert str(caught.value) == message
+
+
+def test_every_public_function_has_a_malformed_call():
+    assert {call[0].__name__ for call in CALLS} == set(costs.__all__)
+
+
+def test_numpy_integers_are_taken_and_do_not_overflow():
+    big = np.int32(2**31 - 1)
+    assert costs.attention_flops(big, big, big) == 4 * (2**31 - 1) ** 2

@@ -1,0 +1,147 @@
+"""Bytes moved: counted at a memory while tiled loops compute what attention is."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attn_course import costs, reference
+from tests.costs.counting import Memory
+
+MASKS = [
+    {},
+    {"is_causal": True},
+    {"is_causal": True, "q_offset": 5},
+    {"is_causal": True, "q_offset": -3},
+    {"window": (2, 1)},
+    {"window": (0, None), "q_offset": 2},
+    {"is_causal": True, "window": (3, None), "q_offset": 4},
+    {"is_causal": True, "window": (None, 3)},
+    {"window": (1, 0), "q_offset": 40},
+]
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape)
+
+
+def allowed(q_len, kv_len, is_causal=False, q_offset=0, window=(None, None)):
+    mask = reference.window_mask(q_len, kv_len, *window, q_offset=q_offset)
+    return mask & reference.causal_mask(q_len, kv_len, q_offset) if is_causal else mask
+
+
+def blocks(length, size):
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+def step(query, key, value, mask, row_max, row_sum, acc):
+    """One tile of the online softmax."""
+    scores = np.where(mask, query @ key.T / np.sqrt(query.shape[-1]), -np.inf)
+    new_max = np.maximum(row_max, scores.max(axis=-1, initial=-np.inf))
+    safe = np.where(np.isneginf(new_max), 0.0, new_max)
+    rescale, terms = np.exp(row_max - safe), np.exp(scores - safe[:, None])
+    return new_max, row_sum * rescale + terms.sum(axis=-1), acc * rescale[:, None] + terms @ value
+
+
+def query_outer(query, key, value, mask, block_q, block_kv):
+    memory, output, lse = Memory(), np.empty((len(query), value.shape[1])), np.empty(len(query))
+    for rows in blocks(len(query), block_q):
+        q = memory.read(query, rows)
+        row_max, row_sum, acc = np.full(len(q), -np.inf), np.zeros(len(q)), np.zeros((len(q), value.shape[1]))
+        for columns in blocks(len(key), block_kv):
+            if mask[rows, columns].any():
+                row_max, row_sum, acc = step(
+                    q, memory.read(key, columns), memory.read(value, columns), mask[rows, columns], row_max, row_sum, acc
+                )
+        memory.write(output, rows, acc / np.where(row_sum == 0.0, 1.0, row_sum)[:, None])
+        memory.write(lse, rows, row_max + np.log(np.where(row_sum == 0.0, 1.0, row_sum)))
+    return memory, output
+
+
+def key_outer(query, key, value, mask, block_q, block_kv):
+    memory, output = Memory(), np.empty((len(query), value.shape[1]))
+    row_max, row_sum = np.empty(len(query)), np.empty(len(query))
+    everything = slice(None)
+    for array, start in ((output, 0.0), (row_max, -np.inf), (row_sum, 0.0)):
+        memory.write(array, everything, start)
+    for columns in blocks(len(key), block_kv):
+        k, v = memory.read(key, columns), memory.read(value, columns)
+        for rows in blocks(len(query), block_q):
+            if mask[rows, columns].any():
+                q, old_max, old_sum = memory.read(query, rows), memory.read(row_max, rows), memory.read(row_sum, rows)
+                unfinished = memory.read(output, rows) * old_sum[:, None]  # as in the first FlashAttention, what is stored is normalised
+                new_max, new_sum, acc = step(q, k, v, mask[rows, columns], old_max, old_sum, unfinished)
+                memory.write(output, rows, acc / np.where(new_sum == 0.0, 1.0, new_sum)[:, None])
+                memory.write(row_max, rows, new_max)
+                memory.write(row_sum, rows, new_sum)
+    return memory, output
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(
+    ("q_len", "kv_len", "block_q", "block_kv"), [(7, 11, 3, 4), (11, 7, 2, 5), (5, 5, 64, 64), (6, 4, 1, 1), (0, 3, 2, 2), (3, 0, 2, 2)]
+)
+@pytest.mark.parametrize(("outer", "loops"), [("query", query_outer), ("key", key_outer)])
+def test_tiles_move_what_a_counting_memory_counts(mask, q_len, kv_len, block_q, block_kv, outer, loops):
+    arrays = normal(q_len, 3), normal(kv_len, 3), normal(kv_len, 2)
+    memory, output = loops(*arrays, allowed(q_len, kv_len, **mask), block_q, block_kv)
+    np.testing.assert_allclose(output, reference.attention(*arrays, **mask), atol=1e-13)
+    moved = costs.tiled_attention_bytes(
+        q_len, kv_len, 3, 2, block_q=block_q, block_kv=block_kv, outer=outer, bytes_per_number=2, bytes_per_statistic=1000, **mask
+    )
+    assert moved == 2 * memory.numbers + 1000 * memory.statistics
+
+
+@given(
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.booleans(),
+    st.integers(-14, 14),
+    st.none() | st.integers(0, 5),
+    st.none() | st.integers(0, 5),
+)
+def test_the_tiles_that_pass_are_those_with_a_visible_pair(q_len, kv_len, block_q, block_kv, is_causal, q_offset, left, right):
+    mask = allowed(q_len, kv_len, is_causal, q_offset, (left, right))
+    visible = [(r, c) for r in blocks(q_len, block_q) for c in blocks(kv_len, block_kv) if mask[r, c].any()]
+    options = {"block_q": block_q, "block_kv": block_kv, "is_causal": is_causal, "q_offset": q_offset, "window": (left, right)}
+    # with d_k = 1, d_v = 0 and one byte a number what is left of the traffic are keys, or queries, and their statistics
+    keys = sum(c.stop - c.start for _, c in visible)
+    assert costs.tiled_attention_bytes(q_len, kv_len, 1, 0, **options, bytes_per_number=1, bytes_per_statistic=1) == 2 * q_len + keys
+    queries = sum(r.stop - r.start for r, _ in visible)
+    moved = costs.tiled_attention_bytes(q_len, kv_len, 1, 0, outer="key", **options, bytes_per_number=1, bytes_per_statistic=1)
+    assert moved == kv_len + queries + 2 * q_len + 4 * queries
+
+
+@pytest.mark.parametrize(("q_len", "kv_len", "d_k", "d_v"), [(5, 7, 3, 11), (1, 1, 1, 1), (0, 5, 2, 3), (5, 0, 2, 3)])
+def test_stored_scores_are_moved_four_times(q_len, kv_len, d_k, d_v):
+    memory = Memory()
+    arrays = normal(q_len, d_k), normal(kv_len, d_k), normal(kv_len, d_v)
+    scores, weights, output = np.empty((q_len, kv_len)), np.empty((q_len, kv_len)), np.empty((q_len, d_v))
+    whole = slice(None)
+    memory.write(scores, whole, memory.read(arrays[0]) @ memory.read(arrays[1]).T / np.sqrt(d_k))
+    memory.write(weights, whole, reference.softmax(memory.read(scores)))
+    memory.write(output, whole, memory.read(weights) @ memory.read(arrays[2]))
+    np.testing.assert_allclose(output, reference.attention(*arrays), atol=1e-13)
+    assert costs.materialised_attention_bytes(q_len, kv_len, d_k, d_v, bytes_per_number=4) == 4 * memory.numbers
+
+
+def test_larger_blocks_of_queries_move_less_and_the_blocks_of_keys_do_not_matter():
+    def moved(block_q, block_kv):
+        return costs.tiled_attention_bytes(4096, 4096, 64, 64, block_q=block_q, block_kv=block_kv)
+
+    assert moved(64, 64) > moved(128, 64) > moved(256, 64)
+    assert moved(128, 32) == moved(128, 64) == moved(128, 4096)
+    assert moved(128, 64) < costs.materialised_attention_bytes(4096, 4096, 64, 64) / 3
+
+
+def test_tiles_of_single_queries_move_more_than_stored_scores():
+    assert costs.tiled_attention_bytes(1024, 1024, 64, 64, block_q=1, block_kv=64) > costs.materialised_attention_bytes(1024, 1024, 64, 64)
+
+
+def test_doubling_both_lengths_doubles_what_one_block_of_queries_moves_and_quadruples_the_rest():
+    short, long = (costs.tiled_attention_bytes(n, n, 64, 64, block_q=128, block_kv=128) for n in (2**14, 2**15))
+    assert 3.9 < long / short < 4.0
+    short, long = (costs.tiled_attention_bytes(n, n, 64, 64, block_q=n, block_kv=128) for n in (2**14, 2**15))
+    assert long == 2 * short

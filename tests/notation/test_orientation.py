@@ -1,0 +1,149 @@
+"""Columns as positions, and states the other way round: computed there, and here after conversion."""
+
+import numpy as np
+import pytest
+
+from attn_course import notation, reference
+from attn_course.notation import columns_from_rows, rows_from_columns
+from tests.notation.support import assert_differs, assert_equal_to, assert_own_memory, normal
+
+D_MODEL, D_K, D_V, HEADS, Q_LEN, KV_LEN = 7, 3, 2, 4, 5, 11
+
+
+def softmax_over_rows_of_a_column(scores):
+    """Softmax down each column: over the keys, where columns are queries."""
+    powers = np.exp(scores - scores.max(axis=0))
+    return powers / powers.sum(axis=0)
+
+
+def column_attention(z, z_source, w_query, w_key, w_value, w_output, added=0.0):
+    """One head as the column dialect writes it: q = W_Q z, scores K^T Q, V softmax(K^T Q)."""
+    query, key, value = w_query @ z, w_key @ z_source, w_value @ z_source
+    scores = key.T @ query / np.sqrt(len(query)) + added
+    return w_output @ (value @ softmax_over_rows_of_a_column(scores))
+
+
+def row_weights():
+    return normal(D_MODEL, D_K), normal(D_MODEL, D_K, seed=8), normal(D_MODEL, D_V), normal(D_V, D_MODEL)
+
+
+def test_attention_in_columns_is_attention_in_rows():
+    x, y, weights = normal(Q_LEN, D_MODEL), normal(KV_LEN, D_MODEL), row_weights()
+    there = column_attention(*map(columns_from_rows, (x, y, *weights)))
+    assert_equal_to(rows_from_columns(there), reference.multi_head_attention(x, y, *weights, n_heads=1))
+
+
+def test_a_causal_mask_is_strictly_lower_there_and_strictly_upper_here():
+    x, weights = normal(Q_LEN, D_MODEL), row_weights()
+    lower = np.where(np.tri(Q_LEN, k=-1, dtype=bool), -np.inf, 0.0)
+    there = column_attention(*map(columns_from_rows, (x, x, *weights)), added=lower)
+    wanted = reference.multi_head_attention(x, x, *weights, n_heads=1, is_causal=True)
+    assert_equal_to(rows_from_columns(there), wanted)
+    assert_equal_to(reference.multi_head_attention(x, x, *weights, n_heads=1, mask=rows_from_columns(lower)), wanted)
+    np.testing.assert_array_equal(rows_from_columns(lower), notation.additive_mask(reference.causal_mask(Q_LEN, Q_LEN)))
+    with np.errstate(invalid="ignore"):
+        upper = column_attention(*map(columns_from_rows, (x, x, *weights)), added=lower.T)
+    assert_differs(rows_from_columns(upper), wanted)
+
+
+def test_heads_are_blocks_of_rows_there_and_of_columns_here():
+    x, y = normal(Q_LEN, D_MODEL), normal(KV_LEN, D_MODEL)
+    weights = normal(D_MODEL, HEADS * D_K), normal(D_MODEL, HEADS * D_K, seed=8), normal(D_MODEL, HEADS * D_V), normal(HEADS * D_V, D_MODEL)
+    z, z_source, w_query, w_key, w_value, w_output = map(columns_from_rows, (x, y, *weights))
+    heads = [
+        column_attention(
+            z,
+            z_source,
+            w_query[head * D_K : (head + 1) * D_K],
+            w_key[head * D_K : (head + 1) * D_K],
+            w_value[head * D_V : (head + 1) * D_V],
+            w_output[:, head * D_V : (head + 1) * D_V],
+        )
+        for head in range(HEADS)
+    ]
+    assert_equal_to(rows_from_columns(sum(heads)), reference.multi_head_attention(x, y, *weights, n_heads=HEADS))
+
+
+def test_scores_and_weights_are_turned_too():
+    x, y, (w_query, w_key, *_) = normal(Q_LEN, D_MODEL), normal(KV_LEN, D_MODEL), row_weights()
+    query, key = columns_from_rows(w_query) @ columns_from_rows(x), columns_from_rows(w_key) @ columns_from_rows(y)
+    scores = key.T @ query
+    assert_equal_to(rows_from_columns(scores), reference.dot_scores(x @ w_query, y @ w_key))
+    here = reference.softmax(rows_from_columns(scores))
+    assert_equal_to(columns_from_rows(here), softmax_over_rows_of_a_column(scores))
+    assert_differs(columns_from_rows(reference.softmax(rows_from_columns(scores), axis=0)), softmax_over_rows_of_a_column(scores))
+
+
+def test_the_absorbed_matrix_is_w_k_transposed_w_q_there_and_w_q_w_k_transposed_here():
+    x, y, (w_query, w_key, *_) = normal(Q_LEN, D_MODEL), normal(KV_LEN, D_MODEL), row_weights()
+    z, z_source, there_query, there_key = map(columns_from_rows, (x, y, w_query, w_key))
+    there = there_key.T @ there_query
+    here = reference.absorb_query_key(w_query, w_key)[0]
+    assert_equal_to(rows_from_columns(there), here)
+    assert_equal_to(columns_from_rows(here), there)
+    assert_equal_to(z_source.T @ there @ z, columns_from_rows(x @ here @ y.T))
+    assert_differs(z_source.T @ there.T @ z, columns_from_rows(x @ here @ y.T))  # the transpose, W_Q^T W_K, where W_K^T W_Q belongs
+    assert_equal_to(there_query.T @ there_key, here)  # as in <z, W_Q^T W_K z'>, with the query first
+
+
+def test_absorbed_matrices_of_many_heads_turn_each_on_its_own():
+    w_query, w_key = normal(D_MODEL, HEADS * D_K), normal(5, HEADS * D_K)
+    here = reference.absorb_query_key(w_query, w_key, HEADS)  # (n_heads, 7, 5)
+    there = columns_from_rows(here)
+    for head in range(HEADS):
+        part = slice(head * D_K, (head + 1) * D_K)
+        assert_equal_to(there[head], w_key.T[part].T @ w_query.T[part])
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 5), (0, 5), (1, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, bool, np.int64])
+def test_there_and_back_is_the_same_array(shape, dtype):
+    array = (normal(*shape) > 0).astype(dtype)
+    for there, back in ((columns_from_rows, rows_from_columns), (rows_from_columns, columns_from_rows), (notation.swap_state_layout,) * 2):
+        assert there(array).shape == (*shape[:-2], shape[-1], shape[-2])
+        np.testing.assert_array_equal(back(there(array)), array, strict=True)
+        assert_own_memory(there(array), array)
+
+
+def state_inputs(length):
+    key = normal(length, D_K)
+    return (
+        normal(length, D_K, seed=8),
+        key / np.linalg.norm(key, axis=-1, keepdims=True),
+        normal(length, D_V),
+        np.random.default_rng(7).uniform(size=(length, 1)),
+    )
+
+
+def test_fast_weights_written_as_values_times_keys_hold_the_same_state():
+    query, key, value, _ = state_inputs(9)
+    state = np.zeros((D_V, D_K))
+    output = []
+    for q, k, v in zip(query, key, value, strict=True):
+        state = state + np.outer(v, k)
+        output.append(state @ q)
+    wanted, here = reference.linear_attention(query, key, value, return_state=True)
+    assert_equal_to(np.array(output), wanted)
+    assert_equal_to(notation.swap_state_layout(state), here)
+
+
+def test_a_delta_rule_that_starts_there_goes_on_here():
+    query, key, value, beta = state_inputs(9)
+    state = np.zeros((D_V, D_K))
+    for k, v, b in zip(key[:4], value[:4], beta[:4, 0], strict=True):
+        state = state @ (np.eye(D_K) - b * np.outer(k, k)) + b * np.outer(v, k)  # as the papers write it
+    wanted, final = reference.delta_rule_attention(query, key, value, beta, return_state=True)
+    rest = [array[4:] for array in (query, key, value, beta)]
+    got, last = reference.delta_rule_attention(*rest, initial_state=notation.swap_state_layout(state), return_state=True)
+    assert_equal_to(got, wanted[4:])
+    assert_equal_to(last, final)
+
+
+def test_a_state_goes_on_there_after_it_began_here():
+    query, key, value, beta = state_inputs(9)
+    wanted = reference.delta_rule_attention(query, key, value, beta)
+    _, state = reference.delta_rule_attention(*(array[:4] for array in (query, key, value, beta)), return_state=True)
+    state = notation.swap_state_layout(state)
+    for t in range(4, 9):
+        state = state + np.outer(beta[t] * (value[t] - state @ key[t]), key[t])
+        assert_equal_to(state @ query[t], wanted[t])

@@ -1,0 +1,139 @@
+"""The glossary and the letters: complete, about words that exist, and readable."""
+
+import inspect
+import re
+
+import pytest
+
+from attn_course import notation, reference
+from attn_course.notation import DIALECTS, GLOSSARY, LETTERS
+
+TERMS = [term.term for term in GLOSSARY]
+TABLES = [
+    lambda style: notation.table(style=style),
+    *(lambda style, name=name: notation.table(name, style=style) for name in DIALECTS),
+    lambda style: notation.letters(style=style),
+]
+
+# What the syllabus says these dialects write, one line for each.
+SAID = [
+    ("points", {"q_len": "m", "d_model": "v", "d_v": "v'", "d_k": "q", "n_heads": "h", "d_output": "d", "w_output": "W_h"}),
+    (
+        "columns",
+        {
+            "query": "W_Q z",
+            "scores": "K^T Q",
+            "softmax": "axis 0",
+            "output": "V softmax(K^T Q)",
+            "causal mask": "strictly LOWER",
+            "absorbed matrix": "W_K^T W_Q",
+        },
+    ),
+    ("features", {"query": "X W_Q", "w_query": "f x d", "d_model": "f", "d_k": "d"}),
+    ("transformer", {"w_output": "W^O", "head": "head_i", "merge_heads": "Concat"}),
+    ("sequences", {"kv_len": "T_in", "q_len": "T_out", "weights": "P", "d_k": "D_K"}),
+    ("torch", {"q_len": "L", "kv_len": "S", "d_k": "E", "mask": "attn_mask", "w_query": "in_proj_weight"}),
+]
+
+
+def test_there_are_six_dialects_and_every_one_names_something():
+    assert len(DIALECTS) == 6
+    for dialect in DIALECTS:
+        assert sum(dialect in term.names for term in GLOSSARY) >= 8
+
+
+@pytest.mark.parametrize(("dialect", "names"), SAID, ids=[dialect for dialect, _ in SAID])
+def test_each_dialect_is_translated_as_it_is_written(dialect, names):
+    glossary = {term.term: term.names for term in GLOSSARY}
+    for term, name in names.items():
+        assert name in glossary[term][dialect]
+
+
+def test_terms_are_unique_and_names_belong_to_known_dialects():
+    assert len(set(TERMS)) == len(TERMS)
+    assert {name for term in GLOSSARY for name in term.names} == set(DIALECTS)
+
+
+def test_the_words_are_those_of_the_code():
+    """A term is a size in some signature of the reference, an argument, a function, or one of three things in prose."""
+    words = set(reference.__all__)
+    for name in reference.__all__:
+        words |= set(inspect.signature(getattr(reference, name)).parameters)
+        words |= set(re.findall(r"\w+", str(getattr(getattr(reference, name), "__annotations__", ""))))
+        words |= set(re.findall(r"\w+", inspect.getdoc(getattr(reference, name)) or ""))
+    spoken = {"causal mask": "causal_mask", "padding mask": "padding_mask", "absorbed matrix": "absorb_query_key"}
+    assert {spoken.get(term, term) for term in TERMS} - words == set()
+
+
+def test_the_letters_of_the_syllabus_are_there_with_all_their_meanings():
+    meanings = {letter.letter: {word for _, words in letter.meanings for word in words.split(", ")} for letter in LETTERS}
+    assert meanings == {
+        "q": {"query", "d_k"},
+        "Z": {"output", "x"},
+        "m": {"q_len", "kv_len", "n_heads"},
+        "h": {"n_heads", "output", "head"},
+        "d": {"d_output", "d_k"},
+        "K": {"key", "kv_len"},
+        "W": {"w_query", "w_key", "w_value", "w_output", "weights"},
+        "v": {"d_model", "value"},
+        "D_K": {"d_k"},
+    }
+    assert [
+        sum(letter.letter == "q" and shape in meaning for meaning, _ in letter.meanings)
+        for letter in LETTERS[:1]
+        for shape in ("q K^T", "q^T k")
+    ] == [1, 1]
+
+
+def test_a_letter_of_a_dialect_that_means_something_else_in_another_is_listed():
+    """A bare name that stands for different terms must be among the letters, or be the same size written twice."""
+    used: dict[str, set[str]] = {}
+    for term in GLOSSARY:
+        for name in term.names.values():
+            if re.fullmatch(r"[A-Za-z]", name):
+                used.setdefault(name, set()).add(term.term)
+    several = {name for name, terms in used.items() if terms - {"q_len", "kv_len"} and len(terms) > 1}
+    assert several <= {letter.letter for letter in LETTERS} | {"D"}  # D: features in, features out, one size
+    assert {"d", "h"} <= several | {"h"}
+
+
+@pytest.mark.parametrize("shown", TABLES)
+def test_plain_text_fits_eighty_columns_and_markdown_a_hundred(shown):
+    assert max(map(len, shown("text").splitlines())) <= 80
+    assert max(map(len, shown("markdown").splitlines())) <= 100
+
+
+@pytest.mark.parametrize("shown", TABLES)
+def test_no_line_ends_with_blanks(shown):
+    assert not re.search(r" $", shown("text"), re.MULTILINE)
+
+
+def cells(markdown):
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in markdown.splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_table_of_a_dialect_holds_its_names_in_order(dialect):
+    rows = cells(notation.table(dialect, style="markdown"))
+    assert rows[0] == ["course", "meaning", "shape", "there"]
+    assert rows[2:] == [[term.term, term.meaning, term.shape, term.names.get(dialect, "-")] for term in GLOSSARY]
+    assert notation.table(dialect).startswith(f"{dialect}: {DIALECTS[dialect]}")
+
+
+def test_the_whole_table_holds_every_dialect():
+    rows = cells(notation.table(style="markdown"))
+    half = len(rows) // 2
+    joined = [left + right[1:] for left, right in zip(rows[:half], rows[half:], strict=True)]
+    assert joined[0] == ["course", *DIALECTS]
+    assert joined[2:] == [[term.term, *(term.names.get(name, "-") for name in DIALECTS)] for term in GLOSSARY]
+
+
+@pytest.mark.parametrize("dialect", [None, *DIALECTS])
+def test_wrapping_loses_no_word(dialect):
+    texts = [notation.table(dialect, style=style) for style in ("text", "markdown")]
+    words = [sorted(re.findall(r"\S+", re.sub(r"[`|]|-{2,}", " ", text))) for text in texts]
+    assert words[0] == words[1]
+
+
+def test_a_cell_is_never_a_column_of_markdown():
+    assert not any("|" in text for term in GLOSSARY for text in (term.term, term.meaning, term.shape, *term.names.values()))

@@ -1,0 +1,219 @@
+"""Attention where it could break: nothing to attend to, NaN and infinity, no keys, no room in the dtype."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attn_course.reference import attention, causal_mask
+from tests.reference.support import EPS, assert_same, attention_arrays
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_a_fully_masked_row_is_zero_and_its_neighbours_are_untouched(dtype):
+    inputs = attention_arrays(dtype=dtype)
+    mask = np.ones((5, 11), dtype=bool)
+    mask[2] = False
+    wanted = attention(*inputs, return_weights=True, return_lse=True)
+    for part, nothing in zip(wanted, (0.0, 0.0, -np.inf), strict=True):
+        part[:, :, 2] = nothing
+    for given_mask in (mask, np.where(mask, 0.0, -np.inf)):
+        for got, part in zip(attention(*inputs, mask=given_mask, return_weights=True, return_lse=True), wanted, strict=True):
+            np.testing.assert_array_equal(got, part, strict=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"is_causal": True, "q_offset": -5},
+        {"window": (0, 0), "q_offset": 11},
+        {"mask": np.zeros((1, 1), bool)},
+        {"mask": np.full((5, 1), -np.inf)},
+    ],
+)
+def test_queries_that_see_nothing_by_any_rule_are_zero(options):
+    output, weights, lse = attention(*attention_arrays(), **options, return_weights=True, return_lse=True)
+    assert_same(output, np.zeros((2, 3, 5, 13)))
+    assert_same(weights, np.zeros((2, 3, 5, 11)))
+    assert_same(lse, np.full((2, 3, 5), -np.inf))
+
+
+@pytest.mark.parametrize("dtype", EPS)
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    "rule", [{"mask": True}, {"mask": True, "softcap": 2.0}, {"is_causal": True, "q_offset": 2}, {"window": (3, 0), "q_offset": 2}]
+)
+def test_what_hidden_keys_and_values_hold_does_not_matter(dtype, poison, rule):
+    query, key, value = attention_arrays(dtype=dtype)
+    hidden = 8  # beyond every causal limit and window of five queries from 2 on
+    rule = {**rule, "mask": np.arange(11) < np.full((5, 1), hidden)} if "mask" in rule else rule
+    wanted = attention(query, key, value, **rule, return_weights=True, return_lse=True)
+    key[..., hidden:, :], value[..., hidden:, 0] = poison, poison
+    for got, part in zip(attention(query, key, value, **rule, return_weights=True, return_lse=True), wanted, strict=True):
+        assert_same(got, part, 4 * EPS[dtype], dtype)
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+def test_a_value_visible_to_one_query_and_hidden_from_another_reaches_only_the_first(poison):
+    query, key, value = attention_arrays(batch=())
+    mask = np.ones((5, 11), dtype=bool)
+    mask[[0, 2, 4], 3] = False
+    wanted = attention(query, key, value, mask=mask)
+    value[3, 1] = poison
+    wanted[[1, 3], 1] = poison
+    assert_same(attention(query, key, value, mask=mask), wanted)
+
+
+def test_infinities_of_both_signs_give_nan_only_where_both_are_seen():
+    value = np.array([[np.inf], [-np.inf], [1.0], [np.nan]])
+    mask = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0], [1, 0, 0, 1]], dtype=bool)
+    output = attention(np.zeros((6, 2)), np.zeros((4, 2)), value, mask=mask)
+    np.testing.assert_array_equal(output.ravel(), [np.inf, -np.inf, np.nan, np.nan, 1.0, np.nan])
+
+
+def test_a_key_visible_to_one_query_and_hidden_from_another_makes_only_the_first_nan():
+    query, key, value = attention_arrays(batch=())
+    mask = np.ones((5, 11), dtype=bool)
+    mask[[0, 2, 4], 3] = False
+    wanted = attention(query, key, value, mask=mask, return_weights=True, return_lse=True)
+    key[3] = np.nan
+    for got, part in zip(attention(query, key, value, mask=mask, return_weights=True, return_lse=True), wanted, strict=True):
+        assert np.isnan(got[[1, 3]]).any(axis=-1).all()
+        np.testing.assert_array_equal(got[[0, 2, 4]], part[[0, 2, 4]])
+
+
+def test_a_query_of_nans_that_sees_nothing_is_zero():
+    query, key, value = attention_arrays(batch=())
+    query[2] = np.nan
+    mask = np.ones((5, 11), dtype=bool)
+    mask[2] = False
+    output, weights, lse = attention(query, key, value, mask=mask, return_weights=True, return_lse=True)
+    assert not output[2].any()
+    assert not weights[2].any()
+    assert lse[2] == -np.inf
+
+
+def test_a_hidden_entry_of_a_float_mask_may_be_nan():
+    query, key, value = attention_arrays(batch=())
+    bias = np.where(causal_mask(5, 11), 0.5, np.nan)
+    assert_same(attention(query, key, value, mask=bias, is_causal=True), attention(query, key, value, is_causal=True))
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_all_equal_scores_give_the_plain_mean_and_the_logarithm_of_the_number_of_keys(dtype):
+    _, key, value = attention_arrays(dtype=dtype)
+    output, weights, lse = attention(np.zeros((2, 3, 5, 7), dtype), key, value, return_weights=True, return_lse=True)
+    mean = np.broadcast_to(value.astype(np.float64).mean(axis=-2, keepdims=True), output.shape)
+    assert_same(output, mean, 4 * EPS[dtype], dtype)
+    assert_same(weights, np.full((2, 3, 5, 11), 1 / 11), EPS[dtype], dtype)
+    assert_same(lse, np.full((2, 3, 5), math.log(11)), EPS[dtype], dtype)
+
+
+@pytest.mark.parametrize("dtype", EPS)
+@pytest.mark.parametrize("spread", [1.0, 100.0])
+def test_one_key_gets_all_the_weight(dtype, spread):
+    query, key, value = attention_arrays(kv_len=1, spread=spread, dtype=dtype)
+    output, weights = attention(query, key, value, return_weights=True)
+    np.testing.assert_array_equal(output, np.broadcast_to(value, output.shape))
+    np.testing.assert_array_equal(weights, 1.0)
+
+
+@pytest.mark.parametrize(("q_len", "kv_len", "d_v"), [(0, 11, 13), (5, 0, 13), (5, 11, 0), (0, 0, 0), (1, 0, 1), (0, 1, 1)])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"window": (1, 1)}, {"mask": np.ones((1, 1), bool)}, {"softcap": 2.0}])
+def test_lengths_of_zero_give_empty_or_zero_results(q_len, kv_len, d_v, options):
+    inputs = attention_arrays(q_len=q_len, kv_len=kv_len, d_v=d_v)
+    output, weights, lse = attention(*inputs, **options, return_weights=True, return_lse=True)
+    assert (output.shape, weights.shape, lse.shape) == ((2, 3, q_len, d_v), (2, 3, q_len, kv_len), (2, 3, q_len))
+    if kv_len == 0:
+        np.testing.assert_array_equal(output, 0.0)
+        np.testing.assert_array_equal(lse, -np.inf)
+
+
+def test_no_features_of_the_key_and_a_scale_give_the_plain_mean():
+    value = np.array([[1.0], [3.0]])
+    np.testing.assert_array_equal(attention(np.zeros((1, 0)), np.zeros((2, 0)), value, scale=1.0), [[2.0]])
+
+
+def test_float16_scores_beyond_65504_do_not_overflow():
+    query, key, value = np.full((1, 8), 200.0, np.float16), np.zeros((2, 8), np.float16), np.array([[60_000.0], [-1.0]], np.float16)
+    key[0] = 200.0
+    output, lse = attention(query, key, value, scale=1.0, return_lse=True)
+    assert_same(output, value[:1], 0.0, "float16")
+    assert_same(lse, [np.inf], dtype="float16")  # 320 000 is no float16; the result says so without a warning
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_huge_scores_pick_the_largest(dtype):
+    query, key = np.array([[1e15]], dtype), np.array([[1e15], [-1e15], [0.0]], dtype)
+    output, weights = attention(query, key, np.array([[3.0], [5.0], [7.0]], dtype), return_weights=True)
+    np.testing.assert_array_equal(weights, [[1.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(output, [[3.0]])
+
+
+def test_scores_beyond_the_largest_float_are_nan_in_their_row_only():
+    query, key, value = np.array([[1e200], [1.0]]), np.array([[1e200], [0.0]]), np.ones((2, 1))
+    output, lse = attention(query, key, value, return_lse=True)
+    np.testing.assert_array_equal(output, [[np.nan], [1.0]])
+    assert np.isnan(lse[0])
+    assert_same(attention(query, key, value, softcap=5.0), [[1.0], [1.0]])  # a cap bounds infinity too
+
+
+@pytest.mark.parametrize("dtype", EPS)
+@pytest.mark.parametrize("softcap", [1e-300, 1e-45])
+def test_a_tiny_cap_makes_all_scores_equal(dtype, softcap):
+    query, key, value = attention_arrays(dtype=dtype)
+    key[..., 0, :] = 0.0  # 0 / 0 if the cap were rounded to 0
+    weights = attention(query, key, value, softcap=softcap, return_weights=True)[1]
+    assert_same(weights, np.full(weights.shape, 1 / 11), EPS[dtype], dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_huge_cap_changes_nothing(dtype):
+    inputs = attention_arrays(dtype=dtype)
+    assert_same(attention(*inputs, softcap=1e300), attention(*inputs), 1e-6 if dtype == "float32" else 1e-12, dtype)
+
+
+@pytest.mark.parametrize("far", [2**31, 2**63 - 1, 2**70])
+def test_offsets_and_sides_beyond_any_length_open_or_close_everything(far):
+    inputs = attention_arrays()
+    everything = attention(*inputs)
+    np.testing.assert_array_equal(attention(*inputs, is_causal=True, q_offset=far), everything)
+    np.testing.assert_array_equal(attention(*inputs, window=(far, far)), everything)
+    np.testing.assert_array_equal(attention(*inputs, window=(0, far), q_offset=-far), attention(*inputs, is_causal=True))
+    np.testing.assert_array_equal(attention(*inputs, window=(0, 0), q_offset=-far), np.zeros_like(everything))
+    np.testing.assert_array_equal(attention(*inputs, window=(far, None), q_offset=far), attention(*inputs, window=(0, None)))
+    np.testing.assert_array_equal(attention(*inputs, is_causal=True, q_offset=-far), np.zeros_like(everything))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64, np.uint64])
+def test_offsets_may_be_integers_of_any_kind(kind):
+    inputs = attention_arrays()
+    offset = np.array([[6], [2]], dtype=kind)
+    wanted = attention(*inputs, is_causal=True, q_offset=np.array([[6], [2]]), window=(9, 0))
+    np.testing.assert_array_equal(attention(*inputs, is_causal=True, q_offset=offset, window=(9, 0)), wanted)
+
+
+def test_a_wide_mask_is_rounded_to_the_computation_without_a_warning():
+    inputs = attention_arrays(dtype="float32", batch=())
+    bias = np.zeros((5, 11))
+    bias[:, 3] = -1e300  # no float32
+    keep = np.arange(11) != 3
+    assert_same(attention(*inputs, mask=bias), attention(*inputs, mask=keep[None]), 1e-6, "float32")
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_the_mean_of_the_largest_floats_is_the_largest_up_to_a_rounding_and_raises_no_warning(dtype):
+    largest = np.finfo(dtype).max
+    for kv_len in range(1, 60):  # 15 of these sums pass the largest float64 by half a rounding, and are infinite
+        output = attention(np.zeros((1, 1), dtype), np.zeros((kv_len, 1), dtype), np.full((kv_len, 1), largest))
+        assert output[0, 0] >= largest * (1 - 4 * EPS[dtype])
+
+
+def test_plus_infinity_or_nan_in_a_visible_entry_of_a_mask_makes_its_row_nan_and_no_other():
+    inputs = attention_arrays(batch=())
+    for bad in (np.inf, np.nan):
+        bias = np.zeros((5, 11))
+        bias[2, 3] = bad
+        output = attention(*inputs, mask=bias)
+        assert np.isnan(output[2]).all()
+        assert_same(np.delete(output, 2, axis=0), np.delete(attention(*inputs), 2, axis=0))

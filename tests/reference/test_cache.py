@@ -1,0 +1,92 @@
+"""A cache holds exactly the past: decoding step by step is the full causal pass."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attn_course.reference import KeyValueCache, attention, rope
+from tests.reference.oracles import loop_attention
+from tests.reference.support import assert_same, assert_untouched
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_decoding_in_steps_of_any_size_is_the_full_causal_pass(steps, seed):
+    rng, length = np.random.default_rng(seed), sum(steps)
+    query, key, value = rng.normal(size=(2, 4, length, 3)), rng.normal(size=(2, 2, length, 3)), rng.normal(size=(2, 2, length, 5))
+    cache, outputs, done = KeyValueCache(), [], 0
+    for step in steps:
+        new, past = slice(done, done + step), len(cache)
+        assert past == done
+        keys, values = assert_untouched(cache.append, key[..., new, :], value[..., new, :])
+        outputs.append(attention(query[..., new, :], keys, values, is_causal=True, q_offset=past, enable_gqa=True))
+        done += step
+    wanted, _, _ = loop_attention(query, key, value, is_causal=True, enable_gqa=True)
+    assert_same(np.concatenate(outputs, axis=-2), wanted)
+
+
+def test_rotated_keys_are_cached_as_they_are():
+    rng = np.random.default_rng(7)
+    query, key, value, positions = *rng.normal(size=(3, 7, 4)), rng.permutation(90)[:7]
+    full = attention(rope(query, positions), rope(key, positions), value, is_causal=True)
+    cache = KeyValueCache()
+    for t in range(7):
+        here = positions[t : t + 1]
+        keys, values = cache.append(rope(key[t : t + 1], here), value[t : t + 1])
+        assert_same(attention(rope(query[t : t + 1], here), keys, values, is_causal=True, q_offset=t), full[t : t + 1])
+
+
+def test_a_new_cache_is_empty_and_its_length_counts_positions():
+    cache = KeyValueCache()
+    assert len(cache) == 0
+    cache.append(np.zeros((3, 0, 2)), np.zeros((3, 0, 5)))
+    assert len(cache) == 0
+    cache.append(np.zeros((3, 4, 2)), np.zeros((3, 4, 5)))
+    assert len(cache) == 4
+
+
+def test_the_cache_keeps_its_own_copy_and_lends_it_read_only():
+    cache, key, value = KeyValueCache(), np.ones((2, 3)), np.ones((2, 1))
+    keys, values = cache.append(key, value)
+    key[:], value[:] = 7.0, 7.0
+    np.testing.assert_array_equal(keys, np.ones((2, 3)))
+    for array in (keys, values):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7.0
+    later, _ = cache.append(key, value)
+    np.testing.assert_array_equal(later[:, 0], [1.0, 1.0, 7.0, 7.0])
+    assert len(keys) == 2
+
+
+def filled():
+    cache = KeyValueCache()
+    cache.append(np.zeros((3, 2, 4)), np.zeros((3, 2, 5)))
+    return cache
+
+
+@pytest.mark.usefixtures("no_shape_check")
+@pytest.mark.parametrize(
+    ("key", "value", "error", "message"),
+    [
+        ([[1.0]], np.zeros((1, 1)), TypeError, "key must be an ndarray of floats; got list"),
+        (np.zeros((3, 1, 4)), np.zeros((3, 1, 5), int), TypeError, "value must be an ndarray of floats; got int64 ndarray"),
+        (np.zeros(4), np.zeros((1, 5)), ValueError, "key must have the axes (..., len, features); got shape (4,)"),
+        (np.zeros((3, 1, 4)), np.zeros((3, 2, 5)), ValueError, "key and value must share len, the axis before the last; got 1 and 2"),
+        (np.zeros((3, 1, 4), np.float32), np.zeros((3, 1, 5)), TypeError, "key must have the dtype of the past, float64; got float32"),
+        (
+            np.zeros((3, 1, 4)),
+            np.zeros((3, 1, 6)),
+            ValueError,
+            "value must have the shape of the past but for len, (3, 1, 5); got (3, 1, 6)",
+        ),
+        (np.zeros((2, 1, 4)), np.zeros((3, 1, 5)), ValueError, "key must have the shape of the past but for len, (3, 1, 4); got (2, 1, 4)"),
+        (np.zeros((1, 4)), np.zeros((1, 5)), ValueError, "key must have the shape of the past but for len, (3, 1, 4); got (1, 4)"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_and_leaves_the_cache_as_it_was(key, value, error, message):
+    cache = filled()
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        cache.append(key, value)
+    assert len(cache) == 2

@@ -1,0 +1,142 @@
+"""Feature maps: expectation and variance of random features by exact quadrature over all projections, and by drawing them."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course.reference import attention, draw_projections, elu_features, linear_attention, positive_random_features
+from tests.reference.support import EPS, assert_same, assert_untouched
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_elu_features_are_elu_plus_one(dtype):
+    x = (np.random.default_rng(7).normal(size=(3, 5, 7)) * 3).astype(dtype)
+    x[0, 0, :3] = [0.0, -60_000.0, 60_000.0]
+    wanted = torch.nn.functional.elu(torch.from_numpy(x.astype(float))).numpy() + 1
+    assert_same(assert_untouched(elu_features, x), wanted, EPS[dtype], dtype)
+
+
+def quadrature(d_k):
+    """Nodes and weights of Gauss and Hermite for a standard normal vector."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    grid = np.stack(np.meshgrid(*[nodes] * d_k, indexing="ij"), axis=-1).reshape(-1, d_k)
+    return grid, np.stack(np.meshgrid(*[weights] * d_k, indexing="ij"), axis=-1).reshape(-1, d_k).prod(axis=-1) / (2 * math.pi) ** (d_k / 2)
+
+
+@pytest.mark.parametrize("d_k", [1, 2])
+def test_over_all_projections_the_mean_is_the_kernel_and_the_variance_that_of_the_paper(d_k):
+    query, key = np.random.default_rng(7).normal(size=(2, 5, d_k)) * 0.7
+    projections, chances = quadrature(d_k)
+    one_each = math.sqrt(len(projections))  # undo 1 / sqrt(m): each projection is an estimate of its own
+    estimates = np.einsum("ir,jr->ijr", *(positive_random_features(x, projections) * one_each for x in (query, key)))
+    kernel = np.exp(query @ key.T)
+    np.testing.assert_allclose(estimates @ chances, kernel, rtol=1e-10)
+    together = ((query[:, None] + key) ** 2).sum(axis=-1)  # |q + k|^2
+    np.testing.assert_allclose(estimates**2 @ chances - kernel**2, np.exp(together) * kernel**2 * (1 - np.exp(-together)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_drawn_features_are_unbiased_and_their_variance_falls_as_one_over_their_number(orthogonal):
+    rng, m, repeats = np.random.default_rng(7), 4, 4000
+    query, key = rng.normal(size=(2, 1, 4)) * 0.5
+    estimates = []
+    for _ in range(repeats):
+        projections = draw_projections(4, m, rng, orthogonal=orthogonal)
+        estimates.append((positive_random_features(query, projections) @ positive_random_features(key, projections).T).item())
+    kernel, together = math.exp((query @ key.T).item()), float(((query + key) ** 2).sum())
+    variance = math.exp(together) * kernel**2 * (1 - math.exp(-together)) / m
+    assert abs(np.mean(estimates) - kernel) < 4 * math.sqrt(variance / repeats)
+    if orthogonal:  # Theorem 2 of the paper
+        lengths = float((query**2).sum() + (key**2).sum())
+        variance -= 2 * (m - 1) / (m * (4 + 2)) * (kernel - math.exp(-lengths / 2)) ** 2
+        assert np.var(estimates) < 1.15 * variance
+    else:
+        assert np.var(estimates) == pytest.approx(variance, rel=0.15)
+
+
+def test_orthogonal_projections_are_orthogonal_in_blocks_and_each_is_standard_normal():
+    rng = np.random.default_rng(7)
+    drawn = np.array([draw_projections(3, 8, rng, orthogonal=True) for _ in range(4000)])
+    assert drawn.shape == (4000, 8, 3)
+    for block in (slice(0, 3), slice(3, 6), slice(6, 8)):
+        products = drawn[:, block] @ drawn[:, block].swapaxes(-1, -2)
+        products[:, range(products.shape[1]), range(products.shape[1])] = 0.0
+        np.testing.assert_allclose(products, 0.0, atol=1e-12)
+    assert np.abs(drawn[:, 0] @ drawn[0, 3]).max() > 0.1  # across blocks they are not
+    for r in (0, 4, 7):
+        np.testing.assert_allclose(drawn[:, r].mean(axis=0), 0.0, atol=0.07)
+        np.testing.assert_allclose(np.cov(drawn[:, r].T), np.eye(3), atol=0.1)
+        np.testing.assert_allclose((drawn[:, r] ** 4).mean(axis=0), 3.0, atol=0.6)
+
+
+def test_the_same_seed_draws_the_same_projections():
+    draws = [draw_projections(3, 5, np.random.default_rng(11), orthogonal=True) for _ in range(2)]
+    np.testing.assert_array_equal(*draws)
+    assert draws[0].shape == (5, 3)
+
+
+def test_with_many_features_linear_attention_comes_near_softmax_attention():
+    rng = np.random.default_rng(7)
+    query, key, value = rng.normal(size=(3, 9, 4))
+    exact = attention(query, key, value, is_causal=True)
+    errors = []
+    for m in (16, 16_384):
+        projections = draw_projections(4, m, rng, orthogonal=True)
+
+        def phi(x, projections=projections):
+            return positive_random_features(x * 4**-0.25, projections)
+
+        errors.append(np.abs(linear_attention(query, key, value, feature_map=phi, normalize=True) - exact).max())
+    assert errors[1] < 0.05
+    assert errors[0] > 3 * errors[1]
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_features_keep_the_dtype_and_are_positive(dtype):
+    x, projections = (
+        np.random.default_rng(7).normal(size=(2, 3, 5)).astype(dtype),
+        np.random.default_rng(8).normal(size=(7, 5)).astype(dtype),
+    )
+    got = assert_untouched(positive_random_features, x, projections)
+    wide = x.astype(float)
+    wanted = np.exp(wide @ projections.astype(float).T - (wide**2).sum(-1, keepdims=True) / 2) / math.sqrt(7)
+    assert_same(got, wanted, 16 * EPS[dtype], dtype)
+    assert (got > 0).all()
+
+
+def test_long_inputs_underflow_to_zero_and_never_overflow():
+    x = np.array([[1e200, 0.0], [30.0, 30.0], [0.0, -1e5]])
+    features = positive_random_features(x, np.random.default_rng(7).normal(size=(50, 2)))
+    assert np.isfinite(features).all()
+    np.testing.assert_array_equal(features, 0.0)
+    assert positive_random_features(np.zeros((0, 2)), np.ones((3, 2))).shape == (0, 3)
+
+
+@pytest.mark.usefixtures("no_shape_check")
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: elu_features([1.0]), TypeError, "x must be an ndarray of floats; got list"),
+        (
+            lambda: positive_random_features(np.zeros(3), np.zeros((5, 3))),
+            ValueError,
+            "x must have the axes (..., len, d_k); got shape (3,)",
+        ),
+        (
+            lambda: positive_random_features(np.zeros((2, 3)), np.zeros((5, 4))),
+            ValueError,
+            "projections must have shape (n_features, d_k) with d_k = 3; got (5, 4)",
+        ),
+        (lambda: positive_random_features(np.zeros((2, 3)), [0]), TypeError, "projections must be an ndarray of floats; got list"),
+        (lambda: draw_projections(0, 3, np.random.default_rng(0)), ValueError, "d_k must be 1 or more; got 0"),
+        (lambda: draw_projections(3, 2.5, np.random.default_rng(0)), TypeError, "n_features must be an integer; got float 2.5"),
+        (lambda: draw_projections(3, 2, 0), TypeError, "rng must be a numpy.random.Generator; got int"),
+        (lambda: draw_projections(3, 2, np.random.default_rng(0), orthogonal=1), TypeError, "orthogonal must be True or False; got int"),
+    ],
+)
+def test_a_malformed_call_names_the_argument(call, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        call()

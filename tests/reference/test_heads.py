@@ -1,0 +1,271 @@
+"""Heads: how features are cut and put together, and multi-head attention against one head at a time and torch."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attn_course.reference import attention, merge_heads, multi_head_attention, repeat_key_value, split_heads
+from tests.reference.oracles import loop_attention
+from tests.reference.support import EPS, assert_same, assert_untouched
+
+batches = st.lists(st.integers(0, 3), max_size=2).map(tuple)
+sizes = st.sampled_from([0, 1, 2, 3, 5])
+
+
+# --- splitting, merging, repeating --------------------------------------------------------------------
+
+
+@given(batches, sizes, st.integers(1, 4), sizes)
+def test_head_h_holds_the_h_th_block_of_features_and_merging_undoes_it(batch, length, n_heads, d_head):
+    x = np.random.default_rng(7).normal(size=(*batch, length, n_heads * d_head))
+    heads = split_heads(x, n_heads)
+    assert heads.shape == (*batch, n_heads, length, d_head)
+    for h in range(n_heads):
+        np.testing.assert_array_equal(heads[..., h, :, :], x[..., h * d_head : (h + 1) * d_head])
+    np.testing.assert_array_equal(merge_heads(heads), x, strict=True)
+
+
+@given(batches, sizes, st.integers(0, 4), sizes)
+def test_merging_puts_the_features_of_the_heads_side_by_side(batch, length, n_heads, d_head):
+    heads = np.random.default_rng(7).normal(size=(*batch, n_heads, length, d_head))
+    merged = merge_heads(heads)
+    assert merged.shape == (*batch, length, n_heads * d_head)
+    for index in np.ndindex(*heads.shape):
+        *at, h, i, f = index
+        assert merged[(*at, i, h * d_head + f)] == heads[index]
+
+
+def test_splitting_is_not_a_plain_reshape():
+    x = np.arange(24.0).reshape(1, 4, 6)
+    assert not np.array_equal(split_heads(x, 2), x.reshape(1, 2, 4, 3))
+    assert not np.array_equal(merge_heads(split_heads(x, 2)), split_heads(x, 2).reshape(1, 4, 6))
+
+
+@given(batches, st.integers(0, 3), sizes, sizes, st.integers(1, 3))
+def test_repeated_heads_stand_next_to_each_other(batch, n_kv_heads, length, d_head, n_repeats):
+    x = np.random.default_rng(7).normal(size=(*batch, n_kv_heads, length, d_head))
+    repeated = repeat_key_value(x, n_repeats)
+    assert repeated.shape == (*batch, n_kv_heads * n_repeats, length, d_head)
+    for h in range(n_kv_heads * n_repeats):
+        np.testing.assert_array_equal(repeated[..., h, :, :], x[..., h // n_repeats, :, :])
+
+
+def test_repeating_shared_heads_first_equals_grouped_queries_and_torchs_repeat_interleave():
+    rng = np.random.default_rng(7)
+    query, key, value = (rng.normal(size=(2, heads, length, 3)) for heads, length in ((6, 5), (2, 7), (2, 7)))
+    repeated = repeat_key_value(key, 3), repeat_key_value(value, 3)
+    np.testing.assert_array_equal(repeated[0], torch.from_numpy(key).repeat_interleave(3, dim=-3).numpy())
+    assert_same(attention(query, *repeated), attention(query, key, value, enable_gqa=True))
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_cutting_and_repeating_keeps_the_dtype_and_the_input(dtype):
+    x = np.random.default_rng(7).normal(size=(2, 3, 5, 6)).astype(dtype)
+    x.flags.writeable = False
+    before = x.copy()
+    assert split_heads(x, 3).dtype == merge_heads(x).dtype == repeat_key_value(x, 2).dtype == dtype
+    np.testing.assert_array_equal(x, before)
+
+
+# --- multi-head attention -----------------------------------------------------------------------------
+
+
+def problem(
+    seed=7, *, batch=(2,), q_len=5, kv_len=7, d_query=11, d_key_value=13, n_heads=4, n_kv_heads=2, d_k=3, d_v=2, d_output=5, dtype="float64"
+):
+    """Return positional arguments and biases; every axis has another length."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "x_query": (*batch, q_len, d_query),
+        "x_key_value": (*batch, kv_len, d_key_value),
+        "w_query": (d_query, n_heads * d_k),
+        "w_key": (d_key_value, n_kv_heads * d_k),
+        "w_value": (d_key_value, n_kv_heads * d_v),
+        "w_output": (n_heads * d_v, d_output),
+    }
+    biases = {f"b_{name[2:]}": shape[1:] for name, shape in shapes.items() if name.startswith("w")}
+    draw = [rng.normal(size=shape).astype(dtype) for shape in (*shapes.values(), *biases.values())]
+    return draw[:6], dict(zip(biases, draw[6:], strict=True))
+
+
+def one_head_at_a_time(inputs, n_heads, n_kv_heads, biases, mask=None, **options):
+    """Slice each head's columns out of the weights, attend by loops, add up the heads' parts of the output."""
+    x_query, x_key_value, w_query, w_key, w_value, w_output = inputs
+    d_k, d_v = w_query.shape[1] // n_heads, w_value.shape[1] // n_kv_heads
+    total, all_weights, all_lse = 0.0, [], []
+    for h in range(n_heads):
+        shared = h // (n_heads // n_kv_heads)
+        columns, shared_columns = slice(h * d_k, (h + 1) * d_k), slice(shared * d_k, (shared + 1) * d_k)
+        value_columns, rows = slice(shared * d_v, (shared + 1) * d_v), slice(h * d_v, (h + 1) * d_v)
+        query = np.einsum("...ic,cd->...id", x_query, w_query[:, columns]) + biases.get("b_query", np.zeros(w_query.shape[1]))[columns]
+        key = (
+            np.einsum("...jc,cd->...jd", x_key_value, w_key[:, shared_columns])
+            + biases.get("b_key", np.zeros(w_key.shape[1]))[shared_columns]
+        )
+        value = (
+            np.einsum("...jc,cd->...jd", x_key_value, w_value[:, value_columns])
+            + biases.get("b_value", np.zeros(w_value.shape[1]))[value_columns]
+        )
+        own = {} if mask is None else {"mask": mask if mask.ndim == 2 else mask[..., h if mask.shape[-3] > 1 else 0, :, :]}
+        output, weights, lse = loop_attention(query, key, value, **own, **options)
+        total = total + np.einsum("...id,dc->...ic", output, w_output[rows])
+        all_weights.append(weights)
+        all_lse.append(lse)
+    return total + biases.get("b_output", 0.0), np.stack(all_weights, axis=-3), np.stack(all_lse, axis=-2)
+
+
+BIAS = np.where(np.random.default_rng(1).random((4, 5, 7)) < 0.7, np.random.default_rng(2).normal(size=(4, 5, 7)), -np.inf)
+BIAS[:, 2] = -np.inf
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"is_causal": True, "q_offset": 2},
+        {"window": (2, 1), "q_offset": 1},
+        {"scale": 0.4, "softcap": 1.5},
+        {"mask": BIAS[0]},
+        {"mask": ~np.isneginf(BIAS)},
+        {"mask": BIAS, "is_causal": True, "q_offset": 1},
+        {"mask": np.random.default_rng(3).random((2, 1, 1, 7)) < 0.7},
+    ],
+)
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("biased", [False, True])
+def test_many_heads_equal_one_head_at_a_time(options, n_kv_heads, biased):
+    inputs, biases = problem(n_kv_heads=n_kv_heads)
+    biases = biases if biased else {}
+    got = multi_head_attention(*inputs, n_heads=4, n_kv_heads=n_kv_heads, return_weights=True, return_lse=True, **biases, **options)
+    for part, wanted in zip(got, one_head_at_a_time(inputs, 4, n_kv_heads, biases, **options), strict=True):
+        assert_same(part, wanted)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.sampled_from([0, 1, 2]), max_size=2).map(tuple),
+    st.sampled_from([0, 1, 2, 5]),
+    st.sampled_from([0, 1, 2, 5]),
+    st.sampled_from([(1, 1), (2, 1), (3, 3), (4, 2)]),
+    st.sets(st.sampled_from(["b_query", "b_key", "b_value", "b_output"])),
+    st.sampled_from([0, 1, 3]),
+)
+def test_any_lengths_batch_axes_heads_and_choice_of_biases(batch, q_len, kv_len, heads, chosen, d_v):
+    inputs, biases = problem(batch=batch, q_len=q_len, kv_len=kv_len, n_heads=heads[0], n_kv_heads=heads[1], d_v=d_v)
+    biases = {name: bias for name, bias in biases.items() if name in chosen}
+    got = multi_head_attention(*inputs, n_heads=heads[0], n_kv_heads=heads[1], **biases)
+    assert_same(got, one_head_at_a_time(inputs, *heads, biases)[0])
+
+
+def test_batch_axes_of_queries_and_keys_broadcast():
+    inputs, _ = problem(batch=(3,))
+    inputs[0] = inputs[0][0]
+    got = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2)
+    assert_same(got, one_head_at_a_time([np.broadcast_to(inputs[0], (3, 5, 11)), *inputs[1:]], 4, 2, {})[0])
+
+
+def test_the_number_of_key_heads_is_the_number_of_heads_if_left_out():
+    inputs, _ = problem(n_kv_heads=4)
+    np.testing.assert_array_equal(multi_head_attention(*inputs, n_heads=4), multi_head_attention(*inputs, n_heads=4, n_kv_heads=4))
+
+
+def test_results_come_in_the_order_output_weights_lse():
+    inputs, _ = problem()
+    shapes = {"return_weights": (2, 4, 5, 7), "return_lse": (2, 4, 5)}
+    assert isinstance(multi_head_attention(*inputs, n_heads=4, n_kv_heads=2), np.ndarray)
+    for asked in (["return_weights"], ["return_lse"], ["return_lse", "return_weights"]):
+        results = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, **dict.fromkeys(asked, True))
+        assert [part.shape for part in results] == [(2, 5, 5), *(shapes[name] for name in shapes if name in asked)]
+
+
+def torch_module(inputs, biases, n_heads):
+    """Return nn.MultiheadAttention with our weights: its Linear layers hold them transposed, packed in the order q, k, v."""
+    _, x_key_value, w_query, w_key, w_value, w_output = (torch.from_numpy(array) for array in inputs)
+    own = w_query.shape[0]
+    module = torch.nn.MultiheadAttention(
+        own, n_heads, kdim=x_key_value.shape[-1], vdim=x_key_value.shape[-1], batch_first=True, dtype=torch.float64
+    )
+    with torch.no_grad():
+        if module.in_proj_weight is not None:
+            module.in_proj_weight.copy_(torch.cat([w_query.T, w_key.T, w_value.T]))
+        else:
+            for theirs, ours in ((module.q_proj_weight, w_query), (module.k_proj_weight, w_key), (module.v_proj_weight, w_value)):
+                theirs.copy_(ours.T)
+        module.in_proj_bias.copy_(torch.cat([torch.from_numpy(biases[f"b_{role}"]) for role in ("query", "key", "value")]))
+        module.out_proj.weight.copy_(w_output.T)
+        module.out_proj.bias.copy_(torch.from_numpy(biases["b_output"]))
+    return module
+
+
+@pytest.mark.parametrize("d_key_value", [12, 10])
+@pytest.mark.parametrize("mask", ["none", "attn_mask", "float attn_mask", "one for each head", "key_padding_mask", "causal"])
+def test_torchs_module_agrees_with_its_masks_inverted(d_key_value, mask):
+    inputs, biases = problem(d_query=12, d_key_value=d_key_value, n_heads=4, n_kv_heads=4, d_k=3, d_v=3, d_output=12)
+    rng = np.random.default_rng(3)
+    ours, theirs = {}, {}
+    if mask == "attn_mask":
+        may = (rng.random((5, 7)) < 0.6) | np.eye(5, 7, dtype=bool)
+        ours, theirs = {"mask": may}, {"attn_mask": torch.from_numpy(~may)}  # theirs: True = hide
+    elif mask == "float attn_mask":
+        added = rng.normal(size=(5, 7))
+        ours, theirs = {"mask": added}, {"attn_mask": torch.from_numpy(added)}
+    elif mask == "one for each head":
+        may = (rng.random((2, 4, 5, 7)) < 0.6) | np.eye(5, 7, dtype=bool)
+        ours, theirs = {"mask": may}, {"attn_mask": torch.from_numpy(~may.reshape(8, 5, 7))}
+    elif mask == "key_padding_mask":
+        may = np.array([[True] * 7, [True] * 4 + [False] * 3])
+        ours, theirs = {"mask": may[:, None, None]}, {"key_padding_mask": torch.from_numpy(~may)}
+    elif mask == "causal":
+        ours, theirs = {"is_causal": True}, {"attn_mask": torch.ones(5, 7, dtype=torch.bool).triu(1)}
+    x_query, x_key_value = (torch.from_numpy(x) for x in inputs[:2])
+    wanted = torch_module(inputs, biases, 4)(x_query, x_key_value, x_key_value, average_attn_weights=False, **theirs)
+    got = multi_head_attention(*inputs, n_heads=4, return_weights=True, **biases, **ours)
+    for part, want in zip(got, wanted, strict=True):
+        assert_same(part, want.detach().numpy())
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_results_have_the_common_dtype_and_are_computed_in_float32_or_wider(dtype):
+    inputs, biases = problem(dtype=dtype)
+    got = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, return_weights=True, return_lse=True, **biases)
+    wide = ([x.astype(np.float64) for x in inputs], 4, 2, {name: bias.astype(np.float64) for name, bias in biases.items()})
+    for part, wanted in zip(got, one_head_at_a_time(*wide), strict=True):
+        assert_same(part, wanted, EPS[dtype] + 500 * EPS["float32" if dtype == "float16" else dtype], dtype)
+
+
+def test_projections_beyond_the_range_of_float16_are_kept_wide_until_the_end():
+    x = np.array([[300.0, -300.0], [300.0, 300.0]], np.float16)
+    grow, shrink = np.eye(2, dtype=np.float16) * 300, np.eye(2, dtype=np.float16) / 300
+    output = multi_head_attention(x, x, shrink, shrink, grow, shrink, n_heads=1)  # 90 000 is no float16
+    wanted = attention(*(x.astype(np.float64) * factor for factor in (shrink[0, 0], shrink[0, 0], 1.0)))
+    assert_same(output, wanted, 2 * EPS["float16"], "float16")
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+def test_what_padding_holds_does_not_matter(poison):
+    inputs, biases = problem()
+    may = np.arange(7) < 5
+    wanted = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, mask=may[None], **biases)
+    inputs[1][:, 5:] = poison
+    assert_same(multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, mask=may[None], **biases), wanted)
+
+
+def test_a_query_that_sees_nothing_gets_the_output_bias():
+    inputs, biases = problem()
+    output = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, mask=np.zeros((1, 1), bool), **biases)
+    assert_same(output, np.broadcast_to(biases["b_output"], (2, 5, 5)))
+
+
+def test_permuting_positions_of_self_attention_permutes_its_output():
+    rng = np.random.default_rng(7)
+    x, *weights = (rng.normal(size=shape) for shape in ((7, 6), (6, 6), (6, 6), (6, 6), (6, 6)))
+    order = rng.permutation(7)
+    assert_same(multi_head_attention(x[order], x[order], *weights, n_heads=3), multi_head_attention(x, x, *weights, n_heads=3)[order])
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_inputs_may_be_read_only_and_stay_as_they_are(dtype):
+    inputs, biases = problem(dtype=dtype)
+    assert_untouched(multi_head_attention, *inputs, n_heads=4, n_kv_heads=2, mask=np.ones((5, 7), bool), return_weights=True, **biases)

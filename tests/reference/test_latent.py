@@ -1,0 +1,208 @@
+"""Latent attention against the paper's equations as loops; rebuilt = absorbed; decoding from the cache; RoPE decoupled."""
+
+import re
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from attn_course.reference import KeyValueCache, LatentWeights, latent_attention, latent_attention_absorbed, rope
+from tests.reference.support import EPS, assert_same, assert_untouched
+
+FORMS = {"rebuilt": latent_attention, "absorbed": latent_attention_absorbed}
+N_HEADS, D_HEAD, D_ROPE, D_V, D_MODEL, D_QUERY, D_LATENT = 3, 5, 4, 7, 11, 13, 6
+
+
+def some_weights(seed=7, dtype="float64", spread=0.4):
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "w_query_down": (D_MODEL, D_QUERY),
+        "w_query_up": (D_QUERY, N_HEADS * D_HEAD),
+        "w_query_rope": (D_QUERY, N_HEADS * D_ROPE),
+        "w_latent_down": (D_MODEL, D_LATENT),
+        "w_key_up": (D_LATENT, N_HEADS * D_HEAD),
+        "w_key_rope": (D_MODEL, D_ROPE),
+        "w_value_up": (D_LATENT, N_HEADS * D_V),
+        "w_output": (N_HEADS * D_V, D_MODEL),
+    }
+    return LatentWeights(**{name: (rng.normal(size=shape) * spread).astype(dtype) for name, shape in shapes.items()})
+
+
+def rms_norm(gain):
+    return lambda latent: latent / np.sqrt((latent**2).mean(axis=-1, keepdims=True) + 1e-6) * gain
+
+
+def rotated(vector, position):
+    """RoPE of one vector: each pair is a complex number."""
+    half = len(vector) // 2
+    turned = (vector[:half] + 1j * vector[half:]) * np.exp(1j * position * 10_000.0 ** (-np.arange(half) / half))
+    return np.concatenate([turned.real, turned.imag])
+
+
+def by_the_paper(h, weights, positions, norm_q=lambda c: c, norm_kv=lambda c: c):
+    """Eqs. 37 to 47 of the DeepSeek-V2 paper for one sequence: columns, one token, head and key at a time."""
+    w = {field.name: getattr(weights, field.name).T for field in fields(weights)}  # W x with columns x
+    u = np.zeros((len(h), D_MODEL))
+    for t in range(len(h)):
+        c_q = norm_q(w["w_query_down"] @ h[t])
+        heads = []
+        for i in range(N_HEADS):
+            content = slice(i * D_HEAD, (i + 1) * D_HEAD)
+            q_c = (w["w_query_up"] @ c_q)[content]
+            q_r = rotated((w["w_query_rope"] @ c_q)[i * D_ROPE : (i + 1) * D_ROPE], positions[t])
+            scores, values = [], []
+            for j in range(t + 1):
+                c_kv = norm_kv(w["w_latent_down"] @ h[j])
+                k_r = rotated(w["w_key_rope"] @ h[j], positions[j])
+                q, k = np.concatenate([q_c, q_r]), np.concatenate([(w["w_key_up"] @ c_kv)[content], k_r])
+                scores.append(q @ k / np.sqrt(D_HEAD + D_ROPE))
+                values.append((w["w_value_up"] @ c_kv)[i * D_V : (i + 1) * D_V])
+            terms = np.exp(np.array(scores) - max(scores))
+            heads.append(terms / terms.sum() @ np.array(values))
+        u[t] = w["w_output"] @ np.concatenate(heads)
+    return u
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_both_forms_are_the_equations_of_the_paper(form):
+    rng, weights = np.random.default_rng(8), some_weights()
+    x, positions = rng.normal(size=(2, 7, D_MODEL)) * 2, np.array([[3, 9, 2, 40, 41, 0, 5], [0, 1, 2, 3, 4, 5, 6]])
+    norms = {"norm_q": rms_norm(rng.normal(size=D_QUERY)), "norm_kv": rms_norm(rng.normal(size=D_LATENT))}
+    got = assert_untouched(form, x, weights, n_heads=N_HEADS, positions=positions)
+    assert_same(got, np.array([by_the_paper(x[b], weights, positions[b]) for b in range(2)]))
+    normed = form(x, weights, n_heads=N_HEADS, positions=positions, **norms)
+    assert_same(normed, np.array([by_the_paper(x[b], weights, positions[b], **norms) for b in range(2)]))
+    assert np.abs(normed - got).max() > 0.1
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 63, 64, 65, 200])
+def test_rebuilt_and_absorbed_agree_with_several_heads_and_keys_and_rope_on(length):
+    x = np.random.default_rng(length).normal(size=(2, length, D_MODEL)) * 3
+    calls = {"n_heads": N_HEADS, "positions": np.arange(length) + 17, "norm_kv": rms_norm(1.0)}
+    rebuilt, absorbed = (form(x, some_weights(), **calls) for form in FORMS.values())
+    assert rebuilt.shape == (2, length, D_MODEL)
+    assert np.abs(absorbed - rebuilt).max(initial=0.0) <= 1e-12 * np.abs(rebuilt).max(initial=0.0)
+
+
+@pytest.mark.parametrize("first", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("second", FORMS.values(), ids=FORMS)
+def test_decoding_from_the_cache_is_the_full_pass_and_the_forms_share_caches(first, second):
+    x, weights = np.random.default_rng(8).normal(size=(2, 9, D_MODEL)), some_weights()
+    positions = np.array([0, 1, 2, 5, 6, 7, 30, 31, 32])
+    full = latent_attention(x, weights, n_heads=N_HEADS, positions=positions, norm_kv=rms_norm(1.5))
+    cache, parts = KeyValueCache(), []
+    for form, new in ((first, slice(0, 4)), (second, slice(4, 4)), (second, slice(4, 5)), (first, slice(5, 7)), (second, slice(7, 9))):
+        at = {"positions": positions[new], "cache": cache, "norm_kv": rms_norm(1.5)}
+        parts.append(form(x[:, new], weights, n_heads=N_HEADS, **at))
+        assert len(cache) == new.stop
+    assert_same(np.concatenate(parts, axis=1), full)
+
+
+def test_the_cache_holds_one_latent_vector_and_one_rotary_key_a_token():
+    x, weights, positions = np.random.default_rng(8).normal(size=(2, 5, D_MODEL)), some_weights(), np.arange(5) * 3
+    cache = KeyValueCache()
+    latent_attention(x, weights, n_heads=N_HEADS, positions=positions, cache=cache, norm_kv=rms_norm(2.0))
+    latents, rotary_keys = cache.append(np.zeros((2, 0, D_LATENT)), np.zeros((2, 0, D_ROPE)))
+    assert_same(latents, rms_norm(2.0)(x @ weights.w_latent_down))
+    assert_same(rotary_keys, rope(x @ weights.w_key_rope, positions))
+    assert latents[0, 0].size + rotary_keys[0, 0].size == D_LATENT + D_ROPE  # against 2 n_heads d_head for plain heads
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_only_distances_between_positions_matter(form):
+    x, positions = np.random.default_rng(8).normal(size=(6, D_MODEL)) * 2, np.array([4, 9, 9, 0, 70, 3])
+    here = form(x, some_weights(), n_heads=N_HEADS, positions=positions)
+    assert_same(form(x, some_weights(), n_heads=N_HEADS, positions=positions + 1234), here, 1e-11)
+    assert np.abs(form(x, some_weights(), n_heads=N_HEADS, positions=positions * 2) - here).max() > 1e-3
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_no_token_sees_the_future(form):
+    x = np.random.default_rng(8).normal(size=(6, D_MODEL))
+    later = x.copy()
+    later[4:] = 9.0
+    outputs = [form(tokens, some_weights(), n_heads=N_HEADS, positions=np.arange(6)) for tokens in (x, later)]
+    np.testing.assert_array_equal(outputs[0][:4], outputs[1][:4])
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("dtype", EPS)
+def test_dtypes_are_kept_and_arithmetic_is_wide(form, dtype):
+    x, weights = np.random.default_rng(8).normal(size=(6, D_MODEL)).astype(dtype), some_weights(dtype=dtype)
+    wide = LatentWeights(**{field.name: getattr(weights, field.name).astype(float) for field in fields(weights)})
+    got = form(x, weights, n_heads=N_HEADS, positions=np.arange(6))
+    assert_same(
+        got, by_the_paper(x.astype(float), wide, np.arange(6)), 64 * EPS[dtype] if dtype == "float32" else 4 * EPS[dtype] + 1e-13, dtype
+    )
+
+
+def test_without_rotary_features_it_is_attention_with_low_rank_keys_and_values():
+    weights = some_weights()
+    plain = replace(weights, w_query_rope=np.zeros((D_QUERY, 0)), w_key_rope=np.zeros((D_MODEL, 0)))
+    x = np.random.default_rng(8).normal(size=(6, D_MODEL))
+    here, there = (latent_attention(x, plain, n_heads=N_HEADS, positions=where) for where in (np.arange(6), np.arange(6) * 7))
+    np.testing.assert_array_equal(here, there)
+    assert_same(latent_attention_absorbed(x, plain, n_heads=N_HEADS, positions=np.arange(6)), here)
+
+
+@pytest.mark.usefixtures("no_shape_check")
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("name", "shape", "message"),
+        [
+            ("w_query_up", (12, 15), "w_query_up must have 13 entries on axis 0, as w_query_down has on axis 1; got 12"),
+            ("w_key_up", (6, 16), "w_key_up must have 15 entries on axis 1, as w_query_up has on axis 1; got 16"),
+            ("w_latent_down", (10, 6), "w_latent_down must have 11 entries on axis 0, as w_query_down has on axis 0; got 10"),
+            ("w_output", (20, 11), "w_output must have 21 entries on axis 0, as w_value_up has on axis 1; got 20"),
+            ("w_value_up", (6,), "w_value_up must have two axes; got shape (6,)"),
+        ],
+    )
+    def test_matrices_that_do_not_meet(self, name, shape, message):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            replace(some_weights(), **{name: np.zeros(shape)})
+
+    def test_a_matrix_that_is_no_ndarray_of_floats(self):
+        with pytest.raises(TypeError, match=r"^w_output must be an ndarray of floats; got list$"):
+            replace(some_weights(), w_output=[[1.0]])
+
+    @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+    @pytest.mark.parametrize(
+        ("changed", "error", "message"),
+        [
+            ({"x": np.zeros((5, 10))}, ValueError, "x must have d_model = 11 features, the rows of w_query_down; got 10"),
+            ({"x": np.zeros(11)}, ValueError, "x must have the axes (..., len, d_model); got shape (11,)"),
+            ({"x": np.zeros((5, 11), int)}, TypeError, "x must be an ndarray of floats; got int64 ndarray"),
+            ({"weights": {}}, TypeError, "weights must be LatentWeights; got dict"),
+            ({"n_heads": 2}, ValueError, "n_heads must divide the columns of w_query_up; got 2 and 15"),
+            ({"n_heads": 0}, ValueError, "n_heads must be 1 or more; got 0"),
+            ({"n_heads": "3"}, TypeError, "n_heads must be an integer; got str '3'"),
+            ({"n_heads": 1}, ValueError, "w_query_rope must have n_heads * d_rope = 4 columns; got 12"),
+            (
+                {"positions": np.arange(4)},
+                ValueError,
+                r"positions must have the axes (..., len) with len = 5, one for each row of x; got (4,)",
+            ),
+            (
+                {"positions": np.zeros((2, 5))},
+                ValueError,
+                "positions must broadcast to (5,), the axes of x but for its features; got (2, 5)",
+            ),
+            ({"positions": [0] * 5}, TypeError, "positions must be an ndarray of integers or floats; got list"),
+            ({"cache": []}, TypeError, "cache must be a KeyValueCache or None; got list"),
+            ({"norm_q": 1.0}, TypeError, "norm_q must be callable or None; got float"),
+            ({"norm_kv": lambda c: c[:1]}, ValueError, "norm_kv must return an ndarray of shape (5, 6); got (1, 6)"),
+        ],
+    )
+    def test_a_malformed_call(self, form, changed, error, message):
+        call = {"x": np.zeros((5, 11)), "weights": some_weights(), "n_heads": 3, "positions": np.arange(5)} | changed
+        with pytest.raises(error, match=f"^{re.escape(message)}$"):
+            form(**call)
+
+    def test_an_odd_rotary_width_or_no_width_at_all(self):
+        odd = replace(some_weights(), w_query_rope=np.zeros((13, 9)), w_key_rope=np.zeros((11, 3)))
+        with pytest.raises(ValueError, match=r"^w_key_rope must have an even number of columns, for RoPE; got 3$"):
+            latent_attention(np.zeros((5, 11)), odd, n_heads=3, positions=np.arange(5))
+        nothing = {"w_query_up": (13, 0), "w_key_up": (6, 0), "w_query_rope": (13, 0), "w_key_rope": (11, 0)}
+        empty = replace(some_weights(), **{name: np.zeros(shape) for name, shape in nothing.items()})
+        with pytest.raises(ValueError, match=r"^w_query_up and w_query_rope must not both be without columns$"):
+            latent_attention(np.zeros((5, 11)), empty, n_heads=3, positions=np.arange(5))

@@ -1,0 +1,85 @@
+"""Masks entry by entry, and how they compose."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attn_course.reference import causal_mask, padding_mask, window_mask
+from tests.reference.support import assert_untouched
+
+lengths, offsets, sides = st.integers(0, 7), st.integers(-9, 9), st.none() | st.integers(0, 8)
+
+
+@given(lengths, lengths, offsets)
+def test_a_query_sees_the_keys_up_to_its_own_position(q_len, kv_len, q_offset):
+    mask = causal_mask(q_len, kv_len, q_offset)
+    assert mask.shape == (q_len, kv_len)
+    assert mask.dtype == bool
+    for i, j in np.ndindex(q_len, kv_len):
+        assert mask[i, j] == (j <= i + q_offset)
+
+
+@given(lengths, lengths, sides, sides, offsets)
+def test_a_window_reaches_as_far_as_its_sides(q_len, kv_len, left, right, q_offset):
+    mask = window_mask(q_len, kv_len, left, right, q_offset)
+    assert mask.shape == (q_len, kv_len)
+    assert mask.dtype == bool
+    for i, j in np.ndindex(q_len, kv_len):
+        behind, ahead = i + q_offset - j, j - i - q_offset
+        assert mask[i, j] == ((left is None or behind <= left) and (right is None or ahead <= right))
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 1), (2, 3), (0,)])
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16])
+def test_an_array_of_offsets_gives_one_mask_for_each(shape, dtype):
+    q_offset = np.random.default_rng(7).integers(0, 7, size=shape).astype(dtype)
+    causal, window = causal_mask(5, 7, q_offset), window_mask(5, 7, 2, 1, q_offset)
+    assert causal.shape == window.shape == (*shape, 5, 7)
+    for index in np.ndindex(*shape):
+        np.testing.assert_array_equal(causal[index], causal_mask(5, 7, int(q_offset[index])))
+        np.testing.assert_array_equal(window[index], window_mask(5, 7, 2, 1, int(q_offset[index])))
+
+
+def test_offset_zero_aligns_the_top_left_corners_and_the_difference_of_lengths_the_bottom_right_ones():
+    np.testing.assert_array_equal(causal_mask(3, 5).sum(axis=-1), [1, 2, 3])
+    np.testing.assert_array_equal(causal_mask(3, 5, 5 - 3).sum(axis=-1), [3, 4, 5])
+    np.testing.assert_array_equal(causal_mask(5, 3, 3 - 5).sum(axis=-1), [0, 0, 1, 2, 3])
+
+
+@given(lengths, lengths, offsets)
+def test_a_window_closed_at_zero_on_the_right_is_causal_and_an_open_one_shows_all(q_len, kv_len, q_offset):
+    np.testing.assert_array_equal(window_mask(q_len, kv_len, None, 0, q_offset), causal_mask(q_len, kv_len, q_offset))
+    assert window_mask(q_len, kv_len, None, None, q_offset).all()
+
+
+@pytest.mark.parametrize("far", [2**40, 2**63 - 1, 2**70])
+def test_numbers_beyond_any_length_do_not_wrap_around(far):
+    assert window_mask(3, 5, far, far).all()
+    assert causal_mask(3, 5, far).all()
+    assert not causal_mask(3, 5, -far).any()
+    assert causal_mask(3, 5, np.array([2**63 - 1])).all()
+    np.testing.assert_array_equal(window_mask(3, 5, far, far, far), window_mask(3, 5, 0, None))
+
+
+def test_lengths_may_be_numpy_integers():
+    np.testing.assert_array_equal(padding_mask(np.array([2], dtype=np.uint8), 3), [[[True, True, False]]])
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])
+def test_padding_hides_what_lies_behind_each_length(shape):
+    lengths = np.random.default_rng(7).integers(0, 6, size=shape)
+    mask = padding_mask(lengths, 5)
+    assert mask.shape == (*shape, 1, 5)
+    assert mask.dtype == bool
+    for index in np.ndindex(*shape):
+        assert mask[index].tolist() == [[j < lengths[index] for j in range(5)]]
+
+
+def test_padding_to_length_zero_is_empty():
+    assert padding_mask(np.zeros(3, dtype=int), 0).shape == (3, 1, 0)
+
+
+@pytest.mark.parametrize("call", [lambda x: causal_mask(3, 5, x), lambda x: window_mask(3, 5, 1, None, x), lambda x: padding_mask(x, 5)])
+def test_inputs_may_be_read_only_and_stay_as_they_are(call):
+    assert_untouched(call, np.array([[3], [0]]))

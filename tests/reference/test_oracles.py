@@ -1,0 +1,95 @@
+"""The oracles give numbers worked by hand, and the shared assertions can fail."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.reference.oracles import allowed_pairs, loop_attention, torch_attention
+from tests.reference.support import assert_same, assert_untouched
+
+
+@pytest.mark.parametrize(
+    ("got", "dtype"),
+    [
+        ([1.0 + 1e-11, 2.0], "float64"),
+        ([1.0, 2.0, 3.0], "float64"),
+        ([[1.0, 2.0]], "float64"),
+        ([1.0, 2.0], "float32"),
+        ([np.nan, 2.0], "float64"),
+        ([np.inf, 2.0], "float64"),
+        ([1.0, -2.0], "float64"),
+    ],
+)
+def test_assert_same_fails_on_a_wrong_value_shape_dtype_nan_infinity_or_sign(got, dtype):
+    assert_same(np.array([1.0, 2.0]), [1.0, 2.0])
+    with pytest.raises(AssertionError):
+        assert_same(np.array(got, dtype=dtype), [1.0, 2.0])
+
+
+def test_assert_same_tells_one_infinity_from_the_other_and_from_nan():
+    assert_same(np.array([np.inf, -np.inf, np.nan]), [np.inf, -np.inf, np.nan])
+    for wrong in ([-np.inf, -np.inf, np.nan], [np.inf, -np.inf, 0.0], [np.inf, 1e300, np.nan]):
+        with pytest.raises(AssertionError):
+            assert_same(np.array(wrong), [np.inf, -np.inf, np.nan])
+
+
+def test_assert_same_takes_no_list_for_an_array():
+    with pytest.raises(AssertionError):
+        assert_same([1.0], [1.0])
+
+
+def test_assert_untouched_fails_on_a_write_and_on_shared_memory():
+    assert_untouched(lambda x: x + 1, np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        assert_untouched(lambda x: np.add(x, 1, out=x), np.ones(3))
+    with pytest.raises(AssertionError):
+        assert_untouched(lambda x: x[1:], np.ones(3))
+    with pytest.raises(AssertionError):
+        assert_untouched(lambda *, x: (x + 1, x), x=np.ones(3))
+
+
+def test_assert_untouched_notices_a_change_behind_a_read_only_view():
+    base = np.ones(3)
+
+    def sneak(x):
+        base[0] = 7.0
+        return x + 1
+
+    with pytest.raises(AssertionError):
+        assert_untouched(sneak, base[:])
+
+
+def test_the_loops_give_the_numbers_worked_by_hand():
+    query, key, value = np.array([[1.0], [0.0]]), np.array([[0.0], [math.log(3)]]), np.array([[4.0], [8.0]])
+    output, weights, lse = loop_attention(query, key, value)
+    assert_same(weights, [[0.25, 0.75], [0.5, 0.5]])  # e^0 : e^ln 3 = 1 : 3
+    assert_same(output, [[7.0], [6.0]])
+    assert_same(lse, [math.log(4), math.log(2)])
+    output, weights, lse = loop_attention(query, key, value, is_causal=True, q_offset=-1)
+    assert_same(weights, [[0.0, 0.0], [1.0, 0.0]])
+    assert_same(output, [[0.0], [4.0]])
+    assert_same(lse, [-np.inf, 0.0])
+
+
+def test_the_rules_of_the_loops_by_hand():
+    query, key, value = np.zeros((3, 1)), np.zeros((4, 1)), np.zeros((4, 1))
+    windowed = allowed_pairs(query, key, value, window=(1, 0), q_offset=1)
+    np.testing.assert_array_equal(windowed.astype(int), [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])
+    padded = allowed_pairs(query, key, value, mask=np.array([[0.0, -np.inf, 2.0, 1.0]]), is_causal=True)
+    np.testing.assert_array_equal(padded.astype(int), [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 1, 0]])
+
+
+@pytest.mark.parametrize("options", [{}, {"softcap": 1.5, "scale": 0.7}])
+def test_loops_and_torch_agree(options):
+    rng = np.random.default_rng(7)
+    arrays = rng.normal(size=(2, 5, 3)), rng.normal(size=(7, 3)), rng.normal(size=(2, 7, 2))
+    mask = rng.normal(size=(5, 7))
+    mask[rng.random((5, 7)) < 0.4] = -np.inf
+    mask[3] = -np.inf
+    output, _, lse = loop_attention(*arrays, mask=mask, **options)
+    allowed = torch.from_numpy(allowed_pairs(*arrays, mask=mask))
+    tensors = torch_attention(*(torch.from_numpy(array) for array in arrays), allowed, bias=torch.from_numpy(mask), **options)
+    assert_same(tensors[0].numpy(), output)
+    assert_same(tensors[1].numpy(), lse)

@@ -1,0 +1,159 @@
+"""Tiled gradients against autograd on the whole matrix and against the dense backward pass, at block sizes that do not fit."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+from attn_course.reference import attention_backward, flash_attention, flash_attention_backward
+from tests.reference.oracles import allowed_pairs, torch_attention
+from tests.reference.support import EPS, assert_same, assert_untouched, attention_calls
+from tests.reference.test_tiling import BLOCKS, OPTIONS, large
+
+
+def upstream(arrays, options, seed=5):
+    """Random gradients of output and lse, and both."""
+    rng = np.random.default_rng(seed)
+    output, lse = flash_attention(*arrays, **options, block_q=1000, block_kv=1000, return_lse=True)
+    return rng.normal(size=output.shape), rng.normal(size=lse.shape), output, lse
+
+
+def by_autograd(arrays, options, d_output, d_lse):
+    """Gradients with respect to query, key, value and, if it is a float mask, the mask."""
+    mask = options.get("mask")
+    biased = mask is not None and mask.dtype != bool
+    leaves = [torch.from_numpy(array.astype(np.float64)).requires_grad_() for array in (*arrays, *([mask] if biased else []))]
+    plain = {name: option for name, option in options.items() if name in ("scale", "softcap", "enable_gqa")}
+    allowed = torch.from_numpy(allowed_pairs(*arrays, **options))
+    output, lse = torch_attention(*leaves[:3], allowed, bias=leaves[3] if biased else None, **plain)
+    total = (output * torch.from_numpy(d_output)).sum() + (torch.where(torch.isfinite(lse), lse, 0.0) * torch.from_numpy(d_lse)).sum()
+    gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+    return [torch.zeros_like(leaf).numpy() if g is None else g.numpy() for g, leaf in zip(gradients, leaves, strict=True)]
+
+
+@settings(max_examples=60)
+@given(attention_calls(), BLOCKS, BLOCKS)
+def test_every_call_has_the_gradients_of_autograd_in_blocks_of_any_size(call, block_q, block_kv):
+    arrays, options = call
+    d_output, d_lse, _, _ = upstream(arrays, options)
+    return_d_mask = "mask" in options and options["mask"].dtype != bool
+    blocks = {"block_q": block_q, "block_kv": block_kv, "return_d_mask": return_d_mask}
+    got = flash_attention_backward(*arrays, d_output, d_lse=d_lse, **blocks, **options)
+    wanted = by_autograd(arrays, options, d_output, d_lse)
+    assert len(got) == len(wanted) == 3 + return_d_mask
+    for gradient, by_torch in zip(got, wanted, strict=True):
+        assert_same(gradient, by_torch, 1e-11)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(("block_q", "block_kv"), [(64, 64), (17, 23), (100, 7)])
+def test_many_ragged_blocks_give_the_dense_gradients(options, block_q, block_kv):
+    arrays, options = large(), options | {"enable_gqa": True}
+    d_output, d_lse, output, lse = upstream(arrays, options)
+    d_mask = "mask" in options and options["mask"].dtype != bool
+    dense = attention_backward(*arrays, d_output, d_lse=d_lse, return_d_mask=d_mask, **options)
+    blocks = {"block_q": block_q, "block_kv": block_kv, "return_d_mask": d_mask}
+    for saved in ({}, {"output": output, "lse": lse}):
+        tiled = flash_attention_backward(*arrays, d_output, d_lse=d_lse, **blocks, **saved, **options)
+        for got, wanted in zip(tiled, dense, strict=True):
+            assert_same(got, wanted)
+
+
+@pytest.mark.parametrize("q_len", [0, 1, 63, 64, 65])
+@pytest.mark.parametrize("kv_len", [0, 1, 64, 65])
+def test_lengths_on_and_off_the_block(q_len, kv_len):
+    arrays, options = large(q_len, kv_len), {"enable_gqa": True, "is_causal": True}
+    d_output, _, _, _ = upstream(arrays, options)
+    tiled = flash_attention_backward(*arrays, d_output, block_q=32, block_kv=32, **options)
+    for got, wanted in zip(tiled, attention_backward(*arrays, d_output, **options), strict=True):
+        assert_same(got, wanted)
+
+
+def test_delta_is_the_row_sum_that_the_softmax_needs():
+    query, key, value = large(5, 7, heads=(2, 2))
+    d_output, _, output, _ = upstream((query, key, value), {})
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(7)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose((d_output * output).sum(-1), (weights * (d_output @ value.swapaxes(-1, -2))).sum(-1), atol=1e-12)
+
+
+def test_a_saved_output_is_used_and_not_computed_again():
+    arrays = large(5, 7)
+    d_output, _, output, lse = upstream(arrays, {"enable_gqa": True})
+    right, wrong = (
+        flash_attention_backward(*arrays, d_output, output=saved, lse=lse, enable_gqa=True, block_q=2, block_kv=3)
+        for saved in (output, output + 1.0)
+    )
+    np.testing.assert_array_equal(right[2], wrong[2])  # the value's gradient needs no delta
+    assert np.abs(right[0] - wrong[0]).max() > 1e-3
+
+
+def test_no_more_than_a_block_of_scores_exists_at_a_time():
+    query, key, value, d_output = np.random.default_rng(7).normal(size=(4, 1000, 2))
+    tracemalloc.start()
+    flash_attention_backward(query, key, value, d_output, block_q=100, block_kv=50, is_causal=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 1000**2 / 10
+
+
+def test_rows_that_see_nothing_and_what_a_mask_hides_get_no_gradient():
+    query, key, value = large(9, 11, heads=(2, 2))
+    mask = np.ones((9, 11), dtype=bool)
+    mask[:, [0, 3, 10]], mask[4] = False, False
+    d_output, d_lse = np.random.default_rng(3).normal(size=(2, 2, 9, 5)), np.random.default_rng(4).normal(size=(2, 2, 9))
+    options = {"mask": mask, "block_q": 4, "block_kv": 3, "d_lse": d_lse}
+    wanted = flash_attention_backward(query, key, value, d_output, **options)
+    key[..., [0, 3], :], value[..., [3, 10], :], query[..., 4, :] = np.nan, np.inf, np.nan
+    got = flash_attention_backward(query, key, value, d_output, **options)
+    for gradient, same in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(gradient, same)
+    np.testing.assert_array_equal(got[0][..., 4, :], 0.0)
+    for gradient in got[1:]:
+        np.testing.assert_array_equal(gradient[..., [0, 3, 10], :], 0.0)
+
+
+@pytest.mark.parametrize("dtype", EPS)
+def test_gradients_have_the_dtype_of_their_input_and_inputs_are_left_alone(dtype):
+    arrays = [x.astype(dtype) for x in large(9, 11)]
+    d_output = np.random.default_rng(3).normal(size=(2, 4, 9, 5)).astype(dtype)
+    got = assert_untouched(flash_attention_backward, *arrays, d_output, enable_gqa=True, block_q=4, block_kv=3)
+    wanted = attention_backward(*(x.astype(float) for x in (*arrays, d_output)), enable_gqa=True)
+    for gradient, wide in zip(got, wanted, strict=True):
+        assert_same(gradient, wide, 64 * EPS[dtype], dtype)
+
+
+@pytest.mark.usefixtures("no_shape_check")
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"block_kv": 0}, ValueError, "block_kv must be 1 or more; got 0"),
+        ({"d_output": [[0.0]]}, TypeError, "d_output must be an ndarray of floats; got list"),
+        ({"d_output": np.zeros((5, 3))}, ValueError, "d_output must have shape (5, 4), that of the output; got (5, 3)"),
+        ({"d_lse": np.zeros((5, 1))}, ValueError, "d_lse must have shape (5,), that of the log-sum-exp; got (5, 1)"),
+        ({"output": np.zeros((5, 4))}, ValueError, "output and lse must be given together; got output alone"),
+        ({"lse": np.zeros(5)}, ValueError, "output and lse must be given together; got lse alone"),
+        (
+            {"output": np.zeros((5, 4)), "lse": np.zeros(4)},
+            ValueError,
+            "lse must have shape (5,), that of the log-sum-exp; got (4,)",
+        ),
+        (
+            {"output": np.zeros((6, 4)), "lse": np.zeros(6), "d_output": np.zeros((6, 4))},
+            ValueError,
+            "output must have shape (5, 4), that of the output of attention; got (6, 4)",
+        ),
+        ({"return_d_mask": True}, ValueError, "return_d_mask needs a float mask; got no mask"),
+        ({"return_d_mask": True, "mask": np.ones((5, 7), bool)}, ValueError, "return_d_mask needs a float mask; got bool"),
+        ({"return_d_mask": 1}, TypeError, "return_d_mask must be True or False; got int"),
+        ({"value": np.zeros((6, 4))}, ValueError, "key and value must share kv_len, the axis before the last; got 7 and 6"),
+    ],
+)
+def test_a_malformed_call_names_the_argument(changed, error, message):
+    call = {"query": np.zeros((5, 3)), "key": np.zeros((7, 3)), "value": np.zeros((7, 4)), "d_output": np.zeros((5, 4))}
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        flash_attention_backward(**({**call, "block_q": 2, "block_kv": 3} | changed))

@@ -114,8 +114,10 @@ def assess(
 
 
 def _assess(task: Task, answer: Any, cells: Sequence[str], names: Mapping[str, Any] | None, seed: int, time_limit_s: float) -> Verdict:
-    source = answer_source(answer, task.entry, cells, [function.__name__ for function in task.given])
-    if refusal := _refusal(task, answer, source, names or getattr(answer, "__globals__", {})):
+    given = {function.__name__ for function in task.given}
+    source = answer_source(answer, task.entry, cells, given)
+    own = {name: value for name, value in (names or getattr(answer, "__globals__", {})).items() if name not in given}
+    if refusal := _refusal(task, answer, source, own):
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     inputs = [case.inputs for case in cases]
@@ -129,10 +131,10 @@ def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> 
     """Why an answer is not even run: it uses what would answer the task, in its text or as the answer itself."""
     forbid = [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
     itself = {task.entry: answer}
-    if found := {*course_uses(source, names), *course_uses(task.entry, itself)}:
-        return f"{task.entry} uses {', '.join(sorted(found))}, the course's own answer: write it yourself"
-    if found := {*forbidden_calls(source, forbid, names), *forbidden_calls(task.entry, forbid, itself)}:
-        return f"{task.entry} uses {', '.join(sorted(found))}, which would answer the task for you: write it yourself"
+    if found := course_uses(task.entry, itself) or course_uses(source, names):
+        return f"{task.entry} uses {', '.join(found)}, the course's own answer: write it yourself"
+    if found := forbidden_calls(task.entry, forbid, itself) or forbidden_calls(source, forbid, names):
+        return f"{task.entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
     return ""
 
 

@@ -36,6 +36,9 @@ CELLS = {
     "diff": "s_i, s_j, delta_ij = sympy.symbols('s_i s_j delta_ij')\nmy_derivative = sympy.diff(s_i * (delta_ij - s_j), s_i)",
     "diff-check": "check('2.3', my_derivative)",
     "magic": "%env COURSE=1\nmy_derivative = delta_ij - s_j\ncheck('2.3', my_derivative)",
+    "forgetful": f"In = _ih = Out = None\ndef my_softmax(scores, axis):\n{RIGHT}check('2.1', my_softmax)",
+    "forgetful-diff": "my_derivative = sympy.diff(s_i * (delta_ij - s_j), s_i)",
+    "forgetful-check": "check('2.3', my_derivative)",
     "unknown": "check('2.99', my_softmax)",
     "alive": "print('alive')",
 }
@@ -67,7 +70,7 @@ def kinds(cell_outputs):
     return [output.output_type for output in cell_outputs]
 
 
-@pytest.mark.parametrize("cell", ["right", "right-and-talkative"])
+@pytest.mark.parametrize("cell", ["right", "right-and-talkative", "forgetful"])
 def test_a_right_answer_prints_the_ok_line_and_nothing_else_whatever_it_prints_itself(outputs, cell):
     (output,) = outputs[cell]
     assert (output.output_type, output.name, output.text) == ("stream", "stdout", OK_2_1)
@@ -112,6 +115,10 @@ def test_calls_of_diff_are_found_in_the_cell_of_the_answer_and_only_there(output
     assert outputs["magic"][-1].text.endswith(get_task("2.3").ok_line + "\n")
 
 
+def test_checks_work_though_the_history_was_overwritten(outputs):
+    assert "my_derivative uses sympy.diff, which would answer" in outputs["forgetful-check"][-1].evalue
+
+
 def test_markup_in_an_answer_is_escaped(outputs):
     page = outputs["markup"][0].data["text/html"]
     assert "<script" not in page
@@ -127,7 +134,7 @@ def test_an_unknown_task_is_one_clear_error(outputs):
 def test_checks_inside_work_are_recorded(course, outputs):
     recorded = progress.load(course)
     assert set(recorded) == {"2.1", "2.2", "2.3"}
-    assert (recorded["2.1"]["passed"], recorded["2.1"]["points"], recorded["2.1"]["attempts"]) == (True, 3, 7)
+    assert (recorded["2.1"]["passed"], recorded["2.1"]["points"], recorded["2.1"]["attempts"]) == (True, 3, 8)
     assert (recorded["2.2"]["passed"], recorded["2.2"]["points"]) == (False, 0)
     assert [path.name for path in (course / "work").iterdir()] == [".progress.json"]
 

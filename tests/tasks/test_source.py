@@ -1,7 +1,5 @@
 """Finding forbidden calls in an answer, through aliases, imports and helpers, without false alarms."""
 
-import importlib.util
-import itertools
 import math
 
 import numpy as np
@@ -16,22 +14,6 @@ from tests.tasks.toys import DERIVE, WRITE, changed
 
 FORBID = (".softmax", "torch.softmax", "torch.nn.functional.softmax", "scipy.special.logsumexp")
 NAMES = {"np": np, "torch": torch, "F": torch_functional, "sympy": sympy, "math": math}
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def define(tmp_path):
-    """Define a function as the learner does: its text can be found by `inspect`."""
-
-    def define(text, name="my_f"):
-        path = tmp_path / f"cell_{next(_numbers)}.py"
-        path.write_text(text, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return getattr(module, name)
-
-    return define
 
 
 # --- forbidden_calls ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 Like `run`, this file knows no right answer and imports nothing of the course.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def as_arrays(returned: Any, entry: str) -> tuple[np.ndarray, ...]:
     Parameters
     ----------
     returned : object
-        A NumPy array or scalar, a torch tensor, a Python float, or a tuple of these.
+        A NumPy array or scalar, a torch tensor, a Python float, or a tuple or list of these.
     entry : str
         The function's name, for messages.
 
@@ -35,13 +36,23 @@ def as_arrays(returned: Any, entry: str) -> tuple[np.ndarray, ...]:
     AnswerError
         If an item is something else, or of a dtype that is not floating or narrower than float32.
     """
+    if isinstance(returned, list):  # several results; only the judge knows whether there may be several
+        with contextlib.suppress(AnswerError):
+            if returned:
+                return tuple(_as_array(item, "") for item in returned)
+        raise AnswerError(list_refused(entry))
     if not isinstance(returned, tuple):
         return (_as_array(returned, f"{entry} must return"),)
     return tuple(_as_array(item, f"item {n} of the tuple from {entry} must be") for n, item in enumerate(returned))
 
 
+def list_refused(entry: str) -> str:
+    """Return what is said of a list where one array is wanted."""
+    return f"{entry} must return a NumPy array or a torch tensor; got list (several results are a tuple)"
+
+
 def _as_array(value: Any, must: str) -> np.ndarray:
-    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
+    if _is_torch(value):
         value = value.detach().cpu()
         dtype = str(value.dtype).removeprefix("torch.")
         got = f"a torch tensor of {dtype}"
@@ -51,17 +62,28 @@ def _as_array(value: Any, must: str) -> np.ndarray:
         dtype = value.dtype.name
         got = f"an array of {dtype}"
     else:
-        hint = {type(None): " (is there a return statement?)", list: " (several results are a tuple)"}.get(type(value), "")
+        hint = " (is there a return statement?)" if value is None else ""
         raise AnswerError(f"{must} a NumPy array or a torch tensor; got {named(value)}{hint}")
     if dtype not in WIDE_FLOATS:
         raise AnswerError(f"{must} float32 or float64 numbers; got {got}")
     return np.array(value)
 
 
+def _is_torch(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach")
+
+
+def _detached(value: Any) -> Any:
+    """The value with NumPy arrays in place of its torch tensors."""
+    if isinstance(value, (list, tuple)):
+        return [_detached(item) for item in value]
+    return value.detach().cpu().numpy() if _is_torch(value) else value
+
+
 def evaluate_value(value: Any, case: Mapping[str, Any], entry: str, symbols: Sequence[str], functions: Sequence[str]) -> np.ndarray:
     """A number, or a list or tuple of numbers; whole numbers are welcome here."""
     try:
-        raw = np.asarray(value)
+        raw = np.asarray(_detached(value))
         if raw.dtype.kind not in "iufO" or any(isinstance(item, (bool, str)) for item in raw.ravel().tolist()):
             raise TypeError
         return np.array([float(item) for item in raw.ravel()]).reshape(raw.shape)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, named
+from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 TIME_LIMIT_S = 10.0
+BROADCAST = ("could not be broadcast together", "could not broadcast", "non-broadcastable output")  # NumPy's words
 LIBRARIES = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 OURS = __file__.rpartition("run.py")[0]  # no line of the engine is the learner's
 
@@ -37,12 +38,18 @@ class Result:
         The input that the answer wrote to, if any.
     timed_out : bool
         Whether the problem is the time limit; the later cases are not run then.
+    advice : str
+        A question to the learner about the problem, if it is a common one.
+    listed : str
+        If the answer returned a list, what is wrong with that where a single array is wanted.
     """
 
     arrays: tuple[np.ndarray, ...] | None = None
     problem: str | None = None
     changed: str | None = None
     timed_out: bool = False
+    advice: str = ""
+    listed: str = ""
 
 
 def run(
@@ -101,7 +108,8 @@ def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: 
     given = copy.deepcopy(dict(case))
     try:
         with quiet(), time_limit(time_limit_s):
-            arrays = as_arrays(function(*given.values()), entry)
+            returned = function(*given.values())
+            arrays = as_arrays(returned, entry)
     except AnswerError as error:
         return Result(problem=str(error))
     except TimeIsUp:
@@ -111,9 +119,11 @@ def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: 
     except BaseException as error:  # SystemExit too: an answer must not end the kernel
         if isinstance(error, NotImplementedError) and not error.args:  # the stub's; torch raises its own, with a text
             return Result(problem=f"{entry} has no answer yet: replace `raise NotImplementedError()`")
-        return Result(problem=f"{entry} raised {type(error).__name__}: {_one_line(error)}{_where(error)}")
+        text = _one_line(error)
+        advice = "did a reduction lose its axis? See keepdims." if any(words in text for words in BROADCAST) else ""
+        return Result(problem=f"{entry} raised {type(error).__name__}: {text}{_where(error)}", advice=advice)
     changed = next((name for name, before in case.items() if not _same(before, given[name])), None)
-    return Result(arrays, changed=changed)
+    return Result(arrays, changed=changed, listed=list_refused(entry) if isinstance(returned, list) else "")
 
 
 def _same(before: Any, after: Any) -> bool:

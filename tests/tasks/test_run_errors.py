@@ -50,6 +50,19 @@ def test_an_exception_inside_a_library_shows_the_learners_line(call):
     assert problem.endswith(f"in line 2 of my_f: `return {call}`")
 
 
+@pytest.mark.parametrize(
+    "body", ["return x / x.sum(axis=1)", "y = np.zeros(2)\n    y[:] = x\n    return y", "y = np.zeros(3)\n    y += x\n    return y"]
+)
+def test_arrays_that_do_not_fit_bring_the_question_after_a_lost_axis(body):
+    result = run_function(function_from_a_cell(f"def my_f(x):\n    {body}"))
+    assert result.problem.startswith("my_f raised ValueError: ")
+    assert result.advice == "did a reduction lose its axis? See keepdims."
+
+
+def test_other_errors_bring_no_question():
+    assert run_function(function_from_a_cell("def my_f(x):\n    return x @ x")).advice == ""
+
+
 def test_a_call_that_does_not_fit_the_signature_says_so():
     assert "my_f raised TypeError: " in run_function(lambda: X).problem
     assert run_function(lambda: X).problem.endswith("takes 0 positional arguments but 1 was given")

@@ -49,6 +49,13 @@ def test_a_tuple_may_mix_libraries_and_widths():
     assert [array.shape for array in result.arrays] == [(2, 3), (), (), ()]
 
 
+def test_a_list_of_results_is_taken_as_a_tuple_and_marked_as_a_list():
+    result = run_function(lambda x: [x, torch.tensor(2.0)])
+    assert (result.problem, [array.shape for array in result.arrays]) == (None, [(2, 3), ()])
+    assert result.listed == "my_f must return a NumPy array or a torch tensor; got list (several results are a tuple)"
+    assert run_function(lambda x: (x, x)).listed == ""
+
+
 def test_arrays_are_copies_that_later_changes_do_not_reach():
     for kept in (np.zeros(3), torch.zeros(3)):
         (array,) = run_function(lambda x, kept=kept: kept).arrays
@@ -73,7 +80,9 @@ WRONG_DTYPES = [
 ]
 WRONG_TYPES = [
     (None, "NoneType (is there a return statement?)"),
-    ([1.0, 2.0], "list (several results are a tuple)"),
+    ([], "list (several results are a tuple)"),
+    (["0.5", 1.0], "list (several results are a tuple)"),
+    ([[1.0], [2.0]], "list (several results are a tuple)"),
     ({"a": 1.0}, "dict"),
     ("0.5", "str '0.5'"),
     (3, "int 3"),

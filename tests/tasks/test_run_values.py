@@ -126,6 +126,9 @@ def test_a_division_by_zero_at_a_point_is_infinite_and_no_crash():
         (sympy.Rational(1, 2), 0.5),
         (sympy.log(2), np.log(2)),
         (torch.tensor(0.5), 0.5),
+        (torch.tensor(0.5, requires_grad=True), 0.5),
+        (torch.tensor([0.5, 1.0], requires_grad=True), [0.5, 1.0]),
+        ((torch.tensor(0.5, requires_grad=True), 2), [0.5, 2.0]),
         ((1, 2.5), [1.0, 2.5]),
         ([1, Fraction(1, 2)], [1.0, 0.5]),
         (np.array([1, 2]), [1.0, 2.0]),
@@ -157,7 +160,7 @@ def test_numbers_of_any_kind_are_taken(value, wanted):
         (S_I, "Symbol"),
         ({}, "dict"),
         (lambda: 0.5, "function"),
-        (torch.tensor(0.5, requires_grad=True), "torch.Tensor"),
+        (torch.tensor(True), "torch.Tensor"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

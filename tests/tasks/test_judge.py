@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from attn_course.tasks import Case, Result, judge
-from attn_course.tasks.judge import compare
+from attn_course.tasks.compare import compare
 from tests.tasks.runs import S_I, S_J, verdict_of
-from tests.tasks.toys import ALL, REPAIR, WRITE, changed
+from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, REPAIR, WRITE, changed
 
 
 def right(task):
@@ -60,6 +60,38 @@ def test_the_tolerance_goes_by_the_dtype_that_came():
     assert verdict_of(changed(WRITE, tolerance=1e-3), off(1e-4, np.float64)).passed
     assert verdict_of(WRITE, off(1e-11, np.float64)).passed
     assert not verdict_of(WRITE, off(1e-7, np.float64)).passed
+
+
+def test_a_list_is_as_good_as_a_tuple_where_several_results_are_wanted():
+    assert verdict_of(PAIR, lambda blocks: list(PAIR.answer(blocks))).passed
+    message = verdict_of(PAIR, lambda blocks: [*PAIR.answer(blocks), blocks[0]]).message
+    assert "it must return a tuple of 2 arrays; got a tuple of 3 arrays" in message
+
+
+@pytest.mark.parametrize("change", [lambda array: [array], list, lambda array: [array, array], lambda array: [1.0, 2.0]])
+def test_a_list_is_refused_where_one_array_is_wanted(change):
+    message = verdict_of(WRITE, lambda x, scale: change(WRITE.answer(x, scale))).message
+    assert message == (
+        "my_centre must return a NumPy array or a torch tensor; got list (several results are a tuple) in the case “a matrix”"
+    )
+
+
+def test_a_list_in_a_later_case_is_refused_too():
+    message = verdict_of(WRITE, lambda x, scale: [WRITE.answer(x, scale)] if x.ndim == 1 else WRITE.answer(x, scale)).message
+    assert message.endswith("got list (several results are a tuple) in the case “a vector”")
+
+
+@pytest.mark.parametrize("value", [[4.0], (4.0,), np.array([4.0]), [[4]], torch.tensor([4.0]), torch.tensor(4.0, requires_grad=True)])
+def test_a_single_number_may_stand_in_a_list_or_an_array(value):
+    assert verdict_of(FIGURE, value).passed
+    assert not verdict_of(changed(FIGURE, answer=lambda: 7.0), value).passed
+    assert verdict_of(changed(FIGURE, answer=lambda: (4.0,)), 4).passed
+
+
+def test_several_numbers_keep_their_form():
+    assert not verdict_of(PREDICT, [PREDICT.answer()]).passed
+    assert not verdict_of(FIGURE, [4.0, 4.0]).passed
+    assert not verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[None]).passed
 
 
 # --- compare -----------------------------------------------------------------------------------------

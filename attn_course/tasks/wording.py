@@ -1,0 +1,81 @@
+"""Words for a wrong result: where it is off, by what pattern, in digits that show it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attn_course.tasks.compare import Miss
+from attn_course.tasks.core import Case, Task
+
+SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is the whole answer
+
+
+def pattern(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
+    """Return a remark if the results are the right ones times a constant, plus a constant, or hold NaN.
+
+    Parameters
+    ----------
+    got, wanted : sequence of ndarray
+        What came and what is right, over all cases.
+
+    Returns
+    -------
+    remark : str
+        A sentence after a blank; empty if no pattern holds everywhere.
+    """
+    if [array.shape for array in got] != [array.shape for array in wanted]:
+        return ""
+    with np.errstate(all="ignore"):
+        ours = np.concatenate([array.astype(np.float64).ravel() for array in got])
+        theirs = np.concatenate([array.astype(np.float64).ravel() for array in wanted])
+        return _remark(ours, theirs, 1e-4 if any(array.dtype == np.float32 for array in got) else 1e-6)
+
+
+def _remark(ours: np.ndarray, theirs: np.ndarray, rtol: float) -> str:
+    if np.isnan(ours).any() and not np.isnan(theirs).any():
+        return " It holds NaN: look for inf - inf, 0 / 0 or 0 * inf."
+    if len(ours) < 3 or not (np.isfinite(ours).all() and np.isfinite(theirs).all()) or np.ptp(theirs) == 0.0:
+        return ""
+    factor = float(ours @ theirs / (theirs @ theirs))
+    near = 1e-3 * rtol * np.abs(ours).max()
+    if np.allclose(ours, theirs, rtol=rtol, atol=near):
+        return ""  # the difference is too small to see a pattern in it
+    if factor and abs(factor - 1.0) >= 1e-3 and np.allclose(ours, factor * theirs, rtol=rtol, atol=near):
+        return f" Everywhere it is {number(factor)} times the right result."
+    offset = float((ours - theirs).mean())
+    if np.allclose(ours, theirs + offset, rtol=rtol, atol=1e-3 * rtol * np.abs(theirs).max()):
+        return f" Everywhere it is the right result plus {number(offset)}."
+    return ""
+
+
+def shown(task: Task, case: Case, miss: Miss) -> str:
+    """Return where and by how much a result is off; never the right number where finding it is the task."""
+    if miss.reason:
+        return f" Shape or form: {miss.reason}."
+    if task.kind in SECRET:
+        place = f" Entry {miss.index[0]} is the first that is off." if miss.index else ""
+        return f"{place} You gave {number(miss.got)}."
+    got, wanted = told_apart(miss.got, miss.wanted)
+    numbers = f"is {got}, wanted {wanted}"
+    numbers += f"; largest error {number(miss.largest_error, 3)}" if miss.largest_error else ""
+    if task.kind == "derive":
+        points = np.broadcast_arrays(*(case.inputs[name] for name in task.symbols))
+        point = ", ".join(f"{name} = {number(values[miss.index], 4)}" for name, values in zip(task.symbols, points, strict=True))
+        return f" At {point} it {numbers}."
+    places = [f"element {list(miss.index)}"] if miss.index else []
+    places += [] if miss.item is None else [f"item {miss.item} of the tuple"]
+    return f" First wrong: {' of '.join(places) or 'the number'} {numbers}."
+
+
+def number(value: float, digits: int = 6) -> str:
+    """Return a number in so many digits; nobody is to wonder about a minus before a zero."""
+    return f"{float(value) + 0.0:.{digits}g}"
+
+
+def told_apart(got: float, wanted: float) -> tuple[str, str]:
+    """Return two numbers in six digits, or in as many as it takes to see that they differ."""
+    for digits in range(6, 18):
+        pair = number(got, digits), number(wanted, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair

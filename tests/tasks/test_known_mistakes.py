@@ -1,0 +1,82 @@
+"""Recognising a known mistake: by what it does in the cases that fail, and in those that pass."""
+
+import numpy as np
+import pytest
+
+from attn_course.tasks import Wrong
+from tests.tasks.runs import S_I, S_J, verdict_of
+from tests.tasks.toys import ALL, WRITE, changed
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
+def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
+    for wrong in task.wrong:
+        answer = wrong.function if task.wants_function else wrong.function(S_I, S_J) if task.kind == "derive" else wrong.function()
+        verdict = verdict_of(task, answer)
+        assert (verdict.passed, verdict.points, verdict.mistake, verdict.hint) == (False, 0, wrong.name, wrong.hint)
+        assert verdict.message.startswith(f"this is “{wrong.name}”")
+
+
+def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case_it_explains():
+    def answer(x, scale):  # one case like "not scaled", two like "not centred"
+        return x - x.mean(axis=-1, keepdims=True) if x.ndim == 2 else x * scale
+
+    verdict = verdict_of(WRITE, answer)
+    assert verdict.mistake == "not centred"
+    assert verdict.message.startswith("it looks like “not centred” in the case “three axes”, but not in every case that fails. First wrong")
+
+
+def test_a_mistake_that_explains_every_case_that_fails_but_not_those_that_pass_is_another_one():
+    def answer(x, scale):  # two cases like "not centred", and one right, where "not centred" is wrong
+        return WRITE.answer(x, scale) if x.ndim == 2 else x * scale
+
+    verdict = verdict_of(WRITE, answer)
+    assert (verdict.mistake, verdict.hint) == (None, None)
+    assert verdict.message.startswith("my_centre is not right in the case “three axes”.")
+
+
+def test_a_mistake_that_passes_where_the_answer_passes_is_recognised():
+    wrong = [
+        Wrong("not centred but for matrices", lambda x, scale: WRITE.answer(x, scale) if x.ndim == 2 else x * scale, "a"),
+        *WRITE.wrong,
+    ]
+    verdict = verdict_of(changed(WRITE, wrong=wrong), wrong[0].function)
+    assert verdict.mistake == "not centred but for matrices"
+    assert verdict.message.startswith("this is “not centred but for matrices” in the case “three axes”. ")
+
+
+def test_a_known_wrong_answer_that_raises_where_the_answer_passes_is_another_one():
+    def breaks_on_matrices(x, scale):
+        return x * scale if x.ndim != 2 else x[7, 7]
+
+    wrong = [Wrong(name, breaks_on_matrices, f"hint {name}") for name in "abc"]
+    assert verdict_of(changed(WRITE, wrong=wrong), lambda x, scale: WRITE.answer(x, scale) if x.ndim == 2 else x * scale).mistake is None
+
+
+def test_a_mistake_that_explains_fewer_than_half_of_the_missed_cases_is_not_named():
+    def answer(x, scale):
+        return x * scale if x.ndim == 1 else np.full_like(x, 7.0)
+
+    assert verdict_of(WRITE, answer).mistake is None
+
+
+def test_of_two_mistakes_that_explain_as_much_the_first_listed_is_named():
+    twins = [Wrong(name, lambda x, scale: x, f"hint {name}") for name in ("first", "second", "third")]
+    assert verdict_of(changed(WRITE, wrong=twins), lambda x, scale: x).mistake == "first"
+
+
+def test_a_case_that_the_answer_gets_right_does_not_speak_for_a_mistake():
+    wrong = [Wrong(f"right in part {n}", WRITE.answer, f"hint {n}") for n in range(3)]
+    assert verdict_of(changed(WRITE, wrong=wrong), lambda x, scale: WRITE.answer(x, scale) * (1 if x.ndim == 2 else 5)).mistake is None
+
+
+def test_a_known_wrong_answer_that_raises_is_passed_over():
+    def breaks(x, scale):
+        raise ValueError
+
+    wrong = [Wrong("raises", breaks, "a"), *WRITE.wrong]
+    assert verdict_of(changed(WRITE, wrong=wrong), lambda x, scale: x * scale).mistake == "not centred"
+
+
+def test_a_known_mistake_is_recognised_by_its_nan_too():
+    assert verdict_of(WRITE, lambda x, scale: x * np.nan).mistake == "no number at all"

@@ -35,7 +35,7 @@ def test_latex_is_printed_as_it_is_registered(attn_course):
 
 @pytest.mark.parametrize(
     ("row", "words"),
-    [("Q7", "there is no row 'Q7'"), ("C1", "there is no equation yet for C1"), ("X2", "it belongs to chapter 4")],
+    [("Q7", "there is no row 'Q7'"), ("M2", "there is no equation yet for M2"), ("M3", "it belongs to chapter 14")],
 )
 def test_a_row_without_equations_says_why(row, words, attn_course):
     said = attn_course("formulas", "--row", row)

@@ -55,7 +55,8 @@ def test_the_untouched_exercise_earns_nothing_and_every_task_is_named(check, roo
     assert list(tasks) == [task.id for task in all_tasks(2)]
     for task_id, task in tasks.items():
         assert task["status"] == ("failed" if task_id in UNTOUCHED_REPAIR else "unanswered")
-        assert task["hint"] == get_task(task_id).hints[0]
+        untouched = [wrong.hint for wrong in get_task(task_id).wrong if wrong.name == "not repaired yet"]
+        assert task["hint"] == [*untouched, get_task(task_id).hints[0]][0]
 
 
 def test_mistakes_are_named_and_a_restated_question_is_refused(check, edited_solution):

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,15 @@ class Cell:
         Id of the task it belongs to, such as "2.1".
     tags : tuple of str
         The cell's tags, if it has any.
+    number : int
+        Its place among the notebook's code cells, from 1; 0 if it stands in no notebook.
     """
 
     source: str
     role: str = "other"
     task: str | None = None
     tags: tuple[str, ...] = ()
+    number: int = 0
 
     @property
     def first_line(self) -> str:
@@ -79,7 +82,8 @@ def read_code_cells(path: Path) -> list[Cell]:
     raw_cells = notebook.get("cells", [])
     if not raw_cells:
         raise NoTasks(f"{path}: is a notebook without cells")
-    return [_code_cell(raw, number, path) for number, raw in enumerate(raw_cells, 1) if _kind(raw, number, path) == "code"]
+    cells = [_code_cell(raw, place, path) for place, raw in enumerate(raw_cells, 1) if _kind(raw, place, path) == "code"]
+    return [replace(cell, number=number) for number, cell in enumerate(cells, 1)]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

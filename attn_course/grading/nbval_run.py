@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +184,11 @@ def _read_outcomes(place: Path, n_cells: int, returncode: int | None) -> dict[in
         entry = json.loads(line)
         if entry.get("problem") == "no kernel":
             raise EngineError("the Python kernel did not start; attn-course doctor may say why")
-        if entry.get("problem") == "died" and not all(outcome.alive for outcome in outcomes.values()):
-            break  # cells after the one that ended the kernel
+        if entry.get("problem") == "gone":  # this cell and all later ones did not run
+            last = max(outcomes, default=None)
+            if last is not None and outcomes[last].alive:  # it replied, and what it left behind ended the kernel
+                outcomes[last] = replace(outcomes[last], problem="died", alive=False)
+            break
         number = entry.pop("cell")
         outcomes[number] = Outcome(entry.pop("problem", None), entry.pop("alive", True), **entry)
     ended_early = len(outcomes) < n_cells and all(outcome.alive for outcome in outcomes.values())

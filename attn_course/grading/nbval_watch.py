@@ -31,9 +31,13 @@ class KernelDied(RuntimeError):
 
 
 class WatchedKernel(RunningKernel):  # type: ignore[misc]  # nbval has no types
-    """A kernel that works in a folder of our choice and whose death is noticed within half a second."""
+    """A kernel that works in a folder of our choice and whose death is noticed within half a second.
+
+    After `exit()` a kernel still replies, lives for a moment and may even run the next cells; `exiting` tells at once.
+    """
 
     folder: str
+    exiting = False
 
     def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
         super().__init__(kernel_name, cwd=self.folder, startup_timeout=startup_timeout)
@@ -41,6 +45,13 @@ class WatchedKernel(RunningKernel):  # type: ignore[misc]  # nbval has no types
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
         """Send a cell as a front end does, so that `check` finds the cells run so far in `In`; nbval keeps no history."""
         return str(self.kc.execute(cell_input, store_history=True, allow_stdin=bool(allow_stdin), stop_on_error=False))
+
+    def get_message(self, stream: str, timeout: float | None = None) -> Any:
+        """Take a message, and see in the reply to a cell whether it called exit or quit."""
+        message = super().get_message(stream, timeout=timeout)
+        payload = message["content"].get("payload") or []
+        self.exiting |= stream == "shell" and any(item.get("source") == "ask_exit" for item in payload)
+        return message
 
     def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
         """Wait for the reply to a cell, in short turns, so that a dead kernel ends the wait."""
@@ -90,6 +101,9 @@ def pytest_runtest_makereport(item: Any, call: Any) -> None:
     if call.excinfo is not None:
         line["problem"] = _problem(call.when, call.excinfo.value)
         line["alive"] = item.parent.kernel is not None and item.parent.kernel.is_alive()
+    if item.parent.kernel is not None and item.parent.kernel.exiting and item.parent.kernel.is_alive():
+        item.parent.kernel.stop()  # no later cell is to run by luck
+        line |= {"problem": "died", "alive": False}
     with Path(item.config.option.cell_log).open("a", encoding="utf-8") as log:
         log.write(json.dumps(line) + "\n")
 
@@ -97,8 +111,10 @@ def pytest_runtest_makereport(item: Any, call: Any) -> None:
 def _problem(when: str, error: BaseException) -> str:
     if when == "setup":
         return "no kernel"
-    if isinstance(error, KernelDied) or "Kernel dead" in str(error):
+    if isinstance(error, KernelDied):
         return "died"
+    if "Kernel dead" in str(error):
+        return "gone"  # before this cell began
     if str(error).startswith("Timeout"):
         return "timeout"
     return "differs" if str(error).startswith("Cell outputs differ") else "exception"

@@ -1,5 +1,6 @@
 """Judge a learner's notebook: a temporary copy with pristine check cells, run under nbval."""
 
+import ast
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +12,8 @@ from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
 from attn_course.grading.report import NotebookReport
 from attn_course.grading.verdicts import make_report
 
-_MAX_RUNS = 4  # a cell that ends Python is left out and the rest run again, this often at most
+_MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
+_COURSE = "_attn_course_of_this_check"  # a name no learner gives to anything: theirs may hide `check`, or lack its import
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,13 @@ class Plan:
         The learner's cells, with pristine check cells in place of theirs.
     tasks : tuple of str
         Ids of all tasks of the chapter, in order.
+    notes : tuple of str
+        What the learner should know about the copy.
     """
 
     cells: tuple[Cell, ...]
     tasks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def chapter(self) -> int:
@@ -66,7 +71,8 @@ def check_notebook(
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)
     outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell)
-    return make_report(plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=time.monotonic() - start)
+    report = make_report(plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=time.monotonic() - start)
+    return replace(report, notes=plan.notes)
 
 
 def plan_check(path: Path, *, exercises: Path) -> Plan:
@@ -92,12 +98,26 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
     pristine = _pristine_checks(chapter, path, exercises)
     last = {cell.task: position for position, cell in enumerate(cells) if cell.role == "check"}
     kept = [
-        pristine[cell.task] if cell.role == "check" and cell.task in pristine else cell
+        replace(pristine[cell.task], number=cell.number) if cell.role == "check" and cell.task in pristine else cell
         for position, cell in enumerate(cells)
         if cell.role != "check" or last[cell.task] == position
     ]
-    appended = [check for task, check in pristine.items() if task not in last]
-    return Plan((*kept, *appended), tuple(pristine))
+    appended = [replace(check, number=0) for task, check in pristine.items() if task not in last]
+    notes = [
+        f"code cell {cell.number} is the check of task {cell.task}: what else was written into it does not run"
+        for cell in cells
+        if cell.role == "check" and cell.task in pristine and _holds_more(cell.source, pristine[cell.task].source)
+    ]
+    return Plan((*kept, *appended), tuple(pristine), tuple(notes))
+
+
+def _holds_more(source: str, pristine: str) -> bool:
+    """Whether a check cell holds code of the learner's; blanks, comments and quotes are none."""
+    try:
+        statements, wanted = ({ast.dump(node) for node in ast.parse(text).body} for text in (source, pristine))
+    except SyntaxError:
+        return True
+    return not statements <= wanted
 
 
 def _chapter_of(cells: Sequence[Cell], path: Path) -> int:
@@ -144,10 +164,14 @@ def _run(plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int
     """Run the copy; leave out cells that ended the kernel or the time, and run again, so that other tasks are judged."""
     from attn_course.tasks import get_task
 
-    copies = [
-        CopiedCell(cell.source, cell.tags, get_task(str(cell.task)).ok_line if cell.role == "check" and cell.task in plan.tasks else None)
-        for cell in plan.cells
-    ]
+    copies = []
+    for cell in plan.cells:
+        if cell.role == "check" and cell.task in plan.tasks:
+            task = get_task(cell.task)
+            source = f'import attn_course as {_COURSE}\n{_COURSE}.check("{task.id}", {task.entry})'
+            copies.append(CopiedCell(source, expected=task.ok_line))
+        else:
+            copies.append(CopiedCell(cell.source, cell.tags))
     total = len(copies)
     stopped: dict[int, Outcome] = {}
     outcomes: dict[int, Outcome] = {}

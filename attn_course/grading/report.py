@@ -5,7 +5,7 @@ same in JSON Schema, and a change that removes or renames a field raises `SCHEMA
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 SCHEMA_VERSION = 1
@@ -72,13 +72,29 @@ class CellProblem:
 
 @dataclass(frozen=True)
 class NotebookReport:
-    """The verdicts on all tasks of one notebook."""
+    """The verdicts on all tasks of one notebook.
+
+    Attributes
+    ----------
+    notebook, chapter
+        Which notebook, and what it is about.
+    tasks, problems
+        Verdicts on the tasks; cells outside them that did not run.
+    seconds : float
+        Time taken in all.
+    notes : tuple of str
+        What else the learner should know.
+    counted : bool
+        Whether the totals count it: of two notebooks on the same tasks they count the better one.
+    """
 
     notebook: str
     chapter: int
     tasks: tuple[TaskReport, ...]
     problems: tuple[CellProblem, ...]
     seconds: float
+    notes: tuple[str, ...] = ()
+    counted: bool = True
 
     @property
     def passed(self) -> bool:
@@ -98,20 +114,35 @@ class NotebookReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         data = asdict(self)
-        data["tasks"], data["problems"] = list(data["tasks"]), list(data["problems"])
+        data |= {name: list(data[name]) for name in ("tasks", "problems", "notes")}
         for plain, task in zip(data["tasks"], self.tasks, strict=True):
             plain["passed"] = task.passed
             plain["seconds"] = round(task.seconds, 3)
         return data | {"passed": self.passed, "points": self.points, "max_points": self.max_points, "seconds": round(self.seconds, 3)}
 
 
+def count_each_chapter_once(reports: Sequence[NotebookReport]) -> list[NotebookReport]:
+    """Let of several notebooks on one chapter only the best count, the first of these; the others carry a note that says so."""
+    best: dict[int, NotebookReport] = {}
+    for report in reports:
+        if report.chapter not in best or report.points > best[report.chapter].points:
+            best[report.chapter] = report
+    return [
+        report
+        if report is best[report.chapter]
+        else replace(report, counted=False, notes=(*report.notes, f"the totals count {best[report.chapter].notebook} for this chapter"))
+        for report in reports
+    ]
+
+
 def report_to_dict(reports: Sequence[NotebookReport]) -> dict[str, Any]:
-    """Return what --json writes: the reports of all notebooks and their totals."""
+    """Return what --json writes: the reports of all notebooks, and the totals of those that count."""
+    counted = [report for report in reports if report.counted]
     return {
         "version": SCHEMA_VERSION,
-        "passed": all(report.passed for report in reports),
-        "points": sum(report.points for report in reports),
-        "max_points": sum(report.max_points for report in reports),
+        "passed": all(report.passed for report in counted),
+        "points": sum(report.points for report in counted),
+        "max_points": sum(report.max_points for report in counted),
         "notebooks": [report.to_dict() for report in reports],
     }
 
@@ -148,6 +179,8 @@ _NOTEBOOK = _object(
         "seconds": _SECONDS,
         "tasks": {"type": "array", "items": _TASK},
         "problems": {"type": "array", "items": _PROBLEM},
+        "notes": {"type": "array", "items": _TEXT},
+        "counted": _FLAG,
     }
 )
 REPORT_SCHEMA: dict[str, Any] = {

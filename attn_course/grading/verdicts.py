@@ -9,6 +9,7 @@ from attn_course.grading.nbval_run import Outcome
 from attn_course.grading.report import CellProblem, NotebookReport, TaskReport
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
+_UNDEFINED_INSIDE = re.compile(r"\w+ raised NameError: name '(\w+)' is not defined")
 
 
 def make_report(
@@ -35,11 +36,11 @@ def make_report(
         The verdicts, in the order of `tasks`.
     """
     problems = [
-        CellProblem(position + 1, cell.first_line, _failure(outcomes[position], timeout_s))
+        CellProblem(cell.number or position + 1, cell.first_line, _failure(outcomes[position], timeout_s))
         for position, cell in enumerate(cells)
         if cell.role == "other" and _failed(outcomes.get(position))
     ]
-    reports = tuple(_judge(task, cells, outcomes, problems, timeout_s) for task in tasks)
+    reports = tuple(_judge(task, cells, outcomes, timeout_s) for task in tasks)
     return NotebookReport(notebook, int(tasks[0].split(".")[0]), reports, tuple(problems), seconds)
 
 
@@ -48,10 +49,9 @@ def _failed(outcome: Outcome | None) -> bool:
     return outcome is not None and outcome.problem is not None and outcome.error_name != "CheckFailed"
 
 
-def _judge(
-    task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], problems: Sequence[CellProblem], timeout_s: float
-) -> TaskReport:
+def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], timeout_s: float) -> TaskReport:
     from attn_course.tasks import get_task
+    from attn_course.tasks.source import binds
 
     task = get_task(task_id)
     check = next(position for position, cell in enumerate(cells) if cell.role == "check" and cell.task == task_id)
@@ -72,23 +72,36 @@ def _judge(
         hint = verdict["hint"] or task.hints[0]
         if verdict["message"].startswith(f"{task.entry} has no answer yet"):
             return report("unanswered", f"{task.entry} has no answer yet", hint=hint)
+        lacking = _UNDEFINED_INSIDE.match(verdict["message"])
+        if lacking and (number := _failed_before(check, lacking[1], cells, outcomes)):
+            return report("not judged", f"code cell {number} fails, which would define {lacking[1]}")
         return report("failed", verdict["message"], hint=hint, mistake=verdict["mistake"])
     undefined = _UNDEFINED.match(outcome.error_text) if outcome.error_name == "NameError" else None
     if undefined and undefined[1] == task.entry:
-        return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], timeout_s)
-    if undefined:
-        culprit = f"code cell {problems[0].cell} fails" if problems else f"no cell defines {undefined[1]}: is the setup cell missing?"
-        return report("not judged", culprit)
+        below = any(
+            binds(cells[position].source, task.entry) and not _failed(outcome) for position, outcome in outcomes.items() if position > check
+        )
+        return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], below, timeout_s)
     if outcome.problem == "differs":
-        return report("not judged", "the check cell did not print its own line: does your notebook redefine check?")
+        return report("not judged", "the check cell did not print its own line: does your notebook redirect what is printed?")
     return report("failed", _failure(outcome, timeout_s), hint=task.hints[0])
 
 
-def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], timeout_s: float) -> TaskReport:
+def _failed_before(check: int, name: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome]) -> int | None:
+    """Number of the first cell above a check that fails and mentions a name: without it, the name is not there."""
+    for position, cell in enumerate(cells[:check]):
+        if cell.role == "other" and _failed(outcomes.get(position)) and re.search(rf"\b{name}\b", cell.source):
+            return cell.number or position + 1
+    return None
+
+
+def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], below: bool, timeout_s: float) -> TaskReport:
     """The answer's name does not exist when it is checked."""
     broken = next((outcome for outcome in answers if _failed(outcome)), None)
     if broken is not None:
         return report("failed", f"the answer cell does not run: {_failure(broken, timeout_s)}", hint=task.hints[0])
+    if below:
+        return report("failed", f"{task.entry} is defined only below its check: a notebook is checked from top to bottom")
     if answers:
         return report("failed", f"the answer cell does not define {task.entry}", hint=task.hints[0])
     return report("missing", f"the answer cell is gone: a cell must define {task.entry}; exercises/ holds the original")

@@ -49,13 +49,17 @@ def answer_source(answer: Any, entry: str, cells: Sequence[str], given: Collecti
         if texts:
             return "\n\n".join(texts.values())
     for cell in reversed(cells):
-        try:
-            tree = ast.parse(cell)
-        except SyntaxError:  # a magic
-            continue
-        if entry in _bound(tree):
+        if binds(cell, entry):
             return f"{cell}\n{entry}"  # the name itself, in case it was imported
     return ""
+
+
+def binds(cell: str, name: str) -> bool:
+    """Return whether a cell gives a meaning to a global name."""
+    try:
+        return name in _bound(ast.parse(cell))
+    except (SyntaxError, ValueError):  # a magic; a null byte
+        return False
 
 
 def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]) -> list[str]:

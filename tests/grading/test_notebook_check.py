@@ -1,6 +1,7 @@
 """Whole notebooks under nbval, in few runs: each takes seconds."""
 
 import hashlib
+import json
 import subprocess
 import sys
 import time
@@ -101,24 +102,68 @@ def test_a_cell_that_ends_python_is_left_out_and_the_rest_runs_again(toy_course,
     assert report.chapter == 97
 
 
-def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, monkeypatch):
+def test_five_cells_that_end_python_cost_no_other_task(toy_course, monkeypatch):
     def run(copies, **_):
+        died = next((number for number, copy in enumerate(copies) if "_exit" in copy.source), len(copies))
+        fine = {number: Outcome(None, True, 0.1) for number in range(died)}
+        return fine | ({died: Outcome("died", False, 0.1)} if died < len(copies) else {})
+
+    monkeypatch.setattr(notebook_check, "run_nbval", run)
+    exits = [toy.cell(f"os._exit({number})", f"exit-{number}") for number in range(5)]
+    first, *others = toy.cells(toy.RIGHT)
+    report = judge(toy_course, [first, *exits, *others])
+    assert statuses(report) == ["passed"] * 3
+    assert [(problem.cell, problem.first_line) for problem in report.problems] == [(2 + n, f"os._exit({n})") for n in range(5)]
+
+
+def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, monkeypatch):
+    runs = []
+
+    def run(copies, **_):
+        runs.append(copies)
         first = next(number for number, copy in enumerate(copies) if copy.source)
         return {number: Outcome(None, True, 0.1) for number in range(first)} | {first: Outcome("died", False, 0.1)}
 
     monkeypatch.setattr(notebook_check, "run_nbval", run)
-    report = judge(toy_course, toy.cells(toy.RIGHT))
-    assert statuses(report)[-1] == "not judged"
-    assert report.points == 0
-
-
-def test_a_failing_setup_cell_is_said_once(toy_course):
-    cells = toy.cells(toy.RIGHT)
-    cells[0]["source"] = "import no_such_module\n" + cells[0]["source"]
-    report = judge(toy_course, cells)
+    report = judge(toy_course, [*(toy.cell("a = 1", f"mine-{number}") for number in range(12)), *toy.cells(toy.RIGHT)])
     assert statuses(report) == ["not judged"] * 3
+    assert len(runs) == 10
+
+
+def test_exit_in_a_cell_is_blamed_on_that_cell_and_costs_no_task(toy_course):
+    first, answer, check, *others = toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    exit()\n    return 3 * x"})
+    report = judge(toy_course, [first, answer, toy.cell("print('bye')\nquit()", "leave"), check, *others])
+    assert statuses(report) == ["passed", "failed", "passed"]
+    assert report.tasks[1].message == "ended Python: does it call exit, or use up the memory?"
+    assert [(p.cell, p.first_line, p.message) for p in report.problems] == [
+        (3, "print('bye')", "ended Python: does it call exit, or use up the memory?")
+    ]
+
+
+def test_a_kernel_that_is_gone_before_a_cell_is_the_fault_of_the_last_one_that_replied(tmp_path):
+    lines = [{"cell": 0}, {"cell": 1}, {"cell": 2, "problem": "gone", "alive": False}, {"cell": 3, "problem": "gone", "alive": False}]
+    (tmp_path / "cells.jsonl").write_text("".join(json.dumps({"seconds": 0.1, "stdout": "", **line}) + "\n" for line in lines))
+    outcomes = nbval_run._read_outcomes(tmp_path, 4, 1)
+    assert [(number, outcome.problem, outcome.alive) for number, outcome in outcomes.items()] == [(0, None, True), (1, "died", False)]
+
+
+def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_course):
+    hidden = "def check(*anything):\n    pass\n\nprint = input = sys = attn_course = _course = None"
+    first, *others = toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    return -3 * x"})
+    first["source"] = "import toy\ntoy.install()"
+    report = judge(toy_course, [first, toy.cell(hidden, "hidden"), *others])
+    assert statuses(report) == ["passed", "failed", "passed"]
+    assert report.tasks[1].mistake == "lost the sign"
+    assert report.problems == ()
+
+
+def test_a_failing_setup_cell_is_said_once_and_the_tasks_that_need_it_are_not_judged(toy_course):
+    cells = toy.cells(toy.RIGHT | {"97.1": "def twice(x):\n    return helpful.add(x, x)"})
+    cells.insert(1, toy.cell("import no_such_module as helpful", "more-setup"))
+    report = judge(toy_course, cells)
+    assert statuses(report) == ["not judged", "passed", "passed"]
     assert [p.message for p in report.problems] == ["ModuleNotFoundError: No module named 'no_such_module' in line 1 of the cell"]
-    assert {task.message for task in report.tasks} == {"code cell 1 fails"}
+    assert report.tasks[0].message == "code cell 2 fails, which would define helpful"
 
 
 def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):

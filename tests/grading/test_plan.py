@@ -20,12 +20,41 @@ def test_an_untouched_notebook_stays_as_it_is(toy_course):
     assert sources(plan) == [cell["source"] for cell in toy.cells({})]
     assert plan.tasks == ("97.1", "97.2", "97.3")
     assert plan.chapter == 97
+    assert plan.notes == ()
+    assert [cell.number for cell in plan.cells] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_an_edited_check_cell_is_replaced(toy_course):
     cells = toy.cells({})
     cells[2]["source"] = 'print("ok 97.1 twice: 1 case, 2 points")'
     assert sources(plan_of(toy_course, cells))[2] == 'check("97.1", twice)'
+
+
+@pytest.mark.parametrize(
+    ("source", "noted"),
+    [
+        ("def twice(x):\n    return 2 * x\n\ncheck('97.1', twice)", True),
+        ("check('97.1', lambda x: 2 * x)", True),
+        ("twice = lambda x: 2 * x", True),
+        ("check('97.1', twice", True),
+        ("# mine\n\ncheck( '97.1', twice );", False),
+        ("# check('97.1', twice)", False),
+        ("", False),
+    ],
+)
+def test_code_in_a_check_cell_that_will_not_run_is_noted(toy_course, source, noted):
+    cells = toy.cells({})
+    cells[2]["source"] = source
+    note = "code cell 3 is the check of task 97.1: what else was written into it does not run"
+    assert plan_of(toy_course, cells).notes == ((note,) if noted else ())
+
+
+def test_code_in_a_check_cell_that_is_dropped_is_noted_and_cells_keep_their_numbers(toy_course):
+    cells = toy.cells({})
+    cells.insert(2, cells[2] | {"source": "twice = lambda x: 2 * x\ncheck('97.1', twice)"})
+    plan = plan_of(toy_course, cells)
+    assert [note[:11] for note in plan.notes] == ["code cell 3"]
+    assert [cell.number for cell in plan.cells] == [1, 2, 4, 5, 6, 7, 8]
 
 
 def test_tags_of_an_edited_check_cell_are_dropped(toy_course):

@@ -40,7 +40,7 @@ def test_output_of_the_answer_beside_the_line_of_check_is_no_mistake():
 def test_a_check_that_prints_something_else_is_not_believed():
     task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="ok\n"))
     assert (task.status, task.points) == ("not judged", 0)
-    assert "redefine check" in task.message
+    assert "redirect what is printed" in task.message
 
 
 def test_a_known_mistake_brings_its_name_and_hint():
@@ -81,15 +81,48 @@ def test_a_deleted_answer_is_missing():
     assert "a cell must define twice" in task.message
 
 
-def test_a_failing_setup_cell_is_blamed_once():
-    task, problems = judge(raised("ModuleNotFoundError", "No module named 'x'"), FINE, raised("NameError", "name 'check' is not defined"))
-    assert (task.status, task.message) == ("not judged", "code cell 1 fails")
+def lacks(name):
+    message = f"twice raised NameError: name '{name}' is not defined in line 2 of twice: `return {name}.add(x, x)` in the case “c”"
+    return raised("CheckFailed", "...", verdict={"task": "97.1", "message": message, "mistake": None, "hint": None})
+
+
+def test_a_failing_setup_cell_is_blamed_for_the_names_it_would_define():
+    task, problems = judge(raised("ModuleNotFoundError", "No module named 'x'"), FINE, lacks("np"))
+    assert (task.status, task.message, task.hint) == ("not judged", "code cell 1 fails, which would define np", None)
     assert [(p.cell, p.first_line, p.message) for p in problems] == [(1, "import numpy as np", "ModuleNotFoundError: No module named 'x'")]
 
 
-def test_a_deleted_setup_cell_is_guessed():
-    task, _ = judge(FINE, FINE, raised("NameError", "name 'check' is not defined"))
-    assert (task.status, task.message) == ("not judged", "no cell defines check: is the setup cell missing?")
+def test_a_failing_cell_is_not_blamed_for_other_names_nor_one_that_stands_below():
+    failing = raised("ModuleNotFoundError", "No module named 'x'")
+    task, _ = judge(failing, FINE, lacks("nump"))
+    assert (task.status, task.hint) == ("failed", "first nudge for twice")
+    below = (*CELLS[ANSWER:], CELLS[SETUP])
+    task, _ = judge(FINE, lacks("np"), failing, cells=below)
+    assert task.status == "failed"
+
+
+@pytest.mark.parametrize(
+    "cell", [Cell("def twice(x): return 2 * x", "answer", "97.1"), Cell("twice = abs"), Cell("from a import b as twice")]
+)
+def test_an_answer_that_is_defined_only_below_its_check_is_told_so(cell):
+    undefined = raised("NameError", "name 'twice' is not defined")
+    task, _ = judge(FINE, undefined, FINE, cells=(CELLS[SETUP], CELLS[CHECK], cell))
+    assert (task.status, task.points) == ("failed", 0)
+    assert task.message == "twice is defined only below its check: a notebook is checked from top to bottom"
+    task, _ = judge(FINE, FINE, undefined, FINE, cells=(CELLS[SETUP], Cell("a = 1", "answer", "97.1"), CELLS[CHECK], cell))
+    assert "only below its check" in task.message
+
+
+def test_a_cell_below_that_fails_defines_nothing():
+    undefined = raised("NameError", "name 'twice' is not defined")
+    task, _ = judge(FINE, undefined, raised("SyntaxError", "no"), cells=(CELLS[SETUP], CELLS[CHECK], Cell("twice = abs")))
+    assert task.status == "missing"
+
+
+def test_a_cell_keeps_the_number_it_has_in_the_notebook():
+    cells = (Cell("1 / 0", number=4), *CELLS)
+    _, problems = judge(raised("ZeroDivisionError", "division by zero"), FINE, FINE, FINE, cells=cells)
+    assert problems[0].cell == 4
 
 
 def test_a_call_of_check_in_a_cell_of_ones_own_is_no_problem():

@@ -2,6 +2,8 @@
 
 import json
 import stat
+from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -10,7 +12,7 @@ from attn_course.commands import check as check_module
 from attn_course.commands.terminal import console, write_json
 from attn_course.grading.nbval_run import EngineError
 from attn_course.grading.notebook_check import plan_check
-from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport
+from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport, count_each_chapter_once
 from tests.grading import toy
 
 
@@ -99,6 +101,59 @@ def test_notes_of_ones_own_in_work_are_left_out_unless_named(reported, toy_cours
     assert (said.code, said.err) == (0, "")
     assert said.out.count("(chapter 2)") == 1
     assert attn_course("check", "work/notes.ipynb").code == 2
+
+
+COPIES = ("97_toy-Copy1.ipynb", "97_toy.ipynb", "toy again.ipynb")
+
+
+@pytest.fixture
+def copies(toy_course, monkeypatch):
+    """Three notebooks on one chapter in work/, of which the second passes; nothing is run."""
+
+    def report(path, **options):
+        toy_report = make_report(status="passed" if path.name == COPIES[1] else "failed")
+        return replace(toy_report, notebook=str(path))
+
+    for name in COPIES:
+        toy.write(toy_course / "work" / name, toy.cells({}))
+    monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", report)
+
+
+def test_of_several_notebooks_on_one_chapter_the_totals_count_the_best_and_say_so(copies, attn_course):
+    said = attn_course("check", "--json", "verdicts.json")
+    assert said.code == 0
+    shown = " ".join(said.out.split())
+    assert "2 of 2 tasks pass, 7 of 7 points" in shown
+    assert shown.count("Note: the totals count work/97_toy.ipynb for this chapter") == 2
+    verdicts = json.loads(Path("verdicts.json").read_text())
+    jsonschema.validate(verdicts, REPORT_SCHEMA)
+    assert (verdicts["points"], verdicts["max_points"], verdicts["passed"]) == (7, 7, True)
+    assert {Path(found["notebook"]).name: found["counted"] for found in verdicts["notebooks"]} == dict(
+        zip(COPIES, (False, True, False), strict=True)
+    )
+
+
+def test_notebooks_that_are_named_all_count(copies, attn_course):
+    said = attn_course("check", *(f"work/{name}" for name in COPIES))
+    assert said.code == 1
+    assert "4 of 6 tasks pass, 15 of 21 points" in " ".join(said.out.split())
+    assert "Note" not in said.out
+
+
+def test_of_equally_good_notebooks_the_first_counts():
+    first, second = (replace(make_report(), notebook=name) for name in "ab")
+    other = replace(make_report(), chapter=3)
+    assert [report.counted for report in count_each_chapter_once([first, second, other])] == [True, False, True]
+
+
+def test_a_note_of_the_report_is_shown(toy_course, attn_course):
+    cells = toy.cells({})
+    cells[2]["source"] = "twice = abs\n" + cells[2]["source"]
+    toy.write(toy_course / "work" / "97_toy.ipynb", cells)
+    said = attn_course("check", "--json", "verdicts.json")
+    note = "code cell 3 is the check of task 97.1: what else was written into it does not run"
+    assert f"Note: {note}" in " ".join(said.out.split())
+    assert json.loads(Path("verdicts.json").read_text())["notebooks"][0]["notes"] == [note]
 
 
 def test_work_with_nothing_but_notes_says_so(toy_course, attn_course):

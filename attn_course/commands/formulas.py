@@ -8,7 +8,7 @@ import typer
 from attn_course.commands.terminal import BadInput, console
 
 if TYPE_CHECKING:
-    from attn_course.equations import Equation
+    from attn_course.equations.index import Formula
 
 
 def formulas(
@@ -29,43 +29,39 @@ def formulas(
         attn-course formulas --row B1 --latex
         attn-course formulas --verify
     """
-    equations = _chosen(chapter, row)
+    formulas = _chosen(chapter, row)
     if verify:
-        raise typer.Exit(_verify(equations))
+        raise typer.Exit(_verify([formula["tag"] for formula in formulas]))
     if latex:
-        for equation in equations:
-            print(f"{equation.latex} \\tag{{{equation.tag}}}")
+        for formula in formulas:
+            print(f"{formula['latex']} \\tag{{{formula['tag']}}}")
         return
-    _show(equations)
+    _show(formulas)
 
 
-def _chosen(chapter: int | None, row: str | None) -> "list[Equation]":
-    from attn_course.equations import UnknownEquation, all_equations
+def _chosen(chapter: int | None, row: str | None) -> "list[Formula]":
+    from attn_course.equations import UnknownEquation
+    from attn_course.equations.index import formulas_table
 
     try:
-        equations = all_equations(chapter)
+        chosen = formulas_table(chapter, row)
     except UnknownEquation as error:
         raise BadInput(str(error)) from None
-    if row is None:
-        return equations
-    chosen = [equation for equation in equations if row.upper() in (*equation.rows, *equation.traps)]
-    if not chosen:
+    if row is not None and not chosen:
         raise BadInput(_why_no_equation(row, chapter))
     return chosen
 
 
 def _why_no_equation(row: str, chapter: int | None) -> str:
-    from attn_course.equations.rows import ROWS, TRAPS
+    from attn_course.equations.index import coverage
 
-    promised = (ROWS | TRAPS).get(row.upper())
-    if promised is None:
-        return f"there is no row {row!r}: rows are A1 to N1, traps X1 to X{len(TRAPS)}"
-    lessons, about = promised
+    (promised,) = (entry for entry in coverage() if entry["id"] == row.upper())
     where = f"chapter {chapter} has no equation" if chapter is not None else "there is no equation yet"
-    return f"{where} for {row.upper()} ({about}); it belongs to {' and '.join(f'chapter {lesson}' for lesson in lessons)}"
+    lessons = " and ".join(f"chapter {lesson}" for lesson in promised["lessons"])
+    return f"{where} for {promised['id']} ({promised['about']}); it belongs to {lessons}"
 
 
-def _show(equations: "Sequence[Equation]") -> None:
+def _show(formulas: "Sequence[Formula]") -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -75,22 +71,28 @@ def _show(equations: "Sequence[Equation]") -> None:
     table.add_column("Says", ratio=3, overflow="fold")
     table.add_column("Checked", ratio=2, overflow="fold")
     table.add_column("Rows", overflow="fold")
-    for equation in equations:
-        checked = ", ".join(part for part in (equation.kind, equation.scope) if part)
-        table.add_row(Text(f"({equation.tag})"), Text(equation.name), Text(checked), Text(" ".join((*equation.rows, *equation.traps))))
+    for formula in formulas:
+        checked = ", ".join(part for part in (formula["kind"], formula["scope"]) if part)
+        rows = " ".join((*formula["rows"], *formula["traps"]))
+        table.add_row(Text(f"({formula['tag']})"), Text(formula["name"]), Text(checked), Text(rows))
     out = console()
     out.print(table)
-    out.print(f"{len(equations)} equations; --latex prints them, --verify checks them")
+    them = "it" if len(formulas) == 1 else "them"
+    out.print(f"{_counted(len(formulas))}; --latex prints {them}, --verify checks {them}")
 
 
-def _verify(equations: "Sequence[Equation]") -> int:
+def _counted(number: int) -> str:
+    return f"{number} equation" + ("" if number == 1 else "s")
+
+
+def _verify(tags: Sequence[str]) -> int:
     """Check each equation, say so line by line, and return the exit code."""
-    from attn_course.equations import EquationError
+    from attn_course.equations import EquationError, get_equation
 
     out, err = console(), console(stderr=True)
     failed = 0
-    for number, equation in enumerate(equations, 1):
-        with err.status(f"Eq. ({equation.tag}), {number} of {len(equations)}"):
+    for number, equation in enumerate(map(get_equation, tags), 1):
+        with err.status(f"Eq. ({equation.tag}), {number} of {len(tags)}"):
             try:
                 equation.check()
             except EquationError as error:
@@ -99,5 +101,5 @@ def _verify(equations: "Sequence[Equation]") -> int:
             else:
                 line = equation.success_line
         out.print(line, markup=False, soft_wrap=True)
-    out.print(f"{len(equations) - failed} of {len(equations)} equations hold")
+    out.print(f"{len(tags) - failed} of {_counted(len(tags))} hold{'s' if len(tags) == 1 else ''}")
     return 1 if failed else 0

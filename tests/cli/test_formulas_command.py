@@ -4,6 +4,7 @@ import pytest
 
 from attn_course.equations import Equation, all_equations, get_equation
 from attn_course.equations.errors import Refuted
+from attn_course.equations.index import formulas_table
 
 
 def test_the_index_names_every_equation(attn_course):
@@ -33,9 +34,23 @@ def test_latex_is_printed_as_it_is_registered(attn_course):
     assert f"{equation.latex} \\tag{{2.1}}\n" in attn_course("formulas", "--latex").out
 
 
+def test_one_equation_is_no_equations(attn_course, monkeypatch):
+    monkeypatch.setattr(Equation, "check", lambda self: None)
+    (tag,) = (entry["tag"] for entry in formulas_table(row="X24"))
+    shown = attn_course("formulas", "--row", "x24").out
+    assert f"({tag})" in shown
+    assert shown.splitlines()[-1] == "1 equation; --latex prints it, --verify checks it"
+    assert attn_course("formulas", "--row", "X24", "--verify").out.splitlines()[-1] == "1 of 1 equation holds"
+
+
+def test_the_index_decides_what_belongs_to_a_row(attn_course, monkeypatch):
+    monkeypatch.setattr("attn_course.equations.index.formulas_table", lambda chapter, row: formulas_table(chapter, row)[:2])
+    assert attn_course("formulas", "--chapter", "2", "--row", "b1").out.splitlines()[-1].startswith("2 equations; ")
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
-    [("Q7", "there is no row 'Q7'"), ("M2", "there is no equation yet for M2"), ("M3", "it belongs to chapter 14")],
+    [("Q7", "there is no row or trap 'Q7'"), ("M2", "there is no equation yet for M2"), ("M3", "it belongs to chapter 14")],
 )
 def test_a_row_without_equations_says_why(row, words, attn_course):
     said = attn_course("formulas", "--row", row)

@@ -27,11 +27,13 @@ def attention_backward(
     softcap: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    r"""Return the gradients of a loss with respect to query, key and value.
+    r"""Return the gradients of a loss with respect to query, key and value, Eqs. (4.8) to (4.13).
 
     .. math:: dV = P^\top dO, \quad dP = dO\,V^\top, \quad
               dS = P \odot (dP - (P \odot dP)\mathbf{1} + d\,\mathrm{lse}), \quad
               dQ = \tfrac{1}{\sqrt{d_k}} dS\,K, \quad dK = \tfrac{1}{\sqrt{d_k}} dS^\top Q
+
+    The gradient of the log-sum-exp joins that of the scores as in Eq. (12.28).
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def attention_backward(
 
     Notes
     -----
-    FlashAttention-2, section 2.2 and Algorithm 2 (Dao, 2023), arXiv:2307.08691, writes delta for the row sum of P and dP. Rows that
+    FlashAttention-2, section 2.2 (Dao, 2023), arXiv:2307.08691; the row sums of P and dP are D in its Algorithm 2. Rows that
     attend to nothing have gradient 0.
 
     Examples

@@ -10,7 +10,8 @@ class KeyValueCache:
     """Keep what attention needs of the past, and grow by a few positions at each step.
 
     The length of the cache is the number of past positions, which is the `q_offset` of the queries that come next.
-    Latent attention keeps its latent vectors in the place of keys, and the shared rotary keys in the place of values.
+    Attention to what the cache returns gives what one full pass gives, Eq. (8.19). Latent attention keeps its latent
+    vectors in the place of keys, and the shared rotary keys in the place of values.
 
     Methods
     -------
@@ -19,7 +20,7 @@ class KeyValueCache:
 
     Notes
     -----
-    Shazeer (2019), section 2.4, "incremental" decoding, arXiv:1911.02150. An empty cache is falsy, as an empty list
+    Shazeer (2019), section 2.4 ("incremental"), arXiv:1911.02150. An empty cache is falsy, as an empty list
     is: ask ``cache is None``, not ``not cache``.
 
     Examples

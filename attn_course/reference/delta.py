@@ -29,6 +29,8 @@ def delta_rule_attention(
     .. math:: D_t = \mathrm{diag}(e^{g_t})\,S_{t-1}, \qquad
               S_t = D_t + k_t\,\bigl(\beta_t\,(v_t - D_t^\top k_t)\bigr)^\top, \qquad o_t = \mathrm{scale} \cdot S_t^\top q_t
 
+    Without decay the state is that of Eq. (11.26); chunk by chunk it is Eqs. (11.31) and (11.32).
+
     Parameters
     ----------
     query : (*#batch, len, d_k) ndarray of float
@@ -71,7 +73,7 @@ def delta_rule_attention(
     Notes
     -----
     Schlag et al. (2021), arXiv:2102.11174; chunks by the WY form: Yang et al. (2024), arXiv:2406.06484; with one decay for all
-    features: Yang et al. (2024), section 3, Eq. 10, arXiv:2412.06464, whose Eqs. 6 to 9 are the chunked form without decay.
+    features: Yang et al. (2024), section 3.1, Eq. 10, arXiv:2412.06464, whose Eqs. 6 to 9 are the chunked form without decay.
     They write the transpose of S.
 
     Examples

@@ -19,7 +19,7 @@ from attn_course.reference.arrays import (
 def dot_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"]
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    """Return q . k for every pair.
+    """Return q . k for every pair, Eq. (4.2) without its scale.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def dot_scores(
 
     Notes
     -----
-    Multiplicative attention: Luong et al. (2015), Eq. 8 ("dot"), arXiv:1508.04025.
+    Multiplicative attention: Luong et al. (2015), section 3.1 ("dot"), arXiv:1508.04025.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def dot_scores(
 def scaled_dot_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"], scale: float | None = None
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    """Return q . k times a scale, which keeps the variance of the scores at 1 by default.
+    """Return q . k times a scale, Eq. (4.2), which keeps the variance of the scores at 1 by default.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def scaled_dot_scores(
 
     Notes
     -----
-    Vaswani et al. (2017), section 3.2.1, arXiv:1706.03762.
+    Vaswani et al. (2017), section 3.2.1, arXiv:1706.03762; the variance: Eq. (3.12).
 
     Examples
     --------
@@ -95,7 +95,7 @@ def scaled_dot_scores(
 def cosine_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"]
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    """Return the cosine of the angle between every query and key.
+    """Return the cosine of the angle between every query and key, Eq. (3.2).
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def cosine_scores(
 def gaussian_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"], bandwidth: float
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    r"""Return the logarithm of a Gaussian kernel for every pair.
+    r"""Return the logarithm of a Gaussian kernel for every pair, Eq. (3.3).
 
     .. math:: -\|q - k\|^2 / (2\,\mathrm{bandwidth}^2)
 
@@ -159,7 +159,7 @@ def gaussian_scores(
 
     Notes
     -----
-    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product. The squared
+    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product, Eq. (3.4). The squared
     distance is taken from differences, not from |q|^2 + |k|^2 - 2 q . k, which loses digits when q is close to k.
 
     Examples
@@ -182,7 +182,7 @@ def additive_scores(
     w_key: Float[np.ndarray, "d_k d_hidden"],
     w_score: Float[np.ndarray, "d_hidden"],
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    r"""Return the score of a network with one hidden layer for every pair.
+    r"""Return the score of a network with one hidden layer for every pair, Eq. (6.2).
 
     .. math:: w^\top \tanh(q W_q + k W_k)
 
@@ -200,7 +200,7 @@ def additive_scores(
     Returns
     -------
     scores : (*batch, q_len, kv_len) ndarray
-        Between -sum |w_score| and +sum |w_score|.
+        Between -sum |w_score| and +sum |w_score|, Eq. (6.4).
 
     Raises
     ------

@@ -21,7 +21,7 @@ from attn_course.reference.tiles import Tiles
 
 
 def online_softmax(blocks: Iterable[np.ndarray]) -> Float[np.ndarray, "*rows total"]:
-    r"""Return the softmax over blocks of scores, with maximum and sum collected in one pass.
+    r"""Return the softmax over blocks of scores, with maximum and sum collected in one pass, Eq. (2.33).
 
     .. math:: m' = \max(m, \max_j x_j), \qquad \ell' = \ell\,e^{m - m'} + \sum_j e^{x_j - m'}
 
@@ -100,6 +100,8 @@ def flash_attention(
 ) -> Any:
     r"""Return what `attention` returns, with no more than one block of scores at a time.
 
+    Each block keeps the invariant of Eq. (12.9); after the last one Eq. (12.10) gives the output and the log-sum-exp.
+
     Parameters
     ----------
     query : (*#batch, q_len, d_k) ndarray of float
@@ -177,7 +179,7 @@ def _shrunk(acc: np.ndarray, rescale: np.ndarray) -> np.ndarray:
 def merge_partial_attention(
     outputs: Iterable[np.ndarray], lses: Iterable[np.ndarray]
 ) -> tuple[Float[np.ndarray, "*batch q_len d_v"], Float[np.ndarray, "*batch q_len"]]:
-    r"""Put together what the same queries got from disjoint sets of keys.
+    r"""Put together what the same queries got from disjoint sets of keys, Eq. (12.11).
 
     .. math:: o = \sum_a e^{\ell_a - \ell}\,o_a, \qquad \ell = \ln \sum_a e^{\ell_a}
 
@@ -204,8 +206,8 @@ def merge_partial_attention(
 
     Notes
     -----
-    The merging step of FlashAttention-2, section 2.3.1 (Dao, 2023), arXiv:2307.08691, and of ring attention, Liu et al. (2023),
-    arXiv:2310.01889. A set without any visible key (output 0, lse -inf) changes nothing. Compare Eq. (2.34).
+    Two blocks of keys: FlashAttention-2, section 2.3.1 (Dao, 2023), arXiv:2307.08691; many devices: ring attention, Liu et al.
+    (2023), arXiv:2310.01889. A set without any visible key (output 0, lse -inf) changes nothing. Compare Eq. (2.34).
 
     Examples
     --------

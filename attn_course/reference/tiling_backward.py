@@ -36,6 +36,8 @@ def flash_attention_backward(
 
     .. math:: P = e^{S - \ell}, \qquad \delta = \mathrm{rowsum}(dO \odot O) - d\ell, \qquad dS = P \odot (dO\,V^\top - \delta)
 
+    These are Eqs. (12.22), (12.25) and (12.28); each block adds its part as in Eq. (12.29).
+
     Parameters
     ----------
     query : (*#batch, q_len, d_k) ndarray of float

@@ -1,0 +1,49 @@
+"""Every public function of the reference says which checked equation it computes."""
+
+from types import ModuleType
+
+import pytest
+
+import attn_course.reference
+from attn_course.equations import all_equations
+from tests.project.formula_references import named_equations, without_equation
+
+KNOWN = [equation.tag for equation in all_equations()]
+
+
+def test_every_public_function_of_the_reference_names_a_registered_equation():
+    assert without_equation(attn_course.reference, KNOWN) == []
+
+
+@pytest.mark.parametrize("name", attn_course.reference.__all__)
+def test_a_function_that_loses_its_equations_is_named(name, monkeypatch):
+    room = ModuleType("toy_room")
+    stripped = ModuleType("toy_function")
+    stripped.__doc__ = (getattr(attn_course.reference, name).__doc__ or "").replace("Eq", "See")
+    room.__all__, room.lost = ["lost"], stripped
+    assert without_equation(room, KNOWN) == ["lost"]
+
+
+@pytest.mark.parametrize("tag", KNOWN[:1] + KNOWN[-1:])
+def test_an_equation_that_is_not_registered_does_not_count(tag):
+    room, thing = ModuleType("toy_room"), ModuleType("toy_function")
+    thing.__doc__ = f"Return the answer, Eq. ({tag})."
+    room.__all__, room.answer = ["answer"], thing
+    assert without_equation(room, KNOWN) == []
+    assert without_equation(room, [known for known in KNOWN if known != tag]) == ["answer"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("Add, Eq. (2.1).", ["2.1"]),
+        ("Add, Eqs. (4.8) to (4.13).", ["4.8", "4.13"]),
+        ("Add.\n\nWithout decay it is Eq. (11.18), with\nit Eqs. (1.2)\nand (1.3).", ["11.18", "1.2", "1.3"]),
+        ("Add, Eq. 8 of the paper.", []),
+        ("Add.\n\nParameters\n----------\nx : float, Eq. (2.1)\n    A number, Eq. (2.2).\n\nNotes\n-----\nSee Eq. (2.3).", []),
+    ],
+)
+def test_equations_count_where_the_docstring_says_what_is_computed(text, tags):
+    thing = ModuleType("toy_function")
+    thing.__doc__ = text
+    assert named_equations(thing) == tags

@@ -110,7 +110,7 @@ def _() -> Sides:
     scope="any N",
 )
 def bytes_by_size_of_fast_memory() -> Sides:
-    """Twice the fast memory, half the traffic: the T^2 d^2 / N of the I/O analysis (Dao et al. 2022, arXiv:2205.14135)."""
+    """Twice the fast memory, half the traffic: the T^2 d^2 / N of Theorem 2 (Dao et al. 2022, arXiv:2205.14135)."""
     N = sympy.Symbol("N", positive=True)
     return (b * 2 * T**2 * d / B).subs(B, sympy.solve(4 * B * d - N, B)[0]), b * 8 * T**2 * d**2 / N
 

@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR: # a .venv that broke off is made again
-.PHONY: help lab test notebooks format constraints clean
+.PHONY: help lab test notebooks experiments format constraints clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -26,6 +26,9 @@ test: $(VENV)/.test ## run everything CI runs
 
 notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from src/
 	@$(BIN)/attn-course notebooks build
+
+experiments: $(VENV)/.runtime ## run every experiment for three seeds and store what comes out (minutes)
+	@$(BIN)/python -m attn_course.experiments
 
 format: $(VENV)/.test ## format the code and mend what ruff can mend
 	@$(BIN)/ruff format .

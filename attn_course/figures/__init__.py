@@ -3,7 +3,7 @@
 from attn_course.figures.base import publish
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
-from attn_course.figures.ch04 import attention_steps, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -20,6 +20,7 @@ __all__ = [
     "WEIGHTS",
     "attention_steps",
     "bars",
+    "bits_held",
     "function_of_query",
     "heatmap",
     "jacobian_heatmap",

@@ -9,9 +9,9 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_heatmap, draw_lines, name_cells, same_length
+from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_heatmap, draw_lines, label_ends, name_cells, same_length
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import INK, KEY, OUTPUT, PAPER, QUERY, SIGNED_MAP, VALUE
+from attn_course.figures.palette import INK, KEY, OUTPUT, PAPER, QUERY, REFERENCE, SIGNED_MAP, VALUE
 from attn_course.figures.simplex import HALO
 from attn_course.figures.words import listed, number, short
 
@@ -193,6 +193,41 @@ def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
     for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
         text = f"$k_{position + 1}$: {number(float(value), 1)}"
         ax.annotate(text, (a, b), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=LABEL_POINTS, path_effects=HALO)
+
+
+def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, title: str | None = None, alt: str | None = None) -> None:
+    """Show the share of bits told right against the number of bits, each a power of two.
+
+    Parameters
+    ----------
+    lengths : (n,) array_like
+        Numbers of bits, ascending.
+    shares : mapping of str to (n,) array_like
+        Shares between 0.5 (guessing) and 1, by the name of the model.
+    title, alt : str, optional
+        Replace the texts made from the numbers.
+
+    Raises
+    ------
+    ValueError
+        If a model has another number of shares, or there is none.
+    """
+    x = as_numbers("lengths", lengths, 1)
+    curves = {name: same_length(f"shares[{name!r}]", values, len(x)) for name, values in shares.items()}
+    if not curves:
+        raise ValueError("shares must hold at least one model; got none")
+    title = title or "One output holds about as many bits as it has numbers; one output per question holds them all"
+    alt = alt or f"Share of bits told right for {listed(x, 0)} bits in the context. " + " ".join(
+        f"{name}: {listed(values)}." for name, values in curves.items()
+    )
+    height = 3.7
+    with picture(title=title, alt=alt, height=height) as (ax,):
+        draw_lines(ax, x, curves, points=True)
+        ax.plot(x[[0, -1]], [0.5, 0.5], color=REFERENCE, linestyle=":", linewidth=1.4, label="guessing")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(x, [number(float(length), 0) for length in x])
+        ax.set(xlabel="random bits T in the context", ylabel="share of bits told right", ylim=(0.47, 1.04))
+        label_ends(ax, height * 0.7)
 
 
 def query_explorable(slug: str = "query") -> None:

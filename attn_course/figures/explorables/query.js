@@ -1,4 +1,4 @@
-const KEYS = [[1, 0], [5, 0], [-2, 3], [-2, -3]];
+const KEYS = [[1, 0], [5, 2], [-2, 3], [-2, -3]];
 const VALUES = [[0, 1], [1, 0], [0, -1], [-1, 0]];
 const EQUAL_LENGTH = 3;
 
@@ -36,7 +36,7 @@ function diameter(rows) {
   return Math.max(...rows.flatMap((a) => rows.map((b) => Math.hypot(a[0] - b[0], a[1] - b[1]))));
 }
 
-const PRESETS = { key: [1, 0], origin: [0, 0], tie: [0.4, 1.7], far: [-6, 5] };
+const PRESETS = { key: [1, 0], origin: [0, 0], tie: [0.7, 4.9], far: [-6, 5] };
 const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
 const REACH = 6;
 
@@ -59,7 +59,7 @@ function start(root) {
     });
     all(".attn-fill").forEach((fill, j) => fill.style.setProperty("--attn-share", shown.weights[j]));
     all("[data-weight]").forEach((text, j) => (text.textContent = decimal(shown.weights[j], 3)));
-    all("[data-key]").forEach((mark, j) => place(mark, shown.keys[j], 0.95));
+    all("[data-key]").forEach((mark, j) => place(mark, shown.keys[j], 1.25));
     all("[data-value]").forEach((mark, j) => place(mark, VALUES[j], 0.26));
     move(one('[data-place="query"]'), q);
     move(one('[data-place="output"]'), shown.output);
@@ -121,13 +121,17 @@ function colourCells(cells, entries, bound) {
 }
 
 function summary(query, { keys, weights, output, norm }) {
-  const largest = weights.indexOf(Math.max(...weights));
+  const most = Math.max(...weights);
+  const winners = weights.flatMap((weight, j) => (most - weight < 1e-9 ? [j + 1] : []));
   const distances = keys.map((key) => Math.hypot(query[0] - key[0], query[1] - key[1]));
-  const nearest = distances.indexOf(Math.min(...distances));
-  const verdict = largest === nearest ? "which is also the nearest key" : `although key ${nearest + 1} is nearer`;
+  const nearest = distances.indexOf(Math.min(...distances)) + 1;
+  const verdict = winners.includes(nearest) ? "which is also the nearest key" : `although key ${nearest} is nearer`;
+  const largest =
+    winners.length > 1
+      ? `keys ${winners.join(" and ")} share the largest weight, ${decimal(most, 3)} each`
+      : `key ${winners[0]} has the largest weight, ${decimal(most, 3)}, ${verdict}`;
   return (
-    `At q = (${query.map((entry) => decimal(entry, 1)).join(", ")}) key ${largest + 1} has the largest weight, ` +
-    `${decimal(weights[largest], 3)}, ${verdict}. Output (${output.map((entry) => decimal(entry, 3)).join(", ")}), ` +
-    `spectral norm of the Jacobian ${decimal(norm, 3)}.`
+    `At q = (${query.map((entry) => decimal(entry, 1)).join(", ")}) ${largest}. ` +
+    `Output (${output.map((entry) => decimal(entry, 3)).join(", ")}), spectral norm of the Jacobian ${decimal(norm, 3)}.`
   );
 }

@@ -1,0 +1,212 @@
+"""An experiment: a function of a seed, its stored results, and the proof that these belong to the present source.
+
+A chapter's file lists its experiments as ``EXPERIMENTS``. `make experiments` runs each for its seeds and stores what came
+out as JSON beside the file; lessons draw what is stored, and tests run one seed again.
+"""
+
+import ast
+import hashlib
+import importlib
+import json
+import pkgutil
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+PACKAGE = Path(__file__).resolve().parents[1]
+HOW = "run `make experiments`"
+
+
+class ExperimentError(Exception):
+    """Stored results are missing, unreadable or older than the source; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment.
+
+    Parameters
+    ----------
+    stored : str
+        Where its results lie, seen from this folder, such as "results/ch03_scale.json". Written out in full in the
+        chapter's file, so that a lesson which imports that file is built again when the results change.
+    run : callable
+        Takes a seed and returns plain data (numbers, texts, lists, mappings by text).
+    conclude : callable
+        Takes what `run` returned and gives what must be the same for every seed: rankings and coarsely rounded numbers.
+    seeds : sequence of int
+        The seeds whose results are stored.
+    """
+
+    stored: str
+    run: Callable[[int], dict[str, Any]]
+    conclude: Callable[[dict[str, Any]], Any]
+    seeds: Sequence[int] = (0, 1, 2)
+
+    @property
+    def name(self) -> str:
+        """The name of the results, "ch03_scale"."""
+        return Path(self.stored).stem
+
+    @property
+    def path(self) -> Path:
+        """The file of the results."""
+        return Path(__file__).parent / self.stored
+
+    def load(self) -> "Record":
+        """Return the stored results.
+
+        Returns
+        -------
+        record : Record
+            As `make experiments` wrote them.
+
+        Raises
+        ------
+        ExperimentError
+            If there are none, or the file is not what `save` writes.
+        """
+        if not self.path.is_file():
+            raise ExperimentError(f"no stored results of {self.name}: {HOW} (it writes {self.stored})")
+        try:
+            return Record(**json.loads(self.path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise ExperimentError(f"{self.stored} is no record of an experiment ({error}): {HOW}") from None
+
+    def measure(self) -> "Record":
+        """Run every seed, and return what is to be stored."""
+        return Record(
+            name=self.name,
+            seeds=list(self.seeds),
+            versions={"python": platform.python_version(), "numpy": np.__version__, "torch": torch.__version__},
+            device=f"CPU, {torch.get_num_threads()} threads, {platform.machine()}",
+            date=date.today().isoformat(),
+            source_sha256=self.source_sha256(),
+            results=[json.loads(json.dumps(self.run(seed))) for seed in self.seeds],  # plain data, or an error here
+        )
+
+    def source_sha256(self) -> str:
+        """Return the hash of the file that defines `run` and of every package file it needs, but this one."""
+        return hash_of_sources(self.run.__module__)
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the stored results in one line, or None if they are those of the present source."""
+        try:
+            record = self.load()
+        except ExperimentError as error:
+            return str(error)
+        if record.source_sha256 != self.source_sha256():
+            return f"{self.stored} belongs to an older source: {HOW}"
+        if record.seeds != list(self.seeds) or len(record.results) != len(record.seeds):
+            return f"{self.stored} must hold one result for each of the seeds {list(self.seeds)}; got {record.seeds}: {HOW}"
+        return None
+
+
+@dataclass(frozen=True)
+class Record:
+    """Stored results: one entry of `results` for each seed, and under what circumstances they were measured."""
+
+    name: str
+    seeds: list[int]
+    versions: dict[str, str]
+    device: str
+    date: str
+    source_sha256: str
+    results: list[dict[str, Any]]
+
+    def save(self, path: Path) -> None:
+        """Write the record as JSON that is pleasant to compare.
+
+        Parameters
+        ----------
+        path : Path
+            The file to write or to replace.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    def values(self, *keys: str) -> np.ndarray:
+        """Return one number, or array of numbers, for each seed.
+
+        Parameters
+        ----------
+        *keys : str
+            The way to it through the mappings of a result.
+
+        Returns
+        -------
+        values : (n_seeds, ...) ndarray
+            In the order of the seeds.
+        """
+        found: list[Any] = list(self.results)
+        for key in keys:
+            found = [result[key] for result in found]
+        return np.asarray(found)
+
+
+def all_experiments() -> list[Experiment]:
+    """Return every experiment of the course, by chapter."""
+    package = importlib.import_module("attn_course.experiments")
+    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.name.startswith("ch"))
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    return [experiment for module in modules for experiment in getattr(module, "EXPERIMENTS", [])]
+
+
+def hash_of_sources(module: str) -> str:
+    """Return a SHA-256 over a module of the package and all package files it imports, directly or through others.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name, such as "attn_course.experiments.ch03".
+
+    Returns
+    -------
+    digest : str
+        64 hexadecimal digits. This file itself does not count: it stores results and makes none.
+    """
+    found: set[Path] = set()
+    waiting = [_path(module)]
+    while waiting:
+        path = waiting.pop()
+        if path is None or path in found or path == Path(__file__).resolve():
+            continue
+        found.add(path)
+        waiting += _imported(path)
+    digest = hashlib.sha256()
+    for path in sorted(found):
+        text = path.read_text(encoding="utf-8").encode()
+        digest.update(f"{path.relative_to(PACKAGE).as_posix()} {len(text)}\n".encode() + text)
+    return digest.hexdigest()
+
+
+def _path(module: str) -> Path | None:
+    """The file of a module of the package; None for other people's modules, and for names that are no modules."""
+    first, *rest = module.split(".")
+    base = PACKAGE.joinpath(*rest)
+    return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if first == PACKAGE.name and path.is_file()), None)
+
+
+def _imported(path: Path) -> Iterator[Path | None]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (_path(alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                yield _path(f"{node.module}.{alias.name}") or _origin(node.module, alias.name)
+
+
+def _origin(module: str, name: str) -> Path | None:
+    """The file that defines a name; an `__init__` that merely hands it on does not count."""
+    path = _path(module)
+    if path is not None and path.name == "__init__.py":
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module and name in [alias.asname or alias.name for alias in node.names]:
+                return _origin(node.module, name)
+    return path

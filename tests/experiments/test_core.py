@@ -1,0 +1,104 @@
+"""How results are stored, read back and found stale."""
+
+import json
+
+import pytest
+
+from attn_course.experiments import core
+from attn_course.experiments.__main__ import main
+from attn_course.experiments.core import Experiment, ExperimentError, hash_of_sources
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A package with one experiment that needs a module and, through an `__init__`, one function of the reference."""
+    files = {
+        "experiments/core.py": "",
+        "experiments/ch99.py": "from attn_course.modules.layer import Layer\nfrom attn_course.reference import softmax\n",
+        "modules/__init__.py": "",
+        "modules/layer.py": "import torch\n",
+        "reference/__init__.py": "from attn_course.reference.maps import softmax\nfrom attn_course.reference.other import thing\n",
+        "reference/maps.py": "def softmax(): ...\n",
+        "reference/other.py": "thing = 1\n",
+    }
+    package = tmp_path / "attn_course"
+    for name, text in files.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    monkeypatch.setattr(core, "PACKAGE", package)
+    monkeypatch.setattr(core, "__file__", str(package / "experiments/core.py"))
+    return package
+
+
+def double(seed):
+    return {"sum": 2 * seed, "curve": [seed, 0.5]}
+
+
+double.__module__ = "attn_course.experiments.ch99"
+TOY = Experiment("results/ch99_toy.json", double, lambda found: found["sum"] % 2)
+
+
+def test_what_is_measured_comes_back_as_it_was(course):
+    TOY.measure().save(TOY.path)
+    record = TOY.load()
+    assert record == TOY.measure()
+    assert record.results == [{"sum": 0, "curve": [0, 0.5]}, {"sum": 2, "curve": [1, 0.5]}, {"sum": 4, "curve": [2, 0.5]}]
+    assert record.values("sum").tolist() == [0, 2, 4]
+    assert record.values("curve").shape == (3, 2)
+    assert TOY.problem() is None
+
+
+@pytest.mark.parametrize("changed", ["experiments/ch99.py", "modules/layer.py", "reference/maps.py"])
+def test_a_change_of_any_source_it_needs_makes_the_results_old(course, changed):
+    TOY.measure().save(TOY.path)
+    (course / changed).write_text((course / changed).read_text() + "# changed\n")
+    assert TOY.problem() == "results/ch99_toy.json belongs to an older source: run `make experiments`"
+
+
+@pytest.mark.parametrize("changed", ["experiments/core.py", "reference/other.py", "reference/__init__.py"])
+def test_a_change_elsewhere_does_not(course, changed):
+    before = hash_of_sources("attn_course.experiments.ch99")
+    (course / changed).write_text((course / changed).read_text() + "# changed\n")
+    assert hash_of_sources("attn_course.experiments.ch99") == before
+
+
+def test_missing_and_broken_results_say_what_to_do(course):
+    with pytest.raises(
+        ExperimentError, match=r"^no stored results of ch99_toy: run `make experiments` \(it writes results/ch99_toy.json\)$"
+    ):
+        TOY.load()
+    TOY.measure().save(TOY.path)
+    for text in ("{", "[]", '{"name": "x"}'):
+        TOY.path.write_text(text)
+        with pytest.raises(ExperimentError, match=r"^results/ch99_toy.json is no record of an experiment \(.+\): run `make experiments`$"):
+            TOY.load()
+        assert TOY.problem().endswith("run `make experiments`")
+
+
+def test_results_of_other_seeds_are_found(course):
+    TOY.measure().save(TOY.path)
+    record = json.loads(TOY.path.read_text())
+    TOY.path.write_text(json.dumps({**record, "seeds": [0, 1]}))
+    assert "must hold one result for each of the seeds [0, 1, 2]; got [0, 1]" in TOY.problem()
+
+
+def test_results_that_are_no_plain_data_are_refused(course):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        Experiment("results/ch99_toy.json", lambda seed: {"sum": {1, 2}}, str).measure()
+
+
+def test_the_command_runs_the_named_experiment_and_checks_it(course, monkeypatch, capsys):
+    monkeypatch.setattr("attn_course.experiments.__main__.all_experiments", lambda: [TOY])
+    assert main(["--check"]) == 1
+    assert capsys.readouterr().out.startswith("no stored results of ch99_toy")
+    assert main(["ch99_toy"]) == 0
+    assert "  seed 2: 0\n" in capsys.readouterr().out
+    assert main(["--check"]) == 0
+    assert capsys.readouterr().out == "1 experiments are current\n"
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(course, monkeypatch, capsys):
+    monkeypatch.setattr("attn_course.experiments.__main__.all_experiments", lambda: [TOY])
+    with pytest.raises(SystemExit):
+        main(["ch98"])
+    assert "no experiment is called 'ch98'; there are ch99_toy" in capsys.readouterr().err

@@ -263,7 +263,7 @@ def _(rng: np.random.Generator) -> Sides:
     rows=["G1"],
     assumes=["positions count from 0", "p = position of the first query among the keys"],
     kind="numeric",
-    scope="T_q, T_k, p = 0 to 5",
+    scope="T_q, T_k, p = (5, 5, 0), (3, 5, 2), (1, 5, 4), (5, 3, 0), (3, 5, 0)",
 )
 def causal_mask(rng: np.random.Generator) -> Claims:
     """Query i stands at position i + p and sees itself and what came before."""

@@ -72,7 +72,7 @@ two_orientations.wrong("Q^T K with a softmax over columns, where queries and key
 
 @equation(
     "7.16",
-    r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{l \ge j} e^{s_{lj}}} \;\Rightarrow\;"
+    r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \;\Rightarrow\;"
     r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)",
     rows=["G1"],
     uses=["2.20", "7.15"],
@@ -80,7 +80,7 @@ two_orientations.wrong("Q^T K with a softmax over columns, where queries and key
     scope="three queries, j = 1, every l > i",
 )
 def leak_through_the_normaliser() -> Sides:
-    """The sum over queries l >= j holds the future: the mask hides its values, but its scores still move the weights of the past."""
+    """The sum over queries r >= j holds the future: the mask hides its values, but its scores still move the weights of the past."""
     p = softmax_symbols(s)  # weights of key 1 for queries 1, 2, 3
     pairs = [(0, 1), (0, 2), (1, 2)]
     return column(p[i].diff(s[k]) for i, k in pairs), Matrix(3, 1, lambda row, _: -p[pairs[row][0]] * p[pairs[row][1]])
@@ -162,7 +162,7 @@ def _(rng: np.random.Generator) -> Claims:
 
 @equation(
     "7.19",
-    r"A_{ij} = [\,g_i = g_j\,] \;\Rightarrow\; Z = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr]",
+    r"A_i = \{\, j : g_j = g_i \,\} \;\Rightarrow\; Z = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr]",
     rows=["G1"],
     uses=["7.5"],
     assumes=["g_i = number of the document that token i belongs to", "X = [X^(1); X^(2)]"],

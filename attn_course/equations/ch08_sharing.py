@@ -24,7 +24,7 @@ SHIFTS = (-1, 0, 1)
     r"\sum_{h=1}^{H} S_{\Delta_h} X\, W_h = X * W, \qquad (S_\Delta)_{tj} = [\,j = t + \Delta\,]",
     rows=["H5"],
     uses=["8.5"],
-    assumes=["P_h = S_{Delta_h}: head h looks at shift Delta_h only", "zeros beyond the ends"],
+    assumes=["P_h = S_{Delta_h}: head h looks at shift Delta_h only", "(X * W)_t = sum_h x_{t + Delta_h} W_h, with zeros beyond the ends"],
     kind="numeric",
     scope="T = 6, shifts -1, 0, 1, 3 features to 2",
 )
@@ -76,10 +76,10 @@ def _() -> Sides:
 
 @equation(
     "8.16",
-    r"\lim_{\alpha \to \infty} \sigma_j\bigl(-\alpha\,(j - t - \Delta)^2\bigr) = [\,j = t + \Delta\,]",
+    r"\lim_{\alpha \to \infty} \sigma\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,]",
     rows=["H5"],
     uses=["2.27", "8.15"],
-    assumes=["0 <= t + Delta < T"],
+    assumes=["inside sigma, l runs over the T keys", "0 <= t + Delta < T"],
     kind="numeric",
     scope="T = 6, Delta = -1, 0, 1",
 )

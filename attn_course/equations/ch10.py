@@ -323,10 +323,10 @@ def _() -> Sides:
 
 @equation(
     "10.13",
-    r"\sigma_j\bigl((x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top\bigr) = \sigma_j\bigl(x_i W x_j^\top + b_Q W_K^\top x_j^\top\bigr)",
+    r"\sigma\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j",
     rows=["J5"],
     uses=["2.17", "10.12"],
-    assumes=["nothing between score and softmax that a constant would change"],
+    assumes=["inside sigma, l runs over the keys", "nothing between score and softmax that a constant would change"],
     kind="numeric",
     scope="T = 5, d = 4, d_k = 3",
 )

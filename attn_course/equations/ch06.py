@@ -70,7 +70,7 @@ a_plain_sum_ignores_the_query.wrong("the query moves the weights")(
     r"e_{ij} = v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr) = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i W_Q)_r + (k_j W_K)_r \bigr)",
     rows=["F1", "A4"],
     uses=["1.6"],
-    assumes=["W_Q: d_q x d_h", "W_K: d_k x d_h", "v: d_h"],
+    assumes=["W_Q: d_q x d_h", "W_K: d_k x d_h", "v: d_h", "q_i, k_j columns in the first form, rows in the second"],
     kind="numeric",
     scope="T_q = 3, T_k = 5, d_q = 4, d_k = 2, d_h = 7",
 )
@@ -177,15 +177,16 @@ def _(rng: np.random.Generator) -> Sides:
     uses=["2.3", "3.6", "6.4"],
     assumes=["n keys"],
     kind="numeric",
-    scope="n = 2 to 7, bound attained",
+    scope="additive scores of n = 2 to 7 keys, bound attained",
 )
 def no_weight_is_arbitrarily_large(rng: np.random.Generator) -> Claims:
     """By Eq. (6.4) two scores differ by at most 2 |v|_1, and so do the logarithms of two weights: sharper attention needs a larger v."""
     for n in range(2, 8):
-        bound = rng.uniform(0.2, 2)
-        scores = np.array([bound, *(n - 1) * [-bound]])
-        for e, sharp in ((scores, True), (rng.uniform(-bound, bound, size=n), False)):
-            yield Chain(weights_of(e).max(), "<=", 1 / (1 + (n - 1) * np.exp(-2 * bound)), tight=(sharp,))
+        v, opposite = rng.normal(size=7) / 4, np.full((n, 2), -50.0)
+        opposite[0] = 50.0  # every unit saturated, at +1 for the first key and at -1 for all others, whatever the query
+        for key, sharp in ((opposite, True), (rng.normal(size=(n, 2)), False)):
+            e = reference.additive_scores(rng.normal(size=(1, 4)), key, rng.normal(size=(4, 7)), np.ones((2, 1)) * np.sign(v), v)
+            yield Chain(weights_of(e).max(), "<=", 1 / (1 + (n - 1) * np.exp(-2 * np.abs(v).sum())), tight=(sharp,))
 
 
 @no_weight_is_arbitrarily_large.wrong("weights can come as close to 1 as one likes, whatever v")
@@ -385,19 +386,19 @@ memory_of_the_pairs.wrong("none")(lambda rng: ((np.zeros((3, 1, 7)) + np.zeros((
 
 @equation(
     "6.14",
-    r"\mathrm{Var}[e] = \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1, \quad g \sim N(0, 2)",
+    r"\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1, \quad g \sim N(0, 2)",
     rows=["F2"],
     uses=["3.27", "6.2"],
     assumes=[
         "q, k independent, standard normal",
         "entries of W_Q, W_K independent, mean 0, variance 1/d, normal; those of v mean 0, variance 1/d_h",
-        "over draws of vectors and weights; sums close to normal for large d",
+        "over draws of vectors and weights",
     ],
     kind="statistical",
     scope="d = d_h = 64; 20 000 draws, 2 %",
 )
 def spread_of_additive_scores(rng: np.random.Generator) -> Moment:
-    """No d in it: the unscaled dot product has variance d_k, so it saturates the softmax where additive scores do not."""
+    """|q|^2 / d and |k|^2 / d tend to 1, so no d is left: unscaled dot products, of variance d_k, saturate softmax, additive ones do not."""
     nodes, node_weights = np.polynomial.hermite_e.hermegauss(60)
     expected = node_weights @ np.tanh(np.sqrt(2) * nodes) ** 2 / node_weights.sum()
     return Moment(_additive_draws(rng) ** 2, expected, resolution=0.02)

@@ -190,11 +190,18 @@ def relative_property_of_rope(rng: np.random.Generator) -> Claims:
             query, key = _rotated(pairs[0], t + c), _rotated(pairs[1], u + c)
             yield Equal(query @ key, (q_m * k_m.conj() * np.exp(1j * frequencies * (t - u))).sum().real, scale=200.0)  # angles up to 100
             yield np.sqrt((query**2).sum()), np.linalg.norm(pairs[0])
+            other, another = _interleaved(pairs[0], t + c), _interleaved(pairs[1], u + c)
+            yield Equal(other @ another, (q_m * k_m.conj() * np.exp(1j * frequencies * (t - u))).sum().real, scale=200.0)
 
 
 def _rotated(pair: np.ndarray, position: float) -> np.ndarray:
     """Turn three pairs, given as two rows, with the features side by side (the reference's "halves")."""
     return np.asarray(reference.rope(pair.reshape(1, 6), np.array([position]))[0])
+
+
+def _interleaved(pair: np.ndarray, position: float) -> np.ndarray:
+    """Turn the same three pairs with the two numbers of each next to each other."""
+    return np.asarray(reference.rope(pair.T.reshape(1, 6), np.array([position]), layout="interleaved")[0])
 
 
 @relative_property_of_rope.wrong("a common shift of all positions changes the score")

@@ -91,11 +91,11 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "10.24",
-    r"c_t = [\,k_{t,1} \cdots k_{t,H_{kv}},\; v_{t,1} \cdots v_{t,H_{kv}}\,]: \qquad K_h = C\, E_{\lfloor h / g \rfloor},"
+    r"c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,]: \qquad K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r},"
     r" \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}",
     rows=["J3", "H3"],
     uses=["8.17", "10.21"],
-    assumes=["E_r = the columns of the identity that hold key head r"],
+    assumes=["E_r = columns r d_head to (r + 1) d_head - 1 of the identity", "r = floor(h / g), g = H / H_kv", "all counted from 0"],
     kind="numeric",
     scope="H = 6, H_kv = 2, d_head = 3",
 )
@@ -104,8 +104,9 @@ def grouped_heads_are_a_special_latent(rng: np.random.Generator) -> Claims:
     keys, values = rng.normal(size=(2, 2, 5, 3))
     latent, identity = np.hstack([*keys, *values]), np.eye(12)
     for h in range(6):
-        copied = reference.repeat_key_value(keys, 3)[h]
-        yield copied, latent @ identity[:, [3 * (h // 3) + a for a in range(3)]]
+        copied = reference.repeat_key_value(keys, 3)[h], reference.repeat_key_value(values, 3)[h]
+        yield copied, tuple(latent @ identity[:, [3 * block + a for a in range(3)]] for block in (h // 3, 2 + h // 3))
+    yield latent.shape[1], 2 * 2 * 3
 
 
 @grouped_heads_are_a_special_latent.wrong("copied with the heads tiled, h mod H_kv")

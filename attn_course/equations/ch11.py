@@ -132,10 +132,10 @@ def _(rng: np.random.Generator) -> Sides:
     return weights_of(x @ x.T), weights_of(x @ x.T).T
 
 
-@the_kernel_is_positive_definite.wrong("so is any function of a score, such as its absolute value")
+@the_kernel_is_positive_definite.wrong("so is any function of a dot product, such as its absolute value")
 def _(rng: np.random.Generator) -> Chain:
-    x = np.array([[1.0, 0.0], [0.6, 0.8], [-0.6, 0.8]])
-    return Chain(0.0, "<=", np.linalg.eigvalsh(1 - np.abs(x @ x.T)))
+    x = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [-1.0, 1.0]])
+    return Chain(0.0, "<=", np.linalg.eigvalsh(np.abs(x @ x.T)))
 
 
 @equation(
@@ -147,7 +147,7 @@ def _(rng: np.random.Generator) -> Chain:
     scope="d = 2",
 )
 def asymmetric_on_tokens() -> Sides:
-    """Between tokens, queries and keys live in two spaces: with W_Q != W_K the kernel of x and y is not symmetric, so no Mercer kernel."""
+    """Queries and keys live in two spaces: unless W happens to be symmetric, the kernel of two tokens is not, so it is no Mercer kernel."""
     x, y, W = matrix_symbols("x", 1, 2), matrix_symbols("y", 1, 2), matrix_symbols("w", 2, 2)
     first, second = exp((x * W * y.T)[0]), exp((y * W * x.T)[0])
     return sympy.log(first) - sympy.log(second), (x * (W - W.T) * y.T)[0]
@@ -276,6 +276,7 @@ def _() -> Sides:
     r" = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2",
     rows=["K1"],
     uses=["11.7", "11.9", "11.10"],
+    assumes=["omega ~ N(0, I); one omega, m independent ones divide it by m"],
     kind="statistical",
     scope="d = 3, 200 000 draws, 3 %",
 )

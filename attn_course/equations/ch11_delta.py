@@ -214,12 +214,12 @@ def _(rng: np.random.Generator) -> Sides:
     r"\lim_{n \to \infty} S_n = (K^\top K)^{-1} K^\top V",
     rows=["K2", "L2"],
     uses=["11.25", "11.26"],
-    assumes=["the pairs presented again and again, beta small", "K of full column rank"],
+    assumes=["S_n = S_{n-1} + beta K^T (V - K S_{n-1}): all pairs in each step", "K of full column rank", "0 < beta < 2 / |K^T K|_2"],
     kind="numeric",
-    scope="5 pairs, d_k = 3; all pairs in each step",
+    scope="5 pairs, d_k = 3, beta = 0.3",
 )
 def towards_least_squares(rng: np.random.Generator) -> Claims:
-    """Corrections end where no pair on average asks for more: ridge regression, a map that is linear in q and depends on the context."""
+    """Corrections end where their sum is 0: least squares (ridge regression without its penalty), linear in q and made from the context."""
     _query, key, value, _step = _pairs(rng, 5)
     states, state = [], np.zeros((3, 2))
     for rounds in range(4000):
@@ -279,7 +279,7 @@ def _(rng: np.random.Generator) -> Sides:
     uses=["2.3", "11.22"],
     assumes=["n unit keys", "scores beta q . k"],
     kind="numeric",
-    scope="n = 2 to 12 keys in the plane, beta = 1 to 100, bound attained for equal overlaps",
+    scope="n = 2 to 12 keys in the plane and in general position, beta = 1 to 100, bound attained for equal overlaps",
 )
 def softmax_recall(rng: np.random.Generator) -> Claims:
     """Recall is as sharp as beta makes it, for many more keys than d_k: what the sum of Eq. (11.22) cannot do."""
@@ -290,6 +290,10 @@ def softmax_recall(rng: np.random.Generator) -> Claims:
         for beta in (1.0, 10.0, 100.0):
             p = weights_of(beta * keys @ keys[0])[0]
             yield Chain(1 / (1 + (n - 1) * np.exp(-beta * (1 - mu))), "<=", p, tight=(n <= 3,))
+        unit = rng.normal(size=(n, 4))
+        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+        overlaps = unit[1:] @ unit[0]
+        yield Chain(1 / (1 + (n - 1) * np.exp(-10 * (1 - overlaps.max()))), "<=", weights_of(10 * unit @ unit[0])[0])
 
 
 @softmax_recall.wrong("independent of the number of keys")

@@ -269,7 +269,7 @@ def _(rng: np.random.Generator) -> Sides:
     r" o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j",
     rows=["K2"],
     uses=["11.18"],
-    assumes=["0 < a <= 1: what each feature keeps at each step"],
+    assumes=["S_0 = 0", "o_t = S_t^T q_t", "0 < a <= 1: what each feature keeps at each step"],
     kind="numeric",
     scope="T = 7, d_k = 3",
 )

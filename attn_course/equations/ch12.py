@@ -298,7 +298,7 @@ def _without(rng: np.random.Generator, rescaled: bool) -> Sides:
         m_new = np.maximum(m, S.max(axis=1, keepdims=True))
         rescale, shares = np.exp(m - m_new) if rescaled else 1.0, np.exp(S - m_new)
         row_sum = rescale * row_sum + shares.sum(axis=1, keepdims=True)
-        a = rescale * a + (shares @ V if not rescaled else shares @ (weights_of(S).T @ (weights_of(S) @ V)))
+        a = rescale * a + (weights_of(S) if rescaled else shares) @ V
         m = m_new
     return weights_of(scores) @ values, a / row_sum
 

@@ -3,6 +3,7 @@
 from attn_course.figures.base import publish
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
+from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
@@ -21,6 +22,7 @@ __all__ = [
     "attention_steps",
     "bars",
     "bits_held",
+    "broken_assumptions",
     "function_of_query",
     "heatmap",
     "jacobian_heatmap",
@@ -31,10 +33,14 @@ __all__ = [
     "query_explorable",
     "query_plane",
     "saturation",
+    "scale_explorable",
     "simplex",
     "simplex_entropy",
     "simplex_grid",
     "softmax_explorable",
     "softmax_maps",
+    "spread_and_softmax",
     "temperature_bars",
+    "towards_normal",
+    "two_trainings",
 ]

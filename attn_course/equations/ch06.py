@@ -398,7 +398,7 @@ memory_of_the_pairs.wrong("none")(lambda rng: ((np.zeros((3, 1, 7)) + np.zeros((
     scope="d = d_h = 64; 20 000 draws, 2 %",
 )
 def spread_of_additive_scores(rng: np.random.Generator) -> Moment:
-    """|q|^2 / d and |k|^2 / d tend to 1: no d is left: unscaled dot products, of variance d_k, saturate softmax, additive ones do not."""
+    """|q|^2 / d and |k|^2 / d tend to 1: no d is left. Unscaled dot products, of variance d_k, saturate softmax, additive ones do not."""
     nodes, node_weights = np.polynomial.hermite_e.hermegauss(60)
     expected = node_weights @ np.tanh(np.sqrt(2) * nodes) ** 2 / node_weights.sum()
     return Moment(_additive_draws(rng) ** 2, expected, resolution=0.02)

@@ -364,10 +364,10 @@ for start in starts:
 assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 
 # %% [markdown] id="training-notice"
-# At $d_k = 16$ the scale hardly matters. At 256 the unscaled layer needs two to four times the steps, and from
-# the other start it needs no more than the scaled one. It does learn in each case: no theorem says that it
-# cannot. With plain gradient descent,
-# Eq. (3.24), the longer step makes up for part of the loss.
+# With Adam at this one step size: at $d_k = 16$ the scale matters little, at 256 the unscaled layer needs two to four
+# times the steps, and from the other start it needs no more than the scaled one. It does learn in each case: no
+# theorem says that it cannot. Plain gradient descent weighs things differently, since by Eq. (3.24) the scale also
+# changes the effective step; which side gains then depends on the step size.
 
 # %% [markdown] id="layer-norm"
 # ## 3.8 What layer normalisation fixes, and what not

@@ -1,0 +1,23 @@
+"""Attention in torch that is fast where it can be and means the same everywhere: one function, several backends.
+
+``from attn_course.gpu import attention`` takes the keywords of `attn_course.reference.attention` on torch tensors.
+The names below are looked up when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attn_course.gpu.ops import attention, explain
+
+__all__ = ["attention", "explain"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("attn_course.gpu.ops"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,183 @@
+"""Attention with every option of the contract, and the choice of the backend that computes it."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from attn_course.gpu import eager, sdpa
+from attn_course.gpu.call import Call, validate
+
+
+class Backend(Protocol):
+    """What a module must hold to be a backend."""
+
+    def why_not(self, call: Call) -> str | None:
+        """Return why it cannot compute a call without changing its meaning, or None if it can."""
+
+    def run(self, call: Call) -> tuple[Tensor, ...]:
+        """Return the output; then the weights and the log-sum-exp, if the call asks for them."""
+
+
+BACKENDS: dict[str, Backend] = {"sdpa": sdpa, "eager": eager}  # "auto" takes the first that supports the call
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    is_causal: bool = False,
+    q_offset: int | Tensor = 0,
+    window: tuple[int | None, int | None] | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    enable_gqa: bool = False,
+    return_weights: bool = False,
+    return_lse: bool = False,
+    backend: str = "auto",
+) -> Any:
+    r"""Average the values with weights from a softmax over the keys, Eq. (4.5); differentiable.
+
+    .. math:: \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V
+
+    With a mask it is Eq. (7.5), with groups of heads Eq. (8.17).
+
+    Parameters
+    ----------
+    query : (*#batch, q_len, d_k) Tensor
+        One row per position that asks; float16, bfloat16, float32 or float64.
+    key : (*#batch, kv_len, d_k) Tensor
+        One row per position that may answer.
+    value : (*#batch, kv_len, d_v) Tensor
+        What each of these positions passes on.
+    mask : (*#batch, #q_len, #kv_len) Tensor of bool or float, optional
+        Boolean: True where the query may attend to the key. Float: added to the scores; -inf removes the key.
+    is_causal : bool, optional
+        Let query i see the keys j <= i + q_offset only.
+    q_offset : int or (*#batch) Tensor of int, optional
+        Position of the first query among the keys; used by `is_causal` and `window`.
+    window : (int or None, int or None), optional
+        Let query i see i + q_offset - left <= j <= i + q_offset + right; None leaves a side open.
+    scale : float, optional
+        Factor on q . k; 1 / sqrt(d_k) if left out.
+    softcap : float, optional
+        Scores become softcap * tanh(scores / softcap), before the mask.
+    enable_gqa : bool, optional
+        The query has a multiple of the key's heads on axis -3; key head r serves the query heads r g .. r g + g - 1.
+    return_weights, return_lse : bool, optional
+        Also return the weights, and the log-sum-exp of each row of masked scores.
+    backend : str, optional
+        "auto", or the name of one backend: "sdpa" is torch's own function, "eager" the formula step by step.
+
+    Returns
+    -------
+    output : (*batch, q_len, d_v) Tensor
+        In the common dtype of query, key and value; sums are taken in at least float32.
+    weights : (*batch, q_len, kv_len) Tensor
+        Only with `return_weights`.
+    lse : (*batch, q_len) Tensor
+        Natural logarithm; only with `return_lse`.
+
+    Raises
+    ------
+    TypeError
+        If a tensor has a wrong dtype, or an option is of the wrong type.
+    ValueError
+        If shapes do not fit, an option is out of range, or the backend named is unknown or cannot compute the call.
+
+    Notes
+    -----
+    It means what `attn_course.reference.attention` means: a query that may attend to nothing gets output 0, weights 0 and
+    lse -inf, and passes no gradient on; hidden keys and values may hold NaN or infinity. A query that sees NaN or
+    infinity is not defined beyond this: eager computes what the reference does, sdpa gives NaN. Second derivatives need "eager".
+
+    Examples
+    --------
+    >>> import torch
+    >>> query, key, value = torch.tensor([[0.0]]), torch.tensor([[1.0], [2.0]]), torch.tensor([[10.0], [20.0]])
+    >>> attention(query, key, value)
+    tensor([[15.]])
+    >>> attention(query, key, value, is_causal=True)
+    tensor([[10.]])
+    """
+    call = validate(
+        query,
+        key,
+        value,
+        mask=mask,
+        is_causal=is_causal,
+        q_offset=q_offset,
+        window=window,
+        scale=scale,
+        softcap=softcap,
+        enable_gqa=enable_gqa,
+        return_weights=return_weights,
+        return_lse=return_lse,
+    )
+    results = BACKENDS[_choose(call, backend)].run(call)
+    return results if len(results) > 1 else results[0]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which backend computes a call, and why no other one that would have come first.
+
+    Attributes
+    ----------
+    backend : str
+        Its name.
+    refused : dict of str
+        For each other backend that cannot compute the call: why not.
+    """
+
+    backend: str
+    refused: dict[str, str]
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return self.backend + "".join(f"; not {name}: {reason}" for name, reason in self.refused.items())
+
+
+def explain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Choice:
+    """Return which backend "auto" picks for a call, and why the others cannot compute it.
+
+    Parameters
+    ----------
+    query, key, value : Tensor
+        As given to `attention`.
+    **options
+        Keywords of `attention`, but for `backend`.
+
+    Returns
+    -------
+    choice : Choice
+        Printed, it is one line.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `attention`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.ones(3, 2)
+    >>> print(explain(x, x, x, softcap=30.0))
+    eager; not sdpa: it has no softcap
+    """
+    call = validate(query, key, value, **options)
+    reasons = {name: one.why_not(call) for name, one in BACKENDS.items()}
+    return Choice(_choose(call, "auto"), {name: reason for name, reason in reasons.items() if reason is not None})
+
+
+def _choose(call: Call, backend: str) -> str:
+    if backend == "auto":
+        return next(name for name, one in BACKENDS.items() if one.why_not(call) is None)
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(['auto', *BACKENDS])}; got {backend!r}")
+    reason = BACKENDS[backend].why_not(call)
+    if reason is not None:
+        raise ValueError(f"backend {backend!r} cannot compute this call: {reason}")
+    return backend

@@ -1,0 +1,41 @@
+"""What the tests of this room share: arrays as tensors, gradients of a call, and how results are compared."""
+
+import numpy as np
+import torch
+
+from attn_course.gpu import attention
+from attn_course.gpu.call import validate
+from attn_course.gpu.ops import BACKENDS
+
+
+def tensors(*arrays):
+    """Tensors with memory of their own."""
+    return [torch.from_numpy(np.array(array)) for array in arrays]
+
+
+def torch_options(options):
+    """The same keywords with tensors in the place of arrays."""
+    return {name: torch.from_numpy(np.array(one)) if isinstance(one, np.ndarray) else one for name, one in options.items()}
+
+
+def supports(backend, arrays, options):
+    """Whether a backend takes the call."""
+    return BACKENDS[backend].why_not(validate(*tensors(*arrays), **torch_options(options))) is None
+
+
+def gradients(arrays, options, d_output, *, d_lse=None, with_mask=False, backend="eager"):
+    """Gradients of the call by autograd, as arrays: query, key, value, and the mask if asked for."""
+    parts, keywords = [part.requires_grad_() for part in tensors(*arrays)], torch_options(options)
+    if with_mask:
+        parts.append(keywords["mask"].requires_grad_())
+    results = attention(*parts[:3], **keywords, return_lse=d_lse is not None, backend=backend)
+    outputs, upstream = (results, (d_output, d_lse)) if d_lse is not None else ((results,), (d_output,))
+    return [part.numpy() for part in torch.autograd.grad(outputs, parts, tensors(*upstream))]
+
+
+def assert_close(got, wanted, tolerance=1e-10):
+    """Assert shape, the places of NaN and infinities, and values up to `tolerance` of the largest (at least 1)."""
+    got = got.detach().numpy() if isinstance(got, torch.Tensor) else got
+    assert got.shape == wanted.shape
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=tolerance * largest)

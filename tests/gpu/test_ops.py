@@ -1,0 +1,162 @@
+"""The choice of a backend, errors that name the argument, and torch.compile."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course import gpu
+from attn_course.gpu import attention, explain, ops
+from tests.gpu.support import assert_close, tensors, torch_options
+from tests.reference.support import attention_arrays
+
+X = torch.ones(3, 2)
+HEADS = torch.ones(4, 3, 2)
+BIAS = np.random.default_rng(2).normal(size=(5, 11))
+
+
+@pytest.mark.parametrize(
+    ("options", "choice"),
+    [
+        ({}, "sdpa"),
+        ({"is_causal": True, "q_offset": 3, "window": (2, 1)}, "sdpa"),
+        ({"return_weights": True}, "eager; not sdpa: it returns no weights"),
+        ({"return_lse": True}, "eager; not sdpa: it returns no log-sum-exp"),
+        ({"softcap": 30.0}, "eager; not sdpa: it has no softcap"),
+        ({"scale": -0.5}, "eager; not sdpa: its kernels need a positive scale; got -0.5"),
+        ({"mask": torch.zeros(3, 3, dtype=torch.float64)}, "eager; not sdpa: it would round the mask from float64 to float32"),
+    ],
+)
+def test_auto_takes_the_first_backend_that_means_the_same_and_says_why(options, choice):
+    assert str(explain(X, X, X, **options)) == choice
+
+
+def test_axes_of_length_zero_are_left_to_eager():
+    assert explain(X, X[:0], X[:0]).refused == {"sdpa": "it has no rule for axes of length 0"}
+
+
+def test_another_backend_is_one_entry_more(monkeypatch):
+    class Zeros:
+        def why_not(self, call):
+            return "it knows no mask" if call.mask is not None else None
+
+        def run(self, call):
+            return (torch.zeros(*call.batch, call.q_len, call.value.shape[-1], dtype=call.dtype),)
+
+    monkeypatch.setattr(ops, "BACKENDS", {"zeros": Zeros(), **ops.BACKENDS})
+    assert not attention(X, X, X).any()
+    assert str(explain(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool))) == "sdpa; not zeros: it knows no mask"
+    assert attention(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool)).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "message"),
+    [
+        ((X, X, X), {"backend": "cuda"}, ValueError, "backend must be one of auto, sdpa, eager; got 'cuda'"),
+        ((X, X, X), {"backend": "sdpa", "softcap": 1.0}, ValueError, "backend 'sdpa' cannot compute this call: it has no softcap"),
+        ((X.int(), X, X), {}, TypeError, "query must be a Tensor of float16, bfloat16, float32 or float64; got a Tensor of int32"),
+        ((X, X.numpy(), X), {}, TypeError, "key must be a Tensor of float16, bfloat16, float32 or float64; got ndarray"),
+        ((X, X[0], X), {}, ValueError, r"key must have the axes (..., len, features); got shape (2,)"),
+        ((X, X, X), {"enable_gqa": True}, ValueError, r"query must have the axes (..., heads, len, features); got shape (3, 2)"),
+        ((X, X[:, :1], X), {}, ValueError, "query and key must share d_k, the last axis; got 2 and 1"),
+        ((X, X, X[:2]), {}, ValueError, "key and value must share kv_len, the axis before the last; got 3 and 2"),
+        ((HEADS, HEADS[:3], HEADS[:3]), {"enable_gqa": True}, ValueError, "multiple of the key's heads, axis -3; got 4 and 3"),
+        ((HEADS, HEADS[:2], HEADS), {"enable_gqa": True}, ValueError, "key and value must share their heads, axis -3; got 2 and 4"),
+        ((HEADS, HEADS[:3], X), {}, ValueError, "leading axes must broadcast; got query (4,), key (3,), value ()"),
+        ((X, X, X), {"mask": torch.ones(3, 3).int()}, TypeError, "mask must be a Tensor of bool or float; got a Tensor of int32"),
+        ((X, X, X), {"mask": torch.ones(2, 3)}, ValueError, "mask must broadcast to (..., q_len, kv_len) = (..., 3, 3); got shape (2, 3)"),
+        (
+            (HEADS, X, X),
+            {"mask": torch.ones(3, 1, 1)},
+            ValueError,
+            "leading axes must broadcast; got query (4,), key (), value (), mask (3,)",
+        ),
+        (
+            (HEADS, X, X),
+            {"q_offset": torch.ones(3).int()},
+            ValueError,
+            "leading axes must broadcast; got query (4,), key (), value (), q_o",
+        ),
+        ((X, X, X), {"q_offset": 1.0}, TypeError, "q_offset must be an integer or a Tensor of integers; got float"),
+        ((X, X, X), {"q_offset": True}, TypeError, "q_offset must be an integer or a Tensor of integers; got bool"),
+        ((X, X, X), {"window": 3}, TypeError, "window must be a tuple (left, right); got 3"),
+        ((X, X, X), {"window": (1, 0.5)}, TypeError, "window (right) must be an integer or None; got float 0.5"),
+        ((X, X, X), {"window": (-1, 0)}, ValueError, "window (left) must be 0 or more; got -1"),
+        ((X, X, X), {"scale": "1"}, TypeError, "scale must be a number or None; got str"),
+        ((X, X, X), {"scale": float("inf")}, ValueError, "scale must be finite; got inf"),
+        ((X[:, :0], X[:, :0], X), {}, ValueError, "scale must be given when d_k is 0; got None"),
+        ((X, X, X), {"softcap": 0.0}, ValueError, "softcap must be positive and finite; got 0.0"),
+        ((X, X, X), {"softcap": torch.ones(1)}, TypeError, "softcap must be a number or None; got a Tensor of float32"),
+        ((X, X, X), {"is_causal": 1}, TypeError, "is_causal must be True or False; got int"),
+        ((X, X.to("meta"), X), {}, ValueError, "key must be on the device of query, cpu; got meta"),
+    ],
+)
+def test_errors_name_the_argument_what_is_wanted_and_what_came(arguments, options, kind, message):
+    with pytest.raises(kind) as caught:
+        attention(*arguments, **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("backend", ["auto", "sdpa", "eager"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"is_causal": True},
+        {"is_causal": True, "q_offset": np.array([[1], [4]])},
+        {"window": (3, 0), "q_offset": 6},
+        {"mask": BIAS > 0.0},
+        {"mask": np.where(BIAS > 0.0, BIAS, -np.inf), "is_causal": True, "q_offset": -1},
+    ],
+)
+def test_a_compiled_call_is_one_graph_with_the_same_output_and_gradients(backend, options):
+    torch.compiler.reset()
+    keywords = torch_options(options) | {"backend": backend}
+    inputs = [part.requires_grad_() for part in tensors(*attention_arrays())]
+    compiled = torch.compile(lambda *parts: attention(*parts, **keywords).sin(), backend="aot_eager", fullgraph=True)
+    for got, wanted in zip(
+        (compiled(*inputs), *torch.autograd.grad(compiled(*inputs).sum(), inputs)),
+        (attention(*inputs, **keywords).sin(), *torch.autograd.grad(attention(*inputs, **keywords).sin().sum(), inputs)),
+        strict=True,
+    ):
+        assert_close(got, wanted.detach().numpy(), 1e-13)
+
+
+@pytest.mark.parametrize("backend", ["sdpa", "eager"])
+def test_a_compiled_call_keeps_hidden_nan_out(backend):
+    torch.compiler.reset()
+    query, key, value = tensors(*attention_arrays(batch=()))
+    wanted = attention(query, key, value, is_causal=True)
+    key[3], value[3:] = float("nan"), float("inf")
+    compiled = torch.compile(lambda *parts: attention(*parts, is_causal=True, backend=backend), backend="aot_eager", fullgraph=True)
+    assert_close(compiled(query, key, value)[:3], wanted[:3].numpy(), 1e-13)
+
+
+def test_everything_asked_for_comes_from_one_graph():
+    torch.compiler.reset()
+    inputs = tensors(*attention_arrays())
+    options = {"softcap": 2.0, "is_causal": True, "return_weights": True, "return_lse": True}
+    compiled = torch.compile(lambda *parts: attention(*parts, **options), backend="aot_eager", fullgraph=True)
+    for got, wanted in zip(compiled(*inputs), attention(*inputs, **options), strict=True):
+        assert_close(got, wanted.numpy(), 1e-13)
+
+
+def test_a_vmapped_call_is_the_batched_one():
+    query, key, value = tensors(*attention_arrays(batch=(3,)))
+    for backend in ("eager", "sdpa"):
+        mapped = torch.func.vmap(lambda *parts, backend=backend: attention(*parts, is_causal=True, backend=backend))
+        assert_close(mapped(query, key, value), attention(query, key, value, is_causal=True).numpy(), 1e-13)
+
+
+def test_the_room_is_imported_without_torch_or_triton_and_its_functions_without_triton():
+    code = "import sys, attn_course.gpu; print('torch' in sys.modules); import attn_course.gpu.ops; print('triton' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_the_room_lists_its_names_and_refuses_others():
+    assert {"attention", "explain"} <= set(dir(gpu))
+    with pytest.raises(AttributeError, match=r"^module 'attn_course\.gpu' has no attribute 'flash'$"):
+        _ = gpu.flash

@@ -1,0 +1,131 @@
+"""Every backend means what the reference means: outputs, weights, lse and gradients in float64, over any mix of options."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+
+from attn_course import reference
+from attn_course.gpu import attention
+from tests.gpu.support import assert_close, gradients, supports, tensors, torch_options
+from tests.reference.support import attention_arrays, attention_calls
+
+
+def fit_for_sdpa(call):
+    """Leave out of a drawn call what torch's function cannot express, so that few draws are lost."""
+    arrays, options = call
+    options = {name: one for name, one in options.items() if name != "softcap"}
+    if options.get("scale", 1.0) <= 0.0:
+        options["scale"] = 0.3
+    assume(supports("sdpa", arrays, options))
+    return arrays, options
+
+
+def test_the_shared_assertion_fails_on_a_small_difference():
+    with pytest.raises(AssertionError):
+        assert_close(torch.tensor([1.0 + 1e-9], dtype=torch.float64), np.array([1.0]))
+    with pytest.raises(AssertionError):
+        assert_close(torch.ones(1, 1, dtype=torch.float64), np.ones(1))
+
+
+@settings(max_examples=150)
+@given(attention_calls())
+def test_eager_gives_output_weights_and_lse_of_the_reference(call):
+    arrays, options = call
+    got = attention(*tensors(*arrays), **torch_options(options), return_weights=True, return_lse=True, backend="eager")
+    wanted = reference.attention(*arrays, **options, return_weights=True, return_lse=True)
+    for part, expected in zip(got, wanted, strict=True):
+        assert_close(part, expected)
+
+
+@settings(max_examples=150)
+@given(attention_calls(lengths=(1, 2, 3, 5, 7)))
+def test_sdpa_gives_the_output_of_the_reference(call):
+    arrays, options = fit_for_sdpa(call)
+    assert_close(attention(*tensors(*arrays), **torch_options(options), backend="sdpa"), reference.attention(*arrays, **options))
+
+
+@settings(max_examples=100)
+@given(attention_calls())
+def test_eager_gives_the_gradients_of_the_reference_through_output_and_lse(call):
+    arrays, options = call
+    output, lse = reference.attention(*arrays, **options, return_lse=True)
+    rng = np.random.default_rng(3)
+    d_output, d_lse = rng.normal(size=output.shape), rng.normal(size=lse.shape)
+    with_mask = "mask" in options and options["mask"].dtype != bool
+    got = gradients(arrays, options, d_output, d_lse=d_lse, with_mask=with_mask)
+    wanted = reference.attention_backward(*arrays, d_output, d_lse=d_lse, return_d_mask=with_mask, **options)
+    for part, expected in zip(got, wanted, strict=True):
+        assert_close(part, expected)
+
+
+@settings(max_examples=100)
+@given(attention_calls(lengths=(1, 2, 3, 5, 7)))
+def test_sdpa_gives_the_gradients_of_the_reference(call):
+    arrays, options = fit_for_sdpa(call)
+    d_output = np.random.default_rng(3).normal(size=reference.attention(*arrays, **options).shape)
+    with_mask = "mask" in options and options["mask"].dtype != bool
+    got = gradients(arrays, options, d_output, with_mask=with_mask, backend="sdpa")
+    wanted = reference.attention_backward(*arrays, d_output, return_d_mask=with_mask, **options)
+    for part, expected in zip(got, wanted, strict=True):
+        assert_close(part, expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"is_causal": True, "softcap": 2.0},
+        {"window": (2, 0), "q_offset": 1, "scale": -0.7},
+        {"mask": torch.linspace(-1.0, 1.0, 6, dtype=torch.float64).reshape(3, 2).requires_grad_()},
+    ],
+)
+def test_first_and_second_derivatives_are_those_of_finite_differences(options):
+    query, key, value = tensors(*attention_arrays(batch=(2,), q_len=3, kv_len=2, d_k=5, d_v=3))
+    parts = [part.requires_grad_() for part in (query, key, value)] + ([options["mask"]] if "mask" in options else [])
+
+    def function(query, key, value, *mask):
+        again = {**options, **({"mask": mask[0]} if mask else {})}
+        return attention(query, key, value, **again, return_weights=True, return_lse=True, backend="eager")
+
+    assert torch.autograd.gradcheck(function, parts)
+    assert torch.autograd.gradgradcheck(function, parts)
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+def test_shared_heads_and_broadcast_axes_collect_their_gradients(backend):
+    query, key, value = (np.random.default_rng(5).normal(size=shape) for shape in ((2, 1, 6, 5, 7), (3, 2, 11, 7), (1, 2, 11, 13)))
+    d_output = np.random.default_rng(6).normal(size=(2, 3, 6, 5, 13))
+    options = {"enable_gqa": True, "is_causal": True, "q_offset": 4}
+    wanted = reference.attention_backward(query, key, value, d_output, **options)
+    for part, expected in zip(gradients((query, key, value), options, d_output, backend=backend), wanted, strict=True):
+        assert_close(part, expected)
+
+
+@pytest.mark.parametrize("backend", ["eager", "sdpa"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 2e-3), ("bfloat16", 1.6e-2), ("float32", 2e-6)])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"window": (3, 1)}, {"mask": torch.arange(11) < 8}])
+def test_narrow_numbers_come_back_in_their_dtype_with_small_errors(backend, dtype, tolerance, options):
+    narrow = [part.to(getattr(torch, dtype)).requires_grad_() for part in tensors(*attention_arrays())]
+    wide = [part.detach().double().requires_grad_() for part in narrow]
+    options = {name: one[None] if name == "mask" else one for name, one in options.items()}
+    output, wanted = attention(*narrow, **options, backend=backend), attention(*wide, **options, backend="eager")
+    assert output.dtype == narrow[0].dtype
+    assert_close(output.double(), wanted.detach().numpy(), tolerance)
+    for part, expected in zip(torch.autograd.grad(output.sum(), narrow), torch.autograd.grad(wanted.sum(), wide), strict=True):
+        assert part.dtype == narrow[0].dtype
+        assert_close(part.double(), expected.numpy(), 2 * tolerance)
+
+
+def test_mixed_dtypes_give_the_common_one_and_lse_and_weights_follow_it():
+    query, key, value = tensors(*attention_arrays())
+    results = attention(query.half(), key.bfloat16(), value.half(), return_weights=True, return_lse=True)
+    assert {result.dtype for result in results} == {torch.float32}
+    assert attention(query.half(), key.half(), value.half(), return_lse=True)[1].dtype == torch.float16
+    assert attention(query.half(), key, value.float(), backend="sdpa").dtype == torch.float64
+
+
+def test_sums_are_taken_in_float32():
+    query = torch.full((1, 8), 200.0, dtype=torch.float16)
+    key = torch.stack([query[0], torch.zeros(8, dtype=torch.float16)])
+    value = torch.tensor([[60_000.0], [-1.0]], dtype=torch.float16)
+    assert attention(query, key, value, scale=1.0, backend="eager").item() == 60_000.0  # the score, 320 000, is no float16

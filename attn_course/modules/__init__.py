@@ -1,5 +1,8 @@
 """Trainable layers in torch, on CPU or GPU. Names and meanings are those of `attn_course.reference`, with which tests compare them."""
 
 from attn_course.modules.attention import Attention, attention
+from attn_course.modules.cache import KeyValueCache
+from attn_course.modules.multi_head import MultiHeadAttention
+from attn_course.modules.positions import rope, sinusoidal_positions
 
-__all__ = ["Attention", "attention"]
+__all__ = ["Attention", "KeyValueCache", "MultiHeadAttention", "attention", "rope", "sinusoidal_positions"]

@@ -1,0 +1,109 @@
+"""Where a token stands, in torch: sinusoids to add to it, or a rotation of its queries and keys."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+Layout = Literal["halves", "interleaved"]
+
+
+def sinusoidal_positions(length: int, d_model: int, *, device: torch.device | None = None) -> Float[Tensor, "length d_model"]:
+    r"""Return one row of sines and cosines for each position, Eq. (5.15), to be added to the token embeddings.
+
+    Parameters
+    ----------
+    length : int
+        Number of positions, 0 .. length - 1.
+    d_model : int
+        Number of features; where it is odd, the last sine has no cosine.
+    device : torch.device, optional
+        Where the result lives.
+
+    Returns
+    -------
+    positions : (length, d_model) Tensor of float64
+        Sine and cosine interleaved, from the fastest pair to the slowest; convert it to the dtype of the embeddings.
+
+    Raises
+    ------
+    ValueError
+        If `length` is negative, or `d_model` below 1.
+
+    Notes
+    -----
+    Vaswani et al. (2017), section 3.5, arXiv:1706.03762.
+
+    Examples
+    --------
+    >>> sinusoidal_positions(2, 4).float()
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+    if length < 0 or d_model < 1:
+        raise ValueError(f"length must be 0 or more and d_model 1 or more; got {length} and {d_model}")
+    features = torch.arange(d_model, device=device)
+    frequencies = 10_000.0 ** (-2.0 * (features // 2).double() / d_model)
+    angles = torch.arange(length, device=device)[:, None] * frequencies
+    return torch.where(features % 2 == 0, angles.sin(), angles.cos())
+
+
+def rope(
+    x: Float[Tensor, "*#batch len d_k"], positions: Shaped[Tensor, "*#batch len"], theta: float = 10_000.0, layout: Layout = "halves"
+) -> Float[Tensor, "*batch len d_k"]:
+    r"""Rotate each pair of features by an angle that grows with the position, R_t of Eq. (5.19).
+
+    .. math:: \begin{pmatrix} a' \\ b' \end{pmatrix} =
+              \begin{pmatrix} \cos t\,\omega_i & -\sin t\,\omega_i \\ \sin t\,\omega_i & \cos t\,\omega_i \end{pmatrix}
+              \begin{pmatrix} a \\ b \end{pmatrix}, \qquad \omega_i = \theta^{-2i/d_k}
+
+    Parameters
+    ----------
+    x : (*#batch, len, d_k) Tensor
+        Queries or keys, after their projection; d_k is even.
+    positions : (*#batch, len) Tensor of int or float
+        Position t of each row; any numbers, in any order. With a head axis in `x`, pass ``positions[..., None, :]``.
+    theta : float, optional
+        Base of the frequencies.
+    layout : {"halves", "interleaved"}, optional
+        Which features form pair i: i and i + d_k / 2, or 2 i and 2 i + 1.
+
+    Returns
+    -------
+    rotated : (*batch, len, d_k) Tensor
+        Same dtype as `x`; angles are computed in float64.
+
+    Raises
+    ------
+    ValueError
+        If d_k is odd, there is not one position for each row, `theta` is not positive, or `layout` is unknown.
+
+    Notes
+    -----
+    Su et al. (2021), section 3.2.2, Eqs. 14 to 16, arXiv:2104.09864 (interleaved).
+
+    Examples
+    --------
+    >>> rope(torch.tensor([[1.0, 0.0]]), torch.tensor([1]))
+    tensor([[0.5403, 0.8415]])
+    """
+    if x.shape[-1] % 2:
+        raise ValueError(f"x must have an even number of features, the last axis; got {x.shape[-1]}")
+    if positions.ndim < 1 or positions.shape[-1] != x.shape[-2]:
+        wanted = f"the axes (..., len) with len = {x.shape[-2]}, one for each row of x"
+        raise ValueError(f"positions must have {wanted}; got {tuple(positions.shape)}")
+    if theta <= 0.0:
+        raise ValueError(f"theta must be positive; got {theta}")
+    if layout not in ("halves", "interleaved"):
+        raise ValueError(f'layout must be "halves" or "interleaved"; got {layout!r}')
+    n_pairs = x.shape[-1] // 2
+    frequencies = theta ** (-2.0 * torch.arange(n_pairs, device=x.device).double() / x.shape[-1])
+    angles = positions[..., None] * frequencies
+    wide = torch.promote_types(x.dtype, torch.float32)
+    cos, sin = angles.cos().to(wide), angles.sin().to(wide)
+
+    pair_axis = -2 if layout == "halves" else -1
+    first, second = x.to(wide).unflatten(-1, (2, n_pairs) if layout == "halves" else (n_pairs, 2)).unbind(pair_axis)
+    rotated = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=pair_axis)
+    return rotated.flatten(-2).to(x.dtype)  # (..., 2, n_pairs) or (..., n_pairs, 2), then flatten

@@ -2,7 +2,18 @@
 
 from attn_course.modules.attention import Attention, attention
 from attn_course.modules.cache import KeyValueCache
+from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 
-__all__ = ["Attention", "KeyValueCache", "MultiHeadAttention", "attention", "rope", "sinusoidal_positions"]
+__all__ = [
+    "Attention",
+    "KeyValueCache",
+    "Leak",
+    "MultiHeadAttention",
+    "attention",
+    "influence",
+    "leaks",
+    "rope",
+    "sinusoidal_positions",
+]

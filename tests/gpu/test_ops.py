@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attn_course import gpu
-from attn_course.gpu import attention, explain, ops
+from attn_course.gpu import attention, explain, ops, sdpa
 from tests.gpu.support import assert_close, tensors, torch_options
 from tests.reference.support import attention_arrays
 
@@ -49,6 +49,44 @@ def test_another_backend_is_one_entry_more(monkeypatch):
     assert not attention(X, X, X).any()
     assert str(explain(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool))) == "sdpa; not zeros: it knows no mask"
     assert attention(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool)).all()
+
+
+@pytest.mark.parametrize(
+    ("q_len", "kv_len", "options", "is_causal", "has_mask"),
+    [
+        (5, 5, {}, False, False),
+        (5, 5, {"is_causal": True}, True, False),
+        (5, 7, {"is_causal": True}, True, False),  # nobody sees the last two keys
+        (7, 5, {"is_causal": True}, False, True),  # kernels disagree on which corners to align
+        (5, 7, {"is_causal": True, "q_offset": 2}, False, True),
+        (1, 7, {"is_causal": True, "q_offset": 6}, False, False),  # one query behind its cache sees everything
+    ],
+)
+def test_torch_is_told_of_causality_only_where_all_agree_what_it_means(monkeypatch, q_len, kv_len, options, is_causal, has_mask):
+    told = {}
+
+    def spy(query, key, value, **keywords):
+        told.update(keywords, kv_len=key.shape[-2])
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, **keywords)
+
+    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", spy)
+    query, key, value = tensors(*attention_arrays(q_len=q_len, kv_len=kv_len))
+    output = attention(query, key, value, **options, backend="sdpa")
+    assert (told["is_causal"], told["attn_mask"] is not None) == (is_causal, has_mask)
+    assert told["kv_len"] == (q_len if is_causal else kv_len)
+    assert_close(output, attention(query, key, value, **options, backend="eager").numpy(), 1e-13)
+
+
+def test_torch_repeats_shared_heads_itself(monkeypatch):
+    told = {}
+
+    def spy(query, key, value, **keywords):
+        told.update(keywords, heads=(query.shape[1], key.shape[1]))
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, **keywords)
+
+    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", spy)
+    attention(torch.ones(2, 6, 5, 4), torch.ones(2, 3, 7, 4), torch.ones(2, 3, 7, 4), enable_gqa=True, backend="sdpa")
+    assert (told["enable_gqa"], told["heads"]) == (True, (6, 3))
 
 
 @pytest.mark.parametrize(

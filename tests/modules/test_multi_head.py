@@ -250,7 +250,7 @@ def test_it_learns_which_letter_follows_the_one_asked_for():
     """A position holds its letter and the letter before; the question is a letter, the answer the one that follows it."""
     generator = torch.Generator().manual_seed(0)
     letters = nn.Parameter(torch.randn(2, 8, 16, generator=generator))  # a row for the letter itself, one for the letter before
-    made = MultiHeadAttention(32, 2, generator=generator)
+    made = MultiHeadAttention(32, 4, generator=generator)
     optimiser = torch.optim.Adam([letters, *made.parameters()], lr=1e-2)
 
     def accuracy_and_loss(n_examples):

@@ -1,13 +1,17 @@
 """Trainable layers in torch, on CPU or GPU. Names and meanings are those of `attn_course.reference`, with which tests compare them."""
 
+from attn_course.modules.additive import AdditiveAttention
 from attn_course.modules.attention import Attention, attention
 from attn_course.modules.cache import KeyValueCache
+from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 
 __all__ = [
+    "AdditiveAttention",
     "Attention",
+    "EncoderDecoder",
     "KeyValueCache",
     "Leak",
     "MultiHeadAttention",

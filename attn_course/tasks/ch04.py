@@ -226,7 +226,7 @@ TRANSPOSED = Task(
 
 
 def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Attention inside each example: (batch, q_len, d_k), (batch, kv_len, d_k), (batch, kv_len, d_v) -> (batch, q_len, d_v)."""
+    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     batch, q_len, d_k = query.shape
     rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
     scores = rows @ keys.T / np.sqrt(d_k)

@@ -275,8 +275,9 @@ verify("3.20")
 # %% [markdown] id="ratios"
 # ## 3.6 What the spread does to softmax
 #
-# Let $w$ be the softmax of the scores $c\, q \cdot k_j$, with independent entries of mean 0 and variance 1. A log-ratio of weights is a difference of two scores, Eq. (2.14), that is
-# $c\, q \cdot (k_i - k_j)$. Entries of $k_i - k_j$ have variance 2, so Eq. (3.11) gives
+# Let $w$ be the softmax of the scores $c\, q \cdot k_j$, with independent entries of $q$ and $k$, of mean 0 and variance 1. A log-ratio
+# of weights is a difference of two scores, Eq. (2.14), that is $c\, q \cdot (k_i - k_j)$. Entries of $k_i - k_j$ have
+# variance 2, so Eq. (3.11) gives
 #
 # $$\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \tag{3.21}$$
 #
@@ -293,8 +294,8 @@ verify("3.20")
 #
 # $$\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = \frac{s^2}{2} \tag{3.23}$$
 #
-# Half a nat for $s = 1$. Both hold for many keys and moderate $s$. Unscaled, $s^2 = d_k$ asks for more than there is: one key has it all. **Predict** the
-# entropy of 64 keys with the scale ($\ln 64 = 4.16$).
+# Half a nat for $s = 1$. Both hold for many keys and moderate $s$. Unscaled, $s^2 = d_k$ asks for more than there is:
+# one key has it all. **Predict** the entropy of 64 keys with the scale ($\ln 64 = 4.16$).
 
 # %% id="spread-figure"
 widths = 2 ** np.arange(0, 11, 2)
@@ -317,7 +318,8 @@ verify("3.23")
 
 # %% [markdown] id="spread-notice"
 # With the scale the entropy ends at 3.67, half a nat below $\ln 64$. Without it, the norm of the Jacobian first grows, for two strong
-# keys compete; then it falls, since one has won. The scale keeps all three nearly where they were. Find in the card below which divisor keeps the weights the same for every $d_k$.
+# keys compete; then it falls, since one has won. The scale keeps all three nearly where they were. Find in the card
+# below which divisor keeps the weights the same for every $d_k$.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -348,20 +350,22 @@ print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = \frac{1}{d_k} \tag{3.25}$$
 #
 # The factor is in already; dividing again flattens the weights. We train a layer that must find one of 16 items by
-# a turned copy of it (`attn_course/experiments/ch03.py`), with Adam and the step 0.003, for both starts. **Predict** the slow curve.
+# a turned copy of it (`attn_course/experiments/ch03.py`), with Adam and the step 0.003,
+# for both starts. **Predict** the slow curve.
 
 # %% id="training-figure"
 verify("3.25")
 record = SCALE.load()
 starts = ("unit variance", "factor in W_Q")
-figures.two_trainings(
-    {start: {name: record.values(start, name, "256", "accuracy") for name in ("scaled", "unscaled")} for start in starts}, chance=1 / 16
-)
+names = ("scaled", "unscaled")
+curves = {start: {name: record.values(start, name, "256", "accuracy") for name in names} for start in starts}
+title = "At d_k = 256 the scale speeds up one start, and does nothing for a start that already holds the factor"
+figures.two_trainings(curves, chance=1 / 16, title=title)
 
 # %% id="training-steps"
 for start in starts:
     for d_k in WIDTHS:
-        scaled, unscaled = (record.values(start, name, str(d_k), "steps") for name in ("scaled", "unscaled"))
+        scaled, unscaled = (record.values(start, name, str(d_k), "steps") for name in names)
         print(f"{start:13s}  d_k = {d_k:3d}   steps to learn, three seeds: scaled {scaled}, unscaled {unscaled}")
 assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 
@@ -408,7 +412,8 @@ x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 bounds = {"nn.Linear": 1 / math.sqrt(d), "packed Xavier": math.sqrt(6 / (4 * d)), "std 0.02": 0.02 * math.sqrt(3)}
 measured = []
 for bound in bounds.values():
-    scores = [x[0] @ rng.uniform(-bound, bound, (d, d_k)) @ (x[1] @ rng.uniform(-bound, bound, (d, d_k))) / 8 for _ in range(300)]
+    draws = (rng.uniform(-bound, bound, (2, d, d_k)) for _ in range(300))
+    scores = [(x[0] @ w_query) @ (x[1] @ w_key) / math.sqrt(d_k) for w_query, w_key in draws]
     measured.append(float(np.var(scores)))
 expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
 
@@ -417,8 +422,9 @@ figures.bars(
     list(bounds),
     {"Eq. (3.29)": expected, "measured": measured},
     title="After layer normalisation the scores still have the variance that the initialisation gives them",
-    alt="Bars of the variance of scaled scores for three initialisations at d_model 512: 0.11 for nn.Linear, 0.25 for packed Xavier "
-    "and 0.04 for standard deviation 0.02; measured variances agree within a few hundredths, and none is near 1.",
+    alt="Bars of the variance of scaled scores for three initialisations at d_model 512: 0.11 for nn.Linear, "
+    "0.25 for packed Xavier and 0.04 for standard deviation 0.02; measured variances agree within a few "
+    "hundredths, and none is near 1.",
     x_label="initialisation of W_Q and W_K",
     y_label="variance of a scaled score",
 )

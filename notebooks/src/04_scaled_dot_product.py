@@ -303,8 +303,9 @@ figures.heatmap(
 )
 
 # %% [markdown] id="gains-notice"
-# The steps are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that of 1: it is twice as far above the mixture but has half the weight. A
-# key with almost no weight learns almost nothing, however good its value: the saturation of Eq. (2.30) again.
+# The steps are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that
+# of 1: it is twice as far above the mixture but has half the weight. A key with almost no weight learns almost nothing,
+# however good its value: the saturation of Eq. (2.30) again.
 
 # %% [markdown] id="function"
 # ## 4.5 Attention as a function of the query
@@ -540,7 +541,8 @@ verify("4.26")
 for length in (1024, 8192, 65536):
     flops = costs.attention_flops(length * length, 64, 64)
     moved_bytes = costs.materialised_attention_bytes(length, length, 64, 64)
-    print(f"T = {length:5d}: {flops / 1e9:7.1f} GFLOP  {moved_bytes / 1e6:8.1f} MB moved  {2 * length**2 / 1e6:7.1f} MB of scores")
+    moved, stored = moved_bytes / 1e6, 2 * length**2 / 1e6
+    print(f"T = {length:5d}: {flops / 1e9:7.1f} GFLOP  {moved:8.1f} MB moved  {stored:7.1f} MB of scores")
 
 # %% id="cost-figure"
 lengths = np.geomspace(64, 65536, 31).round()
@@ -550,8 +552,9 @@ figures.lines(
     lengths,
     {"scores and weights": score_traffic, "Q, K, V and Z": in_and_out},
     title="From a thousand positions on, nearly all traffic is for a matrix nobody asked for",
-    alt="Megabytes moved against the length on two logarithmic axes, d_k = d_v = 64. The traffic of scores and weights has twice the "
-    "slope of that of Q, K, V and Z: equal at 64 positions, about a thousand times larger at 65536.",
+    alt="Megabytes moved against the length on two logarithmic axes, d_k = d_v = 64. The traffic of scores and "
+    "weights has twice the slope of that of Q, K, V and Z: equal at 64 positions, about a thousand times larger "
+    "at 65536.",
     x_label="positions T",
     y_label="MB moved, 16-bit numbers",
     x_log=True,
@@ -561,8 +564,8 @@ figures.lines(
 # %% [markdown] id="cost-notice"
 # Sixty-four for the operations, eight times the length squared, and 61 for the traffic. At $T = 65536$ the scores of
 # **one** head fill 8.6 GB, though the result has 8 MB. And only about 64 operations are done for each number moved, where
-# an accelerator could do some hundreds meanwhile: memory sets the pace. FlashAttention (Dao et al., 2022) never stores the matrix: chapter 12. The next
-# cell measures your own machine.
+# an accelerator could do some hundreds meanwhile: memory sets the pace. FlashAttention (Dao et al., 2022) never stores
+# the matrix: chapter 12. The next cell measures your own machine.
 
 # %% id="cost-live" tags=["live"]
 import time

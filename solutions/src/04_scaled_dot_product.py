@@ -80,7 +80,7 @@ check("4.2", weighted_sums)
 
 # %% id="task-4-3" tags=["task"]
 def batched_attention(query, key, value):
-    """Attention inside each example: (batch, q_len, d_k), (batch, kv_len, d_k), (batch, kv_len, d_v) -> (batch, q_len, d_v)."""
+    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -135,6 +135,11 @@ VARIANCE_WITH_MEANS = Task(
             "m_q stands on both sides of S_k in Eq. (3.9): it is squared",
         ),
         Wrong(
+            "the means counted once",
+            lambda d_k, m_q, m_k, v_q, v_k: d_k * v_q * v_k + m_q**2 * v_k + m_k**2 * v_q,
+            "m_q^T m_q sums d_k squares, and so does m_k^T m_k: each of the three terms has the factor d_k",
+        ),
+        Wrong(
             "one entry only",
             lambda d_k, m_q, m_k, v_q, v_k: v_q * v_k + m_q**2 * v_k + m_k**2 * v_q,
             "variances of independent terms add: there are d_k of them",

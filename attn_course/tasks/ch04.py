@@ -386,7 +386,7 @@ SCORE_GRADIENT = Task(
         Wrong(
             "the sign turned round",
             lambda p_j, v_j, z, t: p_j * (z - t) * (z - v_j),
-            "a larger score moves z towards v_j, so dz / ds_j has the sign of v_j - z",
+            "dL/dz is z - t, and dz / ds_j has the sign of v_j - z, for a larger score moves z towards v_j: one of them is turned round",
         ),
         Wrong(
             "the derivative of the output alone",

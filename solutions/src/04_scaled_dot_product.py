@@ -2,7 +2,7 @@
 # # Exercises 04: scaled dot-product attention
 #
 # Eight tasks to the lesson [04 Scaled dot-product attention](../notebooks/04_scaled_dot_product.ipynb): 17 points,
-# about 80 minutes. Each stands for itself, so take them in any order.
+# about 80 minutes. Each stands for itself.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that

@@ -142,7 +142,7 @@ def spread_and_softmax(
         if set(curves) != set(SCALE_COLOURS):
             raise ValueError(f"{argument} must have the names {list(SCALE_COLOURS)}; got {list(curves)}")
     drawn = {label: {name: same_length(label, curves[name], len(widths)) for name in SCALE_COLOURS} for label, curves in panels.items()}
-    title = title or "Without the scale one key takes the whole row as d_k grows; with it nothing changes"
+    title = title or "Without the scale one key takes the whole row as d_k grows; with it hardly anything changes"
     alt = alt or (
         f"Three panels over d_k from {short(widths[0])} to {short(widths[-1])}, {n_keys} keys in a row. "
         + " ".join(

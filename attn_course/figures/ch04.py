@@ -190,9 +190,12 @@ def _nearest(axis: np.ndarray, field: np.ndarray, point: np.ndarray) -> float:
 def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
     look: dict[str, Any] = {"color": KEY, "markersize": 8, "markeredgecolor": PAPER}
     ax.plot(keys[:, 0], keys[:, 1], "o", **look)
+    left, right = ax.get_xlim()
     for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
         text = f"$k_{position + 1}$: {number(float(value), 1)}"
-        ax.annotate(text, (a, b), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=LABEL_POINTS, path_effects=HALO)
+        near_the_edge = a > left + 0.85 * (right - left)  # a centred label would leave the panel
+        place: dict[str, Any] = {"xytext": (8, 9), "ha": "right"} if near_the_edge else {"xytext": (0, 9), "ha": "center"}
+        ax.annotate(text, (a, b), textcoords="offset points", fontsize=LABEL_POINTS, path_effects=HALO, **place)
 
 
 def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, title: str | None = None, alt: str | None = None) -> None:

@@ -56,6 +56,11 @@ SCALED_SCORES = Task(
             lambda query, key: _dot(query, key) / math.sqrt(query.shape[-2]),
             "d_k counts the entries of one query, the last axis; you took the number of queries",
         ),
+        Wrong(
+            "a reshape in place of a transposition",
+            lambda query, key: query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2]) / math.sqrt(query.shape[-1]),
+            "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
+        ),
     ],
     hints=[
         "Which axis of `query` and `key` is summed over? Its length is d_k.",
@@ -130,6 +135,11 @@ VARIANCE_WITH_MEANS = Task(
             "m_q stands on both sides of S_k in Eq. (3.9): it is squared",
         ),
         Wrong(
+            "the means counted once",
+            lambda d_k, m_q, m_k, v_q, v_k: d_k * v_q * v_k + m_q**2 * v_k + m_k**2 * v_q,
+            "m_q^T m_q sums d_k squares, and so does m_k^T m_k: each of the three terms has the factor d_k",
+        ),
+        Wrong(
             "one entry only",
             lambda d_k, m_q, m_k, v_q, v_k: v_q * v_k + m_q**2 * v_k + m_k**2 * v_q,
             "variances of independent terms add: there are d_k of them",
@@ -151,18 +161,21 @@ def _divided(scores: np.ndarray, divisor: np.ndarray) -> np.ndarray:
     return np.divide(scores, divisor, out=np.zeros_like(scores), where=divisor != 0.0)
 
 
-def _with_a_zero(rng: np.random.Generator) -> list[Case]:
+def _with_zeros(rng: np.random.Generator) -> list[Case]:
     zero = rng.normal(size=(5, 7))
     zero[2] = 0.0
+    no_query = rng.normal(size=(2, 3, 7))
+    no_query[1, 2] = 0.0
     return [
         Case("more keys than queries", query=rng.normal(size=(3, 7)), key=rng.normal(size=(11, 7))),
-        Case("a batch", query=rng.normal(size=(2, 3, 5)), key=rng.normal(size=(2, 7, 5))),
+        Case("two batch axes", query=rng.normal(size=(2, 4, 3, 5)), key=rng.normal(size=(2, 4, 7, 5))),
         Case(
             "keys of very different lengths",
             query=rng.normal(size=(3, 7)),
             key=rng.normal(size=(5, 7)) * np.geomspace(0.01, 100, 5)[:, None],
         ),
         Case("a key of zeros", query=rng.normal(size=(3, 7)), key=zero),
+        Case("a query of zeros", query=no_query, key=rng.normal(size=(2, 5, 7))),
     ]
 
 
@@ -175,10 +188,10 @@ COSINE = Task(
     points=3,
     difficulty=2,
     minutes=10,
-    trains="norms along the right axis, and a zero vector",
+    trains="norms along the right axis, and vectors of length 0",
     answer=cosine_scores,
     forbid=(".cosine_similarity", "torch.nn.CosineSimilarity", "scipy.spatial.*", "sklearn.*"),
-    cases=_with_a_zero,
+    cases=_with_zeros,
     wrong=[
         Wrong(
             "the scaled dot product",
@@ -187,12 +200,12 @@ COSINE = Task(
         ),
         Wrong(
             "only the keys normalised",
-            lambda query, key: _divided(_dot(query, key), np.broadcast_to(_norm(key).swapaxes(-1, -2), _dot(query, key).shape)),
+            lambda query, key: _divided(_dot(query, key), _norm(key).swapaxes(-1, -2)),
             "the query has a length too: divide by both",
         ),
         Wrong(
             "only the queries normalised",
-            lambda query, key: _dot(query, key) / _norm(query),
+            lambda query, key: _divided(_dot(query, key), _norm(query)),
             "the keys have lengths too: divide by both",
         ),
         Wrong(
@@ -204,6 +217,11 @@ COSINE = Task(
             "one length for the whole matrix",
             lambda query, key: _dot(query, key) / (np.linalg.norm(query) * np.linalg.norm(key)),
             "each row has a length of its own: `axis=-1`",
+        ),
+        Wrong(
+            "0 / 0 for a row of zeros",
+            lambda query, key: _dot(query, key) / (_norm(query) * _norm(key).swapaxes(-1, -2)),
+            "a row of zeros has length 0, and 0 / 0 is NaN: divide by 1 there, for the dot product is 0 already",
         ),
     ],
     hints=[
@@ -223,6 +241,28 @@ def _heads_broken(query: np.ndarray, key: np.ndarray) -> np.ndarray:
     return unnormalised / unnormalised.sum(axis=-2, keepdims=True) / np.sqrt(d_model)
 
 
+def _scores_of_both_signs(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Rows of scores near a thousand, near minus a thousand, and with both kinds, so that each needs its own maximum."""
+    query, key = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 7, 5))
+    query[..., :2] = [[100.0, 0.0], [0.0, -100.0], [0.0, 100.0]]
+    key[..., 0], key[..., 1] = -22.0, 22.0 + 0.02 * key[..., 1]
+    key[:, 1, 0] = 22.0
+    return {"query": query, "key": key}
+
+
+def _normalised(query: np.ndarray, key: np.ndarray, divisor: float, axis: int = -1) -> np.ndarray:
+    """The broken function with some of its three places mended."""
+    scores = _dot(query, key) / divisor
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
+
+
+def _one_maximum(query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    scores = scaled_dot_scores(query, key)
+    unnormalised = np.exp(scores - scores.max())
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+
+
 HEADS_REPAIR = Task(
     id="3.5",
     title="Repair the weights of several heads",
@@ -239,7 +279,7 @@ HEADS_REPAIR = Task(
     cases=lambda rng: [
         Case("two heads", query=rng.normal(size=(2, 3, 7)), key=rng.normal(size=(2, 5, 7))),
         Case("five heads, long vectors", query=3.0 * rng.normal(size=(5, 2, 11)), key=3.0 * rng.normal(size=(5, 7, 11))),
-        Case("scores near a thousand", query=60.0 * rng.normal(size=(3, 2, 5)), key=60.0 * rng.normal(size=(3, 7, 5))),
+        Case("scores from minus a thousand to a thousand", **_scores_of_both_signs(rng)),
     ],
     wrong=[
         Wrong("no scale", lambda query, key: softmax(_dot(query, key)), "the scores are not scaled before the softmax"),
@@ -262,6 +302,21 @@ HEADS_REPAIR = Task(
             "softmax over the queries",
             lambda query, key: softmax(scaled_dot_scores(query, key), axis=-2),
             "the weights of one query sum to 1: normalise over the keys, the last axis",
+        ),
+        Wrong(
+            "the sum still runs over the queries",
+            lambda query, key: _normalised(query, key, math.sqrt(query.shape[-1]), axis=-2),
+            "the maximum is taken over the keys, the sum over the queries: both belong to the keys of one query, axis -1",
+        ),
+        Wrong(
+            "the scale still stands behind the softmax",
+            lambda query, key: _normalised(query, key, 1.0) / math.sqrt(query.shape[0] * query.shape[-1]),
+            "dividing weights makes rows that do not sum to 1: divide the scores, before their maximum is taken, and by sqrt(d_k)",
+        ),
+        Wrong(
+            "one maximum for all queries",
+            _one_maximum,
+            "a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row",
         ),
     ],
     hints=[

@@ -17,12 +17,16 @@ ATTENTION_CALLS = (
 AUTOGRAD_CALLS = (
     ".backward",
     "torch.autograd.grad",
-    "torch.autograd.functional.jacobian",
-    "torch.autograd.functional.vjp",
+    "torch.autograd.functional.*",
+    "torch.autograd.forward_ad.*",
     "torch.func.grad",
+    "torch.func.grad_and_value",
     "torch.func.jacrev",
     "torch.func.jacfwd",
     "torch.func.vjp",
+    "torch.func.jvp",
+    "torch.func.linearize",
+    "torch.func.hessian",
 )
 
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -52,6 +56,28 @@ def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return inputs
 
 
+def _both_signs(rng: np.random.Generator, q_len: int, kv_len: int) -> dict[str, np.ndarray]:
+    """Row 0 of the scores holds one near a thousand, the rest near minus a thousand; row 1 only such; all others near a thousand."""
+    inputs = _draw(rng, q_len, kv_len, 5, 2)
+    inputs["query"][:, :2] = [0.0, 100.0]
+    inputs["query"][:2, :2] = [[100.0, 0.0], [0.0, -100.0]]
+    inputs["key"][:, 0], inputs["key"][:, 1] = -22.0, 22.0 + 0.02 * inputs["key"][:, 1]
+    inputs["key"][1, 0] = 22.0
+    return inputs
+
+
+def _one_maximum(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    scores = query @ _swap(key) / math.sqrt(query.shape[-1])
+    unnormalised = np.exp(scores - scores.max())
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+
+
+def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Reshape where a transposition is meant: K^T gets the numbers of K in the wrong order."""
+    scores = query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2]) / math.sqrt(query.shape[-1])
+    return softmax(scores) @ value
+
+
 def _attend_unshifted(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     unnormalised = np.exp(query @ _swap(key) / math.sqrt(query.shape[-1]))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
@@ -76,6 +102,7 @@ ATTENTION = Task(
         Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
         Case("one query", **_draw(rng, 1, 5, 2, 3)),
         Case("scores near a thousand", **_near_a_thousand(rng)),
+        Case("scores from minus a thousand to a thousand", **_both_signs(rng, 3, 7)),
     ],
     wrong=[
         Wrong(
@@ -113,6 +140,16 @@ ATTENTION = Task(
             _attend_unshifted,
             "exp overflows for scores near a thousand: subtract the largest score of each row first, Eq. (2.19)",
         ),
+        Wrong(
+            "one maximum for all queries",
+            _one_maximum,
+            "a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row",
+        ),
+        Wrong(
+            "a reshape in place of a transposition",
+            _shuffled,
+            "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
+        ),
     ],
     hints=[
         "Three steps: scores, weights, output. Write the shape of each beside it; which axis of the scores runs over the keys?",
@@ -135,21 +172,6 @@ def _mix(query: np.ndarray, key: np.ndarray, value: np.ndarray, axis: int, path:
     return np.einsum(path, weights, value)
 
 
-def _one_maximum(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    scores = query @ key.T / math.sqrt(query.shape[1])
-    unnormalised = np.exp(scores - scores.max())
-    return unnormalised / unnormalised.sum(axis=1, keepdims=True) @ value
-
-
-def _far_row(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """One query whose scores lie a thousand below those of the others."""
-    inputs = _draw(rng, 5, 5, 3, 2)
-    inputs["key"][:, 0] = 3.0
-    inputs["query"][:, 0] = 300.0
-    inputs["query"][0, 0] = -300.0
-    return inputs
-
-
 TRANSPOSED = Task(
     id="4.2",
     title="Repair weights that point the wrong way",
@@ -166,7 +188,7 @@ TRANSPOSED = Task(
     cases=lambda rng: [
         Case("seven positions", **_draw(rng, 7, 7, 5, 3)),
         Case("three positions", **_draw(rng, 3, 3, 2, 7)),
-        Case("one query a thousand below the others", **_far_row(rng)),
+        Case("scores from minus a thousand to a thousand", **_both_signs(rng, 7, 7)),
     ],
     wrong=[
         Wrong(
@@ -189,6 +211,11 @@ TRANSPOSED = Task(
             _one_maximum,
             "a query whose scores lie far below the largest of all becomes 0 / 0: each row needs its own maximum",
         ),
+        Wrong(
+            "no maximum subtracted",
+            _attend_unshifted,
+            "without a maximum exp overflows for scores near a thousand, and a row far below zero becomes 0 / 0",
+        ),
     ],
     hints=[
         "Give all values the same constant. What must come out, whatever the weights are? What does the function return?",
@@ -199,7 +226,7 @@ TRANSPOSED = Task(
 
 
 def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Attention inside each example: (batch, q_len, d_k), (batch, kv_len, d_k), (batch, kv_len, d_v) -> (batch, q_len, d_v)."""
+    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     batch, q_len, d_k = query.shape
     rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
     scores = rows @ keys.T / np.sqrt(d_k)
@@ -211,12 +238,6 @@ def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np
 def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
     return attention(rows, keys, values).reshape(*query.shape[:2], value.shape[-1])
-
-
-def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Reshape where a transposition is meant: K^T of each example gets the numbers of K in the wrong order."""
-    scores = query @ key.reshape(key.shape[0], key.shape[2], key.shape[1]) / math.sqrt(query.shape[-1])
-    return softmax(scores) @ value
 
 
 FLATTENED = Task(
@@ -327,7 +348,7 @@ READ_WEIGHTS = Task(
     ],
     hints=[
         "An output belongs to a row: the values of all columns are mixed with the weights of that row.",
-        "First question: look along the row of the query. Second: look down the column of the key.",
+        "First question: look down the column of the key. Second: look along the row of the query.",
         "If every value is the number one, an output is the sum of its row; the value set to zero takes its weight away.",
     ],
 )
@@ -365,7 +386,7 @@ SCORE_GRADIENT = Task(
         Wrong(
             "the sign turned round",
             lambda p_j, v_j, z, t: p_j * (z - t) * (z - v_j),
-            "a larger score moves z towards v_j, so dz / ds_j has the sign of v_j - z",
+            "dL/dz is z - t, and dz / ds_j has the sign of v_j - z, for a larger score moves z towards v_j: one of them is turned round",
         ),
         Wrong(
             "the derivative of the output alone",
@@ -398,11 +419,12 @@ def _backward(
     d_output: np.ndarray,
     *,
     divisor: float | None = None,
+    forward_divisor: float | None = None,
     centre: str = "rows",
 ) -> Gradients:
-    """Eqs. (4.8) to (4.13) with one step done differently; `divisor` is used on the way back only."""
+    """Eqs. (4.8) to (4.13) with one step done differently; `divisor` is used on the way back."""
     root = math.sqrt(query.shape[-1])
-    p, d_weights = softmax(query @ key.T / root), d_output @ value.T
+    p, d_weights = softmax(query @ key.T / (forward_divisor or root)), d_output @ value.T
     gain = (p * d_weights).sum(axis=-1, keepdims=True)
     subtracted = {"rows": gain, "all": gain.sum(), "none": 0.0, "plain": d_weights.mean(axis=-1, keepdims=True)}[centre]
     d_scores = p * (d_weights - subtracted)
@@ -450,6 +472,11 @@ BACKWARD = Task(
             "the scale applied twice on the way back",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=query.shape[-1]),
             "dQ and dK hold one factor 1 / sqrt(d_k), not two",
+        ),
+        Wrong(
+            "no scale on either way",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0, forward_divisor=1.0),
+            "the scale is missing on both ways: the weights are those of Q K^T / sqrt(d_k), and dQ and dK keep that factor",
         ),
         Wrong(
             "nothing subtracted from dP",

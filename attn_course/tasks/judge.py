@@ -9,7 +9,7 @@ import numpy as np
 from attn_course.tasks.compare import compare, largest_input
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.run import Result, run
-from attn_course.tasks.wording import SECRET, pattern, shown
+from attn_course.tasks.wording import SECRET, nearly_right, pattern, shown
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdict:
@@ -61,6 +61,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
     if known is None:
         got, wanted = ([array for result in side for array in _arrays(result)] for side in (results, rights))
         remark = "" if task.kind in SECRET else pattern(got, wanted)
+        remark = remark or (nearly_right(got, wanted) if task.wants_function else "")
         return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{words}{remark}")
     if len(explained) < len(misses):
         return _failed(

@@ -1,8 +1,11 @@
 """Remember, on this machine only, which tasks a learner has passed."""
 
+import contextlib
 import json
 import os
 import tempfile
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,8 @@ from typing import Any
 from attn_course.tasks.core import Verdict
 
 FILE = ".progress.json"
+LOCK = ".progress.lock"
+STALE_S = 5.0  # an update takes milliseconds; an older lock was left behind by a kernel that died
 FIELDS = {"passed": bool, "points": int, "max_points": int, "attempts": int, "last": str}  # of each task
 
 
@@ -56,6 +61,8 @@ def load(root: Path) -> dict[str, dict[str, Any]]:
 def record(verdict: Verdict, root: Path) -> None:
     """Add one verdict to the record; a task once passed stays passed.
 
+    Kernels that record at the same moment take turns, so that no update is lost.
+
     Parameters
     ----------
     verdict : Verdict
@@ -68,6 +75,11 @@ def record(verdict: Verdict, root: Path) -> None:
     ValueError
         If the record is damaged.
     """
+    with _alone(root / "work" / LOCK):
+        _add(verdict, root)
+
+
+def _add(verdict: Verdict, root: Path) -> None:
     tasks = load(root)
     before = tasks.get(verdict.task, {})
     tasks[verdict.task] = {
@@ -85,3 +97,25 @@ def record(verdict: Verdict, root: Path) -> None:
         Path(temporary).replace(path)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold a lock file, which only one process can create, on every system; a lock that nobody gives back is broken."""
+    patience = time.monotonic() + STALE_S
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            break
+        except FileExistsError:
+            with contextlib.suppress(FileNotFoundError):  # given back meanwhile
+                if time.time() - lock.stat().st_mtime > STALE_S or time.monotonic() > patience:
+                    lock.unlink()
+        except PermissionError:  # Windows says so while a lock is being deleted; otherwise the folder cannot be written to
+            if not os.access(lock.parent, os.W_OK) or time.monotonic() > patience:
+                raise
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attn_course.tasks.compare import Miss
+from attn_course.tasks.compare import TOLERANCE, Miss
 from attn_course.tasks.core import Case, Task
 
 SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is the whole answer
@@ -29,6 +29,31 @@ def pattern(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
         ours = np.concatenate([array.astype(np.float64).ravel() for array in got])
         theirs = np.concatenate([array.astype(np.float64).ravel() for array in wanted])
         return _remark(ours, theirs, 1e-4 if any(array.dtype == np.float32 for array in got) else 1e-6)
+
+
+def nearly_right(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
+    """Return a remark if wide results would be right as float32, so that a hidden step in float32 may be all that is wrong.
+
+    Parameters
+    ----------
+    got, wanted : sequence of ndarray
+        What came and what is right, over all cases.
+
+    Returns
+    -------
+    remark : str
+        A sentence after a blank; empty if a result is off by more.
+    """
+    if [array.shape for array in got] != [array.shape for array in wanted]:
+        return ""
+    for ours, theirs in zip(got, wanted, strict=True):
+        scale = float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)) or 1.0
+        if not np.allclose(ours, theirs, rtol=0.0, atol=TOLERANCE["float32"] * scale, equal_nan=True):
+            return ""
+    return (
+        " It is right to a few digits only: does a step run in float32, as torch.tensor(2.0) and astype(np.float32) do, "
+        "or is a small number added somewhere?"
+    )
 
 
 def _remark(ours: np.ndarray, theirs: np.ndarray, rtol: float) -> str:

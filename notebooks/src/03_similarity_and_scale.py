@@ -8,8 +8,8 @@
 # **Afterwards you can** compute dot, cosine and Gaussian scores and say when they agree, derive the variance of a
 # dot product and tell which assumption it needs, and predict what a missing, doubled or misplaced scale does.
 #
-# **You need** chapter 02, expectations and variances, and a little torch.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/03_similarity_and_scale.ipynb).
+# **You need** chapter 02, expectations, variances and covariance matrices.
+# **Time:** 75 minutes, and 55 for the [exercises](../work/03_similarity_and_scale.ipynb).
 
 # %% id="setup"
 import math
@@ -144,7 +144,8 @@ print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  n
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \tag{3.10}$$
 #
-# With other variances, $S_q = \sigma_q^2 I$ and $S_k = \sigma_k^2 I$:
+# With other variances, $S_q = \sigma_q^2 I$ and $S_k = \sigma_k^2 I$ (a $\sigma$ that is no function is a standard deviation,
+# not the softmax):
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \tag{3.11}$$
 #
@@ -181,7 +182,7 @@ verify("3.13")
 # %% [markdown] id="correlated"
 # ## 3.4 Break each assumption
 #
-# **Independence of q and k.** Let normal entries be correlated, $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$ with
+# **Independence of q and k.** Let standard normal entries be correlated, $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$ with
 # $e_i$ independent of $q_i$. Each term has mean $\rho$, and with $\mathbb{E}[q_i^4] = 3$ the variance $1 + \rho^2$:
 #
 # $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \tag{3.14}$$
@@ -201,8 +202,8 @@ verify("3.13")
 # \mathrm{Cov}\bigl[ (q \cdot k)^2, (q \cdot k')^2 \bigr] = 2\,d_k \tag{3.16}$$
 #
 # Uncorrelated, yet not independent: a long query makes its whole row large. Fix $q$, and the score is a sum of
-# normal numbers $q_i k_i$, so it is normal with variance $\|q\|^2$. In terms of the moment generating function, which determines the
-# distribution:
+# normal numbers $q_i k_i$, so it is normal with variance $\|q\|^2$. In terms of $\mathbb{E}[e^{tX}]$, the **moment generating
+# function** of a variable $X$, which (where it is finite around $t = 0$) determines the distribution:
 #
 # $$\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^2 / 2} \tag{3.17}$$
 #
@@ -274,8 +275,9 @@ verify("3.20")
 # %% [markdown] id="ratios"
 # ## 3.6 What the spread does to softmax
 #
-# Let $w$ be the softmax of the scores $c\, q \cdot k_j$. A log-ratio of weights is a difference of two scores, Eq. (2.14), that is
-# $c\, q \cdot (k_i - k_j)$. Entries of $k_i - k_j$ have variance 2, so Eq. (3.11) gives
+# Let $w$ be the softmax of the scores $c\, q \cdot k_j$, with independent entries of $q$ and $k$, of mean 0 and variance 1. A log-ratio
+# of weights is a difference of two scores, Eq. (2.14), that is $c\, q \cdot (k_i - k_j)$. Entries of $k_i - k_j$ have
+# variance 2, so Eq. (3.11) gives
 #
 # $$\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \tag{3.21}$$
 #
@@ -292,8 +294,8 @@ verify("3.20")
 #
 # $$\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = \frac{s^2}{2} \tag{3.23}$$
 #
-# Half a nat for $s = 1$. Unscaled, $s^2 = d_k$ asks for more than there is: one key has it all. **Predict** the
-# entropy of 64 keys with the scale ($\ln 64 = 4.16$).
+# Half a nat for $s = 1$. Both hold for many keys and moderate $s$. Unscaled, $s^2 = d_k$ asks for more than there is:
+# one key has it all. **Predict** the entropy of 64 keys with the scale ($\ln 64 = 4.16$).
 
 # %% id="spread-figure"
 widths = 2 ** np.arange(0, 11, 2)
@@ -315,8 +317,9 @@ verify("3.22")
 verify("3.23")
 
 # %% [markdown] id="spread-notice"
-# The norm of the Jacobian first grows, for two strong keys compete; then it falls, since one has won. The scale keeps all
-# three where they were. Find in the card below which divisor keeps the weights the same for every $d_k$.
+# With the scale the entropy ends at 3.67, half a nat below $\ln 64$. Without it, the norm of the Jacobian first grows, for two strong
+# keys compete; then it falls, since one has won. The scale keeps all three nearly where they were. Find in the card
+# below which divisor keeps the weights the same for every $d_k$.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -331,7 +334,8 @@ figures.scale_explorable()
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \tag{3.24}$$
 #
-# **Predict** whether two twins, one scaled and one not, end at the same weights if the second uses the step $\eta / d_k$ for $W'$.
+# **Predict** whether two twins, one scaled and one not, give the same attention weights after 20 steps of gradient descent from
+# $W' = W_Q / \sqrt{d_k}$, if the second uses the step $\eta / d_k$ for $W'$.
 
 # %% id="twins-code"
 verify("3.24")
@@ -339,35 +343,37 @@ print("step eta / d_k: same weights", two_step_sizes(64, 20) < 1e-9)
 print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e-3)
 
 # %% [markdown] id="start"
-# So whether the scale helps depends on the start. Suppose the queries start with variance $1 / d_k$, as some
-# initialisations of $W_Q$ give. By Eq. (3.11),
+# So whether the scale helps depends on the start and on the steps. Suppose the queries start with variance $1 / d_k$, as with
+# $W' = W_Q / \sqrt{d_k}$ above, and the keys with 1. By Eq. (3.11),
 #
 # $$\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = 1, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = \frac{1}{d_k} \tag{3.25}$$
 #
 # The factor is in already; dividing again flattens the weights. We train a layer that must find one of 16 items by
-# a turned copy of it (`attn_course/experiments/ch03.py`), with Adam, for both starts. **Predict** the slow curve.
+# a turned copy of it (`attn_course/experiments/ch03.py`), with Adam and the step 0.003,
+# for both starts. **Predict** the slow curve.
 
 # %% id="training-figure"
 verify("3.25")
 record = SCALE.load()
 starts = ("unit variance", "factor in W_Q")
-figures.two_trainings(
-    {start: {name: record.values(start, name, "256", "accuracy") for name in ("scaled", "unscaled")} for start in starts}, chance=1 / 16
-)
+names = ("scaled", "unscaled")
+curves = {start: {name: record.values(start, name, "256", "accuracy") for name in names} for start in starts}
+title = "At d_k = 256 the scale speeds up one start, and does nothing for a start that already holds the factor"
+figures.two_trainings(curves, chance=1 / 16, title=title)
 
 # %% id="training-steps"
 for start in starts:
     for d_k in WIDTHS:
-        scaled, unscaled = (record.values(start, name, str(d_k), "steps") for name in ("scaled", "unscaled"))
+        scaled, unscaled = (record.values(start, name, str(d_k), "steps") for name in names)
         print(f"{start:13s}  d_k = {d_k:3d}   steps to learn, three seeds: scaled {scaled}, unscaled {unscaled}")
 assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 
 # %% [markdown] id="training-notice"
-# With Adam at this one step size: at $d_k = 16$ the scale matters little, at 256 the unscaled layer needs two to four
-# times the steps, and from the other start it needs no more than the scaled one. It does learn in each case: no
-# theorem says that it cannot. Plain gradient descent weighs things differently, since by Eq. (3.24) the scale also
-# changes the effective step; which side gains then depends on the step size.
+# This is one task, Adam, and one step size. At $d_k = 16$ the unscaled layer needs up to 1.4 times the steps of the scaled one, at 256
+# two to four times, and from the other start it needs no more than the scaled one. It does learn in each case: no theorem says that it
+# cannot. Another step size, or plain gradient descent, where by Eq. (3.24) the scale also changes the effective step, would be
+# another experiment.
 
 # %% [markdown] id="layer-norm"
 # ## 3.8 What layer normalisation fixes, and what not
@@ -385,8 +391,8 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 
 # %% [markdown] id="inits"
 # "Layer normalisation gives queries unit variance" therefore holds only if $\sigma_w^2 = 1 / d$. Torch's `nn.Linear` draws
-# uniform numbers between $\pm 1 / \sqrt{d}$; `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule to
-# the whole. $U(-b, b)$ has variance $b^2 / 3$:
+# uniform numbers between $\pm 1 / \sqrt{d}$; `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule,
+# the bound $\sqrt{6 / (\text{inputs} + \text{outputs})}$, to the whole. $U(-b, b)$ has variance $b^2 / 3$:
 #
 # $$d\;\mathrm{Var}\Bigl[ U\bigl(-\tfrac{1}{\sqrt{d}}, \tfrac{1}{\sqrt{d}}\bigr) \Bigr] = \tfrac{1}{3}, \qquad
 # d\;\mathrm{Var}\Bigl[ U\bigl(-\sqrt{\tfrac{6}{d + 3d}},
@@ -406,7 +412,8 @@ x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 bounds = {"nn.Linear": 1 / math.sqrt(d), "packed Xavier": math.sqrt(6 / (4 * d)), "std 0.02": 0.02 * math.sqrt(3)}
 measured = []
 for bound in bounds.values():
-    scores = [x[0] @ rng.uniform(-bound, bound, (d, d_k)) @ (x[1] @ rng.uniform(-bound, bound, (d, d_k))) / 8 for _ in range(300)]
+    draws = (rng.uniform(-bound, bound, (2, d, d_k)) for _ in range(300))
+    scores = [(x[0] @ w_query) @ (x[1] @ w_key) / math.sqrt(d_k) for w_query, w_key in draws]
     measured.append(float(np.var(scores)))
 expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
 
@@ -415,8 +422,9 @@ figures.bars(
     list(bounds),
     {"Eq. (3.29)": expected, "measured": measured},
     title="After layer normalisation the scores still have the variance that the initialisation gives them",
-    alt="Bars of the variance of scaled scores for three initialisations at d_model 512: 0.11 for nn.Linear, 0.25 for packed Xavier "
-    "and 0.04 for standard deviation 0.02; measured variances agree within a few hundredths, and none is near 1.",
+    alt="Bars of the variance of scaled scores for three initialisations at d_model 512: 0.11 for nn.Linear, "
+    "0.25 for packed Xavier and 0.04 for standard deviation 0.02; measured variances agree within a few "
+    "hundredths, and none is near 1.",
     x_label="initialisation of W_Q and W_K",
     y_label="variance of a scaled score",
 )
@@ -454,7 +462,8 @@ for factor in (1.0, 100.0):
 #   correlate, Eq. (3.14). It bounds nothing later; Eq. (3.30) does.
 # - It is one number for all rows. A long query still has a sharp row, Eq. (3.17).
 # - A start that holds the factor does not need it, Eq. (3.25).
-# - Unit variance is a good start, not the best one for each task: the flatter starts of section 3.7 learnt no more slowly.
+# - Unit variance is a good start, not a best one: in section 3.7, dividing again (scores of variance $1 / d_k$) cost some steps
+#   at $d_k = 16$ and at most one at 256.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -475,9 +484,9 @@ for factor in (1.0, 100.0):
 #
 # - Dot, cosine and Gaussian scores differ by lengths only; on equal keys dot and Gaussian weights agree.
 # - Independent entries of variance 1 give scores of mean 0 and variance $d_k$; normal entries are not needed, nor is the score normal.
-# - Dividing by $\sqrt{d_k}$ makes the variance 1, and keeps entropy and gradients the same for every $d_k$.
+# - Dividing by $\sqrt{d_k}$ makes the variance 1 for every $d_k$, and keeps entropy and Jacobian nearly the same.
 # - Correlation, $q = k$, other variances and a shared query break the argument, each in its own way.
-# - The scale is a choice of start and step, not a new model: with the factor in $W_Q$ it does not help.
+# - The scale is a choice of start and step, not a new model: with the factor in $W_Q$ it did not help our training.
 # - Layer normalisation fixes tokens, not queries; QK-norm fixes queries and keys.
 #
 # Now the [exercises](../work/03_similarity_and_scale.ipynb).

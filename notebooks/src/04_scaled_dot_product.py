@@ -173,7 +173,7 @@ print("flattened: example 0 moves by", np.abs(flattened(disturbed) - flattened(k
 
 # %% [markdown] id="spot-flat-notice"
 # Flattened, your sentence attends to a stranger's. Rows are **positions of one sequence**; the batch is another axis.
-# (The model would even train, and give other answers whenever it is served with another batch.)
+# (No error stops you from training it; it just gives other answers whenever it is served with another batch.)
 
 # %% [markdown] id="shift"
 # One last look at the rows. Add the same vector $u$ to every key. Row $i$ of the scores moves by $q_i \cdot u / \sqrt{d_k}$,
@@ -303,8 +303,9 @@ figures.heatmap(
 )
 
 # %% [markdown] id="gains-notice"
-# The best value, 2, moves no faster than the value 1: it is twice as far above the mixture but has half the weight. A
-# key with almost no weight learns almost nothing, however good its value: the saturation of Eq. (2.30) again.
+# The steps are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that
+# of 1: it is twice as far above the mixture but has half the weight. A key with almost no weight learns almost nothing,
+# however good its value: the saturation of Eq. (2.30) again.
 
 # %% [markdown] id="function"
 # ## 4.5 Attention as a function of the query
@@ -471,8 +472,8 @@ for spread in (1.0, 10.0, 100.0):
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \tag{4.23}$$
 #
-# Twice the context needs $\ln 2$ more. If scores are bounded, as they are for keys of bounded length, any key loses its
-# weight at last (Veličković et al., 2024, prove it; Nakanishi, 2025, multiplies the scores by $\ln n$ against it).
+# Twice the context needs $\ln 2$ more. If scores are bounded, as they are for queries and keys of bounded length, any key
+# loses its weight at last (Veličković et al., 2024, prove it; Nakanishi, 2025, multiplies the scores by a learnt multiple of $\ln n$).
 # **Predict** the weight that a lead of 7 keeps among a hundred keys, and among a hundred thousand.
 
 # %% id="hold-code"
@@ -516,7 +517,7 @@ for name in CAPACITY.conclude(record.results[0]):
 # %% [markdown] id="experiment-notice"
 # The single output breaks where $T$ passes $d_v$, in all three seeds: too few numbers to keep the bits apart. An output per
 # question (with $d_v = 4$) holds to the end. (In theory one
-# real number can hold any count of bits in its digits; training does not find that, and rounding would ruin it.) The
+# real number can hold any count of bits in its digits; our training did not find that, and rounding limits it.) The
 # loss is real for one output, and no loss for a layer that asks once for each thing it wants to know.
 
 # %% [markdown] id="cost"
@@ -540,7 +541,8 @@ verify("4.26")
 for length in (1024, 8192, 65536):
     flops = costs.attention_flops(length * length, 64, 64)
     moved_bytes = costs.materialised_attention_bytes(length, length, 64, 64)
-    print(f"T = {length:5d}: {flops / 1e9:7.1f} GFLOP  {moved_bytes / 1e6:8.1f} MB moved  {2 * length**2 / 1e6:7.1f} MB of scores")
+    moved, stored = moved_bytes / 1e6, 2 * length**2 / 1e6
+    print(f"T = {length:5d}: {flops / 1e9:7.1f} GFLOP  {moved:8.1f} MB moved  {stored:7.1f} MB of scores")
 
 # %% id="cost-figure"
 lengths = np.geomspace(64, 65536, 31).round()
@@ -549,9 +551,10 @@ score_traffic = 4 * lengths**2 * 2 / 1e6
 figures.lines(
     lengths,
     {"scores and weights": score_traffic, "Q, K, V and Z": in_and_out},
-    title="Beyond a few hundred positions nearly all traffic is for a matrix nobody asked for",
-    alt="Megabytes moved against the length on two logarithmic axes, d_k = d_v = 64. The traffic of scores and weights has twice the "
-    "slope of that of Q, K, V and Z: equal at 64 positions, about a thousand times larger at 65536.",
+    title="From a thousand positions on, nearly all traffic is for a matrix nobody asked for",
+    alt="Megabytes moved against the length on two logarithmic axes, d_k = d_v = 64. The traffic of scores and "
+    "weights has twice the slope of that of Q, K, V and Z: equal at 64 positions, about a thousand times larger "
+    "at 65536.",
     x_label="positions T",
     y_label="MB moved, 16-bit numbers",
     x_log=True,
@@ -560,9 +563,9 @@ figures.lines(
 
 # %% [markdown] id="cost-notice"
 # Sixty-four for the operations, eight times the length squared, and 61 for the traffic. At $T = 65536$ the scores of
-# **one** head fill 8.6 GB, though the result has 8 MB. And only about 64 operations are done for each number moved, so
-# memory, not arithmetic, sets the pace. FlashAttention (Dao et al., 2022) never stores the matrix: chapter 12. The next
-# cell measures your own machine.
+# **one** head fill 8.6 GB, though the result has 8 MB. And only about 64 operations are done for each number moved, where
+# an accelerator could do some hundreds meanwhile: memory sets the pace. FlashAttention (Dao et al., 2022) never stores
+# the matrix: chapter 12. The next cell measures your own machine.
 
 # %% id="cost-live" tags=["live"]
 import time
@@ -578,8 +581,8 @@ for length in (512, 1024, 2048):
 #
 # - **Similarity is not distance**: a long key overrules a near one, Eq. (4.16). Normalised queries and keys mend it.
 # - **No answer "nothing fits"**, and no count, Eq. (4.21): an output is always a full average.
-# - **Sharpness fades with length**, Eq. (4.23); for bounded scores, one input's influence on one output shrinks like $1/n$
-#   (Hahn, 2020).
+# - **Sharpness fades with length**, Eq. (4.23). If scores stay within $\pm B$, no weight exceeds $e^{2B} / n$, so exchanging one
+#   key and its value (bounded too) moves an output by at most a constant over $n$; Hahn (2020) builds on this.
 # - **Slope without bound** in $X$, Eq. (4.20); on bounded inputs it is finite.
 # - **Quadratic** time and, if stored, memory: tiling saves the memory (chapter 12), linear attention both (chapter 11).
 
@@ -604,7 +607,7 @@ for length in (512, 1024, 2048):
 # - Leading axes are separate problems; rows are positions of one sequence, never a batch.
 # - Backwards, a score gains if its value beats the present mixture, times the weight it has.
 # - As a function of $q$, attention is smooth, with a covariance as its slope; it need not find the nearest key.
-# - One output holds about $d_v$ things; as many outputs as questions hold everything.
+# - One trained output held about $d_v$ bits; as many outputs as questions held them all.
 # - Work and traffic grow with $T_q T_k$, and the traffic hurts first.
 #
 # Now the [exercises](../work/04_scaled_dot_product.ipynb): eight tasks, about 80 minutes.

@@ -5,7 +5,8 @@
 # minutes. Each stands for itself.
 #
 # Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers
-# are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
+# are NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A function must not
+# change its inputs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -65,8 +66,9 @@ check("3.3", my_expression)
 
 # %% [markdown] id="task-3-4-text"
 # Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and `(..., kv_len, d_k)`, with the same leading
-# axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A key may be all zeros; its cosines
-# are 0, without a warning. No library function for cosine similarity, please.
+# axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A query or a key may be all zeros:
+# its cosines are 0, not NaN. Add no small number to the lengths, which may be tiny: it would bend the cosines. No library function for
+# cosine similarity, please.
 
 
 # %% id="task-3-4" tags=["task"]
@@ -87,8 +89,8 @@ check("3.4", my_cosine_scores)
 # %% [markdown] id="task-3-5-text"
 # The function below should return the weights of several heads that share a model of $d_{\text{model}} = h\, d_k$ features: `query` has
 # shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, and each query's weights over the keys come from scores of
-# variance 1 (for independent entries of variance 1). It is wrong in three places. Repair it. Scores may be near a thousand. No
-# library softmax, please.
+# variance 1 (for independent entries of mean 0 and variance 1, Eq. (3.12)). It is wrong in three places. Repair it. Scores may lie
+# anywhere between -1000 and 1000, also within one row. No library softmax, please.
 
 
 # %% id="task-3-5" tags=["task"]

@@ -2,7 +2,7 @@
 # # Exercises 04: scaled dot-product attention
 #
 # Eight tasks to the lesson [04 Scaled dot-product attention](../notebooks/04_scaled_dot_product.ipynb): 17 points,
-# about 80 minutes. Each stands for itself, so take them in any order.
+# about 80 minutes. Each stands for itself.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
@@ -10,8 +10,8 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
-# positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.
+# Answers are NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A
+# function must not change its inputs. Rows are positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -24,8 +24,8 @@ from attn_course import check
 # `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns the outputs, `(..., q_len, d_v)`, with the scale
 # $1/\sqrt{d_k}$ and a softmax over the keys.
 #
-# The three arrays have the same leading axes: none, one or several. Scores may be near a thousand, so the softmax must
-# be a stable one; a library softmax is welcome, a library attention is not.
+# The three arrays have the same leading axes: none, one or several. Scores may lie anywhere between -1000 and 1000, so
+# the softmax must be a stable one, row by row; a library softmax is welcome, a library attention is not.
 
 
 # %% id="task-4-1" tags=["task"]
@@ -49,7 +49,8 @@ check("4.1", my_attention)
 # %% [markdown] id="task-4-2-text"
 # The function below should average the values for each query, Eq. (4.5), in a layer where as many positions ask as
 # answer: `query` and `key` have shape `(n, d_k)`, `value` has shape `(n, d_v)`, and the result `(n, d_v)`. It raises
-# no error, and it is wrong in two places. Repair it. Scores of one query may lie a thousand below those of another.
+# no error, and it is wrong in two places. Repair it. Scores may lie anywhere between -1000
+# and 1000, those of one query far below those of another.
 
 
 # %% id="task-4-2" tags=["task"]
@@ -79,7 +80,7 @@ check("4.2", weighted_sums)
 
 # %% id="task-4-3" tags=["task"]
 def batched_attention(query, key, value):
-    """Attention inside each example: (batch, q_len, d_k), (batch, kv_len, d_k), (batch, kv_len, d_v) -> (batch, q_len, d_v)."""
+    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))

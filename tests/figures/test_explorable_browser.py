@@ -1,4 +1,4 @@
-"""The softmax card in a real browser: by keyboard, in both themes, twice on a page, with numbers equal to Python's."""
+"""Cards in a real browser: by keyboard, in both themes, twice on a page, and the softmax card with numbers equal to Python's."""
 
 import math
 import re
@@ -8,11 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
-from attn_course.figures.explorable import explorable_html
+from attn_course.figures.explorable import explorable_html, explorable_names
 from attn_course.reference.softmax import softmax, softmax_jacobian
 
 pytestmark = pytest.mark.browser
 CARD = explorable_html("softmax", "softmax")
+NAMES = explorable_names()
 
 
 def weights_shown(page, slug="softmax") -> list[str]:
@@ -209,3 +210,84 @@ def test_nothing_sticks_out_at_any_width(page):
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         grooves = page.locator(".attn-groove").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
         assert min(grooves) > 80
+
+
+# --- every card ----------------------------------------------------------------------------------------
+
+
+def said(page) -> str:
+    """All text of the living card, without the summary that comes a moment later."""
+    page.evaluate("document.querySelectorAll('.attn-summary').forEach(element => element.hidden = true)")
+    return page.locator(".attn-live").inner_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_slider_of_each_card_answers_the_arrow_keys_in_words_and_numbers(page, name):
+    page.set_content(explorable_html(name, name))
+    sliders = page.locator(".attn-live input[type=range]")
+    assert sliders.count() > 0
+    for n in range(sliders.count()):
+        slider = sliders.nth(n)
+        slider.focus()
+        assert slider.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
+        spoken, before = slider.get_attribute("aria-valuetext"), said(page)
+        page.keyboard.press("ArrowRight" if slider.evaluate("element => Number(element.value) < Number(element.max)") else "ArrowLeft")
+        assert slider.get_attribute("aria-valuetext") != spoken
+        after = said(page)
+        assert sum(a != b for a, b in zip(before.split(), after.split(), strict=True)) > 1, "the slider's own number, and another one"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_button_of_each_card_works_by_keyboard(page, name):
+    page.set_content(explorable_html(name, name))
+    buttons = page.locator(".attn-live button")
+    for n in range(buttons.count()):
+        for slider in page.locator(".attn-live input[type=range]").all():
+            slider.focus()
+            for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight"):  # where no preset is
+                page.keyboard.press(key)
+        before = said(page) + str(buttons.nth(n).get_attribute("aria-pressed"))
+        buttons.nth(n).focus()
+        page.keyboard.press("Enter")
+        assert said(page) + str(buttons.nth(n).get_attribute("aria-pressed")) != before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jupyterlab_leaves_the_keys_to_each_card(page, name):
+    page.set_content(explorable_html(name, name))
+    focusable = page.locator(".attn-live :is(input, button, select, textarea, a, [tabindex])")
+    marks = focusable.evaluate_all("elements => elements.map(element => element.getAttribute('data-lm-suppress-shortcuts'))")
+    assert set(marks) == {"true"}
+
+
+@pytest.mark.parametrize("theme", ["true", "false"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_text_of_each_card_can_be_read_in_both_themes(page, name, theme):
+    page.set_content(theme_page(theme, explorable_html(name, name)))
+    paper = colour(page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor"))
+    assert (contrast(paper, "white") < 1.5) == (theme == "true")
+    texts = page.locator(".attn-live :is(legend, label, caption, .attn-heading, .attn-number, dt, dd, th, .attn-title, .attn-summary)")
+    fronts = texts.evaluate_all("elements => elements.map(element => getComputedStyle(element).color)")
+    assert min(contrast(colour(front), paper) for front in fronts) > 4.5
+    cells = page.locator(".attn-cell").evaluate_all(
+        "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"
+    )
+    assert min([contrast(colour(front), colour(back)) for front, back in cells], default=21.0) > 4.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_of_any_card_sticks_out(page, name):
+    page.set_content(theme_page("true", explorable_html(name, name)))
+    for width in (340, 700, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_of_each_card_do_not_disturb_each_other(page, name):
+    page.set_content(explorable_html(name, "one") + explorable_html(name, "two"))
+    still = page.locator("#attn-two .attn-number").all_inner_texts()
+    page.locator("#attn-one input[type=range]").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#attn-one .attn-number").all_inner_texts() != still
+    assert page.locator("#attn-two .attn-number").all_inner_texts() == still

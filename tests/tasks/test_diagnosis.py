@@ -166,6 +166,27 @@ def test_nothing_is_remarked_where_no_pattern_holds(answer):
     assert "NaN" not in message
 
 
+NARROW = "does a step run in float32"
+
+
+def test_a_hidden_step_in_float32_is_guessed_at():
+    def by_a_narrow_scale(x, scale):
+        return WRITE.answer(x, scale).astype(np.float32).astype(np.float64)
+
+    verdict = verdict_of(WRITE, by_a_narrow_scale)
+    assert not verdict.passed
+    assert NARROW in verdict.message
+
+
+@pytest.mark.parametrize("error", [1e-2, np.nan, np.inf])
+def test_a_larger_error_is_no_rounding(error):
+    assert NARROW not in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale) + error * (np.arange(x.shape[-1]) == 1)).message
+
+
+def test_a_result_of_another_shape_is_no_rounding():
+    assert NARROW not in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[..., :1]).message
+
+
 # --- numbers that stay secret ------------------------------------------------------------------------
 
 

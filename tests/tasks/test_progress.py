@@ -1,6 +1,11 @@
 """What is remembered of passed tasks, where, and what happens to a damaged record."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -101,6 +106,46 @@ def test_a_write_that_fails_leaves_the_old_record_and_no_litter(course, monkeypa
         progress.record(PASSED, course)
     assert (course / "work" / ".progress.json").read_bytes() == before
     assert sorted(path.name for path in (course / "work").iterdir()) == [".progress.json", "deep"]
+
+
+ONE_OF_MANY = """
+import sys
+from pathlib import Path
+from attn_course.tasks import Verdict, progress
+for n in range(20):
+    progress.record(Verdict(f"{sys.argv[1]}.{n}", "Toy", True, 1, 1, "ok"), Path(sys.argv[2]))
+"""
+
+
+def test_kernels_that_record_at_the_same_moment_lose_nothing(course):
+    kernels = [subprocess.Popen([sys.executable, "-c", ONE_OF_MANY, str(chapter), str(course)]) for chapter in range(4)]
+    assert [kernel.wait(timeout=60) for kernel in kernels] == [0] * 4
+    assert len(progress.load(course)) == 80
+    assert sorted(path.name for path in (course / "work").iterdir()) == [".progress.json", "deep"]
+
+
+def test_a_record_waits_until_the_other_kernel_is_done(course):
+    lock = course / "work" / progress.LOCK
+    lock.touch()
+    waiting = threading.Thread(target=progress.record, args=(PASSED, course))
+    waiting.start()
+    waiting.join(timeout=0.2)
+    assert waiting.is_alive()
+    assert progress.load(course) == {}
+    lock.unlink()
+    waiting.join(timeout=10)
+    assert progress.load(course)["2.1"]["passed"] is True
+
+
+@pytest.mark.parametrize("age_s", [60.0, -3600.0])
+def test_a_lock_that_a_dead_kernel_left_behind_is_broken(course, monkeypatch, age_s):
+    monkeypatch.setattr(progress, "STALE_S", 0.1)
+    lock = course / "work" / progress.LOCK
+    lock.touch()
+    os.utime(lock, (time.time() - age_s,) * 2)  # a clock may also be behind that of the drive
+    progress.record(PASSED, course)
+    assert progress.load(course)["2.1"]["passed"] is True
+    assert not lock.exists()
 
 
 def test_the_course_is_found_from_work_and_below_only(course):

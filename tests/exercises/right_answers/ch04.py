@@ -41,6 +41,23 @@ def attention_with_keys_as_rows(query, key, value):
     return (terms / terms.sum(axis=-2, keepdims=True)).swapaxes(-1, -2) @ value
 
 
+def attention_key_by_key(query, key, value):
+    # the softmax in one pass: when a new maximum comes, what has been summed shrinks
+    top = np.full((*query.shape[:-1], 1), -np.inf)
+    total, output = np.zeros_like(top), np.zeros((*query.shape[:-1], value.shape[-1]))
+    for j in range(key.shape[-2]):
+        score = (query * key[..., j : j + 1, :]).sum(-1, keepdims=True) / math.sqrt(query.shape[-1])
+        new = np.maximum(top, score)
+        old, term = np.exp(top - new), np.exp(score - new)
+        top, total, output = new, total * old + term, output * old + term * value[..., j : j + 1, :]
+    return output / total
+
+
+def attention_with_centred_keys(query, key, value):
+    # Eq. (4.7): a shift of all keys changes nothing
+    return attention_in_torch(query, key - key.mean(axis=-2, keepdims=True), value)
+
+
 # --- 4.2 weights that point the wrong way --------------------------------------------------------------
 
 
@@ -91,6 +108,18 @@ def batch_with_einsum(query, key, value):
 def batch_in_torch(query, key, value):
     scores = torch.bmm(torch.tensor(query), torch.tensor(key).transpose(1, 2)) / query.shape[2] ** 0.5
     return torch.bmm(torch.nn.functional.softmax(scores, dim=2), torch.tensor(value))
+
+
+def batch_with_vmap(query, key, value):
+    def one(q, k, v):
+        return torch.softmax(q @ k.T / q.shape[1] ** 0.5, -1) @ v
+
+    return torch.vmap(one)(*(torch.tensor(array) for array in (query, key, value)))
+
+
+def batch_on_the_last_axis(query, key, value):
+    # not contiguous
+    return np.moveaxis(np.stack(list(batch_example_by_example(query, key, value)), axis=-1), -1, 0)
 
 
 def batch_with_a_block_diagonal(query, key, value):
@@ -145,6 +174,22 @@ def backward_with_the_jacobian(query, key, value, d_output):
     return np.einsum("ij,jd->id", d_scores, key), np.einsum("ij,id->jd", d_scores, query), np.einsum("ij,ia->ja", p, d_output)
 
 
+def backward_by_differences(query, key, value, d_output):
+    gradients = []
+    for n in range(3):
+        arrays = [query.copy(), key.copy(), value.copy()]
+        gradient = np.zeros_like(arrays[n])
+        for index in np.ndindex(gradient.shape):
+            losses, old = [], arrays[n][index]
+            for step in (1e-4, -1e-4, 2e-4, -2e-4):
+                arrays[n][index] = old + step
+                losses.append((_weights(*arrays[:2]) @ arrays[2] * d_output).sum())
+            arrays[n][index] = old
+            gradient[index] = (8 * (losses[0] - losses[1]) - (losses[2] - losses[3])) / 12e-4
+        gradients.append(gradient)
+    return gradients  # a list is as good as a tuple
+
+
 def backward_in_torch(query, key, value, d_output):
     query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
     scale = query.shape[1] ** -0.5
@@ -155,16 +200,32 @@ def backward_in_torch(query, key, value, d_output):
 
 
 RIGHT = {
-    "4.1": [attention_by_loops, attention_with_einsum, attention_in_torch, attention_in_float32, attention_with_keys_as_rows],
+    "4.1": [
+        attention_by_loops,
+        attention_with_einsum,
+        attention_in_torch,
+        attention_in_float32,
+        attention_with_keys_as_rows,
+        attention_key_by_key,
+        attention_with_centred_keys,
+    ],
     "4.2": [sums_with_matmul, sums_row_by_row, sums_in_torch, sums_in_float32],
-    "4.3": [batch_example_by_example, batch_with_einsum, batch_in_torch, batch_with_a_block_diagonal, batch_in_float32],
+    "4.3": [
+        batch_example_by_example,
+        batch_with_einsum,
+        batch_in_torch,
+        batch_with_vmap,
+        batch_on_the_last_axis,
+        batch_with_a_block_diagonal,
+        batch_in_float32,
+    ],
     "4.4": [lambda: [1, 2, 0.95], lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10]), lambda: torch.tensor([1, 2, 0.95])],
     "4.5": [
         lambda p_j, v_j, z, t: (t - z) * p_j * (z - v_j),
         lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t),
         lambda p_j, v_j, z, t: p_j * (z * v_j - z**2 - t * v_j + t * z),
     ],
-    "4.6": [backward_through_the_output, backward_query_by_query, backward_with_the_jacobian, backward_in_torch],
+    "4.6": [backward_through_the_output, backward_query_by_query, backward_with_the_jacobian, backward_by_differences, backward_in_torch],
     "4.7": [lambda: 0.269, lambda: np.exp(1) / (np.exp(1) + np.exp(2)), lambda: torch.sigmoid(torch.tensor(-1.0))],
     "4.8": [
         lambda p, v_1, v_2, k_1, k_2: (p - p**2) * (v_2 - v_1) * (k_2 - k_1),

@@ -1,6 +1,7 @@
 """Figures of chapter 00: the map of the course, and one table of weights in two orientations. They draw what they are given."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ def map_of_chapters(
         longest = max(target - source for source, target in ((row[b], row[a]) for a, b in links))
         ax.set(xlim=(-5.9, REACH * longest / 2 + 0.6), ylim=(row[chapters[-1]] - 0.6, 1.1))
         ax.set_axis_off()
-        header = {"fontsize": LABEL_POINTS, "color": REFERENCE, "va": "center"}
+        header: dict[str, Any] = {"fontsize": LABEL_POINTS, "color": REFERENCE, "va": "center"}
         ax.text(-5.8, 0.9, "chapter", **header)
         ax.text(-1.6, 0.9, "equations", ha="right", **header)
         ax.text(-0.35, 0.9, "used", ha="right", **header)

@@ -241,9 +241,9 @@ print(notation.table("points"))
 # column holds the words of this course. A line from each dialect:
 
 # %% id="table-lines"
-for name, recognised_by in notation.DIALECTS.items():
+for name in notation.DIALECTS:
     words = {term.term: term.names.get(name, "-") for term in notation.GLOSSARY}
-    print(f"{name:12} d_k: {words['d_k']:12} query: {words['query']:10} output: {words['output']:20} ({recognised_by})")
+    print(f"{name:11} d_k: {words['d_k']:11} query: {words['query']:9} output: {words['output']:19} w_query: {words['w_query']}")
 
 # %% [markdown] id="tasks"
 # ## 0.6 Tasks, hints, checks and marks

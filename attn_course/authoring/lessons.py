@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-import attn_course
 from attn_course.authoring.course import STEM
 from attn_course.equations.links import SHORT_TITLES
 
@@ -54,7 +53,7 @@ def lesson_table(root: Path | None = None) -> str:
     table : str
         Links lead from the folder notebooks/. A chapter without a lesson yet is called coming.
     """
-    existing = {int(lesson.stem[:2]): lesson for lesson in lessons(root or Path(attn_course.__file__).resolve().parents[1])}
+    existing = {int(lesson.stem[:2]): lesson for lesson in lessons(root or Path(__file__).resolve().parents[2])}
     lines = ["| chapter | lesson | exercises |", "|---|---|---|"]
     for number in sorted({*SHORT_TITLES, *existing}):
         lesson = existing.get(number)

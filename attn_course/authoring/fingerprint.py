@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 
 from attn_course.authoring.course import Unit
 from attn_course.authoring.imports import ImportGraph
+from attn_course.authoring.lessons import lessons
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import Record
-from attn_course.authoring.source import Cell
+from attn_course.authoring.source import Cell, is_called
 
 BUILDER = 1  # raise it when the builder changes what it writes: every notebook is then stale
 TASK_ENGINE = "\nfrom attn_course.tasks import Task, get_task\n"  # what the builder itself asks for cards, hints and given cells
+LISTING = "lesson_table"  # a notebook that calls it shows which lessons there are: a new lesson, or a new title, makes it stale
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Fingerprints:
                 raise AuthoringError(f"{where}: line {error.lineno}: wanted Python, got {(error.text or '').strip()!r}") from None
             names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
             parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text(encoding="utf-8"))]
+            if is_called(text, LISTING):
+                parts += map(repr, lessons(unit.root))
             self._package[unit.source_name] = _digest(*parts)
         return self._package[unit.source_name]
 

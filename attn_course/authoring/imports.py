@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attn_course.authoring.source import literal_calls
+from attn_course.authoring.source import is_called, literal_calls
 
 PACKAGE = "attn_course"
 LAZY = {"check": f"{PACKAGE}.tasks", "verify": f"{PACKAGE}.equations"}  # names that attn_course/__init__ finds when asked
 CHAPTER_ROOMS = {"check": "tasks", "verify": "equations"}  # check("2.1") reads tasks/ch02.py
+EVERY_CHAPTER = {"chapter_map": "equations"}  # chapter_map() counts in the files of all chapters, which it loads when called
 _FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")
 
 
@@ -38,13 +39,15 @@ class ImportGraph:
         text : str
             Python, for instance a whole percent source.
         """
-        found: set[Path] = set()
+        found = set(self._every_chapter(text))
         waiting = [*self._uses(ast.parse(text), package=""), *self._chapter_modules(text)]
         seen = set(waiting)
+        followed: set[Path] = set()
         while waiting:
             for path in self._files(*waiting.pop()):
-                if path in found:
+                if path in followed:
                     continue
+                followed.add(path)
                 found |= {path, *self._assets(path)}
                 new = set(self._uses(self._tree(path), self._package_of(path))) - seen
                 seen |= new
@@ -112,6 +115,12 @@ class ImportGraph:
                 if number.isdecimal():
                     for path in (self.package_root / PACKAGE / room).glob(f"ch{int(number):02d}*.py"):
                         yield f"{PACKAGE}.{room}.{path.stem}", None
+
+    def _every_chapter(self, text: str) -> Iterator[Path]:
+        """Files that a call reads in every chapter; what these need in turn changes nothing that is counted in them."""
+        for function, room in EVERY_CHAPTER.items():
+            if is_called(text, function):
+                yield from (self.package_root / PACKAGE / room).glob("ch[0-9][0-9]*.py")
 
     def _assets(self, path: Path) -> Iterator[Path]:
         """Files beside a module that it names in a string, by name or by their folder: a page, a stored table."""

@@ -83,8 +83,19 @@ def task_id(cell_id: str) -> str:
     >>> task_id("task-2-1-check"), task_id("setup")
     ('2.1', '')
     """
-    match = re.fullmatch(r"task-([1-9]\d*)-([1-9]\d*)(-text|-given|-check)?", cell_id)
+    match = re.fullmatch(r"task-(0|[1-9]\d*)-([1-9]\d*)(-text|-given|-check)?", cell_id)
     return f"{match[1]}.{match[2]}" if match else ""
+
+
+def is_called(text: str, function: str) -> bool:
+    """Tell whether a piece of Python calls a function of this name.
+
+    Examples
+    --------
+    >>> is_called("print(lesson_table())", "lesson_table"), is_called("lesson_table", "lesson_table")
+    (True, False)
+    """
+    return any(_called(node) == function for node in ast.walk(ast.parse(text)))
 
 
 def literal_calls(text: str, function: str) -> list[str]:
@@ -99,11 +110,16 @@ def literal_calls(text: str, function: str) -> list[str]:
         node.args[0].value
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call)
-        and getattr(node.func, "id", getattr(node.func, "attr", None)) == function
+        and _called(node) == function
         and node.args
         and isinstance(node.args[0], ast.Constant)
         and isinstance(node.args[0].value, str)
     ]
+
+
+def _called(node: ast.AST) -> str | None:
+    """The name of the function that a call calls, without what stands before its last dot."""
+    return getattr(node.func, "id", getattr(node.func, "attr", None)) if isinstance(node, ast.Call) else None
 
 
 def _cell(node: Any, place: str) -> Cell:

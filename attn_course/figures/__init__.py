@@ -1,6 +1,7 @@
 """Every picture and every explorable of the course: one look, one meaning per colour, words for each."""
 
 from attn_course.figures.base import publish
+from attn_course.figures.ch00 import map_of_chapters, notation_explorable, two_orientations
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
@@ -28,6 +29,8 @@ __all__ = [
     "jacobian_heatmap",
     "lines",
     "lse_bounds",
+    "map_of_chapters",
+    "notation_explorable",
     "overflow_ranges",
     "publish",
     "query_explorable",
@@ -42,5 +45,6 @@ __all__ = [
     "spread_and_softmax",
     "temperature_bars",
     "towards_normal",
+    "two_orientations",
     "two_trainings",
 ]

@@ -21,6 +21,7 @@ FILES = {
     "figures/cards.py": 'FOLDER = "parts"\n',
     "figures/parts/card.css": "p {}",
     "figures/parts/card.js": "start()",
+    "equations/links.py": "def chapter_map():\n    pass\n",
     "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
     "tasks/engine.py": "def check():\n    from attn_course.tasks import judge\n    judge.judge()\n",
     "tasks/judge.py": "",
@@ -54,6 +55,11 @@ CASES = {
     "a module and the page it names": (
         "from attn_course import figures\nfigures.bars(1)", "figures/base figures/ch02 figures/explorable.html",
     ),
+    "a map of all chapters": (
+        "from attn_course.equations.links import chapter_map\nchapter_map()",
+        "equations/ch02 equations/ch02_more equations/ch03 equations/links",
+    ),
+    "a map that is not called": ("from attn_course.equations.links import chapter_map", "equations/links"),
     "a module and the folder it names": ("import attn_course.figures.cards", "figures/cards figures/parts/card.css figures/parts/card.js"),
     "a package under a short name": ("import attn_course.reference as ref\nref.mask", "reference/masks"),
     "a package used as a value": (

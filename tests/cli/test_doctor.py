@@ -292,3 +292,21 @@ def test_a_json_file_that_cannot_be_written_is_refused_before_anything_is_examin
     monkeypatch.setattr(doctor_checks, "examine", lambda root: pytest.fail("nothing may be examined"))
     assert cli.main(["doctor", "--json", "no/such/folder/report.json"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_running_notebook_gets_one_fixed_line_where_nothing_is_wrong(root: Path):
+    findings = doctor_checks.essentials(root)
+    assert {"python", "attn_course", "numpy", "torch works", "work", "disk"} <= {finding.name for finding in findings}
+    assert doctor_checks.verdict(findings) == "Everything the course needs is here."
+
+
+def test_a_running_notebook_is_told_each_problem_with_its_remedy_and_no_note():
+    findings = [
+        Finding("numpy", "ok", "numpy 2.0"),
+        Finding("gpu", "note", "no GPU found", "buy one"),
+        Finding("torch works", "problem", "torch cannot be used", "pip install torch"),
+        Finding("work", "problem", "it cannot be written"),
+    ]
+    assert doctor_checks.verdict(findings) == (
+        "torch works: torch cannot be used\n    to mend it: pip install torch\nwork: it cannot be written"
+    )

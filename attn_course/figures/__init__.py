@@ -1,6 +1,7 @@
 """Every picture and every explorable of the course: one look, one meaning per colour, words for each."""
 
 from attn_course.figures.base import publish
+from attn_course.figures.ch01 import kernel_fits, lookup_explorable, maps_side_by_side, outputs_in_hull, recall_at_distance
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
@@ -26,12 +27,17 @@ __all__ = [
     "function_of_query",
     "heatmap",
     "jacobian_heatmap",
+    "kernel_fits",
     "lines",
+    "lookup_explorable",
     "lse_bounds",
+    "maps_side_by_side",
+    "outputs_in_hull",
     "overflow_ranges",
     "publish",
     "query_explorable",
     "query_plane",
+    "recall_at_distance",
     "saturation",
     "scale_explorable",
     "simplex",

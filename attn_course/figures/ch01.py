@@ -53,7 +53,7 @@ def recall_at_distance(
     slopes = {name: same_length(f"norms[{name!r}]", values, len(far)) for name, values in norms.items()}
     if not needed or list(needed) != list(slopes):
         raise ValueError(f"steps and norms must name the same models, at least one; got {list(needed)} and {list(slopes)}")
-    title = title or "Attention learns recall equally fast at every distance tried; the recurrent networks need longer and longer"
+    title = title or "Attention learns recall quickly at every distance tried; the recurrent networks need longer and longer, or fail"
     alt = alt or (
         f"Left: training steps needed with {listed(x, 0)} distractions. "
         + " ".join(f"{name}: {_needed(values, most_steps)}." for name, values in needed.items())
@@ -65,14 +65,14 @@ def recall_at_distance(
         draw_lines(axes[0], x, needed, points=True)
         axes[0].plot(x[[0, -1]], [most_steps, most_steps], color=REFERENCE, linestyle=":", linewidth=1.4)
         note: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "fontsize": LABEL_POINTS, "color": REFERENCE}
-        axes[0].annotate("end of training", (x[0], most_steps), **note)
+        axes[0].annotate("end of training; cross: not learnt", (x[0], most_steps), **note)
         for name, values in needed.items():
             failed = values >= most_steps
             colour = next(line.get_color() for line in axes[0].lines if line.get_label() == name)
             axes[0].plot(x[failed], values[failed], "X", color=colour, markersize=11, markeredgecolor=PAPER)
-        axes[0].set(ylabel="training steps needed (cross: not learnt)", ylim=(0.0, 1.12 * most_steps))
+        axes[0].set(ylabel="training steps needed", ylim=(0.0, 1.12 * most_steps))
         draw_lines(axes[1], far, slopes, points=True)
-        axes[1].set(ylabel="gradient norm at the item, untrained", yscale="log")
+        axes[1].set(ylabel="gradient norm at the item", yscale="log")
         for ax, ticks in zip(axes, (x, far), strict=True):
             ax.set_xscale("log", base=2)
             ax.set_xticks(ticks, [number(float(tick), 0) for tick in ticks])
@@ -110,7 +110,7 @@ def maps_side_by_side(
     row_label, column_label : str
         What rows and columns are.
     signed : bool
-        Colours centred at zero, and no number in cells that are 0; otherwise weights between 0 and 1.
+        Colours centred at zero; otherwise those of weights between 0 and 1.
     digits : int
         Digits after the point.
 
@@ -221,7 +221,7 @@ def outputs_in_hull(
         f"A polygon with {len(v)} values as corners and {len(z)} outputs inside it, at {points}."
         + ("" if stray is None else f" One point with negative weights lies at ({number(stray[0], 1)}, {number(stray[1], 1)}).")
     )
-    with picture(title=title, alt=alt, width=5.6, height=3.9) as (ax,):
+    with picture(title=title, alt=alt, width=5.4, height=3.7) as (ax,):
         ax.add_patch(Polygon(v, closed=True, facecolor=VALUE, alpha=0.13, edgecolor="none"))
         ax.add_patch(Polygon(v, closed=True, fill=False, edgecolor=VALUE, linewidth=1.2))
         ax.plot(v[:, 0], v[:, 1], "o", color=VALUE, markersize=9, markeredgecolor=PAPER)

@@ -202,7 +202,7 @@ PREDICT_COPY = Task(
 
 
 def _map_to_read() -> dict[str, Any]:
-    weights = np.array([[0.10, 0.20, 0.05, 0.60, 0.05], [0.25, 0.40, 0.10, 0.15, 0.10], [0.05, 0.30, 0.30, 0.05, 0.30]])
+    weights = np.array([[0.10, 0.05, 0.05, 0.60, 0.20], [0.25, 0.10, 0.10, 0.15, 0.40], [0.05, 0.30, 0.30, 0.05, 0.30]])
     return {
         "matrix": weights,
         "title": "Weights of a soft lookup",
@@ -223,25 +223,25 @@ READ_WEIGHTS = Task(
     minutes=4,
     trains="rows that ask, columns that answer",
     tolerance=1e-3,
-    answer=lambda: (3.0, 1.0, 0.8),
+    answer=lambda: (3.0, 4.0, 0.8),
     figure_data=_map_to_read,
     wrong=[
         Wrong(
             "an output for each pair",
-            lambda: (5.0, 1.0, 0.8),
+            lambda: (5.0, 4.0, 0.8),
             "a column is a pair; outputs belong to queries, and each of these has a row",
         ),
-        Wrong("counted from one", lambda: (3.0, 2.0, 0.8), "queries and pairs are counted from 0, as the axes of the figure are"),
+        Wrong("counted from one", lambda: (3.0, 5.0, 0.8), "queries and pairs are counted from 0, as the axes of the figure are"),
         Wrong(
             "the largest weight of all",
             lambda: (3.0, 3.0, 0.8),
             "add up each column; the largest single weight is another question",
         ),
-        Wrong("one row for another", lambda: (3.0, 1.0, 0.55), "query 0 is the top row; you read the one below"),
-        Wrong("the plain average of the values", lambda: (3.0, 1.0, 0.4), "the values count by the weights of the row of query 0"),
+        Wrong("one row for another", lambda: (3.0, 4.0, 0.55), "query 0 is the top row; you read the one below"),
+        Wrong("the plain average of the values", lambda: (3.0, 4.0, 0.4), "the values count by the weights of the row of query 0"),
         Wrong(
             "one of the two values forgotten",
-            lambda: (3.0, 1.0, 0.6),
+            lambda: (3.0, 4.0, 0.6),
             "two values are 1, so two weights of row 0 count",
         ),
     ],

@@ -62,7 +62,7 @@ verify("1.2")
 # distractions; then one of the names, as a question. The answer is its colour. An RNN and an LSTM with 64 units each (the LSTM
 # has gates, invented against Eq. (1.2)) and one layer of attention, which compares the question with every position, train on the
 # same task until 95 % of their answers are right, or for 1000 batches. The recurrent ones start favourably: orthogonal
-# matrices, gates open for a memory of 32 steps; each model has the best of two or three step sizes.
+# matrices, gates open for a memory of 32 steps; each model has the better one of two step sizes.
 #
 # **Predict** who learns the task with 2, 8 and 32 distractions, and how the gradient at the item asked for shrinks with the
 # distance, before any training.
@@ -82,7 +82,7 @@ for name in models:
 # %% [markdown] id="recall-notice"
 # Attention needs 50 to 100 batches whatever the distance. With 2 and 8 distractions both recurrent networks learn the
 # task too, so it is not beyond them; with 32 the RNN ends where it names one of the two colours at best (5 of 8
-# right), and the LSTM needs 700 batches or more: gates do help.
+# right), and the LSTM needs 700 batches or more: gates do help. (In trials with 1500 batches the RNN did not get further.)
 #
 # The gradients say why. That of the RNN falls by a factor of more than a million from 2 to 128 distractions. In attention the
 # question reaches each position in one step; the gradient falls only as the number of positions that share the weight rises.
@@ -198,7 +198,7 @@ print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 #
 # This may serve as a score, but not yet as a similarity: scores of real vectors can be negative. The exponential of a score
 # never is. So take $s = e^{\beta\, q \cdot k}$, with a number $\beta > 0$ that says how much a match shall count, and
-# divide by the sum. (Why the exponential and no other map? Chapter 02 derives it.) If one of the $m$ names matches, its pair
+# divide by the sum. (Together this is called *softmax*; chapter 02 derives why the exponential.) If one of the $m$ names matches, its pair
 # has the similarity $e^\beta$ and all others $e^0 = 1$:
 #
 # $$z_i = \frac{e^{\beta}\, v_{\text{match}} + \sum_{j \ne \text{match}} v_j}{e^{\beta} + m - 1} \tag{1.8}$$
@@ -394,8 +394,9 @@ for h in (0.3, 2.0, 50.0):
 verify("1.12")
 verify("1.13")
 weights = closeness(10.0, keys, 2.0) / closeness(10.0, keys, 2.0).sum()
-print("Fahrenheit of the average:", 1.8 * (weights @ values) + 32, "  average of Fahrenheit:", weights @ (1.8 * values + 32))
-print("square of the average:", (weights @ values) ** 2, "  average of squares:", weights @ values**2)
+average = weights @ values
+print(f"Fahrenheit of the average {1.8 * average + 32:.2f}, average of Fahrenheit {weights @ (1.8 * values + 32):.2f}")
+print(f"square of the average {average**2:.1f}, average of squares {weights @ values**2:.1f}")
 
 # %% [markdown] id="queries"
 # ## 1.7 Many queries: Z = P V
@@ -430,7 +431,7 @@ print("P", p.shape, " Z", z.shape, " rows sum to", p.sum(axis=1), " columns to",
 
 # %% id="hull-figure"
 verify("1.15")
-spoilt = np.array([-0.6, -0.5, 0.2, 0.8, 1.1])
+spoilt = np.array([-0.3, 0.7, 0.9, -0.4, 0.1])
 figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 
 # %% [markdown] id="hull-notice"
@@ -466,7 +467,7 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 
 # %% id="spot-side-code"
 verify("1.16")
-q, k, v = (rng.normal(size=(5, 3)) for _ in range(3))
+q, k, v = (0.5 * rng.normal(size=(5, 3)) for _ in range(3))
 disturbed = v + np.eye(5)[:, 4:]  # position 4 only
 p = np.exp(q @ k.T)
 p /= p.sum(axis=1, keepdims=True)
@@ -474,7 +475,9 @@ print("P V:       first output moves by", (p @ disturbed - p @ v)[0])
 print("V W(Q, K): first output moves by", (disturbed @ (q.T @ k) - v @ (q.T @ k))[0])
 
 # %% id="mixing-figure"
-left, right = np.kron(p[:3, :3], np.eye(2)), np.kron(np.eye(3), (q.T @ k)[:2, :2].T)
+p_small = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
+w_small = np.array([[0.5, -0.7], [0.8, 0.3]])
+left, right = np.kron(p_small, np.eye(2)), np.kron(np.eye(3), w_small.T)
 figures.maps_side_by_side(
     {"P V: from the left": left, "V W: from the right": right},
     signed=True,
@@ -484,8 +487,8 @@ figures.maps_side_by_side(
     rows=["0a", "0b", "1a", "1b", "2a", "2b"],
     columns=["0a", "0b", "1a", "1b", "2a", "2b"],
     title="From the left, weights connect positions; from the right, only features of one position",
-    alt="Two matrices of derivatives, three of the positions, 0, 1 and 2, and two of the features, a and b. Left: entries wherever the features agree, "
-    "across all positions. Right: three blocks of two by two on the diagonal, so each position sees only itself.",
+    alt="Two matrices of derivatives for three positions, 0, 1 and 2, with two features, a and b. Left: entries wherever the "
+    "features agree, across all positions. Right: three blocks of two by two on the diagonal, so each position sees only itself.",
 )
 
 # %% [markdown] id="linear"

@@ -86,7 +86,7 @@ check("1.3", my_answer)
 #
 # - `a`: how many outputs does $Z = P V$ have?
 # - `b`: which pair has the largest weight if the weights of all queries are added up?
-# - `c`: the values of pairs 1 and 3 are the number 1, all others 0. What is output 0?
+# - `c`: the values of pairs 3 and 4 are the number 1, all others 0. What is output 0?
 
 # %% id="task-1-4-figure"
 from attn_course import figures
@@ -96,22 +96,22 @@ figures.heatmap(**figure_data("1.4"))
 
 # %% id="task-1-4" tags=["task"]
 ### BEGIN SOLUTION
-my_reading = (3, 1, 0.8)
+my_reading = (3, 4, 0.8)
 ### END SOLUTION
 
 # %% id="task-1-4-check" tags=["check"]
 check("1.4", my_reading)
 
 # %% [markdown] id="task-1-4-why" tags=["solution-only"]
-# **Why.** One output per query, so three. The columns add up to 0.40, 0.90, 0.45, 0.80 and 0.45: columns need not sum to 1.
-# Output 0 is $0.20 \cdot 1 + 0.60 \cdot 1$.
+# **Why.** One output per query, so three. The columns add up to 0.40, 0.45, 0.45, 0.80 and 0.90: columns need not sum to 1.
+# Output 0 is $0.60 \cdot 1 + 0.20 \cdot 1$.
 
 # %% [markdown] id="task-1-5-text"
 # In the function below, each of $T$ tokens asks all tokens, as the four people of the lesson do: row $i$ of the result
 # is the average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys
 # $j$. `x` has shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, `beta` is a positive float, the result
 # has shape `(T, d_v)`. It raises no error, its shapes are right, and it is wrong in two places. Repair it. (All scores
-# are moderate.)
+# are moderate; you need no library softmax, but may use one.)
 
 
 # %% id="task-1-5" tags=["task"]

@@ -60,7 +60,7 @@ def test_an_unknown_number_lists_the_tasks_of_the_chapter(task_id):
 
 @pytest.mark.parametrize("task_id", ["77.1", "99999999999.1"])
 def test_an_unknown_chapter_lists_the_chapters(task_id):
-    with pytest.raises(UnknownTask, match=rf"^there is no task {task_id}; chapters with tasks: 2"):
+    with pytest.raises(UnknownTask, match=rf"^there is no task {task_id}; chapters with tasks: 1, 2"):
         get_task(task_id)
 
 

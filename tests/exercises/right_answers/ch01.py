@@ -88,6 +88,12 @@ def roles_with_keys_as_rows(x, w_query, w_key, w_value, beta):
     return (similarity / similarity.sum(axis=0)).T @ x @ w_value
 
 
+def roles_in_float32(x, w_query, w_key, w_value, beta):
+    x, w_query, w_key, w_value = (array.astype(np.float32) for array in (x, w_query, w_key, w_value))
+    terms = np.exp(np.float32(beta) * (x @ w_query @ w_key.T @ x.T))
+    return np.einsum("ij,ja,i->ia", terms, x @ w_value, 1 / terms.sum(axis=1))
+
+
 def roles_in_torch(x, w_query, w_key, w_value, beta):
     x, w_query, w_key, w_value = (torch.tensor(array) for array in (x, w_query, w_key, w_value))
     return torch.softmax(beta * x @ (w_query @ w_key.T) @ x.T, dim=1) @ x @ w_value
@@ -160,8 +166,8 @@ RIGHT = {
         regression_in_float32,
     ],
     "1.3": [lambda: 7.5, lambda: np.dot([1, 4, 3], [0, 9, 8]) / 8, lambda: torch.tensor(15 / 2)],
-    "1.4": [lambda: [3, 1, 0.8], lambda: np.array([3.0, 1.0, 0.2 + 0.6]), lambda: torch.tensor([3, 1, 0.8])],
-    "1.5": [roles_with_matmul, roles_token_by_token, roles_with_keys_as_rows, roles_in_torch],
+    "1.4": [lambda: [3, 4, 0.8], lambda: np.array([3.0, 4.0, 0.2 + 0.6]), lambda: torch.tensor([3, 4, 0.8])],
+    "1.5": [roles_with_matmul, roles_token_by_token, roles_with_keys_as_rows, roles_in_float32, roles_in_torch],
     "1.6": [hard_query_by_query, hard_with_norms, hard_as_a_cold_softmax, hard_in_float32, hard_by_squares],
     "1.7": [
         lambda s_1, s_2, v_1, v_2: v_1 / (s_1 + s_2) - (s_1 * v_1 + s_2 * v_2) * (s_1 + s_2) ** -2,

@@ -258,7 +258,8 @@ def _roles_broken(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     similarity = np.exp(key @ query.T) ** beta
     weights = similarity / similarity.sum(axis=0, keepdims=True)
-    return np.asarray(weights @ value)
+    output: np.ndarray = weights @ value
+    return output
 
 
 def _roles(

@@ -81,16 +81,16 @@ for name in models:
 
 # %% [markdown] id="recall-notice"
 # Attention needs 50 to 100 batches whatever the distance. With 2 and 8 distractions both recurrent networks learn the
-# task too, so it is not beyond them; with 32 the RNN ends where it names one of the two colours at best (5 of 8
-# right), and the LSTM needs 700 batches or more: gates do help. (In trials with 1500 batches the RNN did not get further.)
+# task too, so it is not beyond them. With 32 the RNN at best names one of the two colours without knowing whose it is (5 of
+# 8 right; 1500 batches did not help it in trials), and the LSTM needs 700 batches or more: gates do help.
 #
-# The gradients say why. That of the RNN falls by a factor of more than a million from 2 to 128 distractions. In attention the
-# question reaches each position in one step; the gradient falls only as the number of positions that share the weight rises.
-# In the LSTM, with its gates started open, it even grows.
+# The gradients say why. That of the RNN falls by more than a million times from 2 to 128 distractions. In attention the question
+# reaches each position in one step, and the gradient falls only as more positions share the weight. In the LSTM, with
+# its gates started open, it even grows.
 
 # %% [markdown] id="motive"
 # Attention was proposed for a related reason. Early translation networks squeezed the whole source sentence into one
-# vector of fixed length; Bahdanau, Cho and Bengio (2014) took this vector for the bottleneck, and let every output word
+# vector of fixed length; Bahdanau, Cho and Bengio (2014) conjectured that this vector is a bottleneck, and let every output word
 # search the source for what it needs. Chapter 09 measures that. What "search" means is the subject of this lesson.
 
 # %% [markdown] id="dictionary"
@@ -315,7 +315,7 @@ figures.lines(
 # %% [markdown] id="spot-value"
 # ### Spot the mistake: the value that belongs to the query
 #
-# From $h = 2.3$ on. Now a common sentence: "attention maps a query to the corresponding value". Ask it at a key: $q = 9$,
+# (The dial: from $h = 2.3$ on.) Now a common sentence: "attention maps a query to the corresponding value". Ask it at a key: $q = 9$,
 # where 12 degrees were measured. **Predict** whether the answer is 12 for $h = 2$.
 
 # %% id="spot-value-code"
@@ -407,8 +407,9 @@ print(f"square of the average {average**2:.1f}, average of squares {weights @ va
 # $$z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V, \qquad P\,\mathbf{1} = \mathbf{1} \tag{1.14}$$
 #
 # $P$ has a row for each query and a column for each pair, so the output is as long as the list of **queries**. Entries
-# lie in $[0, 1]$, and each *row* sums to 1 (such a matrix is called row-stochastic); columns need not. Mind the
-# words: $Z$ averages the **values**, not the inputs, and not the keys. **Predict** the shapes of $P$ and $Z$ for 3 queries and
+# lie in $[0, 1]$, and each *row* sums to 1 (such a matrix is called row-stochastic); columns need not. So $p_{ij}$ is the weight
+# of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and not the keys. **Predict**
+# the shapes of $P$ and $Z$ for 3 queries and
 # 5 pairs with values of 2 numbers.
 
 # %% id="queries-code"
@@ -455,8 +456,7 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 #
 # $$\frac{\partial z_{ia}}{\partial v_{jb}} = p_{ij}\, \delta_{ab} \tag{1.16}$$
 #
-# ($\delta_{ab}$ is 1 if $a = b$, else 0; **assume** that $P$ is not made from $V$.) Compare Eq. (1.1): any position is *one*
-# factor away, however far it stands.
+# ($\delta_{ab} = [a = b]$; **assume** that $P$ is not made from $V$.) Compare Eq. (1.1): any position is *one* factor away.
 
 # %% [markdown] id="spot-side"
 # ### Spot the mistake: weights on the wrong side
@@ -521,10 +521,11 @@ verify("1.18")
 two_keys = np.array([[1.0, 0.0], [0.0, 1.0]])
 for q in (np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
     similarity = np.exp(two_keys @ q)
-    print("q =", q, "  weights", similarity / similarity.sum(), "  a fixed layer: [0.5 0.5] again")
+    print("q =", q, "  weights", similarity / similarity.sum())
 
 # %% [markdown] id="cubic"
-# They change places. In a layer where queries, keys and values all come from $X$, the input thus enters three times. Leave
+# They change places; a fixed layer would have kept them. In a layer where queries, keys and values all come from
+# $X$, the input thus enters three times. Leave
 # out all projections, the exponential and the normalisation:
 #
 # $$Z(c\,X) = c^3\, Z(X), \qquad Z(X) = X X^\top X \tag{1.19}$$

@@ -25,7 +25,7 @@ function start(root) {
   let speaking = 0;
 
   const twice = () => toggle.getAttribute("aria-pressed") === "true";
-  const widthOf = () => 10 ** Number(widthSlider.value);
+  const widthOf = () => 2 ** Number(widthSlider.value);
 
   function draw() {
     const query = Number(querySlider.value);

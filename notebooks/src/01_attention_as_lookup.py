@@ -84,7 +84,7 @@ for name in models:
 # task too, so it is not beyond them. With 32 the RNN at best names one of the two colours without knowing whose it is (5 of
 # 8 right; 1500 batches did not help it in trials), and the LSTM needs 700 batches or more: gates do help.
 #
-# The gradients say why. That of the RNN falls by more than a million times from 2 to 128 distractions. In attention the question
+# The gradients say why. That of the RNN is more than a million times smaller at 128 distractions than at 2. In attention the question
 # reaches each position in one step, and the gradient falls only as more positions share the weight. In the LSTM, with
 # its gates started open, it even grows.
 

@@ -2,6 +2,7 @@
 
 from attn_course.figures.base import publish
 from attn_course.figures.ch00 import map_of_chapters, notation_explorable, two_orientations
+from attn_course.figures.ch01 import kernel_fits, lookup_explorable, maps_side_by_side, outputs_in_hull, recall_at_distance
 from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
@@ -27,14 +28,19 @@ __all__ = [
     "function_of_query",
     "heatmap",
     "jacobian_heatmap",
+    "kernel_fits",
     "lines",
+    "lookup_explorable",
     "lse_bounds",
     "map_of_chapters",
+    "maps_side_by_side",
     "notation_explorable",
+    "outputs_in_hull",
     "overflow_ranges",
     "publish",
     "query_explorable",
     "query_plane",
+    "recall_at_distance",
     "saturation",
     "scale_explorable",
     "simplex",

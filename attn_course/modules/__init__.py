@@ -7,6 +7,7 @@ from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
+from attn_course.modules.recurrent import RecurrentReader
 
 __all__ = [
     "AdditiveAttention",
@@ -15,6 +16,7 @@ __all__ = [
     "KeyValueCache",
     "Leak",
     "MultiHeadAttention",
+    "RecurrentReader",
     "attention",
     "influence",
     "leaks",

@@ -5,6 +5,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -26,8 +27,11 @@ __all__ = [
     "function_of_query",
     "heatmap",
     "jacobian_heatmap",
+    "leak_maps",
     "lines",
     "lse_bounds",
+    "mask_explorable",
+    "mask_patterns",
     "overflow_ranges",
     "publish",
     "query_explorable",

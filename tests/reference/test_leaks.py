@@ -28,7 +28,7 @@ def layer(put_on):
 
 HONEST = layer(lambda scores: weights_of(np.where(CAUSAL, scores, -np.inf)))
 LEAKS = {
-    "no mask": lambda scores: weights_of(scores),
+    "no mask": weights_of,
     "transposed": lambda scores: weights_of(np.where(CAUSAL.T, scores, -np.inf)),
     "one column too wide": lambda scores: weights_of(np.where(np.tri(LENGTH, k=1) > 0, scores, -np.inf)),
     "added as zeros and ones": lambda scores: weights_of(scores + CAUSAL),

@@ -2,11 +2,11 @@
 # # 07 Masking: who may see whom
 #
 # So far every query saw every key. Often it must not: a model that writes must not read the next word, a short sentence
-# must not attend to the padding behind it, two documents in one batch row must not mix. The tool is one addition,
-# $+(-\infty)$, and it is put in the wrong place more often than any other part of attention.
+# must not attend to the padding behind it, two documents in one sequence must not mix. The tool is one addition,
+# $+(-\infty)$, and it is easily put in the wrong place.
 #
 # **Afterwards you can** prove what adding $-\infty$ does, build causal, padding, window and block masks and combine them,
-# say what becomes of a query that sees nothing, and find any leak with a test of four lines.
+# say what becomes of a query that sees nothing, and test a layer for leaks in four lines.
 #
 # **You need** chapters 02, 04 and 05 (softmax, attention, projections). **Time:** 75 minutes, and as much again for the
 # [exercises](../work/07_masking.ipynb).
@@ -67,10 +67,12 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 # is not lost and not shared out equally; it goes to the others in proportion. **Predict** the weights when the first
 # key of scores $(2, 1, 0)$, with weight .665, is hidden.
 
-# %% id="renormalise-code"
+# %% id="renormalise-verify"
 verify("7.1")
 verify("7.2")
 verify("7.3")
+
+# %% id="renormalise-code"
 scores = np.array([2.0, 1.0, 0.0])
 print("all keys:          ", softmax(scores))
 for a in (0.1, 0.001):
@@ -156,9 +158,11 @@ for size in (np.inf, 1e4):
 # **Predict**, for scores $(2, 1, 0)$ with everything hidden: the weights if $-10^9$ is *added*, if the scores are *replaced*
 # by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
 
-# %% id="finite-code"
+# %% id="finite-verify"
 verify("7.6")
 verify("7.7")
+
+# %% id="finite-code"
 half = scores.astype(np.float16) + np.float16(-1e4)
 print("added in float64:", softmax(scores - 1e9))
 print("replaced:        ", softmax(np.full(3, -1e9)))
@@ -219,9 +223,11 @@ for need_weights in (True, False):
 # The triangle is aligned at the **bottom right**. **Predict** what a single new query sees if the triangle is aligned at the
 # top left.
 
-# %% id="causal-figure"
+# %% id="causal-verify"
 verify("7.9")
 verify("7.10")
+
+# %% id="causal-figure"
 figures.mask_patterns(
     {"top left, p = 0": causal_mask(2, 6), "bottom right, p = 4": causal_mask(2, 6, q_offset=4)},
     title="Aligned at the top left, the newest queries see only the oldest keys",
@@ -237,9 +243,9 @@ print("row 4 in full:   ", masked[4])
 
 # %% [markdown] id="causal-notice"
 # One key, the oldest; whatever the query asks, the answer is value 0. No error is raised, and every test with
-# $T_q = T_k$ passes. torch's `is_causal` is aligned at the top left; a proposal to change it (pytorch #108108) has been
-# discussed since 2023, and `torch.nn.attention.bias.causal_lower_right` is the way to ask for the other one. FlashAttention and
-# xformers chose the bottom right. With unequal lengths, never rely on a flag: say $p$.
+# $T_q = T_k$ passes. torch's `is_causal` is aligned at the top left; the proposal to change it (pytorch #108108) is open
+# since 2023, and `torch.nn.attention.bias.causal_lower_right` asks for the other one. FlashAttention changed over to the
+# bottom right in its version 2.1. With unequal lengths, do not trust a flag: say $p$.
 
 # %% [markdown] id="prefix"
 # Why does the last line above agree with the full pass? **Claim:** under the causal mask, what comes later changes nothing:
@@ -248,10 +254,10 @@ print("row 4 in full:   ", masked[4])
 #
 # **Assume** self-attention with $p = 0$, where $q_i$, $k_i$ and $v_i$ are made from $x_i$ alone. *Proof.* By Eq. (7.5), row
 # $i \le t$ is made from $q_i$ and from the $k_j, v_j$ with $j \le i \le t$. All of these belong to the prefix and are the same
-# in both. ∎ Layers that treat each position alone keep this, so it passes through a whole stack, layer by layer.
+# in both. ∎ Layers that treat each position alone keep this, so it passes through a whole stack.
 #
-# Two things live on it: training predicts **all** next tokens in one pass, as if each prefix had been an example; and a
-# cache of old keys and values stays right while the text grows. **Predict** if Eq. (7.11) needs the mask.
+# Two things live on it: training predicts **all** next tokens in one pass, as if each were an example; and
+# cached keys and values stay right while the text grows. **Predict** if Eq. (7.11) needs the mask.
 
 # %% id="prefix-code"
 verify("7.11")
@@ -265,7 +271,7 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 # %% [markdown] id="leak"
 # ## 7.5 How to find a leak
 #
-# A mask can be wrong without any error, and quality looks *better* than before. So test for what it must achieve. Which
+# A mask can be wrong without any error, and the training looks *better* than before. So test for what it must achieve. Which
 # inputs does output $i$ depend on? By Eq. (2.20), with $z_i = \sum_j p_{ij} v_j$,
 #
 # $$\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i) \tag{7.12}$$
@@ -286,10 +292,12 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 #
 # That is a **test**: move one token, look which outputs move. Four lines.
 
-# %% id="leak-code"
+# %% id="leak-verify"
 verify("7.12")
 verify("7.13")
 verify("7.14")
+
+# %% id="leak-code"
 
 
 def self_attention(x, put_on):
@@ -321,7 +329,7 @@ found = {name: leak_matrix(lambda rows, put_on=put_on: self_attention(rows, put_
 figures.leak_maps(found, mask, title="Five wrong masks, five leaks: all found by moving one token at a time")
 
 # %% [markdown] id="leaks-notice"
-# All but one leak at every pair of the future. The second is the mask of model A: few leaks, one for each row that has a
+# Four leak at all ten pairs of the future. "One column too wide" is the mask of model A: few leaks, one for each row that has a
 # successor, and these are the ones that matter. The right layer is not just below some tolerance there; its numbers are **exactly** 0,
 # since no operation mixes in the future. The same test finds padding that is visible: ask for the columns behind
 # the end.
@@ -335,11 +343,12 @@ print("padding visible, influence:", seen.max().round(2), "  padding hidden:", u
 
 # %% [markdown] id="gradient"
 # The gradient asks the same question: autograd gives $\partial z_i / \partial x_j$ for all pairs at once. It can be fooled in
-# other ways. It is blind to functions that are flat almost everywhere (rounding, an argmax), where moving a token still sees the
+# other ways. It is blind to functions that are flat almost everywhere (rounding, an argmax), where a moved token still shows the
 # jump. And people test with `output[i].sum().backward()`: behind a LayerNorm each row sums to a constant, so every
 # gradient is 0 and any leak passes. Take the whole Jacobian.
 #
 # **Predict**: if only the *values* are moved, is the mask after the softmax found?
+
 
 # %% id="gradient-code"
 def layer_in_torch(rows):
@@ -378,9 +387,11 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 #
 # The future leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
 
-# %% id="axis-code"
+# %% id="axis-verify"
 verify("7.15")
 verify("7.16")
+
+# %% id="axis-code"
 added = np.where(mask, 0.0, -np.inf)
 scores_qk, scores_kq = query @ key.T / 2, key @ query.T / 2
 for name, weights in {
@@ -421,10 +432,12 @@ for name, weights in {
 # A block-diagonal mask; a causal mask alone would let the second document read the first. And a **window** lets each query see its
 # own position and the $w$ before it. **Predict** how many of 49 pairs the causal mask leaves, for seven tokens.
 
-# %% id="several-figure"
+# %% id="several-verify"
 verify("7.17")
 verify("7.18")
 verify("7.19")
+
+# %% id="several-figure"
 causal, near = causal_mask(7, 7), window_mask(7, 7, left=2, right=0)
 short = np.broadcast_to(padding_mask(np.array(5), 7), (7, 7))
 document = np.array([0, 0, 0, 0, 1, 1, 1])
@@ -443,9 +456,8 @@ figures.mask_patterns(patterns, title="Masks combine by 'and': what one of them 
 # nobody reads their outputs; hiding these rows instead of the columns is a classic.)
 #
 # **Which way round is True?** Here, and in `scaled_dot_product_attention`, True means *may attend*. In
-# `nn.MultiheadAttention`, of the same library, True means *hide*. An inverted mask runs, and as both halves of a square mask
-# have a diagonal, no row is empty. A much read repository had such a mask until 2026 (LLMs-from-scratch #1061). **Predict** how much of the
-# future a causal mask of the wrong polarity shows.
+# `nn.MultiheadAttention`, of the same library, True means *hide*. An inverted mask raises no error; a much read repository had
+# one until 2026 (LLMs-from-scratch #1061). **Predict** how much of past and future a causal mask of the wrong polarity shows.
 
 # %% id="polarity-code"
 hide = np.triu(np.ones((5, 5), dtype=bool), k=1)  # True = hide, the way nn.MultiheadAttention wants it
@@ -456,18 +468,18 @@ wrong = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(hide)).nump
 print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
 
 # %% [markdown] id="polarity-notice"
-# All of it, and nothing else: each row sees the future *only*. The last row sees nothing, so here at least one output is 0, or NaN
-# elsewhere: a sign worth noticing. (With the diagonal left in, `triu` without `k=1`, not even that.)
+# All of the future, and nothing else. The last row sees nothing at all, so its output is 0 here and NaN elsewhere: a sign worth
+# noticing. (With the diagonal left in, `triu` without `k=1`, there is not even that.)
 #
 # Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask after the
-# softmax. Then find a mask that hides half of the future and has no leak but the ones you can see.
+# softmax. **Predict** first: can a *hidden* cell leak while the mask stands before the softmax?
 
 # %% id="explorable"
 figures.mask_explorable()
 
 # %% [markdown] id="explorable-notice"
-# There is no other kind: with the mask before the softmax, over the keys, exactly the visible cells above the diagonal leak, Eq. (7.12).
-# "Mask after the softmax" marks hidden cells as well, 15 of 15.
+# It cannot: before the softmax, and over the keys, a hidden key has weight 0 and by Eq. (7.12) no influence. Only visible cells
+# above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 15 of 15.
 
 # %% [markdown] id="count"
 # ## 7.8 What is left, and what it costs
@@ -492,16 +504,18 @@ figures.mask_explorable()
 # $L$ layers reach $L w$ back: depth buys distance, step by step. (That a path exists does not say that much gets through.) **Predict** how many
 # layers the last of 13 tokens needs to see the first, with $w = 2$.
 
-# %% id="reach-figure"
+# %% id="reach-verify"
 verify("7.20")
 verify("7.21")
 verify("7.22")
+
+# %% id="reach-figure"
 band = window_mask(13, 13, left=2, right=0).astype(int)
 reaches = {f"{layers} layers" if layers > 1 else "1 layer": np.linalg.matrix_power(band, layers) > 0 for layers in (1, 2, 4, 6)}
 figures.mask_patterns(reaches, title="Six layers with a window of 2 reach twelve tokens back, as far as there are any")
 
 # %% [markdown] id="experiment"
-# Six. Now back to the two models of section 7.1 (one head, two small layers behind it; 500 steps; three seeds;
+# Six. Now back to the two models of section 7.1 (one head, a small network behind it; 500 steps; three seeds;
 # `attn_course/experiments/ch07.py`). Nobody can know a random symbol before it is there. The 7 random symbols to predict cost an
 # honest model $\ln 8$ each on average, the other 8 nothing once the code is learnt, so its loss is at least
 # $\frac{7}{15} \ln 8 = 0.970$ nats.

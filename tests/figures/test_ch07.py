@@ -79,14 +79,14 @@ def test_numbers_that_do_not_fit_are_refused(shown):
 # --- the card ------------------------------------------------------------------------------------------
 
 TOKENS = np.array([[1, 0.2], [-0.4, 1.1], [0.6, -0.8], [-1.2, -0.3], [0.3, 0.9], [0.9, -0.5]])
-I, J = np.ogrid[:6, :6]
+ROW, J = np.ogrid[:6, :6]
 MASKS = {
-    "causal": J <= I,
-    "window": (J <= I) & (I - J <= 2),
-    "padding": (J < 4) & (I >= 0),
-    "both": (J <= I) & (J < 4),
-    "transposed": J >= I,
-    "wide": J <= I + 1,
+    "causal": J <= ROW,
+    "window": (J <= ROW) & (ROW - J <= 2),
+    "padding": (J < 4) & (ROW >= 0),
+    "both": (J <= ROW) & (J < 4),
+    "transposed": J >= ROW,
+    "wide": J <= ROW + 1,
     "empty": np.zeros((6, 6), dtype=bool),
 }
 NAMES = ["causal", "window of 2", "padding", "causal and padding", "transposed", "one column too wide", "all hidden"]

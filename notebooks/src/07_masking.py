@@ -201,8 +201,8 @@ print("ours:                         ", attention(query, key, value, mask=nothin
 
 # %% [markdown] id="empty-notice"
 # Three rows, three honest programs. The NaN comes from $-\infty - (-\infty)$. It is worse than it looks: in the
-# backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$, so one empty row that no loss looks at spoils the gradient of
-# **all** parameters (pytorch #41508, open since 2020). torch's fused function once gave NaN too (#103963). And
+# backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$, so one empty row that no loss looks at spoils the gradients of
+# the projections that **all** rows share (pytorch #41508, open since 2020). torch's fused function once gave NaN too (#103963). And
 # `nn.MultiheadAttention` depends on an option: in torch 2.13 it returned NaN with `need_weights=True`, the default, and
 # zeros with `need_weights=False` (#160064 reports such a case). The next cell asks your own version.
 
@@ -427,13 +427,16 @@ for name, weights in {
 # $$M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)} \tag{7.17}$$
 #
 # Finite fills break here too. In a row where everything is hidden, a key hidden by *both* masks gets $-2c$, one hidden
-# by only one gets $-c$, and all the weight goes to the latter.
+# by only one gets $-c$. **Predict** where the weight goes.
 #
 # **Padding** hides columns, for all queries. Then it may hold anything ($\ast$), and a padded batch gives each sequence
 # what it gets alone:
 #
 # $$\mathrm{attention}\bigl(Q, [K;\, \ast\,], [V;\, \ast\,]\bigr)_{M_{ij} = -\infty,\; j \ge n}
 #  = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V \tag{7.18}$$
+#
+# In floating point $0 \cdot \mathrm{NaN}$ is the old trap: our `attention` drops hidden rows, a plain product $P V$ does
+# not. Keep padding finite.
 
 # %% [markdown] id="documents"
 # **Packed documents** share one sequence, so that no padding is needed. Let $g_i$ be the number of the document of
@@ -466,7 +469,7 @@ patterns = {
 figures.mask_patterns(patterns, title="Masks combine by 'and': what one of them hides stays hidden")
 
 # %% [markdown] id="polarity"
-# 28 pairs, the diagonal included. (Mind what padding does to its own *queries*: rows 5 and 6 still attend to real keys.
+# 28 pairs, the diagonal included; and with the finite fill all weight is on the keys hidden only once. (Mind what padding does to its own *queries*: rows 5 and 6 still attend to real keys.
 # That is harmless, for nobody reads their outputs; hiding these rows instead of the columns is a classic.)
 #
 # **Which way round is True?** Here, and in `scaled_dot_product_attention`, True means *may attend*. In
@@ -483,7 +486,7 @@ wrong = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(hide)).nump
 print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
 
 # %% [markdown] id="polarity-notice"
-# All of the future, and nothing else. The last row sees nothing at all, so its output is 0 here and NaN elsewhere: a
+# All of the future, and nothing else. The last row sees nothing at all, so its output is 0 here, and NaN from a plain softmax: a
 # sign worth noticing. (With the diagonal left in, `triu` without `k=1`, there is not even that.)
 #
 # Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask

@@ -7,8 +7,7 @@
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
 # passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are queries,
 # columns are keys, both counted from 0. A boolean mask is True where the query may attend to the key.
@@ -74,15 +73,15 @@ check("7.2", my_reading)
 # end to end. That rows still sum to 1 shows nothing: the leaks were normalised along with the rest.
 
 # %% [markdown] id="task-7-3-text"
-# Write `my_mask(q_len, kv_len, past, window, length)`: the mask that is **added** to the scores, an array of shape
-# `(q_len, kv_len)` that holds 0 and $-\infty$ (float64 or float32). All arguments are integers. Query $i$ stands at the position
-# $i + \text{past}$ among the keys, and sees key $j$ if **all three** of these hold:
+# Write `my_mask(q_len, kv_len, past, window, length)`: the mask that is **added** to the scores, a `(q_len, kv_len)` array
+# of 0 and $-\infty$ (float64 or float32). All arguments are integers. Query $i$ stands at position $i + \text{past}$ among the
+# keys, and sees key $j$ if **all three** hold:
 #
 # - the key is not later than the query;
-# - it is at most `window` positions earlier (so with `window = 0` a query sees only its own position);
-# - it is not padding: only the keys $0, \ldots, \text{length} - 1$ are real.
+# - it is at most `window` positions earlier (0: only the query's own);
+# - it is not padding: only keys $0, \ldots, \text{length} - 1$ are real.
 #
-# `past + q_len` is at most `kv_len`. A row may end up all hidden; leave it so.
+# A row may end up all hidden.
 
 
 # %% id="task-7-3" tags=["task"]
@@ -169,9 +168,9 @@ check("7.6", cached_attention)
 # %% [markdown] id="task-7-7-text"
 # The function below should run attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
 # `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-# `lengths[b]` keys are real, and no query may attend to the others, which hold arbitrary finite numbers. All queries are
-# real. **A length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`. The function
-# hides the wrong things, and what is hidden is not hidden well enough. Repair it.
+# `lengths[b]` keys are real; no query may attend to the others, which hold any finite numbers. All queries are real. **A
+# length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`. The function hides the
+# wrong things, and not well enough. Repair it.
 
 
 # %% id="task-7-7" tags=["task"]

@@ -416,7 +416,7 @@ for name, weights in {
 # %% [markdown] id="axis-notice"
 # The first two. The third is the leak of Eq. (7.16), rejected also by `leak_matrix` above. In the last, every single
 # choice looks consistent, rows sum to 1, and nothing leaks; but queries and keys have **swapped roles**: the keys ask.
-# Only a comparison with loops, or with $T_q \ne T_k$, finds that one.
+# It takes a comparison with loops, or a test with $T_q \ne T_k$, to find that one.
 
 # %% [markdown] id="several"
 # ## 7.7 Several masks at once

@@ -166,11 +166,11 @@ check("7.6", cached_attention)
 # mistake is invisible, which is why it survives in code that was only tested in training.
 
 # %% [markdown] id="task-7-7-text"
-# The function below should run attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
+# This function should attend in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
 # `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-# `lengths[b]` keys are real; no query may attend to the others, which hold any finite numbers. All queries are real. **A
+# `lengths[b]` keys are real; no query may attend to the others (any finite numbers). All queries are real. **A
 # length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`. The function hides the
-# wrong things, and not well enough. Repair it.
+# wrong things, and badly. Repair it.
 
 
 # %% id="task-7-7" tags=["task"]

@@ -469,8 +469,9 @@ patterns = {
 figures.mask_patterns(patterns, title="Masks combine by 'and': what one of them hides stays hidden")
 
 # %% [markdown] id="polarity"
-# 28 pairs, the diagonal included; and with the finite fill all weight is on the keys hidden only once. (Mind what padding does to its own *queries*: rows 5 and 6 still attend to real keys.
-# That is harmless, for nobody reads their outputs; hiding these rows instead of the columns is a classic.)
+# 28 pairs, the diagonal included; and with the finite fill all weight is on the keys hidden only once. (Mind what
+# padding does to its own *queries*: rows 5 and 6 still attend to real keys. That is harmless, for nobody reads their
+# outputs; hiding these rows instead of the columns is a classic.)
 #
 # **Which way round is True?** Here, and in `scaled_dot_product_attention`, True means *may attend*. In
 # `nn.MultiheadAttention`, of the same library, True means *hide*. An inverted mask raises no error; a much read

@@ -180,24 +180,18 @@ READ_MASK = Task(
 # --- 7.3 three masks in one ----------------------------------------------------------------------------
 
 
-def _mask(q_len: int, kv_len: int, past: int, window: int, length: int) -> np.ndarray:
-    return _added(window_mask(q_len, kv_len, window, 0, past) & padding_mask(np.array(length), kv_len))
+def _hide(scores: np.ndarray, past: int, window: int, length: int) -> np.ndarray:
+    q_len, kv_len = scores.shape
+    visible = window_mask(q_len, kv_len, window, 0, past) & padding_mask(np.array(length), kv_len)
+    return np.where(visible, scores, -np.inf)
 
 
-def _added(visible: np.ndarray) -> np.ndarray:
-    return np.where(visible, 0.0, -np.inf)
+def _hide_instead(rule: Any, *, combine: Any = np.logical_and, padding: bool = True) -> Any:
+    """Make a wrong answer from another rule for the position of the query, the keys and the window."""
 
-
-def _bounds(q_len: int, kv_len: int, past: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.arange(q_len)[:, None] + past, np.arange(kv_len)
-
-
-def _mask_instead(rule: Any, *, combine: Any = np.logical_and, padding: bool = True) -> Any:
-    """Make a wrong answer from another rule for query positions, keys and window."""
-
-    def answer(q_len: int, kv_len: int, past: int, window: int, length: int) -> np.ndarray:
-        at, j = _bounds(q_len, kv_len, past)
-        return _added(combine(rule(at, j, window), j < length if padding else np.ones_like(j, dtype=bool)))
+    def answer(scores: np.ndarray, past: int, window: int, length: int) -> np.ndarray:
+        at, j = np.arange(len(scores))[:, None] + past, np.arange(scores.shape[1])
+        return np.where(combine(rule(at, j, window), (j < length) | (not padding)), scores, -np.inf)
 
     return answer
 
@@ -205,74 +199,74 @@ def _mask_instead(rule: Any, *, combine: Any = np.logical_and, padding: bool = T
 COMBINED_MASK = Task(
     id="7.3",
     title="Three masks in one",
-    entry="my_mask",
+    entry="my_masked_scores",
     kind="write",
     equation="7.17",
     points=3,
     difficulty=3,
     minutes=12,
     trains="positions with a cache, windows, padding, and how they combine",
-    answer=_mask,
+    answer=_hide,
     cases=lambda rng: [
-        Case("a whole text, nothing else", q_len=5, kv_len=5, past=0, window=5, length=5),
-        Case("one new token after six", q_len=1, kv_len=7, past=6, window=7, length=7),
-        Case("three new tokens and a window", q_len=3, kv_len=11, past=8, window=2, length=11),
-        Case("a window of 0", q_len=5, kv_len=7, past=2, window=0, length=7),
-        Case("padding", q_len=7, kv_len=7, past=0, window=7, length=4),
-        Case("all three", q_len=5, kv_len=11, past=3, window=2, length=6),
-        Case("room in the cache behind the queries", q_len=2, kv_len=11, past=3, window=11, length=11),
+        Case("two new tokens, nothing else", scores=rng.normal(size=(2, 7)), past=5, window=7, length=7),
+        Case("one new token after six", scores=rng.normal(size=(1, 7)), past=6, window=7, length=7),
+        Case("three new tokens and a window", scores=rng.normal(size=(3, 11)), past=8, window=2, length=11),
+        Case("a window of 0", scores=rng.normal(size=(5, 7)), past=2, window=0, length=7),
+        Case("padding", scores=rng.normal(size=(5, 7)), past=2, window=7, length=4),
+        Case("all three", scores=rng.normal(size=(5, 11)), past=3, window=2, length=6),
+        Case("room in the cache behind the queries", scores=rng.normal(size=(2, 11)), past=3, window=11, length=11),
     ],
     wrong=[
         Wrong(
             "aligned at the top left",
-            lambda q_len, kv_len, past, window, length: _mask(q_len, kv_len, 0, window, length),
+            lambda scores, past, window, length: _hide(scores, 0, window, length),
             "query i stands at position i + past, Eq. (7.9); you forgot the past",
         ),
         Wrong(
             "always aligned at the bottom right",
-            lambda q_len, kv_len, past, window, length: _mask(q_len, kv_len, kv_len - q_len, window, length),
+            lambda scores, past, window, length: _hide(scores, scores.shape[1] - scores.shape[0], window, length),
             "kv_len - q_len is the past only if the last query stands at the last key, Eq. (7.10): here the past is given",
         ),
         Wrong(
             "the token itself hidden",
-            _mask_instead(lambda at, j, window: (j < at) & (j >= at - window)),
+            _hide_instead(lambda at, j, window: (j < at) & (j >= at - window)),
             "a query may see its own position: the comparison is <=, not <",
         ),
         Wrong(
             "one column too wide",
-            _mask_instead(lambda at, j, window: (j <= at + 1) & (j >= at - window)),
+            _hide_instead(lambda at, j, window: (j <= at + 1) & (j >= at - window)),
             "the next token is visible: a model trained like this copies it and learns nothing else",
         ),
         Wrong(
             "the window counts the token itself",
-            _mask_instead(lambda at, j, window: (j <= at) & (j > at - window)),
+            _hide_instead(lambda at, j, window: (j <= at) & (j > at - window)),
             "the window holds `window` earlier keys and the token itself: window + 1 keys in all",
         ),
         Wrong(
             "the window forgotten",
-            _mask_instead(lambda at, j, window: j <= at),
+            _hide_instead(lambda at, j, window: j <= at),
             "keys more than `window` positions back are still visible",
         ),
         Wrong(
             "the padding forgotten",
-            _mask_instead(lambda at, j, window: (j <= at) & (j >= at - window), padding=False),
+            _hide_instead(lambda at, j, window: (j <= at) & (j >= at - window), padding=False),
             "keys from `length` on are padding and must be hidden, from every query",
         ),
         Wrong(
             "one rule is enough",
-            _mask_instead(lambda at, j, window: (j <= at) & (j >= at - window), combine=np.logical_or),
+            _hide_instead(lambda at, j, window: (j <= at) & (j >= at - window), combine=np.logical_or),
             "a key must pass every rule, Eq. (7.17): combine by and, not by or",
         ),
         Wrong(
-            "minus infinity where visible",
-            lambda q_len, kv_len, past, window, length: np.where(np.isinf(_mask(q_len, kv_len, past, window, length)), 0.0, -np.inf),
-            "the mask is added to the scores: 0 leaves a key visible, minus infinity removes it",
+            "hidden scores set to 0",
+            lambda scores, past, window, length: np.where(np.isinf(_hide(scores, past, window, length)), 0.0, scores),
+            "a score of 0 is a score like any other, with the share e^0 = 1: hidden keys need minus infinity",
         ),
     ],
     hints=[
         "Write the position of query i as a column, the index of the keys as a row, and compare them: NumPy makes the matrix.",
         "Three comparisons: not later than the query, not more than `window` earlier, before the padding. All three must hold.",
-        "`at = np.arange(q_len)[:, None] + past`, `j = np.arange(kv_len)`, then `np.where(... & ... & ..., 0.0, -np.inf)`.",
+        "`at = np.arange(len(scores))[:, None] + past`, `j = np.arange(scores.shape[1])`, `np.where(... & ... & ..., scores, -np.inf)`.",
     ],
 )
 

@@ -73,9 +73,9 @@ check("7.2", my_reading)
 # end to end. That rows still sum to 1 shows nothing: the leaks were normalised along with the rest.
 
 # %% [markdown] id="task-7-3-text"
-# Write `my_mask(q_len, kv_len, past, window, length)`: the mask that is **added** to the scores, a `(q_len, kv_len)` array
-# of 0 and $-\infty$ (float64 or float32). All arguments are integers. Query $i$ stands at position $i + \text{past}$ among the
-# keys, and sees key $j$ if **all three** hold:
+# Write `my_masked_scores(scores, past, window, length)`: a copy of the `(q_len, kv_len)` float64 scores with $-\infty$ wherever
+# the key is hidden. The other arguments are integers. Query $i$ stands at position $i + \text{past}$ among the keys, and sees
+# key $j$ if **all three** hold:
 #
 # - the key is not later than the query;
 # - it is at most `window` positions earlier (0: only the query's own);
@@ -85,17 +85,17 @@ check("7.2", my_reading)
 
 
 # %% id="task-7-3" tags=["task"]
-def my_mask(q_len, kv_len, past, window, length):
-    """Return an array (q_len, kv_len) with 0 where query i may attend to key j, -inf elsewhere."""
+def my_masked_scores(scores, past, window, length):
+    """(q_len, kv_len) scores -> the same with -inf where query i may not attend to key j."""
     ### BEGIN SOLUTION
-    at = np.arange(q_len)[:, None] + past
-    j = np.arange(kv_len)
-    return np.where((j <= at) & (j >= at - window) & (j < length), 0.0, -np.inf)
+    at = np.arange(scores.shape[0])[:, None] + past
+    j = np.arange(scores.shape[1])
+    return np.where((j <= at) & (j >= at - window) & (j < length), scores, -np.inf)
     ### END SOLUTION
 
 
 # %% id="task-7-3-check" tags=["check"]
-check("7.3", my_mask)
+check("7.3", my_masked_scores)
 
 # %% [markdown] id="task-7-3-why" tags=["solution-only"]
 # **Why.** A pair must pass every rule, so the conditions are joined by `&`, which is the same as adding three masks of 0 and

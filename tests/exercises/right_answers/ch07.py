@@ -49,31 +49,30 @@ def weights_by_removing_keys(scores, mask):
 # --- 7.3 three masks in one ----------------------------------------------------------------------------
 
 
-def mask_by_loops(q_len, kv_len, past, window, length):
-    added = np.zeros((q_len, kv_len))
-    for i in range(q_len):
-        for j in range(kv_len):
-            if j > i + past or i + past - j > window or j >= length:
-                added[i, j] = -math.inf
-    return added
+def scores_by_loops(scores, past, window, length):
+    masked = scores.copy()
+    for i, j in np.ndindex(scores.shape):
+        if j > i + past or i + past - j > window or j >= length:
+            masked[i, j] = -math.inf
+    return masked
 
 
-def mask_as_a_sum(q_len, kv_len, past, window, length):
-    ahead = np.arange(kv_len)[None, :] - np.arange(past, past + q_len)[:, None]
-    parts = [ahead > 0, ahead < -window, np.arange(kv_len)[None, :] >= length]
-    return sum(np.where(hidden, -np.inf, 0.0) for hidden in parts)
+def scores_plus_three_masks(scores, past, window, length):
+    keys = np.arange(scores.shape[1])[None, :]
+    ahead = keys - np.arange(past, past + len(scores))[:, None]
+    return scores + sum(np.where(hidden, -np.inf, 0.0) for hidden in (ahead > 0, ahead < -window, keys >= length))
 
 
-def mask_in_torch(q_len, kv_len, past, window, length):
-    band = torch.ones(q_len, kv_len, dtype=torch.bool).tril(past).triu(past - window)
+def scores_in_torch(scores, past, window, length):
+    band = torch.ones(scores.shape, dtype=torch.bool).tril(past).triu(past - window)
     band[:, length:] = False
-    return torch.zeros(q_len, kv_len).masked_fill(~band, -torch.inf)
+    return torch.tensor(scores).masked_fill(~band, -torch.inf)
 
 
-def mask_in_float32(q_len, kv_len, past, window, length):
-    band = np.tri(q_len, kv_len, past) - np.tri(q_len, kv_len, past - window - 1)
+def scores_in_float32(scores, past, window, length):
+    band = np.tri(*scores.shape, past) - np.tri(*scores.shape, past - window - 1)
     with np.errstate(divide="ignore"):
-        return np.log(band * (np.arange(kv_len) < length)).astype(np.float32)
+        return (scores + np.log(band * (np.arange(scores.shape[1]) < length))).astype(np.float32)
 
 
 # --- 7.6 decoding with a cache -------------------------------------------------------------------------
@@ -186,7 +185,7 @@ def leaks_by_replacing_the_token(x, kind):
 RIGHT = {
     "7.1": [weights_by_loops, weights_in_torch, weights_in_float32, weights_by_removing_keys],
     "7.2": [lambda: [6, 4, 3], lambda: np.array([2 + 1 + 1 + 1 + 1, 4, 3]), lambda: torch.tensor([6.0, 4.0, 3.0])],
-    "7.3": [mask_by_loops, mask_as_a_sum, mask_in_torch, mask_in_float32],
+    "7.3": [scores_by_loops, scores_plus_three_masks, scores_in_torch, scores_in_float32],
     "7.4": [
         lambda: (772, math.ceil(99 / 7)),
         lambda: [sum(min(i, 7) + 1 for i in range(100)), 15],

@@ -200,7 +200,7 @@ def finite_fill_leaks() -> Sides:
     return softmax_symbols([s[0], s[1], s[2] - c])[2], r / (r + exp(c))
 
 
-finite_fill_leaks.wrong("a finite c hides the keys completely")(lambda: (softmax_symbols([s[0], s[1], s[2] - c])[2], 0))
+finite_fill_leaks.wrong("a finite c hides the keys completely", trap="X21")(lambda: (softmax_symbols([s[0], s[1], s[2] - c])[2], 0))
 finite_fill_leaks.wrong("their weight shrinks by e^{-c}")(lambda: (softmax_symbols([s[0], s[1], s[2] - c])[2], w[2] * exp(-c)))
 
 

@@ -126,11 +126,11 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "7.18",
-    r"\mathrm{attention}\bigl(Q, [K;\, \ast\,], [V;\, \ast\,]\bigr)_{M_{ij} = -\infty,\; j > n}"
+    r"\mathrm{attention}\bigl(Q, [K;\, \ast\,], [V;\, \ast\,]\bigr)_{M_{ij} = -\infty,\; j \ge n}"
     r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V",
     rows=["G1"],
     uses=["7.5"],
-    assumes=["K, V hold the n real rows", "* = padding, any numbers at all"],
+    assumes=["K, V hold the n real rows, counted from 0", "* = padding, any numbers at all"],
     kind="numeric",
     scope="T_q, T_k = 3 to 7, padding of 4 rows",
 )

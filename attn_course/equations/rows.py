@@ -70,7 +70,7 @@ TRAPS: dict[str, tuple[tuple[int, ...], str]] = {
     "X18": ((8,), "the shapes of value and output projection must fit"),
     "X19": ((4,), "rows are positions of one sequence, not examples"),
     "X20": ((5,), "weights are computed, parameters are learned"),
-    "X21": ((2,), "finite scores give only positive weights"),
+    "X21": ((2, 7), "finite scores give only positive weights"),
     "X22": ((5,), "a token attends to itself too"),
     "X23": ((4,), "weights sum to 1, scores do not"),
     "X24": ((2,), "softmax of an entry depends on the whole vector"),

@@ -7,6 +7,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -29,6 +30,7 @@ __all__ = [
     "heatmap",
     "jacobian_heatmap",
     "kernel_fits",
+    "leak_maps",
     "lines",
     "lookup_explorable",
     "lse_bounds",
@@ -36,6 +38,8 @@ __all__ = [
     "maps_side_by_side",
     "notation_explorable",
     "outputs_in_hull",
+    "mask_explorable",
+    "mask_patterns",
     "overflow_ranges",
     "publish",
     "query_explorable",

@@ -14,6 +14,7 @@ from attn_course.reference.features import draw_projections, elu_features, posit
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
 from attn_course.reference.latent import latent_attention, latent_attention_absorbed
 from attn_course.reference.latent_weights import LatentWeights
+from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.positions import rope, sinusoidal_positions
@@ -41,6 +42,7 @@ __all__ = [
     "gaussian_scores",
     "latent_attention",
     "latent_attention_absorbed",
+    "leak_matrix",
     "linear_attention",
     "logsumexp",
     "merge_heads",

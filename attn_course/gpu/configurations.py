@@ -29,11 +29,11 @@ class Configuration(NamedTuple):
 
 
 MAX_D = 256
-_INTERPRETED = Configuration(32, 16, 1, 1)  # small, so that short tests have many tiles; NumPy has neither warps nor stages
+_INTERPRETED = Configuration(32, 32, 1, 1)  # small, so that short tests have several tiles; NumPy has neither warps nor stages
 _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by the larger of padded d_k and d_v
-    "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 32, 4, 2)},
-    "backward_key_value": {64: Configuration(64, 128, 8, 2), 128: Configuration(64, 128, 8, 2), 256: Configuration(32, 64, 8, 1)},
-    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 64, 8, 2), 256: Configuration(64, 32, 8, 1)},
+    "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 16, 4, 2)},
+    "backward_key_value": {64: Configuration(64, 128, 8, 2), 128: Configuration(32, 128, 8, 2), 256: Configuration(32, 64, 8, 1)},
+    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 64, 8, 2), 256: Configuration(64, 32, 8, 2)},
     "backward_mask": {64: Configuration(64, 64, 4, 2), 128: Configuration(64, 64, 4, 2), 256: Configuration(64, 32, 4, 1)},
 }
 _SINGLE = {64: Configuration(32, 32, 4, 1), 128: Configuration(16, 32, 4, 1), 256: Configuration(16, 16, 4, 1)}  # float32

@@ -81,14 +81,20 @@ def flash_attention(
     reason = unsupported(query, key, value, mask)
     if reason is not None:
         raise ValueError(f"flash_attention {reason}")
-    form = _Form(query, key, value, enable_gqa)
+    _check_shapes(query, key, value, enable_gqa)
+    if not is_causal and window is None:
+        q_offset = 0
+    tables = [table for table in (q_offset, kv_lengths) if isinstance(table, torch.Tensor)]
+    form = _Form(query, key, value, enable_gqa, [*([mask.shape[:-2]] if mask is not None else []), *(table.shape for table in tables)])
+    left, right = window or (None, None)
     left, right = window or (None, None)
     if is_causal:
         right = 0 if right is None else min(right, 0)
+    left, right = (None if side is None else min(side, 2**30) for side in (left, right))
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     if scale <= 0.0:  # the kernels scale after taking a maximum
         form.query, scale = form.query * (-1.0 if scale < 0.0 else 0.0), abs(scale) or 1.0
-    offsets, q_offset = (form.per_head("q_offset", q_offset), 0) if isinstance(q_offset, torch.Tensor) else (None, q_offset)
+    offsets, q_offset = (form.per_head("q_offset", q_offset), 0) if isinstance(q_offset, torch.Tensor) else (None, max(-(2**30), min(q_offset, 2**30)))
     lengths = None if kv_lengths is None else form.per_head("kv_lengths", kv_lengths)
     options = (form.mask(mask), offsets, lengths, q_offset, left, right, scale, softcap)
     output, lse = flash_forward(form.query, form.key, form.value, *options)
@@ -130,23 +136,77 @@ def unsupported(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mas
     return None
 
 
+def why_not(call: Any) -> str | None:
+    """Return why the kernels cannot compute a call without changing its meaning, or None if they can.
+
+    Parameters
+    ----------
+    call : Call
+        The arguments of `attn_course.gpu.attention`, checked.
+
+    Returns
+    -------
+    reason : str or None
+        "it " and what is missing.
+    """
+    if call.return_weights:
+        return "it never has the weights as a whole"
+    reason = unsupported(call.query, call.key, call.value, call.mask)
+    return None if reason is None else f"it {reason}"
+
+
+def run(call: Any) -> tuple[torch.Tensor, ...]:
+    """Return the output of a call that `why_not` has nothing against, and the log-sum-exp if it is asked for.
+
+    Parameters
+    ----------
+    call : Call
+        The arguments of `attn_course.gpu.attention`, checked.
+
+    Returns
+    -------
+    results : tuple of tensor
+        Output, then lse in the dtype of the output.
+    """
+    names = ("mask", "is_causal", "q_offset", "window", "scale", "softcap", "enable_gqa", "return_lse")
+    results = flash_attention(call.query, call.key, call.value, **{name: getattr(call, name) for name in names})
+    return (results[0], results[1].to(results[0].dtype)) if call.return_lse else (results,)
+
+
+def _check_shapes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool) -> None:
+    if min(query.ndim, key.ndim, value.ndim) < 2 + enable_gqa:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
+        raise ValueError(f"query, key and value must have the axes (..., {'heads, ' * enable_gqa}len, features); got {shapes}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share d_k, the last axis; got {query.shape[-1]} and {key.shape[-1]}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"key and value must share kv_len, the axis before the last; got {key.shape[-2]} and {value.shape[-2]}")
+    if enable_gqa and (key.shape[-3] == 0 or query.shape[-3] % key.shape[-3] or value.shape[-3] != key.shape[-3]):
+        heads = ", ".join(str(tensor.shape[-3]) for tensor in (query, key, value))
+        raise ValueError(f"query must have a multiple of the heads of key and value, axis -3; got {heads}")
+
+
 class _Form:
     """The tensors of a call as (batch, heads, len, features), broadcast without copies where strides allow it."""
 
-    def __init__(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool) -> None:
+    def __init__(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool, others: list[torch.Size]
+    ) -> None:
         dtype = torch.promote_types(query.dtype, torch.promote_types(key.dtype, value.dtype))
         tensors = [tensor.to(dtype) for tensor in (query, key, value)]
         if not enable_gqa:
             tensors = [tensor.unsqueeze(-3) if tensor.ndim == 2 else tensor for tensor in tensors]
-        heads = [tensor.shape[-3] for tensor in tensors]
+        heads = tuple(tensor.shape[-3] for tensor in tensors)
         try:
-            self.batch = torch.broadcast_shapes(*(tensor.shape[:-3] for tensor in tensors))
-            kv_heads = torch.broadcast_shapes((heads[1],), (heads[2],))[0]
-            self.n_heads = heads[0] if enable_gqa else torch.broadcast_shapes((heads[0],), (kv_heads,))[0]
+            kv_heads = torch.broadcast_shapes(heads[1:2], heads[2:])[0]
+            of_heads = [heads[:1] if enable_gqa else torch.broadcast_shapes(heads[:1], (kv_heads,)), *(shape[-1:] for shape in others)]
+            self.n_heads = torch.broadcast_shapes((1,), *of_heads)[0]
+            self.batch = torch.broadcast_shapes(*(tensor.shape[:-3] for tensor in tensors), *(shape[:-1] for shape in others))
         except RuntimeError as error:
             shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
-            raise ValueError(f"query, key and value must broadcast over their leading axes; got {shapes}") from error
-        self.lead = (*self.batch, self.n_heads) if enable_gqa or max(query.ndim, key.ndim, value.ndim) > 2 else ()
+            raise ValueError(f"query, key, value, mask and q_offset must broadcast over their leading axes; got {shapes}") from error
+        has_heads = max(query.ndim, key.ndim, value.ndim) > 2 or any(others)
+        self.lead = (*self.batch, self.n_heads) if has_heads else ()
         self.query = self._four(tensors[0], self.n_heads)
         self.key, self.value = (self._four(tensor, kv_heads) for tensor in tensors[1:])
 
@@ -156,8 +216,9 @@ class _Form:
 
     def per_head(self, name: str, table: torch.Tensor) -> torch.Tensor:
         """One integer for each batch entry and head, contiguous."""
+        near = table.clamp(-(2**30), 2**30)  # no length is larger, and sums stay within 32 bits
         try:
-            spread = table.to(self.query.device, torch.int32).expand(self.lead)
+            spread = near.to(self.query.device, torch.int32).expand(self.lead)
         except RuntimeError as error:
             raise ValueError(f"{name} must broadcast to the leading axes {self.lead}; got shape {tuple(table.shape)}") from error
         return spread.reshape(math.prod(self.batch), self.n_heads).contiguous()

@@ -49,7 +49,8 @@ def flash_backward_mask(
         scores = capped(tl.dot(query, tl.trans(key), out_dtype=ACC, input_precision="ieee"), SCALE, SOFTCAP)
         visible = is_visible(rows[:, None], cols[None, :], offset, left, right, kv_stop, LEFT, RIGHT)
         head_mask_ptr = mask_ptr + batch * mask_strides[0] + head * mask_strides[1]
-        scores = masked(scores, visible, head_mask_ptr, rows[:, None], cols[None, :], q_len, kv_len, mask_strides[2], mask_strides[3], MASK)
+        scores = masked(scores, visible, head_mask_ptr, row_start, col_start, rows[:, None], cols[None, :], q_len, kv_len,
+                        mask_strides[2], mask_strides[3], MASK)  # fmt: skip
         d_p = tl.dot(d_output, tl.trans(value), out_dtype=ACC, input_precision="ieee")
         d_scores = tl.exp2(scores - lse[:, None]) * (d_p - delta[:, None])
         d_mask += tl.where(scores == float("-inf"), 0.0, d_scores)

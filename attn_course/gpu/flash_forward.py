@@ -104,7 +104,8 @@ def flash_forward(
         products = tl.dot(query, tl.trans(key), out_dtype=ACC, input_precision="ieee")
         visible = is_visible(rows[:, None], cols[None, :], offset, left, right, kv_stop, LEFT, RIGHT)
         scores = capped(products, SCALE, SOFTCAP)
-        scores = masked(scores, visible, mask_ptr, rows[:, None], cols[None, :], q_len, kv_len, mask_strides[2], mask_strides[3], MASK)
+        scores = masked(scores, visible, mask_ptr, row_start, start, rows[:, None], cols[None, :], q_len, kv_len,
+                        mask_strides[2], mask_strides[3], MASK)  # fmt: skip
         row_max, row_sum, rescale, p = _seen(scores, row_max, row_sum, 1.0)
         value = load_rows(value_ptr, start, kv_stop, value_strides[2], BLOCK_KV, D_V, D_V_PAD, True)
         is_finite = value - value == 0.0  # NaN - NaN and inf - inf are NaN

@@ -84,14 +84,16 @@ def is_visible(rows, cols, offset, left, right, kv_stop, LEFT: tl.constexpr, RIG
 
 
 @triton.jit
-def masked(scores, visible, mask_ptr, rows, cols, q_len, kv_len, stride_row, stride_col, MASK: tl.constexpr):
-    """Apply band and mask to scores in units of ln 2: -inf where a row may not see a column.
+def masked(scores, visible, mask_ptr, row_start, col_start, rows, cols, q_len, kv_len, stride_row, stride_col, MASK: tl.constexpr):
+    """Apply band and mask to a tile of scores in units of ln 2: -inf where a row may not see a column.
 
     MASK says what the mask holds: "none", "bool" (one byte each, not 0 = may attend) or "float" (added; -inf removes).
+    Only the start of the tile is computed in 64 bits: wide pointers would fill the registers.
     """
     if MASK != "none":
-        inside = (rows < q_len) & (cols < kv_len)
-        mask = tl.load(mask_ptr + tl.cast(rows, tl.int64) * stride_row + tl.cast(cols, tl.int64) * stride_col, mask=inside, other=0)
+        tile_ptr = mask_ptr + tl.cast(row_start, tl.int64) * stride_row + tl.cast(col_start, tl.int64) * stride_col
+        places = (rows - row_start) * stride_row + (cols - col_start) * stride_col
+        mask = tl.load(tile_ptr + places, mask=(rows < q_len) & (cols < kv_len), other=0)
         if MASK == "bool":
             visible = visible & (mask != 0)
         else:

@@ -36,7 +36,16 @@ _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by th
     "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 64, 8, 2), 256: Configuration(64, 32, 8, 2)},
     "backward_mask": {64: Configuration(64, 64, 4, 2), 128: Configuration(64, 64, 4, 2), 256: Configuration(64, 32, 4, 1)},
 }
-_SINGLE = {64: Configuration(32, 32, 4, 1), 128: Configuration(16, 32, 4, 1), 256: Configuration(16, 16, 4, 1)}  # float32
+_MASKED: dict[Kernel, dict[int, Configuration]] = {  # a mask is loaded into registers: smaller tiles
+    "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 32, 4, 2)},
+    "backward_key_value": {64: Configuration(32, 128, 8, 2), 128: Configuration(16, 128, 8, 2)},
+    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 32, 8, 2)},
+}
+_SINGLE = {64: Configuration(16, 32, 4, 1), 128: Configuration(16, 32, 8, 1), 256: Configuration(16, 16, 8, 1)}  # float32
+LEAN = [  # kernel, widest of d_k and d_v, with a mask: the configurations that keep everything in registers
+    *[(kernel, d, masked) for kernel in _MASKED for d in (64, 128) for masked in (False, True)],
+    *[("forward", 256, False), ("backward_query", 256, False)],
+]
 
 
 def padded(d: int) -> int:
@@ -44,7 +53,9 @@ def padded(d: int) -> int:
     return max(16, 1 << (d - 1).bit_length())
 
 
-def configuration(kernel: Kernel, d_k: int, d_v: int, dtype: torch.dtype, *, interpreted: bool = False) -> Configuration:
+def configuration(
+    kernel: Kernel, d_k: int, d_v: int, dtype: torch.dtype, *, masked: bool = False, interpreted: bool = False
+) -> Configuration:
     """Return the configuration of a kernel for tensors of d_k and d_v features.
 
     Parameters
@@ -55,6 +66,8 @@ def configuration(kernel: Kernel, d_k: int, d_v: int, dtype: torch.dtype, *, int
         Features of queries and keys, and of values; 1 to 256.
     dtype : torch.dtype
         Of query, key and value.
+    masked : bool, optional
+        Whether there is a mask, boolean or float.
     interpreted : bool, optional
         Whether NumPy plays the GPU.
 
@@ -66,4 +79,6 @@ def configuration(kernel: Kernel, d_k: int, d_v: int, dtype: torch.dtype, *, int
     if interpreted:
         return _INTERPRETED
     widest = max(64, padded(max(d_k, d_v)))
-    return _SINGLE[widest] if dtype == torch.float32 else _HALF[kernel][widest]
+    if dtype == torch.float32:
+        return _SINGLE[widest]
+    return _MASKED.get(kernel, {}).get(widest, _HALF[kernel][widest]) if masked else _HALF[kernel][widest]

@@ -64,7 +64,8 @@ def flash_forward(
         return output.zero_(), lse.fill_(-torch.inf)
     band = Band(left, right, q_offset, scale, softcap)
     mask, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, key.shape[2]))
-    chosen = configuration("forward", query.shape[-1], value.shape[-1], query.dtype, interpreted=tiles.INTERPRETED)
+    widths = query.shape[-1], value.shape[-1]
+    chosen = configuration("forward", *widths, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
     kernels.flash_forward[(-(-q_len // chosen.block_q) * batch * heads,)](
         *(query, key, value, mask, offsets, lengths, output, lse),
         *(query.stride()[:3], key.stride()[:3], value.stride()[:3], mask_strides, output.stride()[:3]),
@@ -137,7 +138,7 @@ def flash_backward(
     constants = {**sizes(query, key, value), **band.constants, "MASK": kind, "ACC": tiles.ACCUMULATORS[lse.dtype]}
 
     def launch(name: Kernel, kernel: Any, blocks: Callable[[Configuration], int], outputs: list[torch.Tensor], *more: int) -> None:
-        chosen = configuration(name, d_k, d_v, query.dtype, interpreted=tiles.INTERPRETED)
+        chosen = configuration(name, d_k, d_v, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
         kernel[(blocks(chosen),)](
             *(*tensors, *outputs, *strides, *(output.stride()[:3] for output in outputs), *numbers, *more), **constants,
             BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, num_warps=chosen.num_warps, num_stages=chosen.num_stages,

@@ -68,7 +68,7 @@ class Case:
 def cases(device: str) -> list[Case]:
     """Return the sizes to measure: 16384 tokens of 2048 features and three extras on a GPU, two small ones on a CPU."""
     if device != "cuda":
-        return [Case(1, 2, 2, 128, 32, is_causal) for is_causal in (False, True)]
+        return [Case(1, 2, 2, 64, 32, is_causal) for is_causal in (False, True)]
     lengths = [512, 1024, 2048, 4096, 8192, 16384]
     matrix = [(d, is_causal, length) for d in (64, 128) for is_causal in (False, True) for length in lengths]
     plain = [Case(TOKENS // length, 2048 // d, 2048 // d, length, d, is_causal) for d, is_causal, length in matrix]
@@ -234,8 +234,10 @@ def bench(show: Callable[[str], None] = print) -> dict[str, Any]:
     for case in cases(device):
         for line in measure(case, device, dtype):
             rate = f"{line['tflops_per_s']:10.4g} TFLOP/s {line['time_ms']:9.3f} ms" if "time_ms" in line else line["error"]
-            name = f"d {case.d:3d} {'causal' if case.is_causal else 'full':6s} length {case.length:5d}"
-            show(f"{name} {'window ' * (case.left is not None)}heads {case.heads}/{case.kv_heads} {line['direction']:8s} {line['provider']:14s} {rate}")
+            kind = "causal" if case.is_causal else "full"
+            window = "" if case.left is None else f" window {case.left}"
+            size = f"d {case.d:3d} {kind:6s} length {case.length:5d} heads {case.heads}/{case.kv_heads}{window}"
+            show(f"{size} {line['direction']:8s} {line['provider']:14s} {rate}")
             lines.append(line)
     report = {
         "device": torch.cuda.get_device_name() if device == "cuda" else f"CPU {platform.machine()}, Triton's interpreter",

@@ -94,7 +94,9 @@ def flash_attention(
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     if scale <= 0.0:  # the kernels scale after taking a maximum
         form.query, scale = form.query * (-1.0 if scale < 0.0 else 0.0), abs(scale) or 1.0
-    offsets, q_offset = (form.per_head("q_offset", q_offset), 0) if isinstance(q_offset, torch.Tensor) else (None, max(-(2**30), min(q_offset, 2**30)))
+    offsets, q_offset = (
+        (form.per_head("q_offset", q_offset), 0) if isinstance(q_offset, torch.Tensor) else (None, max(-(2**30), min(q_offset, 2**30)))
+    )
     lengths = None if kv_lengths is None else form.per_head("kv_lengths", kv_lengths)
     options = (form.mask(mask), offsets, lengths, q_offset, left, right, scale, softcap)
     output, lse = flash_forward(form.query, form.key, form.value, *options)
@@ -189,9 +191,7 @@ def _check_shapes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, e
 class _Form:
     """The tensors of a call as (batch, heads, len, features), broadcast without copies where strides allow it."""
 
-    def __init__(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool, others: list[torch.Size]
-    ) -> None:
+    def __init__(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool, others: list[torch.Size]) -> None:
         dtype = torch.promote_types(query.dtype, torch.promote_types(key.dtype, value.dtype))
         tensors = [tensor.to(dtype) for tensor in (query, key, value)]
         if not enable_gqa:

@@ -94,6 +94,7 @@ def flash_backward_key_value(
         full_start = tl.where(is_whole, full_start, first)
         full_stop = tl.where(is_whole, full_stop, first)
 
+        head_mask_ptr = mask_ptr
         if MASK == "none":
             for start in tl.range(full_start, full_stop, BLOCK_Q):
                 query = load_rows(head_query_ptr, start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, False)
@@ -106,7 +107,7 @@ def flash_backward_key_value(
                 d_scores = p * (d_p - delta[None, :]) * cap_slope(products, SCALE, SOFTCAP)  # Eq. (12.28)
                 d_key = tl.dot(d_scores.to(query.dtype), query, d_key, out_dtype=ACC, input_precision="ieee")  # Eq. (12.26)
         else:
-            head_mask_ptr = mask_ptr + batch * mask_strides[0] + head * mask_strides[1]
+            head_mask_ptr += batch * mask_strides[0] + head * mask_strides[1]
         for edge in tl.range(0, edge_tiles(first, full_start, full_stop, last, BLOCK_Q), num_stages=1):
             start = edge_tile(edge, first, full_start, full_stop, BLOCK_Q)
             rows = start + tl.arange(0, BLOCK_Q)
@@ -115,7 +116,7 @@ def flash_backward_key_value(
             lse, delta = row_terms(lse_ptr, delta_ptr, pair, rows, q_len)
             visible = is_visible(rows[None, :], cols[:, None], offset, left, right, kv_stop, LEFT, RIGHT)
             scores = capped(products, SCALE, SOFTCAP)
-            scores = masked(scores, visible, head_mask_ptr if MASK != "none" else None, start, col_start, rows[None, :], cols[:, None], q_len, kv_len,
+            scores = masked(scores, visible, head_mask_ptr, start, col_start, rows[None, :], cols[:, None], q_len, kv_len,
                             mask_strides[2], mask_strides[3], MASK)  # fmt: skip
             p = tl.exp2(scores - lse[None, :])
             d_output = load_rows(head_d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
@@ -177,7 +178,9 @@ def flash_backward_query(
             d_query = tl.dot(d_scores.to(key.dtype), key, d_query, out_dtype=ACC, input_precision="ieee")
     else:
         mask_ptr += batch * mask_strides[0] + head * mask_strides[1]
-    for edge in tl.range(0, edge_tiles(first, full_start, full_stop, last, BLOCK_KV), num_stages=1):  # no loads ahead: few turns, and registers are scarce
+    for edge in tl.range(
+        0, edge_tiles(first, full_start, full_stop, last, BLOCK_KV), num_stages=1
+    ):  # no loads ahead: few turns, and registers are scarce
         start = edge_tile(edge, first, full_start, full_stop, BLOCK_KV)
         cols = start + tl.arange(0, BLOCK_KV)
         key = load_rows(key_ptr, start, kv_stop, key_strides[2], BLOCK_KV, D_K, D_K_PAD, True)

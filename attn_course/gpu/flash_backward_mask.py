@@ -31,7 +31,7 @@ def flash_backward_mask(
     rows = row_start + tl.arange(0, BLOCK_Q)
     cols = col_start + tl.arange(0, BLOCK_KV)
     d_mask = tl.zeros([BLOCK_Q, BLOCK_KV], ACC)
-    for member in range(0, shared_batches * shared_heads):
+    for member in range(shared_batches * shared_heads):
         batch = tl.cast(entry // mask_heads + member // shared_heads, tl.int64)
         head = tl.cast(entry % mask_heads + member % shared_heads, tl.int64)
         pair = batch * n_heads + head

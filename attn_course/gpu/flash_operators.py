@@ -51,7 +51,8 @@ def flash_forward(
     softcap: float | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute output (batch, heads, q_len, d_v) and log-sum-exp (batch, heads, q_len); see the kernel for the arguments."""
-    from attn_course.gpu import flash_forward as kernels, tiles
+    from attn_course.gpu import flash_forward as kernels
+    from attn_course.gpu import tiles
 
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:  # the interpreter multiplies the bits of a bfloat16
         wide = flash_forward(query.float(), key.float(), value.float(), mask, offsets, lengths, q_offset, left, right, scale, softcap)
@@ -107,7 +108,9 @@ def flash_backward(
     needs_d_mask: bool,
 ) -> list[torch.Tensor]:
     """Compute the gradients of query, key and value, and with `needs_d_mask` that of the mask."""
-    from attn_course.gpu import flash_backward as kernels, flash_backward_mask as mask_kernels, tiles
+    from attn_course.gpu import flash_backward as kernels
+    from attn_course.gpu import flash_backward_mask as mask_kernels
+    from attn_course.gpu import tiles
 
     rest = (offsets, lengths, q_offset, left, right, scale, softcap)
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:

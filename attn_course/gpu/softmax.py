@@ -40,21 +40,21 @@ def softmax_rows_backward(weights_ptr, d_weights_ptr, d_scores_ptr, n_columns, A
 
 class _FusedSoftmax(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, scores):  # type: ignore[no-untyped-def]
+    def forward(ctx, scores):
         weights = torch.empty_like(scores, memory_format=torch.contiguous_format)
         _launch(softmax_rows, scores.contiguous(), weights)
         ctx.save_for_backward(weights)
         return weights
 
     @staticmethod
-    def backward(ctx, d_weights):  # type: ignore[no-untyped-def]
+    def backward(ctx, d_weights):
         (weights,) = ctx.saved_tensors
         d_scores = torch.empty_like(weights)
         _launch(softmax_rows_backward, weights, d_weights.contiguous(), d_scores)
         return d_scores
 
 
-def _launch(kernel, *tensors):  # type: ignore[no-untyped-def]
+def _launch(kernel, *tensors):
     n_columns = tensors[0].shape[-1]
     if tensors[0].numel() == 0:
         return
@@ -83,4 +83,4 @@ def fused_softmax(scores: torch.Tensor) -> torch.Tensor:
     """
     if scores.ndim == 0 or scores.shape[-1] > MAX_COLUMNS:
         raise ValueError(f"scores must have at least one axis, the last of at most {MAX_COLUMNS}; got shape {tuple(scores.shape)}")
-    return _FusedSoftmax.apply(scores)  # type: ignore[no-untyped-call]
+    return _FusedSoftmax.apply(scores)

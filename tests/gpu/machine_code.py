@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 OPCODE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
@@ -17,8 +18,7 @@ def counts(sass: str, usage: str) -> dict[str, int]:
     """Return registers, bytes of stack, accesses to local memory, matrix products, and those that are waited for one by one."""
     opcodes = OPCODE.findall(sass)
     course = [name for name in opcodes if name.startswith(("HGMMA", "WARPGROUP.DEPBAR"))]
-    lonely = sum(a.startswith("HGMMA") and b.startswith("WARPGROUP") for a, b in zip(course, course[1:], strict=False))
-    batches = sum(a.startswith("WARPGROUP") and b.startswith("HGMMA") for a, b in zip(["WARPGROUP", *course], course, strict=False))
+    lonely = sum(a.startswith("HGMMA") and b.startswith("WARPGROUP") for a, b in pairwise(course))
     exps_in_flight, in_flight = 0, False
     for name in opcodes:
         if name.startswith(("HGMMA", "WARPGROUP.DEPBAR")):
@@ -29,7 +29,6 @@ def counts(sass: str, usage: str) -> dict[str, int]:
         "stack_bytes": int(re.search(r"STACK:(\d+)", usage)[1]),
         "local_accesses": sum(name.startswith(("LDL", "STL")) for name in opcodes),
         "products": sum(name.startswith("HGMMA") for name in opcodes),
-        "batches": batches,
         "waits": lonely,
         "exps_in_flight": exps_in_flight,
     }

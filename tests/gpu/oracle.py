@@ -68,7 +68,9 @@ def errors(inputs: tuple[torch.Tensor, ...], options: dict[str, Any]) -> list[fl
 def expected_shape(inputs: tuple[torch.Tensor, ...], options: dict[str, Any]) -> tuple[int, ...]:
     """Return the shape of the log-sum-exp, as the reference sees it."""
     small = [np.zeros(tensor.shape) for tensor in inputs]
-    tables = {name: np.zeros(option.shape, int) for name, option in options.items() if name == "q_offset" and isinstance(option, torch.Tensor)}
+    tables = {
+        name: np.zeros(option.shape, int) for name, option in options.items() if name == "q_offset" and isinstance(option, torch.Tensor)
+    }
     mask = {"mask": np.zeros(options["mask"].shape)} if options.get("mask") is not None else {}
     gqa = {"enable_gqa": True} if options.get("enable_gqa") else {}
     return attention(*small, return_lse=True, is_causal=bool(tables), **tables, **mask, **gqa)[1].shape

@@ -118,7 +118,9 @@ def test_padding_lengths_are_the_mask_that_hides_the_padding():
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NumPy's, for what the kernel computes and drops
 @pytest.mark.parametrize("rotten", [torch.nan, torch.inf, -torch.inf])
-@pytest.mark.parametrize("options", [{"is_causal": True}, {"mask": torch.arange(45) < 40}, {"window": (3, 3)}], ids=["causal", "mask", "window"])
+@pytest.mark.parametrize(
+    "options", [{"is_causal": True}, {"mask": torch.arange(45) < 40}, {"window": (3, 3)}], ids=["causal", "mask", "window"]
+)
 def test_what_is_hidden_may_hold_anything(rotten, options):
     from attn_course.gpu.flash import flash_attention
 

@@ -57,6 +57,6 @@ def sass(*opcodes: str) -> str:
 def test_what_is_looked_for_is_seen():
     usage = "Function f: REG:255 STACK:16 SHARED:0 LOCAL:0"
     line = counts(sass("HGMMA.64x64x16", "WARPGROUP.DEPBAR.LE", "HGMMA", "WARPGROUP.DEPBAR.LE", "MUFU.EX2", "LDL.64", "STL"), usage)
-    assert line == {"registers": 255, "stack_bytes": 16, "local_accesses": 2, "products": 2, "batches": 2, "waits": 2, "exps_in_flight": 0}
+    assert line == {"registers": 255, "stack_bytes": 16, "local_accesses": 2, "products": 2, "waits": 2, "exps_in_flight": 0}
     line = counts(sass("HGMMA", "HGMMA", "HGMMA", "MUFU.EX2", "MUFU.EX2", "WARPGROUP.DEPBAR.LE"), usage)
     assert (line["products"], line["waits"], line["exps_in_flight"]) == (3, 1, 2)

@@ -12,6 +12,7 @@ import torch
 from attn_course.gpu.configurations import MAX_D
 from attn_course.gpu.flash_operators import flash_forward
 
+SHARED_BYTES = 160_000  # what the largest configuration takes
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -128,8 +129,8 @@ def unsupported(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mas
         return f"takes float16, bfloat16 and float32; got {dtype}"
     if query.device.type != "cuda" and not INTERPRETED:
         return f"needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got a tensor on {query.device.type}"
-    if query.device.type == "cuda" and torch.version.cuda and torch.cuda.get_device_capability(query.device) < (8, 0):
-        return "needs a GPU of compute capability 8.0 (Ampere) or newer"
+    if query.device.type == "cuda" and torch.cuda.get_device_properties(query.device).shared_memory_per_block_optin < SHARED_BYTES:
+        return "needs 160 kB of shared memory for a block of threads (A100, H100 and the like)"
     widths = (query.shape[-1], value.shape[-1])
     if not all(1 <= width <= MAX_D for width in widths):
         return f"takes 1 to {MAX_D} features; got d_k = {widths[0]} and d_v = {widths[1]}"

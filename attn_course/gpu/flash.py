@@ -129,7 +129,8 @@ def unsupported(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mas
         return f"takes float16, bfloat16 and float32; got {dtype}"
     if query.device.type != "cuda" and not INTERPRETED:
         return f"needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got a tensor on {query.device.type}"
-    if query.device.type == "cuda" and torch.cuda.get_device_properties(query.device).shared_memory_per_block_optin < SHARED_BYTES:
+    properties = torch.cuda.get_device_properties(query.device) if query.device.type == "cuda" else None
+    if getattr(properties, "shared_memory_per_block_optin", SHARED_BYTES) < SHARED_BYTES:
         return "needs 160 kB of shared memory for a block of threads (A100, H100 and the like)"
     widths = (query.shape[-1], value.shape[-1])
     if not all(1 <= width <= MAX_D for width in widths):

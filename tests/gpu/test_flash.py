@@ -174,7 +174,7 @@ def test_gradcheck_of_the_same_kernels_in_float64(options):
     def output_and_lse(query, key, value, mask=None):
         return flash_attention(query, key, value, **{**options, "mask": mask}, return_lse=True)
 
-    assert torch.autograd.gradcheck(output_and_lse, leaves)
+    assert torch.autograd.gradcheck(output_and_lse, leaves, fast_mode=True)  # one random direction: the interpreter is slow
 
 
 @st.composite

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
+import torch
 from hypothesis import settings
+
+# Triton reads this when it is first imported, which any test may do: without a GPU, NumPy runs the kernels.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Before any test imports the room: from here on every call checks the shapes in its signature.
 jaxtyping.install_import_hook("attn_course.reference", "beartype.beartype")

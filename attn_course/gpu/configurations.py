@@ -1,0 +1,84 @@
+"""Which tile sizes, warps and pipeline stages each kernel runs with.
+
+The numbers were found by reading machine code for Hopper (sm_90): no spilled register, and matrix products that are in
+flight while exponentials are taken. `tests/gpu/test_machine_code.py` compiles each of them and looks again.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+
+Kernel = Literal["forward", "backward_key_value", "backward_query", "backward_mask"]
+
+
+class Configuration(NamedTuple):
+    """Rows of the query and of the key in a tile, warps of 32 threads in a program, tiles that are loaded ahead.
+
+    Attributes
+    ----------
+    block_q, block_kv : int
+        Powers of two.
+    num_warps, num_stages : int
+        As Triton takes them.
+    """
+
+    block_q: int
+    block_kv: int
+    num_warps: int
+    num_stages: int
+
+
+MAX_D = 256
+_INTERPRETED = Configuration(32, 32, 1, 1)  # small, so that short tests have several tiles; NumPy has neither warps nor stages
+_HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by the larger of padded d_k and d_v
+    "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 16, 4, 2)},
+    "backward_key_value": {64: Configuration(64, 128, 8, 2), 128: Configuration(32, 128, 8, 2), 256: Configuration(32, 64, 8, 1)},
+    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 64, 8, 2), 256: Configuration(64, 16, 8, 2)},
+    "backward_mask": {64: Configuration(64, 64, 4, 2), 128: Configuration(64, 64, 4, 2), 256: Configuration(64, 32, 4, 1)},
+}
+_MASKED: dict[Kernel, dict[int, Configuration]] = {  # a mask is loaded into registers: smaller tiles
+    "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 16, 4, 2)},
+    "backward_key_value": {64: Configuration(32, 128, 8, 2), 128: Configuration(16, 128, 8, 2)},
+    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 32, 8, 2)},
+}
+_SINGLE = {64: Configuration(16, 32, 4, 1), 128: Configuration(16, 32, 8, 1), 256: Configuration(16, 16, 8, 1)}  # float32
+LEAN = [  # kernel, widest of d_k and d_v, with a mask: the configurations that keep everything in registers
+    *[(kernel, d, masked) for kernel in _MASKED for d in (64, 128) for masked in (False, True)],
+    *[("forward", 256, False), ("backward_query", 256, False)],
+]
+
+
+def padded(d: int) -> int:
+    """Return the power of two from 16 on that a tile of d features takes: 16 is the least the matrix units multiply."""
+    return max(16, 1 << (d - 1).bit_length())
+
+
+def configuration(
+    kernel: Kernel, d_k: int, d_v: int, dtype: torch.dtype, *, masked: bool = False, interpreted: bool = False
+) -> Configuration:
+    """Return the configuration of a kernel for tensors of d_k and d_v features.
+
+    Parameters
+    ----------
+    kernel : {"forward", "backward_key_value", "backward_query", "backward_mask"}
+        Which kernel.
+    d_k, d_v : int
+        Features of queries and keys, and of values; 1 to 256.
+    dtype : torch.dtype
+        Of query, key and value.
+    masked : bool, optional
+        Whether there is a mask, boolean or float.
+    interpreted : bool, optional
+        Whether NumPy plays the GPU.
+
+    Returns
+    -------
+    configuration : Configuration
+        What the kernel is launched with.
+    """
+    if interpreted:
+        return _INTERPRETED
+    widest = max(64, padded(max(d_k, d_v)))
+    if dtype == torch.float32:
+        return _SINGLE[widest]
+    return _MASKED.get(kernel, {}).get(widest, _HALF[kernel][widest]) if masked else _HALF[kernel][widest]

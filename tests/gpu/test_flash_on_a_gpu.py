@@ -1,0 +1,55 @@
+"""On a CUDA device: the kernels against the float64 reference at odd sizes, the same bits in every run, and no element unwritten."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.gpu.oracle import GATES, errors
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+ODD = [(1, 1), (64, 128), (239, 1), (799, 3), (113, 203), (108, 256), (1023, 1024), (1024, 1023), (320, 320)]
+
+
+def inputs(q_len, kv_len, heads, kv_heads, d_k, d_v, dtype):
+    shapes = [(2, heads, q_len, d_k), (2, kv_heads, kv_len, d_k), (2, kv_heads, kv_len, d_v)]
+    rng = np.random.default_rng(q_len + kv_len)
+    return tuple(torch.from_numpy(rng.normal(size=shape)).to("cuda", dtype) for shape in shapes)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("lengths", ODD)
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"window": (65, 40)}], ids=["full", "causal", "window"])
+def test_odd_lengths(lengths, dtype, options):
+    options = {**options, "q_offset": max(lengths[1] - lengths[0], 0)} if options else {}
+    assert max(errors(inputs(*lengths, 2, 2, 64, 64, dtype), options)) < GATES[dtype] * (4 if dtype == torch.float32 else 1)
+
+
+@pytest.mark.parametrize("widths", [(16, 16), (32, 64), (40, 24), (80, 80), (96, 128), (128, 128), (192, 128), (256, 256)])
+@pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)])
+def test_widths_and_shared_heads(widths, heads):
+    tensors = inputs(320, 200, *heads, *widths, torch.bfloat16)
+    assert max(errors(tensors, {"enable_gqa": True, "is_causal": True})) < GATES[torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_masks_and_softcap(dtype):
+    mask = torch.randn(4, 113, 203, generator=torch.Generator().manual_seed(2))
+    mask = (mask > -0.5 if dtype == torch.bool else mask).cuda()
+    assert max(errors(inputs(113, 203, 4, 4, 64, 64, torch.float16), {"mask": mask, "softcap": 3.0})) < 2 * GATES[torch.float16]
+
+
+@pytest.mark.parametrize("d", [64, 128])
+def test_a_hundred_backward_passes_give_the_same_bits_over_poisoned_memory(d):
+    from attn_course.gpu.flash import flash_attention
+
+    leaves = [tensor.requires_grad_() for tensor in inputs(1024, 1024, 8, 2, d, d, torch.bfloat16)]
+    first = None
+    for _ in range(100):
+        poison = [torch.full_like(leaf, torch.nan) for leaf in (*leaves, leaves[0])]
+        del poison  # the allocator hands this memory out again
+        output = flash_attention(*leaves, enable_gqa=True, is_causal=True)
+        found = [output, *torch.autograd.grad(output.float().square().sum(), leaves)]
+        first = first or found
+        assert all(torch.equal(*pair) for pair in zip(found, first, strict=True))
+        assert all(tensor.isfinite().all() for tensor in found)

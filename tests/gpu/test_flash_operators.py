@@ -1,0 +1,108 @@
+"""The two operators of torch: what opcheck asks of them, torch.compile, gradients that are the same to the bit, and a missing Triton."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+import torch
+
+needs_interpreter = [
+    pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not to be had here (it is for Linux)"),
+    pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests"),
+]
+
+
+def four_axes(requires_grad=True):
+    generator = torch.Generator().manual_seed(3)
+    shapes = [(2, 2, 9, 5), (2, 1, 11, 5), (2, 1, 11, 3), (1, 2, 1, 11)]
+    return [torch.randn(shape, generator=generator).requires_grad_(requires_grad) for shape in shapes]
+
+
+class TestInterpreted:
+    pytestmark = needs_interpreter
+
+    @pytest.mark.parametrize("with_bias", [False, True])
+    def test_opcheck_finds_nothing_in_the_forward_operator(self, with_bias):
+        from attn_course.gpu.flash_operators import flash_forward
+
+        query, key, value, bias = four_axes()
+        arguments = (query, key, value, bias if with_bias else None, None, None, 2, None, 0, 0.4, 3.0)
+        torch.library.opcheck(flash_forward, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
+
+    def test_opcheck_finds_nothing_in_the_backward_operator(self):
+        from attn_course.gpu.flash_operators import flash_backward, flash_forward
+
+        inputs = (*four_axes(requires_grad=False), None, None, 2, None, 0, 0.4, 3.0)
+        output, lse = flash_forward(*inputs)
+        arguments = (torch.ones_like(output), None, output, lse, *inputs, True)
+        torch.library.opcheck(flash_backward, arguments, test_utils=("test_schema", "test_faketensor"))
+
+    def test_compiled_it_gives_the_same_gradients(self):
+        from attn_course.gpu.flash import flash_attention
+
+        query, key, value, bias = four_axes()
+
+        def loss(query, key, value, bias):
+            output, lse = flash_attention(query, key, value, mask=bias, is_causal=True, q_offset=2, return_lse=True)
+            return output.square().sum() + lse.sum()
+
+        compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
+        wanted = torch.autograd.grad(loss(query, key, value, bias), (query, key, value, bias))
+        found = torch.autograd.grad(compiled(query, key, value, bias), (query, key, value, bias))
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+    def test_only_the_gradient_of_the_lse_may_be_asked_for(self):
+        from attn_course.gpu.flash import flash_attention
+
+        query, key, value, _ = four_axes()
+        lse = flash_attention(query, key, value, return_lse=True)[1]
+        (d_query,) = torch.autograd.grad(lse.sum(), query)
+        scores = (query @ key.mT) / 5**0.5
+        (wanted,) = torch.autograd.grad(scores.logsumexp(-1).sum(), query)
+        torch.testing.assert_close(d_query, wanted)
+
+    def test_the_fused_softmax_is_that_of_torch_with_its_gradient(self):
+        from attn_course.gpu.softmax import fused_softmax
+
+        scores = (torch.randn(3, 5, 37, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 30).requires_grad_()
+        torch.testing.assert_close(fused_softmax(scores), scores.softmax(-1))
+        upstream = torch.randn(3, 5, 37, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+        wanted = torch.autograd.grad(scores.softmax(-1), scores, upstream)
+        torch.testing.assert_close(torch.autograd.grad(fused_softmax(scores), scores, upstream), wanted)
+
+    def test_the_fused_softmax_of_nothing_is_zero(self):
+        from attn_course.gpu.softmax import fused_softmax
+
+        assert fused_softmax(torch.tensor([[-torch.inf] * 3, [0.0, -torch.inf, 0.0]])).tolist() == [[0, 0, 0], [0.5, 0, 0.5]]
+        assert fused_softmax(torch.zeros(0, 3)).shape == (0, 3)
+        with pytest.raises(ValueError, match=r"the last of at most 65536; got shape \(2, 70000\)"):
+            fused_softmax(torch.zeros(2, 70000))
+
+
+def run(program: str, **environment: str) -> str:
+    """What a fresh Python prints."""
+    made = subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def test_importing_the_launcher_does_not_import_triton():
+    assert run("import sys, attn_course.gpu.flash; print('triton' in sys.modules)") == "False"
+
+
+@pytest.mark.skipif(find_spec("triton") is None or torch.cuda.is_available(), reason="needs Triton, and no GPU")
+def test_without_gpu_and_interpreter_it_says_so():
+    program = "import torch; from attn_course.gpu.flash import unsupported; x = torch.ones(3, 2); print(unsupported(x, x, x))"
+    assert run(program, TRITON_INTERPRET="0").startswith("needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got")
+
+
+def test_without_triton_it_says_so(monkeypatch):
+    from attn_course.gpu import flash
+
+    monkeypatch.setattr(flash, "find_spec", lambda name: None)
+    x = torch.ones(3, 2)
+    assert flash.unsupported(x, x, x).startswith("needs Triton, which is not installed")
+    with pytest.raises(ValueError, match="flash_attention needs Triton"):
+        flash.flash_attention(x, x, x)

@@ -181,15 +181,18 @@ def look(model: Resolver, pairs: np.ndarray) -> dict[str, Any]:
 
 
 def example(model: Resolver, pairs: np.ndarray) -> dict[str, Any]:
-    """Return one held-out sentence with two endings, and the row of "it" in the last layer for each."""
+    """Return one held-out sentence with two endings: the row of "it" in the last layer, and the first row of the token it looks at most."""
     first, second = (np.repeat(pairs[0, side], 2) for side in (0, 1))
     adjectives = np.array([ADJECTIVES.index("angry"), ADJECTIVES.index("slow")])
     sentences, _ = sentences_of(first, second, np.zeros(2, dtype=int), adjectives, 0)
     with torch.no_grad():
         logits, maps = model(sentences)
+    looked_at = maps[-1][:, IT].argmax(dim=-1)
     return {
         "words": [[WORDS[number] for number in sentence] for sentence in sentences.tolist()],
         "rows": [[round(weight, 3) for weight in row] for row in maps[-1][:, IT].tolist()],
+        "looked at": looked_at.tolist(),
+        "first rows of these": [[round(weight, 3) for weight in row] for row in maps[0][torch.arange(2), looked_at].tolist()],
         "answers": [NOUNS[number] for number in logits.argmax(dim=-1).tolist()],
     }
 

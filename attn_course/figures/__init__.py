@@ -5,6 +5,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch05 import query_rows, rope_explorable, weight_maps
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -32,6 +33,8 @@ __all__ = [
     "publish",
     "query_explorable",
     "query_plane",
+    "query_rows",
+    "rope_explorable",
     "saturation",
     "scale_explorable",
     "simplex",
@@ -43,4 +46,5 @@ __all__ = [
     "temperature_bars",
     "towards_normal",
     "two_trainings",
+    "weight_maps",
 ]

@@ -24,9 +24,7 @@ class ResidualStack(nn.Module):
         Source of the first weights.
     """
 
-    def __init__(
-        self, d_model: int, d_k: int, n_layers: int, *, residual: bool = True, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, d_model: int, d_k: int, n_layers: int, *, residual: bool = True, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.residual = residual
         self.layers = nn.ModuleList(Attention(d_model, d_k, d_model, generator=generator) for _ in range(n_layers))

@@ -1,4 +1,4 @@
-"""Figures of chapter 05: maps beside each other, rows of one query, and the clocks of rotary positions. They draw numbers they are given."""
+"""Figures of chapter 05: maps beside each other, rows of one query, the clocks of rotary positions. They draw numbers they are given."""
 
 from collections.abc import Mapping, Sequence
 
@@ -102,11 +102,10 @@ def query_rows(
             raise ValueError(f"rows[{name!r}] must have {len(words)} weights, one for each word; got {len(row)}")
         if abs(row.sum() - 1.0) > 0.01:
             raise ValueError(f"rows[{name!r}] must sum to 1; got {number(float(row.sum()))}")
-    largest = [
-        f"{name}: {number(float(row.max()))} on “{words[int(row.argmax())]}” (place {int(row.argmax())})" for name, row in weights.items()
-    ]
-    alt = (
-        alt or f"Weights of one query over the words {', '.join(words)}. Largest of each row, places counted from 0: {'; '.join(largest)}."
+    largest = [f"{name}: {number(float(row.max()))} at place {int(row.argmax())}" for name, row in weights.items()]
+    alt = alt or (
+        f"Weights of one query over the words {', '.join(words)}, one row per circumstance. "
+        f"Largest of each row, places counted from 0: {'; '.join(largest)}."
     )
     matrix = np.stack(list(weights.values()))
     with picture(title=title, alt=alt, height=1.35 + 0.4 * len(matrix)) as (ax,):
@@ -129,7 +128,7 @@ def rope_explorable(slug: str = "rope") -> None:
     publish_explorable(
         "rope",
         slug,
-        "Two sliders move a query and a key along a sentence; three clocks, from fast to slow, show the pairs of features of both as hands. "
+        "Two sliders move a query and a key along a sentence; three clocks, fast to slow, show the pairs of features of both as hands. "
         "The score, and the curve of scores against the distance, show that only the difference of the positions counts. "
         "Buttons move both on by one, exchange the places, put both on one place, and stop the clocks, so that places make no difference.",
     )

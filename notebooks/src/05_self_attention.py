@@ -166,12 +166,8 @@ scores = scaled_dot_scores(x @ w_query, x @ w_key)
 inside = softmax(scores @ x @ w_value)
 outside = softmax(scores) @ x @ w_value
 print("inside: ", inside.sum(axis=1), "\noutside:", outside.sum(axis=1))
-print(
-    "all values equal to 7, one token:",
-    softmax(scores @ np.full((5, 1), 7.0))[0],
-    "but wanted",
-    (softmax(scores) @ np.full((5, 1), 7.0))[0],
-)
+sevens = np.full((5, 1), 7.0)
+print("all values 7: inside", softmax(scores @ sevens)[0], " outside", (softmax(scores) @ sevens)[0])
 
 # %% [markdown] id="spot-inside-notice"
 # To 1: it is a distribution over *features*, and no average of values can be that for all $W_V$. The softmax closes **before**
@@ -266,12 +262,12 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 # one linear map, without $t$ in it.
 
 # %% [markdown] id="likeness"
-# How alike are two places? $\sin a \sin b + \cos a \cos b = \cos(a - b)$ for each hand:
+# How alike are two places? For each hand $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
 #
 # $$P_t \cdot P_u = \sum_{i} \cos \omega_i (t - u) \tag{5.17}$$
 #
-# **Predict** whether the curve of $P_{10} \cdot P_u$ over $u - 10$ differs from that of $P_{50} \cdot P_u$ over $u - 50$, and whether it falls all
-# the way.
+# **Predict** whether the curve of $P_{10} \cdot P_u$ over $u - 10$ differs from that of $P_{50} \cdot P_u$ over $u - 50$,
+# and whether it falls all the way.
 
 # %% id="likeness-figure"
 table = sinusoidal_positions(101, 64)
@@ -280,8 +276,8 @@ figures.lines(
     reach,
     {"t = 10": table[10] @ table[10 + reach].T, "t = 50": table[50] @ table[50 + reach].T},
     title="Likeness of two places depends on their distance only, and it has ripples",
-    alt="Dot products of position 10 and of position 50 with others, over the distance from −10 to 50, 64 features. The two curves coincide. "
-    "They peak at 32 for distance 0, fall steeply on both sides, and ripple between 16 and 21 further out.",
+    alt="Dot products of position 10 and of position 50 with others, over the distance from −10 to 50, 64 features. The two curves "
+    "coincide. They peak at 32 for distance 0, fall steeply on both sides, and ripple between 16 and 21 further out.",
     x_label="distance u − t",
     y_label="dot product",
 )
@@ -295,16 +291,18 @@ verify("5.17")
 # %% [markdown] id="turn"
 # ## 5.6 Positions to rotate by: RoPE
 #
-# The curves coincide, and they ripple. But the model does not see $P_t \cdot P_u$ alone: Eq. (5.14) puts $M$ between, and mixes places with
-# contents. Can the score itself depend on the distance alone? **Demand** it. Turn the pair of features $(q_1, q_2)$ at place
-# $t$ by an angle $\theta(t)$, and that of a key at $u$ by $\theta(u)$. A score sees the difference $\theta(u) - \theta(t)$, and if it may depend
-# on $u - t$ only, all steps are equal:
+# They coincide, and they ripple. But a score does not see $P_t \cdot P_u$ alone: Eq. (5.14) puts $M$ between, and mixes
+# places with contents. Can the score itself depend on the distance alone? **Demand** it. Turn the pair of features
+# $(q_1, q_2)$ at place $t$ by an angle $\theta(t)$, and that of a key at $u$ by $\theta(u)$. A score sees the difference
+# $\theta(u) - \theta(t)$, and if it may depend on $u - t$ only, all steps are equal:
 #
 # $$\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega\, t \tag{5.18}$$
 #
-# So the angle must be **proportional** to the position. To turn back by $\omega t$ and on by $\omega u$ is to turn by the difference:
+# So the angle is **proportional** to the position. To turn back by $\omega t$ and on by $\omega u$ is to turn by the
+# difference:
 #
-# $$R_t^\top R_u = R_{u - t}, \qquad R_t = \begin{pmatrix} \cos\omega t & -\sin\omega t \\ \sin\omega t & \cos\omega t \end{pmatrix} \tag{5.19}$$
+# $$R_t^\top R_u = R_{u - t}, \qquad
+#  R_t = \begin{pmatrix} \cos\omega t & -\sin\omega t \\ \sin\omega t & \cos\omega t \end{pmatrix} \tag{5.19}$$
 
 # %% [markdown] id="relative"
 # Then $(R_t q) \cdot (R_u k) = q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$, written out:
@@ -312,12 +310,14 @@ verify("5.17")
 # $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos\omega(u - t) + (q_2 k_1 - q_1 k_2) \sin\omega(u - t) \tag{5.20}$$
 #
 # The first part is even in the distance, the second odd: before and after are told apart. With $d_k / 2$ pairs, each a
-# complex number $q_m$ with its own $\omega_m = 10000^{-2m/d_k}$, a turn is a factor $e^{i \omega_m t}$. For any common shift $c$:
+# complex number $q_m$ with its own $\omega_m = 10000^{-2m/d_k}$, a turn is a factor $e^{i \omega_m t}$. For any common
+# shift $c$:
 #
-# $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) = \mathrm{Re} \sum_{m} q_m \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \tag{5.21}$$
+# $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) =
+#  \mathrm{Re} \sum_{m} q_m \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \tag{5.21}$$
 #
-# This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict** which of the
-# two methods below keeps the scores when the sentence moves seven places on.
+# This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict**
+# which of the two methods below keeps the scores when the sentence moves seven places on.
 
 # %% id="relative-code"
 verify("5.18")
@@ -356,27 +356,29 @@ figures.rope_explorable()
 # %% [markdown] id="residual"
 # ## 5.7 Attention replaces, the residual updates
 #
-# "Attention updates the token", one says. Look at Eq. (5.6): it **replaces** the token by an average of values, and what the token
-# was is gone, unless it looked at itself. An update is a sum. With $d_v = d_{\text{model}}$, each layer reads the layer below and adds:
+# "Attention updates the token", one says. Look at Eq. (5.6): it **replaces** the token by an average of values. What the
+# token was is gone, unless it looked at itself. An update is a sum. With $d_v = d_{\text{model}}$, each layer reads the
+# layer below and adds:
 #
 # $$X_L = X_0 + \sum_{l=1}^{L} Z_l(X_{l-1}), \qquad X_l = X_{l-1} + Z_l(X_{l-1}) \tag{5.22}$$
 #
-# What if we only replace? Two outputs share the part of their weights that both rows give to the same tokens, so they cannot differ
-# as much as the values do. For one feature of the values:
+# What if we only replace? Two outputs share the part of their weights that both rows give to the same tokens, so they
+# cannot differ as much as the values do. For one feature of the values:
 #
-# $$\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj}) \tag{5.23}$$
+# $$\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad
+#  \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj}) \tag{5.23}$$
 
 # %% [markdown] id="residual-predict"
-# Finite scores give positive weights, hence $\tau < 1$. (The next layer's $W_V$ may stretch the differences again, but a common
-# factor does not change what *share* of a token they are.) Twelve layers with random projections, orthogonal $W_V$: **predict** the
-# share that distinguishes the tokens at the end, with and without the residual.
+# Finite scores give positive weights, hence $\tau < 1$. Six layers with random projections, where $W_V$ is orthogonal, so
+# that it stretches nothing: **predict** what share of the tokens differs from their mean at the end, with and without
+# the residual.
 
 # %% id="residual-code"
 verify("5.22")
 verify("5.23")
 
 
-def shares(residual, depth=12, d=16):
+def shares(residual, depth=6, d=16):
     x, draw, found = np.random.default_rng(0).normal(size=(20, d)), np.random.default_rng(1), []
     for _ in range(depth + 1):
         found.append(np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x))
@@ -387,40 +389,40 @@ def shares(residual, depth=12, d=16):
 
 
 with_residual, without = shares(True), shares(False)
-print(f"after 12 layers: with residual {with_residual[-1]:.2f}, without {without[-1]:.0e}")
+print(f"after 6 layers: with residual {with_residual[-1]:.2f}, without {without[-1]:.0e}")
 
 # %% id="residual-figure"
 figures.lines(
-    np.arange(13),
-    {"X + Z": with_residual, "Z alone": np.maximum(without, 1e-16)},
+    np.arange(7),
+    {"X + Z": with_residual, "Z alone": without},
     title="Attention alone makes all tokens equal; the residual keeps them apart",
-    alt="Share of the tokens that differs from their mean, after 0 to 12 layers, on a logarithmic axis. With the residual it stays above one half. "
-    "Without it, it falls from about 1 below a hundred-thousandth.",
+    alt="Share of the tokens that differs from their mean, after 0 to 6 layers, on a logarithmic axis. With the residual it stays "
+    "above one half. Without it, it falls faster and faster.",
     x_label="layers",
     y_label="share that differs",
     y_log=True,
 )
 
 # %% [markdown] id="residual-notice"
-# A residual is no decoration. Dong, Cordonnier and Loukas (2021) prove that attention alone, without skip connections and MLPs,
-# tends to a matrix of rank one, doubly exponentially in the depth under their assumptions.
+# A residual is no decoration. Dong, Cordonnier and Loukas (2021) prove that attention alone, without skip connections and
+# MLPs, tends to a matrix of rank one, doubly exponentially in the depth under their assumptions.
 
 # %% [markdown] id="pronoun"
 # ## 5.8 "It" and the cat
 #
 # "the cat chased the owl because **it** was angry": the cat. "... because **it** was slow": the owl. The favourite picture of
-# attention shows the row of "it" with its weight on the noun. Nobody writes that row down; what could make it grow? Suppose the
-# output that is wanted at "it" is $v_n$, the value of the noun. By Eq. (4.12) with $dO = z - v_n$:
+# attention shows the row of "it" with its weight on the noun. Nobody writes that row down; what could make it grow?
+# **Assume** that the output wanted at "it" is $v_n$, the value of the noun. By Eq. (4.12) with $dO = z - v_n$:
 #
 # $$-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2 \tag{5.24}$$
 #
-# Never negative: every step against the gradient raises the score of the token whose value is needed.
+# Never negative: a step against the gradient raises the score of the token whose value is needed, as long as $z \ne v_n$.
 
 # %% [markdown] id="pronoun-setup"
-# **The experiment.** Sentences like those above, with ten nouns, three verbs, six adjectives (three fit who acts, three who is
-# acted upon), and nought to two words in front. The model has to name the noun; where to look it is not told. Nine of the 45 pairs of
-# nouns are **held out**, and each test sentence comes with its mirror image. So "the nearest noun" is right in exactly half of
-# them. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
+# **The experiment.** Sentences like those above: ten nouns, three verbs, six adjectives (three fit who acts, three who is
+# acted upon), up to two words in front. The model has to name the noun; where to look it is not told. Nine of the 45
+# pairs of nouns are **held out**, and each test sentence comes with its mirror image, nouns exchanged. "The nearest
+# noun" is right in exactly half of them. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
 #
 # - *free*: two layers, Eq. (5.22), sinusoids added;
 # - *words as values*: the same, but the last layer averages the words as they came in, without residual;
@@ -430,9 +432,8 @@ figures.lines(
 
 # %% id="pronoun-figure"
 record = PRONOUNS.load()
-accuracy = {
-    f"seed {seed}": [result[kind]["accuracy"] for kind in MODELS] for seed, result in zip(record.seeds, record.results, strict=True)
-}
+runs = dict(zip(record.seeds, record.results, strict=True))
+accuracy = {f"seed {seed}": [run[kind]["accuracy"] for kind in MODELS] for seed, run in runs.items()}
 figures.bars(
     MODELS,
     accuracy,
@@ -445,42 +446,57 @@ figures.bars(
 )
 
 # %% [markdown] id="pronoun-notice"
-# *No positions* could not: mirror images are the same set of words, so by Eq. (5.13) "it" gets the same output for both, and one of the
-# two answers is wrong. *One layer* did not get above one half by more than a hundredth: its "it" asks before it knows
-# the adjective. With two layers it can read the adjective first, and ask for the right noun then. Now **predict** the row of "it" in
-# the last layer, for both models that succeed.
+# *No positions* could not: mirror images are the same set of words, so by Eq. (5.13) "it" gets the same output for both,
+# and at least one of the two answers is wrong. *One layer* did not pass one half by more than a hundredth: its "it" asks
+# before it knows the adjective. With two layers it can read the adjective first, and ask for the right noun then.
+#
+# Now **predict** the row of "it" in the last layer, for the two models that succeed. The first held-out pair of each seed:
 
 # %% id="pronoun-rows"
 rows = {}
 for kind in MODELS[1::-1]:
-    for seed, result in zip(record.seeds, record.results, strict=True):
-        rows[f"{kind}, seed {seed}"] = result[kind]["example"]["rows"][0]
+    for ending, adjective in enumerate(("angry", "slow")):
+        for seed, run in runs.items():
+            rows[f"{kind}, {adjective}, {seed}"] = run[kind]["example"]["rows"][ending]
 figures.query_rows(
     rows,
-    ["the", "noun 1", "chased", "the", "noun 2", "because", "it", "was", "angry"],
-    title="The row of “it”: on the noun where nothing else can carry it, elsewhere where something else can",
+    ["the", "noun 1", "chased", "the", "noun 2", "because", "it", "was", "angry / slow"],
+    title="The row of “it”: on the noun where nothing else can carry its name, often elsewhere where something can",
 )
 
 # %% id="pronoun-numbers"
+questions = {"accuracy": "share right", "noun": "weight on the noun meant", "hidden": "share right, that noun hidden"}
 for kind in MODELS[1::-1]:
-    for name, question in {"accuracy": "share right", "noun": "weight on the noun meant", "hidden": "share right, noun hidden"}.items():
-        print(f"{kind:16} {question:26}", record.values(kind, name))
+    for name, question in questions.items():
+        print(f"{kind:16} {question:30}", record.values(kind, name))
 
 # %% [markdown] id="pronoun-rows-notice"
-# *Words as values* does what the picture promises: at least .83 of the weight on the noun meant, on held-out sentences. There,
-# a noun can only come through its own weight, and when that one place is hidden from "it", hardly an answer is right.
+# *Words as values* does what the picture promises: at least .83 of the weight on the noun meant, on held-out sentences.
+# There a noun can only come through its own weight, and when that one place is hidden from "it" (a mask in the last
+# layer), hardly an answer is right.
 #
-# *Free* is as good, and its row is another story. In seed 1 the noun meant gets **.005** of the weight, and hiding it changes nothing.
-# The name had travelled already: in the first layer another token copied it, and "it" reads it off there. The weight is on a
-# token, but what the token *holds* in layer 2 is no longer the word that stands there.
+# *Free* is about as good, and its row is another story. In seed 1 the noun meant gets .005 of the weight, and hiding it
+# costs nothing. **Predict** where the name is. Here is whom "it" looks at most in layer 2 after "slow" (places count from
+# 0; noun 2 is at 4), and whom *that* token had looked at in layer 1:
+
+# %% id="pronoun-relay"
+for seed, run in runs.items():
+    seen = run["free"]["example"]
+    place, first = seen["looked at"][1], np.array(seen["first rows of these"][1])
+    print(f"seed {seed}: it -> place {place} (weight {seen['rows'][1][place]:.2f}) -> place {first.argmax()} (weight {first.max():.2f})")
+
+# %% [markdown] id="pronoun-relay-notice"
+# All three go by way of a third token, an adjective or a "the", which had looked at the noun in layer 1. The weight is on
+# a place; what that place *holds* in layer 2 is no longer only the word that stands there. Nothing makes training
+# prefer the direct way.
 
 # %% [markdown] id="explanation"
-# Even in one layer a map does not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with more tokens than that
-# there are changes $N$ that nobody sees:
+# Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with
+# more tokens than that there are changes $N$ that nobody sees:
 #
 # $$(P + N)\, V = P\, V \quad \text{if} \quad N\, [\,V \;\; \mathbf{1}\,] = 0 \tag{5.25}$$
 #
-# provided $N$ is small enough to keep all weights positive. **Predict** whether the largest weight of a row can be another key's after such a change.
+# provided $N$ keeps all weights at least 0. **Predict** whether the largest weight of a row can lose its lead in this way.
 
 # %% id="explanation-code"
 verify("5.24")
@@ -492,20 +508,22 @@ print("weights", p, "output", p @ value)
 print("weights", p + change, "output", (p + change) @ value)
 
 # %% [markdown] id="explanation-notice"
-# It can: key 2 falls from .6 to nothing, and the output stays. (If nearly all weight is on a key whose value no others can mix, there is no such room.) So is
-# attention an explanation? Jain and Wallace (2019) trained text classifiers and often found very different weights with nearly the
-# same prediction, and weights poorly correlated with gradients. Wiegreffe and Pinter (2019) answered that it depends on
-# what one calls an explanation, that other weights for a *single* output prove little where the model could not have *learned* them,
-# and gave tests: uniform weights as a baseline, several seeds, frozen weights in another model, adversarial training.
-# Both studied recurrent models with one attention layer on top. We used two of these ideas: three seeds, and hiding
-# the token. A map shows where values were taken from; it is a **hypothesis** about the reason.
+# It can: key 2 falls from .6 to nothing, and the output stays. (Not where nearly all weight is on a value that the others
+# cannot mix.)
+#
+# Is attention an explanation, then? Jain and Wallace (2019) found, in text classifiers, weights that agree poorly with
+# gradients, and very different weights with equivalent predictions. Wiegreffe and Pinter (2019) answered that it
+# depends on what one calls an explanation, and that the rest of the model counts. They proposed tests (uniform weights
+# as a baseline, several seeds, a diagnostic with frozen weights, adversarial training) and concluded that its
+# usefulness is not disproved. Both studied recurrent models with attention on top. A map shows where values were
+# taken from: a **hypothesis** about the reason. Hide the token, and compare seeds.
 
 # %% [markdown] id="features"
 # ## 5.9 Co-occurrence: features as tokens
 #
-# In biology the weights are read as "which genes go together". Two things decide whether that makes sense. First, $Q K^\top$ relates
-# the **rows** it is given. A table has one row per individual; for pairs of features the tokens must be the *columns*. **Assume**
-# each feature has mean 0 and mean square 1 over $m$ individuals. Then a score is a correlation, rescaled:
+# In biology weights are read as "which genes go together". First, $Q K^\top$ relates the **rows** it is given. A table has
+# one row per individual; for pairs of features the tokens must be its *columns*. **Assume** each feature has mean 0 and
+# mean square 1 over $m$ individuals. Then a score is a correlation, rescaled:
 #
 # $$\frac{x_a \cdot x_b}{\sqrt{m}} = \sqrt{m}\; r_{ab} \tag{5.26}$$
 #
@@ -513,28 +531,30 @@ print("weights", p + change, "output", (p + change) @ value)
 #
 # $$p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} \ge 0 \tag{5.27}$$
 #
-# They compare queries with **keys** (never "with values"), have no sign, and each row sums to 1 even if nothing goes together.
-# **Predict** the weight of two perfectly opposite features.
+# They compare queries with **keys** (not "with values"), have no sign, and each row sums to 1 even if nothing goes
+# together. **Predict** the weight of two perfectly opposite features.
 
 # %% id="features-code"
 verify("5.26")
 verify("5.27")
 data = rng.normal(size=(100, 2)) @ np.array([[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]])
 standard = ((data - data.mean(axis=0)) / data.std(axis=0)).T  # (features, individuals)
-assert np.allclose(scaled_dot_scores(standard, standard), 10 * np.corrcoef(data.T))
-print("correlations of feature 0:", np.corrcoef(data.T)[0], " weights:", attention(standard, standard, standard, return_weights=True)[1][0])
+scores = scaled_dot_scores(standard, standard)
+assert np.allclose(scores, 10 * np.corrcoef(data.T))
+print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(scores)[0])
 
 # %% [markdown] id="pairs"
-# Next to nothing, like features that have nothing in common. Now a fair contest. A table of 1000 individuals and 20 features, each a
-# count 0, 1 or 2, as geneticists have it. Six pairs are planted, 15 % of whose entries are noise:
+# Nothing, although the one tells all about the other. Now a fair contest. A table of 1000 individuals and 20
+# features, each a count 0, 1 or 2, as geneticists have it. Two pairs of each kind are planted; 15 % of the entries of $b$
+# are noise:
 #
 # - *alike*: $b = a$; *opposite*: $b = 2 - a$;
 # - *hidden*: $b = 1$ where $a = 1$, otherwise 0 or 2 by a coin. Its correlation is zero.
 #
-# One layer over features learns to guess a hidden entry from the other 19 (800 steps, three seeds;
+# One layer over features learns to guess an entry from the other 19 (800 steps, three seeds;
 # `attn_course/experiments/ch05_pairs.py`). Its mean weights on 2000 new individuals compete with $|r|$, with mutual
-# information (from counts), and with Eq. (5.27), untrained. A partner is *found* if it is the largest of its row. **Predict** which
-# methods find the hidden pairs.
+# information (from counts), and with Eq. (5.27), untrained. A partner is *found* if it is the largest of its row, itself
+# left out. **Predict** which methods find the hidden pairs.
 
 # %% id="pairs-code"
 record = PAIRS.load()
@@ -550,22 +570,22 @@ order = np.array(result["order"])
 figures.weight_maps(
     {name: np.array(result["maps"][name])[np.ix_(order, order)] for name in ("correlation", "trained attention")},
     title="Correlation misses the hidden pairs; trained weights show them, but their size says little",
-    alt="Two maps of 20 by 20 features, ordered by pair, the diagonal hatched. Left, absolute correlations: eight bright cells for the alike and "
-    "opposite pairs, nothing for the hidden ones. Right, mean trained weights: all twelve cells of the pairs stand out, at 0.25 to 0.99, and rows of "
-    "free features have spots of up to 0.37.",
+    alt="Two maps of 20 by 20 features, ordered by pair, the diagonal hatched. Left, absolute correlations: eight bright cells for "
+    "the alike and opposite pairs, nothing for the hidden ones. Right, mean trained weights: each paired row has its largest cell at "
+    "the partner, 0.25 to 0.99; rows of free features have cells of up to 0.37.",
     row_label="features",
     column_label="features",
     hide_diagonal=True,
-    blocks={kind: 4 for kind in KINDS} | {"free": 8},
+    blocks=dict.fromkeys(KINDS, 4) | {"free": 8},
     color_label="|r|, weight",
 )
 
 # %% [markdown] id="pairs-notice"
-# The honest reading. Trained attention found all twelve in these seeds (the test asks for ten), and its guesses beat the most frequent
-# entry by far. But **mutual information found them too**, exactly, with no training; and correlation needs one line for what is
-# linear. And the size of a weight is no strength: all *alike* pairs are equally strong, with weights from .25 to .75. (A count of 1 is the
-# best guess anyway, so the layer may look at its partner only when that says otherwise.) Rows of free features sum to 1 as well. Weights pay where
-# partners *change* from individual to individual. On real tasks of this kind see Rijal et al. (2025).
+# The honest reading. Trained attention found all twelve in these seeds, and its guesses beat the most frequent entry by
+# far. But **mutual information found them too**, with no training, and for what is linear one line of correlation does.
+# And the size of a weight is no strength: all *alike* pairs are equally strong, with weights from .25 to .75. (A count of
+# 1 is the best guess anyway; the layer may look at its partner only when that says otherwise.) Rows of free features
+# sum to 1 as well. For attention on real genotypes see Rijal et al. (2025).
 
 # %% [markdown] id="parallel"
 # ## 5.10 All positions at once
@@ -593,20 +613,22 @@ figures.weight_maps(
 # The RNN reads its matrices again at each step. **Predict** for $T = 1024$, $d = 256$ who wins in work, in traffic, in depth.
 
 # %% id="parallel-code"
-for tag in ("5.28", "5.29", "5.30", "5.31"):
-    verify(tag)
+verify("5.28")
+verify("5.29")
+verify("5.30")
+verify("5.31")
 T, d = 1024, 256
-flops = {"attention": 3 * costs.projection_flops(T, d, d) + costs.attention_flops(T * T, d, d), "recurrent": costs.recurrent_flops(T, d, d)}
+attention_flops = 3 * costs.projection_flops(T, d, d) + costs.attention_flops(T * T, d, d)
+flops = {"attention": attention_flops, "recurrent": costs.recurrent_flops(T, d, d)}
 moved = {"attention": 3 * d**2 + 10 * T * d + 4 * T**2, "recurrent": 2 * T * d**2 + 7 * T * d}
 for layer in ("attention", "recurrent"):
-    print(
-        f"{layer:9}: {flops[layer] / 1e6:5.0f} MFLOP, {moved[layer] / 1e6:5.1f} M numbers, {costs.sequential_products(layer, T):4d} products in a row"
-    )
+    in_a_row = costs.sequential_products(layer, T)
+    print(f"{layer:9}: {flops[layer] / 1e6:5.0f} MFLOP, {moved[layer] / 1e6:5.1f} M numbers, {in_a_row:4d} products in a row")
 
 # %% [markdown] id="parallel-notice"
-# The RNN in work, by 5.5; attention in traffic, by 19, and in depth. (`sequential_products` says 4: it counts the output projection $W_O$ of
-# chapter 08 as well, Eq. (5.30) does not.) The next cell measures the shares of time on your machine. Mind that part of
-# what it shows is the price of a loop in Python.
+# The RNN in work, by 5.5; attention in traffic, by 19, and in depth. (`sequential_products` says 4: it counts the output
+# projection of chapter 08 as well, which Eq. (5.30) leaves out.) The next cell measures the times on your machine. Mind
+# that part of what it shows is the price of a loop in Python.
 
 # %% id="parallel-live" tags=["live"]
 import time
@@ -623,9 +645,9 @@ print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter
 # %% [markdown] id="limits"
 # ## 5.11 Limits
 #
-# - **No order by itself**, Eq. (5.13); positions beyond those of training are another matter, and neither method here solves it for free.
+# - **No order by itself**, Eq. (5.13); how a model does at positions beyond those of training is another question.
 # - **Quadratic** in $T$, Eq. (5.28); from $T = \frac32 d$ on that is the larger part.
-# - **Levelling**, Eq. (5.23): without a residual, depth erases the tokens.
+# - **Levelling**, Eq. (5.23): without a residual, depth erases the differences of tokens.
 # - **Maps are hypotheses**, Eq. (5.25): hide the token and see; compare seeds; keep a baseline.
 # - **Weights are no correlations**: no sign, no zero, no strength.
 

@@ -102,9 +102,11 @@ figures.heatmap(
 # A token with a large $Z$ spreads its own weight over much, and collects much from others. That is the **first** cause
 # of asymmetry, and it is there without any parameter.
 
-# %% id="balance-code"
+# %% id="balance-verify"
 verify("5.4")
 verify("5.5")
+
+# %% id="balance-code"
 Z = np.exp(scaled_dot_scores(plane, plane)).sum(axis=1)
 print("normalisers:", Z, " weighted column sums:", Z @ weights)
 
@@ -144,10 +146,12 @@ print("projected:  eats ->", dict(zip(words, weights[0].round(2).tolist(), stric
 # For $W_Q \ne W_K$ this is in general not zero: the **second** cause of asymmetry, now in the scores themselves. **Predict**: are the
 # weights symmetric if $W_Q = W_K$?
 
-# %% id="bilinear-code"
+# %% id="bilinear-verify"
 verify("5.6")
 verify("5.7")
 verify("5.8")
+
+# %% id="bilinear-code"
 x, w = rng.normal(size=(5, 4)), rng.normal(size=(4, 3))
 tied_scores = scaled_dot_scores(x @ w, x @ w)
 print("scores symmetric:", np.allclose(tied_scores, tied_scores.T), " weights:", np.allclose(softmax(tied_scores), softmax(tied_scores).T))
@@ -196,8 +200,10 @@ for length in (2, 5, 11):
 #
 # A token learns in three parts: as one that asks, as one that is found, as one that passes on.
 
-# %% id="paths-code"
+# %% id="paths-verify"
 verify("5.10")
+
+# %% id="paths-code"
 d_output = rng.normal(size=(5, 2))
 d_query, d_key, d_value = attention_backward(x @ w_query, x @ w_key, x @ w_value, d_output)
 for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "passes on": d_value @ w_value.T}.items():
@@ -220,6 +226,11 @@ for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "pa
 #
 # Outputs move along with their tokens: **equivariance**. (Eq. (1.9) was the invariance of one output.)
 
+# %% id="permute-verify"
+verify("5.11")
+verify("5.12")
+verify("5.13")
+
 # %% [markdown] id="spot-near"
 # ### Spot the mistake: the neighbours
 #
@@ -227,9 +238,6 @@ for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "pa
 # what happens to the output of "dog" if we shuffle "dog bites man today".
 
 # %% id="spot-near-code"
-verify("5.11")
-verify("5.12")
-verify("5.13")
 vocabulary = {word: rng.normal(size=4) for word in ("dog", "bites", "man", "today")}
 for order in ("dog bites man today", "man bites dog today", "today man dog bites"):
     sentence = np.stack([vocabulary[word] for word in order.split()])
@@ -319,11 +327,13 @@ verify("5.17")
 # This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict**
 # which of the two methods below keeps the scores when the sentence moves seven places on.
 
-# %% id="relative-code"
+# %% id="relative-verify"
 verify("5.18")
 verify("5.19")
 verify("5.20")
 verify("5.21")
+
+# %% id="relative-code"
 x, w_query, w_key = rng.normal(size=(5, 8)), rng.normal(size=(8, 6)), rng.normal(size=(8, 6))
 
 
@@ -371,41 +381,44 @@ figures.rope_explorable()
 # %% [markdown] id="residual-predict"
 # Finite scores give positive weights, hence $\tau < 1$. Six layers with random projections, where $W_V$ is orthogonal, so
 # that it stretches nothing: **predict** what share of the tokens differs from their mean at the end, with and without
-# the residual.
+# the residual. And without, if $W_Q$ and $W_K$ are half as large again, so that weights are sharper?
 
-# %% id="residual-code"
+# %% id="residual-verify"
 verify("5.22")
 verify("5.23")
 
 
-def shares(residual, depth=6, d=16):
+# %% id="residual-code"
+def shares(residual, size=2.0, depth=6, d=16):
     x, draw, found = np.random.default_rng(0).normal(size=(20, d)), np.random.default_rng(1), []
     for _ in range(depth + 1):
         found.append(np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x))
-        w_query, w_key = draw.normal(size=(2, d, d)) / np.sqrt(d)
+        w_query, w_key = size * draw.normal(size=(2, d, d)) / np.sqrt(d)
         output = attention(x @ w_query, x @ w_key, x @ np.linalg.qr(draw.normal(size=(d, d)))[0])
         x = x + output if residual else output
     return np.array(found)
 
 
-with_residual, without = shares(True), shares(False)
-print(f"after 6 layers: with residual {with_residual[-1]:.2f}, without {without[-1]:.0e}")
+curves = {"X + Z": shares(True), "Z alone": shares(False), "Z alone, sharper": shares(False, size=3.0)}
+for name, curve in curves.items():
+    print(f"{name:16} share that differs after 6 layers: {curve[-1]:.1g}")
 
 # %% id="residual-figure"
 figures.lines(
     np.arange(7),
-    {"X + Z": with_residual, "Z alone": without},
-    title="Attention alone makes all tokens equal; the residual keeps them apart",
-    alt="Share of the tokens that differs from their mean, after 0 to 6 layers, on a logarithmic axis. With the residual it stays "
-    "above one half. Without it, it falls faster and faster.",
+    curves,
+    title="Attention alone can make all tokens equal; the residual keeps them apart",
+    alt="Share of the tokens that differs from their mean, after 0 to 6 layers, on a logarithmic axis. With the residual it stays near 0.9. "
+    "Without it, it falls faster and faster to less than a millionth; with sharper weights it stays above one half.",
     x_label="layers",
     y_label="share that differs",
     y_log=True,
 )
 
 # %% [markdown] id="residual-notice"
-# A residual is no decoration. Dong, Cordonnier and Loukas (2021) prove that attention alone, without skip connections and
-# MLPs, tends to a matrix of rank one, doubly exponentially in the depth under their assumptions.
+# Levelling gathers speed: the more alike the tokens, the more alike their rows. Sharp weights, with $\tau$ close to 1,
+# put it off. Dong, Cordonnier and Loukas (2021) prove for attention without skip connections and MLPs that the output tends
+# to a matrix of rank one, doubly exponentially in the depth.
 
 # %% [markdown] id="pronoun"
 # ## 5.8 "It" and the cat
@@ -498,9 +511,11 @@ for seed, run in runs.items():
 #
 # provided $N$ keeps all weights at least 0. **Predict** whether the largest weight of a row can lose its lead in this way.
 
-# %% id="explanation-code"
+# %% id="explanation-verify"
 verify("5.24")
 verify("5.25")
+
+# %% id="explanation-code"
 value = np.array([[1.0], [0.0], [0.5], [0.5]])
 p = np.array([0.10, 0.10, 0.60, 0.20])
 change = np.array([0.40, 0.40, -0.60, -0.20])
@@ -534,9 +549,11 @@ print("weights", p + change, "output", (p + change) @ value)
 # They compare queries with **keys** (not "with values"), have no sign, and each row sums to 1 even if nothing goes
 # together. **Predict** the weight of two perfectly opposite features.
 
-# %% id="features-code"
+# %% id="features-verify"
 verify("5.26")
 verify("5.27")
+
+# %% id="features-code"
 data = rng.normal(size=(100, 2)) @ np.array([[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]])
 standard = ((data - data.mean(axis=0)) / data.std(axis=0)).T  # (features, individuals)
 scores = scaled_dot_scores(standard, standard)
@@ -550,7 +567,8 @@ print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(sco
 #
 # - *alike*: $b = a$; *opposite*: $b = 2 - a$;
 # - *hidden*: $b = 1$ where $a = 1$, otherwise 0 or 2 by a coin. Its correlation is zero.
-#
+
+# %% [markdown] id="pairs-methods"
 # One layer over features learns to guess an entry from the other 19 (800 steps, three seeds;
 # `attn_course/experiments/ch05_pairs.py`). Its mean weights on 2000 new individuals compete with $|r|$, with mutual
 # information (from counts), and with Eq. (5.27), untrained. A partner is *found* if it is the largest of its row, itself
@@ -612,11 +630,13 @@ figures.weight_maps(
 #
 # The RNN reads its matrices again at each step. **Predict** for $T = 1024$, $d = 256$ who wins in work, in traffic, in depth.
 
-# %% id="parallel-code"
+# %% id="parallel-verify"
 verify("5.28")
 verify("5.29")
 verify("5.30")
 verify("5.31")
+
+# %% id="parallel-code"
 T, d = 1024, 256
 attention_flops = 3 * costs.projection_flops(T, d, d) + costs.attention_flops(T * T, d, d)
 flops = {"attention": attention_flops, "recurrent": costs.recurrent_flops(T, d, d)}

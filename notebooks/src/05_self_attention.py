@@ -6,8 +6,7 @@
 # to ask? And where did the order of the words go?
 #
 # **Afterwards you can** write self-attention with its projections and their gradients, prove that it cannot see
-# order, give it positions in two ways, say why a residual belongs to it, and read a map of weights without believing
-# too much.
+# order, give it positions in two ways, say why it needs a residual, and read a map of weights without believing too much.
 #
 # **You need** chapters 01 to 04, complex numbers for one line.
 # **Time:** 75 minutes, and as much again for the [exercises](../work/05_self_attention.ipynb).
@@ -33,8 +32,8 @@ np.set_printoptions(precision=2, suppress=True)
 # The scale is the root of $v$, the length of the vectors that are compared. And the sum runs over **all** tokens, the token $i$
 # itself included. ("All other tokens", as one reads, would be a mask on the diagonal, and another output.)
 #
-# **Predict**: 32 random tokens, as many features as you like. Which weight does a token give itself on average?
-# Chapter 03 said that scores have variance 1, so perhaps $1/32 = 0.03$?
+# **Predict**: 32 random tokens. Which weight does a token give itself on average? Chapter 03 said that scores have
+# variance 1, so perhaps $1/32 = 0.03$?
 
 # %% id="plain-code"
 verify("5.1")
@@ -408,8 +407,8 @@ figures.lines(
     np.arange(7),
     curves,
     title="Attention alone can make all tokens equal; the residual keeps them apart",
-    alt="Share of the tokens that differs from their mean, after 0 to 6 layers, on a logarithmic axis. With the residual it stays near 0.9. "
-    "Without it, it falls faster and faster to less than a millionth; with sharper weights it stays above one half.",
+    alt="Share of the tokens that differs from their mean, after 0 to 6 layers, on a logarithmic axis. With the residual it stays near "
+    "0.9. Without it, it falls faster and faster to less than a millionth; with sharper weights it stays above one half.",
     x_label="layers",
     y_label="share that differs",
     y_log=True,

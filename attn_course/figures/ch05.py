@@ -112,6 +112,7 @@ def query_rows(
         image = draw_heatmap(ax, matrix, limits=(0.0, 1.0))
         ax.set_aspect("auto")
         name_cells(ax, list(weights), list(words), matrix.shape)
+        ax.tick_params(axis="x", rotation=30)
         ax.set(xlabel="keys")
         bar = ax.figure.colorbar(image, ax=ax, label="weight", fraction=0.05)
         bar.outline.set_visible(False)

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # 05 Self-attention: a sequence that asks itself
 #
-# So far somebody handed us queries, keys and values. Now one sequence plays all three parts: each token asks, each token
+# So far we were handed queries, keys and values. Now one sequence plays all three parts: each token asks, each token
 # answers, each token passes something on. That raises new questions. Why does a token see mostly itself? Who told it what
 # to ask? And where did the order of the words go?
 #
@@ -432,7 +432,7 @@ figures.lines(
 
 # %% [markdown] id="pronoun-setup"
 # **The experiment.** Sentences like those above: ten nouns, three verbs, six adjectives (three fit who acts, three who is
-# acted upon), up to two words in front. The model has to name the noun; where to look it is not told. Nine of the 45
+# acted upon), up to two words in front. The model must name the noun; where to look it is not told. Nine of the 45
 # pairs of nouns are **held out**, and each test sentence comes with its mirror image, nouns exchanged. "The nearest
 # noun" is right in exactly half of them. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
 #
@@ -469,7 +469,7 @@ rows = {}
 for kind in MODELS[1::-1]:
     for ending, adjective in enumerate(("angry", "slow")):
         for seed, run in runs.items():
-            rows[f"{kind}, {adjective}, {seed}"] = run[kind]["example"]["rows"][ending]
+            rows[f"{kind}, {adjective}, seed {seed}"] = run[kind]["example"]["rows"][ending]
 figures.query_rows(
     rows,
     ["the", "noun 1", "chased", "the", "noun 2", "because", "it", "was", "angry / slow"],
@@ -483,11 +483,11 @@ for kind in MODELS[1::-1]:
         print(f"{kind:16} {question:30}", record.values(kind, name))
 
 # %% [markdown] id="pronoun-rows-notice"
-# *Words as values* does what the picture promises: at least .83 of the weight on the noun meant, on held-out sentences.
-# There a noun can only come through its own weight, and when that one place is hidden from "it" (a mask in the last
+# *Words as values* does what the picture promises: on average .83 and more of the weight on the noun meant, on held-out
+# sentences. There a noun can only come through its own weight, and when that one place is hidden from "it" (a mask in the last
 # layer), hardly an answer is right.
 #
-# *Free* is about as good, and its row is another story. In seed 1 the noun meant gets .005 of the weight, and hiding it
+# *Free* is about as good, and its row is another story. In seed 1 the noun meant gets .005 of the weight on average, and hiding it
 # costs nothing. **Predict** where the name is. Here is whom "it" looks at most in layer 2 after "slow" (places count from
 # 0; noun 2 is at 4), and whom *that* token had looked at in layer 1:
 
@@ -495,7 +495,8 @@ for kind in MODELS[1::-1]:
 for seed, run in runs.items():
     seen = run["free"]["example"]
     place, first = seen["looked at"][1], np.array(seen["first rows of these"][1])
-    print(f"seed {seed}: it -> place {place} (weight {seen['rows'][1][place]:.2f}) -> place {first.argmax()} (weight {first.max():.2f})")
+    second = f"it looks at place {place} ({seen['rows'][1][place]:.2f})"
+    print(f"seed {seed}: {second}, which looked at place {first.argmax()} ({first.max():.2f})")
 
 # %% [markdown] id="pronoun-relay-notice"
 # All three go by way of a third token, an adjective or a "the", which had looked at the noun in layer 1. The weight is on
@@ -530,7 +531,7 @@ print("weights", p + change, "output", (p + change) @ value)
 # depends on what one calls an explanation, and that the rest of the model counts. They proposed tests (uniform weights
 # as a baseline, several seeds, a diagnostic with frozen weights, adversarial training) and concluded that its
 # usefulness is not disproved. Both studied recurrent models with attention on top. A map shows where values were
-# taken from: a **hypothesis** about the reason. Hide the token, and compare seeds.
+# taken from, a **hypothesis** about the reason. Test it: hide the token, compare seeds.
 
 # %% [markdown] id="features"
 # ## 5.9 Co-occurrence: features as tokens
@@ -612,7 +613,7 @@ figures.weight_maps(
 #
 # $$\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2 \tag{5.28}$$
 #
-# Attention does **more** work, always. Its quadratic part takes over where
+# Attention does **more** work, for every $T$. Its quadratic part takes over where
 #
 # $$4\,T^2 d = 6\,T d^2 \quad \Longleftrightarrow \quad T = \tfrac{3}{2}\, d \tag{5.29}$$
 #

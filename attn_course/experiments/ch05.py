@@ -48,7 +48,8 @@ class Resolver(nn.Module):
             raise ValueError(f"kind must be one of {MODELS}; got {kind!r}")
         self.kind = kind
         self.words = nn.Parameter(torch.randn(len(WORDS), D_MODEL, generator=generator))
-        widths = {"one layer": [D_MODEL], "words as values": [D_MODEL, None]}.get(kind, [D_MODEL, D_MODEL])
+        last = None if kind == "words as values" else D_MODEL
+        widths: list[int | None] = [D_MODEL] if kind == "one layer" else [D_MODEL, last]
         self.layers = nn.ModuleList(Attention(D_MODEL, D_K, d_v, generator=generator) for d_v in widths)
 
     def forward(self, sentences: Tensor, hidden: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:

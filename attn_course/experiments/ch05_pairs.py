@@ -51,7 +51,7 @@ def correlation(table: np.ndarray) -> np.ndarray:
 def mutual_information(table: np.ndarray) -> np.ndarray:
     """Return for each pair of features, in nats, how much one tells about the other: of the counts in the table, no model."""
     one_hot = np.eye(3)[table]
-    joint = np.einsum("nax,nby->abxy", one_hot, one_hot) / len(table)
+    joint = np.einsum("iax,iby->abxy", one_hot, one_hot) / len(table)
     alone = one_hot.mean(axis=0)
     independent = alone[:, None, :, None] * alone[None, :, None, :]
     ratio = np.divide(joint, independent, out=np.ones_like(joint), where=joint > 0)

@@ -85,8 +85,8 @@ figures.heatmap(
     weights,
     rows=["(2, 0)", "(1, 1)", "(0, 0)", "(−1, 2)"],
     columns=["(2, 0)", "(1, 1)", "(0, 0)", "(−1, 2)"],
-    title="Scores are symmetric, weights are not: the origin looks at all alike, and few look back",
-    alt="Four by four weights. The row of the token at the origin is 0.25 everywhere; its column holds 0.04, 0.15, 0.25 and 0.03.",
+    title="Scores are symmetric, weights are not: the origin looks at all alike, and the others hardly look back",
+    alt="Four by four weights. The row of the token at the origin is 0.25 everywhere; its column holds 0.04, 0.09, 0.25 and 0.03.",
 )
 
 # %% [markdown] id="balance"
@@ -98,8 +98,8 @@ figures.heatmap(
 #
 # $$\sum_{i=1}^{T} Z_i\, p_{ij} = Z_j \tag{5.5}$$
 #
-# A token with a large $Z$ spreads its own weight over much, and collects much from others. That is the **first** cause
-# of asymmetry, and it is there without any parameter.
+# Of two tokens, the one with the larger $Z$ gives the other less than it gets from it. That is the **first** cause of
+# asymmetry, and it is there without any parameter.
 
 # %% id="balance-verify"
 verify("5.4")
@@ -284,7 +284,7 @@ figures.lines(
     {"t = 10": table[10] @ table[10 + reach].T, "t = 50": table[50] @ table[50 + reach].T},
     title="Likeness of two places depends on their distance only, and it has ripples",
     alt="Dot products of position 10 and of position 50 with others, over the distance from −10 to 50, 64 features. The two curves "
-    "coincide. They peak at 32 for distance 0, fall steeply on both sides, and ripple between 16 and 21 further out.",
+    "coincide. They peak at 32 for distance 0, fall steeply on both sides, and ripple between about 14 and 21 further out.",
     x_label="distance u − t",
     y_label="dot product",
 )
@@ -696,7 +696,7 @@ print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter
 # - Attention replaces; the residual makes it an update, and keeps tokens apart.
 # - A row shows where values came from; what they carried, and why, needs a test.
 #
-# Now the [exercises](../work/05_self_attention.ipynb): eight tasks, about 90 minutes.
+# Now the [exercises](../work/05_self_attention.ipynb): eight tasks, about 80 minutes.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

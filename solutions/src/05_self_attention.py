@@ -182,10 +182,10 @@ check("5.6", my_projection_gradients)
 # A sentence of $T = 80$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, the hidden size) are $d = 64$. Count
 # matrix products only, a multiplication with its addition as 2. Self-attention has three projections, scores and
 # output, no output projection; the RNN multiplies input and state by a matrix each, at every step. Write four exact
-# numbers (Python may compute them) as `my_counts = (a, b, c, d)`:
+# numbers as `my_counts = (a, b, c, d)`:
 #
 # - `a`: FLOPs of self-attention; `b`: FLOPs of the RNN;
-# - `c`: products of self-attention that must wait for one another; `d`: the same for the RNN, one for each step.
+# - `c`: products of self-attention that must wait for one another; `d`: for the RNN, one for each step.
 
 # %% id="task-5-7" tags=["task"]
 ### BEGIN SOLUTION
@@ -199,7 +199,7 @@ check("5.7", my_counts)
 # **Why.** 3 604 480 against 1 310 720 FLOPs: nearly three times the work, with 3 products in a row in place of 80.
 
 # %% [markdown] id="task-5-8-text"
-# Which features go together? Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, one row for each
+# Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, one row for each
 # of $m$ individuals, one column for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention
 # **without** projections, with the **features** as tokens. Each feature is first shifted to mean 0 and scaled to mean
 # square 1 over the individuals (a mean divides by $m$). Scores are divided by the root of the number of entries of a

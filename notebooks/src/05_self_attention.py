@@ -244,7 +244,8 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
     print(f"{order:20} output of dog {z[order.split().index('dog')]}")
 
 # %% [markdown] id="set-notice"
-# Nothing. Who bites whom cannot be told. Where a trained model prefers neighbours, somebody has given it positions. Let a vector
+# Nothing. Who bites whom cannot be told. Where a trained model prefers neighbours, it got places from
+# elsewhere: from positions, or from a mask (chapter 07). Let a vector
 # $t_i$ that depends on the place only be **added** to token $i$. With $M = W_Q W_K^\top$, multiply out:
 #
 # $$(x_i + t_i)\, M\, (x_j + t_j)^\top = x_i M x_j^\top + x_i M t_j^\top + t_i M x_j^\top + t_i M t_j^\top \tag{5.14}$$
@@ -667,7 +668,7 @@ print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter
 #
 # - **No order by itself**, Eq. (5.13); how a model does at positions beyond those of training is another question.
 # - **Quadratic** in $T$, Eq. (5.28); from $T = \frac32 d$ on that is the larger part.
-# - **Levelling**, Eq. (5.23): without a residual, depth erases the differences of tokens.
+# - **Levelling**, Eq. (5.23): without a residual, depth can erase the differences of tokens.
 # - **Maps are hypotheses**, Eq. (5.25): hide the token and see; compare seeds; keep a baseline.
 # - **Weights are no correlations**: no sign, no zero, no strength.
 

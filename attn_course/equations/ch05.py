@@ -174,7 +174,7 @@ def _(rng: np.random.Generator) -> Claims:
     scope="T = 1 to 6, v = 3",
 )
 def who_is_looked_at(rng: np.random.Generator) -> Claims:
-    """Sum Eq. (5.4) over i; rows of P sum to 1. A token with a large normaliser is looked at much, and looks around much."""
+    """Sum Eq. (5.4) over i; rows of P sum to 1. Weighted by the normalisers, each token collects its own."""
     for length in range(1, 7):
         tokens = rng.normal(size=(length, 3))
         p = reference.attention(tokens, tokens, tokens, return_weights=True)[1]

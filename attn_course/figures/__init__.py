@@ -7,6 +7,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch05 import query_rows, rope_explorable, weight_maps
 from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
@@ -44,7 +45,9 @@ __all__ = [
     "publish",
     "query_explorable",
     "query_plane",
+    "query_rows",
     "recall_at_distance",
+    "rope_explorable",
     "saturation",
     "scale_explorable",
     "simplex",
@@ -57,4 +60,5 @@ __all__ = [
     "towards_normal",
     "two_orientations",
     "two_trainings",
+    "weight_maps",
 ]

@@ -1,0 +1,576 @@
+"""The graded tasks of chapter 05, self-attention."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from attn_course.reference import attention, rope, softmax
+from attn_course.tasks.core import Case, Task, Wrong
+
+ATTENTION_CALLS = (
+    ".scaled_dot_product_attention",
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+)
+AUTOGRAD_CALLS = (
+    ".backward",
+    "torch.autograd.grad",
+    "torch.autograd.functional.jacobian",
+    "torch.autograd.functional.vjp",
+    "torch.func.grad",
+    "torch.func.jacrev",
+    "torch.func.jacfwd",
+    "torch.func.vjp",
+)
+
+Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _draw(rng: np.random.Generator, length: int, d_model: int, d_k: int, d_v: int, *batch: int) -> dict[str, np.ndarray]:
+    """Return tokens and projections whose sizes differ wherever two could be mistaken for each other."""
+    return {
+        "x": rng.normal(size=(*batch, length, d_model)),
+        "w_query": rng.normal(size=(d_model, d_k)),
+        "w_key": rng.normal(size=(d_model, d_k)),
+        "w_value": rng.normal(size=(d_model, d_v)),
+    }
+
+
+def _self_attention(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
+    return attention(x @ w_query, x @ w_key, x @ w_value)
+
+
+def _scores(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    return np.asarray(x @ w_query @ (x @ w_key).swapaxes(-1, -2) / math.sqrt(w_query.shape[-1]))
+
+
+SELF_ATTENTION = Task(
+    id="5.1",
+    title="Self-attention with projections",
+    entry="my_self_attention",
+    kind="write",
+    equation="5.6",
+    points=3,
+    difficulty=2,
+    minutes=12,
+    trains="three views of one sequence",
+    answer=_self_attention,
+    forbid=ATTENTION_CALLS,
+    cases=lambda rng: [
+        Case("one sentence", **_draw(rng, 5, 7, 3, 2)),
+        Case("d_k larger than d_model", **_draw(rng, 7, 3, 11, 5)),
+        Case("a batch of two", **_draw(rng, 5, 11, 3, 7, 2)),
+        Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
+        Case("one token", **_draw(rng, 1, 5, 3, 2)),
+    ],
+    wrong=[
+        Wrong(
+            "no scale",
+            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key) * math.sqrt(w_query.shape[1])) @ x @ w_value,
+            "the scores are not divided by the root of d_k, Eq. (5.7)",
+        ),
+        Wrong(
+            "scaled by the length of a token",
+            lambda x, w_query, w_key, w_value: (
+                softmax(_scores(x, w_query, w_key) * math.sqrt(w_query.shape[1] / w_query.shape[0])) @ x @ w_value
+            ),
+            "queries and keys are compared, and they have d_k entries; the root of d_model is the scale of the form without projections",
+        ),
+        Wrong(
+            "the value inside the softmax",
+            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key) @ x @ w_value),
+            "the softmax closes before the values: as written, each row of the output sums to 1",
+        ),
+        Wrong(
+            "the tokens averaged, not the values",
+            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key)) @ x,
+            "the weights average the values X W_V; you averaged the tokens themselves",
+        ),
+        Wrong(
+            "keys from the projection of the queries",
+            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_query)) @ x @ w_value,
+            "keys are X W_K: what a token answers to is not what it asks",
+        ),
+        Wrong(
+            "softmax over the queries",
+            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key), axis=-2) @ x @ w_value,
+            "the weights of one query sum to 1 over the keys, the last axis of the scores",
+        ),
+        Wrong(
+            "all other tokens, not the token itself",
+            lambda x, w_query, w_key, w_value: attention(x @ w_query, x @ w_key, x @ w_value, mask=~np.eye(x.shape[-2], dtype=bool)),
+            "the token itself is one of the keys: nothing is hidden, the diagonal included",
+        ),
+    ],
+    hints=[
+        "Three products first: queries, keys and values, each from the same `x`. Then it is chapter 04.",
+        "The scale is the root of `w_query.shape[-1]`; `swapaxes(-1, -2)` leaves leading axes alone.",
+        "`scores = (x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / np.sqrt(...)`, softmax over axis -1, then `@ (x @ w_value)`.",
+    ],
+)
+
+
+def _log(value: Any) -> Any:
+    import sympy
+
+    return sympy.log(value)
+
+
+def _self_weight_points(rng: np.random.Generator) -> list[Case]:
+    return [Case("16 points", p=rng.uniform(0.3, 0.95, size=16), n=rng.integers(5, 60, size=16).astype(float))]
+
+
+FEATURES_FOR_SELF_WEIGHT = Task(
+    id="5.2",
+    title="How many features make a token see itself",
+    entry="my_features",
+    kind="derive",
+    equation="5.2",
+    points=2,
+    difficulty=3,
+    minutes=8,
+    trains="the heavy diagonal",
+    symbols=("p", "n"),
+    functions=("log",),
+    cases=_self_weight_points,
+    answer=lambda p, n: _log((n - 1) * p / (1 - p)) ** 2,
+    wrong=[
+        Wrong("the other tokens forgotten", lambda p, n: _log(p / (1 - p)) ** 2, "there are n - 1 other tokens, with a term of 1 each"),
+        Wrong("the token counted among the others", lambda p, n: _log(n * p / (1 - p)) ** 2, "one of the n tokens is the query's own"),
+        Wrong("the score itself", lambda p, n: _log((n - 1) * p / (1 - p)), "that is the score on the diagonal; it is the root of v"),
+        Wrong(
+            "the weight in place of its ratio to the rest",
+            lambda p, n: _log((n - 1) * p) ** 2,
+            "p is e^s / (e^s + n - 1): solve for e^s; the rest has the weight 1 - p",
+        ),
+        Wrong("doubled in place of squared", lambda p, n: _log((n - 1) * p / (1 - p)) * 2, "v = s^2, not 2 s: the score is the root of v"),
+    ],
+    hints=[
+        "What is the weight on the diagonal for n terms, one of them e^s and all others 1?",
+        "Solve p = e^s / (e^s + n - 1) for s, as in Eq. (4.23).",
+        "s is the root of v: square `log((T - 1) * ... / ...)`.",
+    ],
+)
+
+
+def _balance_to_read() -> dict[str, Any]:
+    weights = np.array([[0.50, 0.20, 0.20, 0.10], [0.10, 0.45, 0.15, 0.30], [0.10, 0.15, 0.50, 0.25], [0.02, 0.12, 0.10, 0.76]])
+    return {
+        "matrix": weights,
+        "row_label": "queries",
+        "column_label": "keys",
+        "title": "Self-attention without projections: weights of four tokens",
+        "alt": "Heatmap of weights of four tokens, queries in rows and keys in columns, both counted from 0. "
+        + " ".join(f"Row {i}: {', '.join(f'{p:.2f}' for p in row)}." for i, row in enumerate(weights)),
+    }
+
+
+READ_BALANCE = Task(
+    id="5.3",
+    title="Read who looks at whom",
+    entry="my_reading",
+    kind="figure",
+    equation="5.4",
+    points=2,
+    difficulty=2,
+    minutes=6,
+    trains="rows, columns and their balance",
+    tolerance=1e-3,
+    figure_data=_balance_to_read,
+    answer=lambda: (3.0, 5.0, 0.12),
+    wrong=[
+        Wrong(
+            "the ratio upside down",
+            lambda: (3.0, 0.2, 0.12),
+            "p_03 Z_0 = p_30 Z_3: token 3 gives little to token 0 as its row has a large sum",
+        ),
+        Wrong("symmetric weights", lambda: (3.0, 1.0, 0.12), "scores are symmetric here, weights are not: each row has its own normaliser"),
+        Wrong("the row of the value", lambda: (3.0, 5.0, 0.3), "output 3 belongs to row 3; the value that counts belongs to column 1"),
+        Wrong("counted from one", lambda: (4.0, 5.0, 0.12), "tokens are counted from 0, as the axes of the figure are"),
+        Wrong("rows in place of columns", lambda: (0.0, 5.0, 0.12), "every row sums to 1; what a token collects is the sum of its column"),
+    ],
+    hints=[
+        "Who collects? Go down the columns. Who asks? Go along the rows.",
+        "For the second question use Eq. (5.4) with i = 0 and j = 3.",
+        "Z_3 / Z_0 = p_03 / p_30; the third answer is one cell of row 3.",
+    ],
+)
+
+
+def _layer(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    """Self-attention whose values are the tokens as they are."""
+    return attention(x @ w_query, x @ w_key, x)
+
+
+def _stacked(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    for layer in zip(w_query, w_key, strict=True):
+        x = x + _layer(x, *layer)
+    return x
+
+
+def _stacked_broken(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    """Layers of self-attention one upon the other, each added to what it read."""
+    state = x
+    for query_map, key_map in zip(w_query, w_key, strict=True):
+        query, key = x @ query_map, x @ key_map
+        scores = query @ key.T / np.sqrt(query.shape[1])
+        unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+        state = weights @ x
+    return state
+
+
+def _replacing(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    for layer in zip(w_query, w_key, strict=True):
+        x = _layer(x, *layer)
+    return x
+
+
+def _side_by_side(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    return np.asarray(x + sum(_layer(x, *layer) for layer in zip(w_query, w_key, strict=True)))
+
+
+def _input_added(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    state = x
+    for layer in zip(w_query, w_key, strict=True):
+        state = x + _layer(state, *layer)
+    return state
+
+
+def _added_once(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    return x + _replacing(x, w_query, w_key)
+
+
+def _draw_stack(rng: np.random.Generator, n_layers: int, length: int, d_model: int, d_k: int) -> dict[str, np.ndarray]:
+    return {
+        "x": rng.normal(size=(length, d_model)),
+        "w_query": rng.normal(size=(n_layers, d_model, d_k)) / math.sqrt(d_model),
+        "w_key": rng.normal(size=(n_layers, d_model, d_k)) / math.sqrt(d_model),
+    }
+
+
+STACK = Task(
+    id="5.4",
+    title="Repair a stack of layers",
+    entry="stacked",
+    kind="repair",
+    equation="5.22",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    trains="residuals, and who reads what",
+    answer=_stacked,
+    broken=_stacked_broken,
+    forbid=ATTENTION_CALLS,
+    cases=lambda rng: [
+        Case("one layer", **_draw_stack(rng, 1, 5, 7, 3)),
+        Case("two layers", **_draw_stack(rng, 2, 7, 5, 3)),
+        Case("three layers", **_draw_stack(rng, 3, 5, 7, 11)),
+    ],
+    wrong=[
+        Wrong(
+            "every layer reads the input",
+            _side_by_side,
+            "each layer must read the state that the layer below left, not the input `x`",
+        ),
+        Wrong("the state replaced, not updated", _replacing, "an update is a sum: the state plus what the layer read"),
+        Wrong(
+            "the input added to every layer",
+            _input_added,
+            "add the output to the state that the layer read; you added it to the input, and lost the layers between",
+        ),
+        Wrong("the input added once at the end", _added_once, "every layer has a residual of its own, also those in the middle"),
+        Wrong(
+            "only the outputs added up",
+            lambda x, w_query, w_key: _stacked(x, w_query, w_key) - x,
+            "the input itself belongs to the sum, Eq. (5.22)",
+        ),
+    ],
+    hints=[
+        "Write down for two layers what each of them reads, and what it leaves.",
+        "Inside the loop, `x` should not appear; and what was in `state` must not be lost.",
+        "`query, key = state @ query_map, state @ key_map`, and at the end of the loop `state = state + weights @ ...`.",
+    ],
+)
+
+
+def _turned(x: np.ndarray, positions: np.ndarray, *, power: float = 2.0, sign: float = 1.0, equal: bool = False) -> np.ndarray:
+    """Turn neighbouring features, with one thing done differently."""
+    n_pairs = x.shape[1] // 2
+    frequencies = np.ones(n_pairs) if equal else 10_000.0 ** (-power * np.arange(n_pairs) / x.shape[1])
+    angles = sign * positions[:, None] * frequencies
+    first, second = x[:, 0::2], x[:, 1::2]
+    turned = np.stack([first * np.cos(angles) - second * np.sin(angles), first * np.sin(angles) + second * np.cos(angles)], axis=-1)
+    return turned.reshape(x.shape)
+
+
+def _rope_case(rng: np.random.Generator, name: str, positions: list[int], d_k: int) -> Case:
+    return Case(name, x=rng.normal(size=(len(positions), d_k)), positions=np.array(positions))
+
+
+ROTATE = Task(
+    id="5.5",
+    title="Rotary positions",
+    entry="my_rope",
+    kind="write",
+    equation="5.19",
+    points=3,
+    difficulty=3,
+    minutes=15,
+    trains="pairs, frequencies and angles",
+    answer=lambda x, positions: rope(x, positions, layout="interleaved"),
+    cases=lambda rng: [
+        _rope_case(rng, "five places in a row", [7, 8, 9, 10, 11], 6),
+        _rope_case(rng, "places in any order", [40, 3, 3, 17, 0, 250, 8], 10),
+        _rope_case(rng, "one pair", [2, 0, 5], 2),
+    ],
+    wrong=[
+        Wrong(
+            "the positions ignored",
+            lambda x, positions: _turned(x, np.arange(len(x))),
+            "row i stands at positions[i], which need not be i: a text may be a part of a longer one",
+        ),
+        Wrong(
+            "pairs of halves",
+            rope,
+            "the pairs are neighbours here, features 2m and 2m + 1; you paired m with m + d_k / 2",
+        ),
+        Wrong(
+            "turned the other way",
+            lambda x, positions: _turned(x, positions, sign=-1.0),
+            "the first of a pair becomes a cos - b sin, the second a sin + b cos; your sines have the other sign",
+        ),
+        Wrong(
+            "frequencies that fall too slowly",
+            lambda x, positions: _turned(x, positions, power=1.0),
+            "the exponent is -2m / d_k for pair m; you left out the 2",
+        ),
+        Wrong(
+            "one frequency for all pairs",
+            lambda x, positions: _turned(x, positions, equal=True),
+            "every pair has a clock of its own: only pair 0 has the frequency 1",
+        ),
+        Wrong(
+            "positions counted from one",
+            lambda x, positions: _turned(x, positions + 1),
+            "position 0 is not turned at all: the angle is the frequency times the position as given",
+        ),
+    ],
+    hints=[
+        "One angle for each row and each pair: an array (T, d_k / 2). What are its rows, what its columns?",
+        "`frequencies = 10000.0 ** (-2 * np.arange(d_k // 2) / d_k)`, `angles = positions[:, None] * frequencies`.",
+        "`first, second = x[:, 0::2], x[:, 1::2]`; write the two turned halves back to the same columns of a new array.",
+    ],
+)
+
+
+def _projection_gradients(
+    x: np.ndarray,
+    w_query: np.ndarray,
+    w_key: np.ndarray,
+    w_value: np.ndarray,
+    d_query: np.ndarray,
+    d_key: np.ndarray,
+    d_value: np.ndarray,
+    *,
+    paths: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    factor: float = 1.0,
+) -> Gradients:
+    """Eq. (5.10); `paths` weighs the three parts of dX, `factor` the gradients of W_Q and W_K."""
+    d_x = paths[0] * d_query @ w_query.T + paths[1] * d_key @ w_key.T + paths[2] * d_value @ w_value.T
+    return factor * x.T @ d_query, factor * x.T @ d_key, x.T @ d_value, d_x
+
+
+def _gradient_case(rng: np.random.Generator, name: str, length: int, d_model: int, d_k: int, d_v: int) -> Case:
+    inputs = _draw(rng, length, d_model, d_k, d_v)
+    inputs |= {f"d_{name_}": rng.normal(size=(length, width)) for name_, width in (("query", d_k), ("key", d_k), ("value", d_v))}
+    return Case(name, **inputs)
+
+
+def _token_means(*inputs: np.ndarray) -> Gradients:
+    d_w_query, d_w_key, d_w_value, d_x = _projection_gradients(*inputs)
+    return d_w_query / len(inputs[0]), d_w_key / len(inputs[0]), d_w_value / len(inputs[0]), d_x
+
+
+def _transposed_gradients(*inputs: np.ndarray) -> Gradients:
+    d_w_query, d_w_key, d_w_value, d_x = _projection_gradients(*inputs)
+    return d_w_query.T, d_w_key.T, d_w_value.T, d_x
+
+
+PATHS = Task(
+    id="5.6",
+    title="Gradients of three projections",
+    entry="my_projection_gradients",
+    kind="write",
+    equation="5.10",
+    points=3,
+    difficulty=3,
+    minutes=10,
+    trains="three paths that meet in one input",
+    answer=_projection_gradients,
+    forbid=AUTOGRAD_CALLS,
+    cases=lambda rng: [
+        _gradient_case(rng, "five tokens", 5, 7, 3, 2),
+        _gradient_case(rng, "more tokens than features", 11, 5, 7, 3),
+        _gradient_case(rng, "one token", 1, 3, 5, 2),
+    ],
+    wrong=[
+        Wrong(
+            "only the path through the values",
+            lambda *inputs: _projection_gradients(*inputs, paths=(0.0, 0.0, 1.0)),
+            "a token also asks and is found: dX has three parts, one through each projection",
+        ),
+        Wrong(
+            "the path through the keys forgotten",
+            lambda *inputs: _projection_gradients(*inputs, paths=(1.0, 0.0, 1.0)),
+            "dX lacks the part that comes back through the keys",
+        ),
+        Wrong(
+            "the mean of the three paths",
+            lambda *inputs: _projection_gradients(*inputs, paths=(1 / 3, 1 / 3, 1 / 3)),
+            "gradients of several paths add up; nothing divides them by three",
+        ),
+        Wrong("the mean over the tokens", _token_means, "every token adds its part to dW: a sum over the tokens, not their mean"),
+        Wrong(
+            "gradients of the transposed matrices", _transposed_gradients, "a gradient has the shape of its matrix: (d_model, d_k) for W_Q"
+        ),
+        Wrong(
+            "the scale once more",
+            lambda *inputs: _projection_gradients(*inputs, factor=1 / math.sqrt(inputs[1].shape[1])),
+            "the scale of the scores is in dQ and dK already",
+        ),
+    ],
+    hints=[
+        "For one linear map Y = X W: dW = X^T dY, and dX = dY W^T. Check the shapes.",
+        "`x` feeds three maps. What happens to the gradients that come back from them?",
+        "`d_x = d_query @ w_query.T + ...`, one term for each projection, and `d_w_query = x.T @ d_query`.",
+    ],
+)
+
+COUNTS = Task(
+    id="5.7",
+    title="Count before you run",
+    entry="my_counts",
+    kind="predict",
+    equation="5.28",
+    points=2,
+    difficulty=2,
+    minutes=6,
+    trains="operations and waiting",
+    answer=lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80),
+    wrong=[
+        Wrong(
+            "a multiplication with its addition counted as one",
+            lambda: (3 * 80 * 64**2 + 2 * 80**2 * 64, 2 * 80 * 64**2, 3, 80),
+            "a multiplication and its addition are 2 FLOPs",
+        ),
+        Wrong(
+            "the projections alone",
+            lambda: (6 * 80 * 64**2, 4 * 80 * 64**2, 3, 80),
+            "scores and output cost as well, and that part grows with the square of T",
+        ),
+        Wrong("no projections", lambda: (4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80), "the layer has three projections of every token"),
+        Wrong(
+            "one matrix in the RNN",
+            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 2 * 80 * 64**2, 3, 80),
+            "a step of the RNN multiplies the input by one matrix and the state by another",
+        ),
+        Wrong(
+            "the three projections one after the other",
+            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 5, 80),
+            "the three projections need nothing of one another: they count as one step",
+        ),
+        Wrong(
+            "an RNN that waits for nothing",
+            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 1),
+            "a state needs the state before it: T products in a row",
+        ),
+    ],
+    hints=[
+        "List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.",
+        "Attention: three of (T, d) by (d, d), then (T, d) by (d, T), then (T, T) by (T, d).",
+        "Eq. (5.28) for the first two numbers, Eq. (5.30) for the last two, with T = 80 and d = 64.",
+    ],
+)
+
+
+def _feature_weights(
+    table: np.ndarray, *, centred: bool = True, ddof: int = 0, equal: bool = True, divisor: str = "root of m"
+) -> np.ndarray:
+    columns = table - table.mean(axis=0) if centred else table
+    size = np.sqrt((columns**2).sum(axis=0) / (len(table) - ddof)) if equal else 1.0
+    tokens = (columns / size).T
+    root = {"root of m": math.sqrt(len(table)), "root of n": math.sqrt(table.shape[1]), "m": len(table)}[divisor]
+    return softmax(tokens @ tokens.T / root)
+
+
+FEATURES = Task(
+    id="5.8",
+    title="Features as tokens",
+    entry="my_feature_weights",
+    kind="write",
+    equation="5.27",
+    points=3,
+    difficulty=4,
+    minutes=15,
+    trains="saying what a row is",
+    answer=_feature_weights,
+    forbid=ATTENTION_CALLS,
+    cases=lambda rng: [
+        Case("eleven individuals, five features", table=rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))),
+        Case("seven individuals, thirteen features", table=rng.normal(size=(7, 13))),
+        Case("features with means and sizes of their own", table=4.0 + 3.0 * rng.normal(size=(13, 7)) * np.arange(1, 8)),
+        Case(
+            "two opposite features",
+            table=rng.normal(size=(5, 2)) @ np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 1.0]]),
+        ),
+    ],
+    wrong=[
+        Wrong(
+            "individuals as tokens",
+            lambda table: softmax(
+                ((table - table.mean(0)) / table.std(0)) @ ((table - table.mean(0)) / table.std(0)).T / table.shape[1] ** 0.5
+            ),
+            "your map relates individuals, the rows of the table; for features the tokens are its columns",
+        ),
+        Wrong(
+            "features not centred",
+            lambda table: _feature_weights(table, centred=False),
+            "subtract from each feature its mean over the individuals; otherwise large means look like likeness",
+        ),
+        Wrong(
+            "features not of equal size",
+            lambda table: _feature_weights(table, equal=False),
+            "divide each feature by the root of its mean square; otherwise the one with the large unit wins",
+        ),
+        Wrong(
+            "the sample standard deviation",
+            lambda table: _feature_weights(table, ddof=1),
+            "the mean square is a sum divided by m; you divided by m - 1",
+        ),
+        Wrong(
+            "scaled by the number of features",
+            lambda table: _feature_weights(table, divisor="root of n"),
+            "tokens are as long as there are individuals: the scale is the root of m",
+        ),
+        Wrong(
+            "softmax of the correlations",
+            lambda table: _feature_weights(table, divisor="m"),
+            "divided by m the scores are the correlations themselves; attention divides by the root of m",
+        ),
+        Wrong(
+            "correlations",
+            lambda table: np.corrcoef(table, rowvar=False),
+            "correlations have signs and no sum; the weights are their softmax, times the root of m",
+        ),
+    ],
+    hints=[
+        "What is one token here, and how many entries has it?",
+        "Standardise along axis 0, then transpose: the rows are features.",
+        "`tokens @ tokens.T / np.sqrt(m)`, then a softmax over each row.",
+    ],
+)
+
+TASKS = [SELF_ATTENTION, FEATURES_FOR_SELF_WEIGHT, READ_BALANCE, STACK, ROTATE, PATHS, COUNTS, FEATURES]

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from attn_course.gpu import eager, sdpa
+from attn_course.gpu import eager, flash, sdpa
 from attn_course.gpu.call import Call, validate
 
 
@@ -19,7 +19,8 @@ class Backend(Protocol):
         """Return the output; then the weights and the log-sum-exp, if the call asks for them."""
 
 
-BACKENDS: dict[str, Backend] = {"sdpa": sdpa, "eager": eager}  # "auto" takes the first that supports the call
+BACKENDS: dict[str, Backend] = {"sdpa": sdpa, "eager": eager, "triton": flash}
+AUTO = ("sdpa", "eager")  # "auto" takes the first that supports the call; "triton" joins when its speed has been measured
 
 
 def attention(
@@ -69,7 +70,8 @@ def attention(
     return_weights, return_lse : bool, optional
         Also return the weights, and the log-sum-exp of each row of masked scores.
     backend : str, optional
-        "auto", or the name of one backend: "sdpa" is torch's own function, "eager" the formula step by step.
+        "auto", or the name of one backend: "sdpa" is torch's own function, "eager" the formula step by step, "triton" our
+        kernels, which need a CUDA device. "auto" is "sdpa" where that means the same, else "eager".
 
     Returns
     -------
@@ -129,7 +131,7 @@ class Choice:
     backend : str
         Its name.
     refused : dict of str
-        For each other backend that cannot compute the call: why not.
+        For each backend that "auto" may choose and that cannot compute the call: why not.
     """
 
     backend: str
@@ -168,13 +170,13 @@ def explain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Choice
     eager; not sdpa: it has no softcap
     """
     call = validate(query, key, value, **options)
-    reasons = {name: one.why_not(call) for name, one in BACKENDS.items()}
+    reasons = {name: BACKENDS[name].why_not(call) for name in AUTO}
     return Choice(_choose(call, "auto"), {name: reason for name, reason in reasons.items() if reason is not None})
 
 
 def _choose(call: Call, backend: str) -> str:
     if backend == "auto":
-        return next(name for name, one in BACKENDS.items() if one.why_not(call) is None)
+        return next(name for name in AUTO if BACKENDS[name].why_not(call) is None)
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(['auto', *BACKENDS])}; got {backend!r}")
     reason = BACKENDS[backend].why_not(call)

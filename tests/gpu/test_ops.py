@@ -46,6 +46,7 @@ def test_another_backend_is_one_entry_more(monkeypatch):
             return (torch.zeros(*call.batch, call.q_len, call.value.shape[-1], dtype=call.dtype),)
 
     monkeypatch.setattr(ops, "BACKENDS", {"zeros": Zeros(), **ops.BACKENDS})
+    monkeypatch.setattr(ops, "AUTO", ("zeros", *ops.AUTO))
     assert not attention(X, X, X).any()
     assert str(explain(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool))) == "sdpa; not zeros: it knows no mask"
     assert attention(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool)).all()
@@ -92,7 +93,7 @@ def test_torch_repeats_shared_heads_itself(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((X, X, X), {"backend": "cuda"}, ValueError, "backend must be one of auto, sdpa, eager; got 'cuda'"),
+        ((X, X, X), {"backend": "cuda"}, ValueError, "backend must be one of auto, sdpa, eager, triton; got 'cuda'"),
         ((X, X, X), {"backend": "sdpa", "softcap": 1.0}, ValueError, "backend 'sdpa' cannot compute this call: it has no softcap"),
         ((X.int(), X, X), {}, TypeError, "query must be a Tensor of float16, bfloat16, float32 or float64; got a Tensor of int32"),
         ((X, X.numpy(), X), {}, TypeError, "key must be a Tensor of float16, bfloat16, float32 or float64; got ndarray"),
@@ -196,5 +197,5 @@ def test_the_room_is_imported_without_torch_or_triton_and_its_functions_without_
 
 def test_the_room_lists_its_names_and_refuses_others():
     assert {"attention", "explain"} <= set(dir(gpu))
-    with pytest.raises(AttributeError, match=r"^module 'attn_course\.gpu' has no attribute 'flash'$"):
-        _ = gpu.flash
+    with pytest.raises(AttributeError, match=r"^module 'attn_course\.gpu' has no attribute 'slow'$"):
+        _ = gpu.slow

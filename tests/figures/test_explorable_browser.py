@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import zip_longest
 
 import numpy as np
 import pytest
@@ -234,7 +235,7 @@ def test_each_slider_of_each_card_answers_the_arrow_keys_in_words_and_numbers(pa
         page.keyboard.press("ArrowRight" if slider.evaluate("element => Number(element.value) < Number(element.max)") else "ArrowLeft")
         assert slider.get_attribute("aria-valuetext") != spoken
         after = said(page)
-        assert sum(a != b for a, b in zip(before.split(), after.split(), strict=True)) > 1, "the slider's own number, and another one"
+        assert sum(a != b for a, b in zip_longest(before.split(), after.split())) > 1, "the slider's own number, and another one"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -242,10 +243,13 @@ def test_each_button_of_each_card_works_by_keyboard(page, name):
     page.set_content(explorable_html(name, name))
     buttons = page.locator(".attn-live button")
     for n in range(buttons.count()):
-        for slider in page.locator(".attn-live input[type=range]").all():
+        for m, slider in enumerate(page.locator(".attn-live input[type=range]").all()):
             slider.focus()
-            for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight"):  # where no preset is
+            for key in ["Home"] + ["ArrowRight"] * (3 + m):  # where no preset is, and no two are alike
                 page.keyboard.press(key)
+        if buttons.nth(n).get_attribute("aria-pressed") == "true":  # one of several of which one is on: leave it first
+            buttons.nth((n + 1) % buttons.count()).focus()
+            page.keyboard.press("Enter")
         before = said(page) + str(buttons.nth(n).get_attribute("aria-pressed"))
         buttons.nth(n).focus()
         page.keyboard.press("Enter")

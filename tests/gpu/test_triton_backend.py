@@ -21,7 +21,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("options", CALLS, ids=lambda options: "-".join(options))
+@pytest.mark.parametrize("options", CALLS, ids="-".join)
 def test_means_what_the_reference_means(options):
     wanted = reference_attention(QUERY, KEY, VALUE, **options, enable_gqa=True, return_lse=True)
     options = {name: torch.from_numpy(option) if isinstance(option, np.ndarray) else option for name, option in options.items()}

@@ -108,6 +108,7 @@ function start(root) {
       one(`[data-axes="${name}"]`).innerHTML = (words.turned ? [...axes[name]].reverse() : axes[name]).join(" × ");
       one(`[data-shape="${name}"]`).textContent = shape.join(" × ");
     }
+    one('[data-fact="pair"]').textContent = placed(words, shown.weights, size("i"), size("j"));
     drawWeights(one('[data-grid="weights"]'), shown.weights, words.turned, size("i"), size("j"));
     drawOutput(one('[data-grid="output"]'), shown.output, words.turned);
     clearTimeout(speaking);
@@ -192,12 +193,15 @@ function cell(weight, isPair) {
   return made;
 }
 
-function summary(words, { weights, shapes }, i, j) {
+function placed(words, weights, i, j) {
   const [row, column] = words.turned ? [j, i] : [i, j];
   const weight = weights[row][column];
-  const told = weight === null ? "is hidden" : `is ${decimal(weight, 2)}`;
+  return `${weight === null ? "hidden" : decimal(weight, 2)}, in row ${row}, column ${column}`;
+}
+
+function summary(words, { weights, shapes }, i, j) {
   return (
     `${words.title}, scores and weights are ${shapes.weights.join(" × ")}, and each ${words.turned ? "column" : "row"} sums to 1. ` +
-    `The weight of key ${j} for query ${i} ${told}; it stands in row ${row}, column ${column}.`
+    `The weight of key ${j} for query ${i}: ${placed(words, weights, i, j)}.`
   );
 }

@@ -156,7 +156,7 @@ def test_by_keyboard_alone_the_dialect_turns_the_tables_and_the_pair_keeps_its_w
     expect(page.get_by_role("status")).to_have_text(
         re.compile(
             r"With columns as positions, scores and weights are 5 × 4, and each column sums to 1\. "
-            rf"The weight of key 1 for query 2 is {re.escape(weight)}; it stands in row 1, column 2\."
+            rf"The weight of key 1 for query 2: {re.escape(weight)}, in row 1, column 2\."
         )
     )
     for _ in range(3):
@@ -171,7 +171,7 @@ def test_by_keyboard_alone_the_dialect_turns_the_tables_and_the_pair_keeps_its_w
     page.get_by_role("button", name="Hide keys after the query").focus()
     page.keyboard.press("Space")
     assert cells(page) == as_shown(numbers_of("columns", 2, 5, True)[0])
-    expect(page.get_by_role("status")).to_contain_text("The weight of key 4 for query 1 is hidden; it stands in row 4, column 1.")
+    expect(page.get_by_role("status")).to_contain_text("The weight of key 4 for query 1: hidden, in row 4, column 1.")
 
 
 @pytest.mark.browser

@@ -15,7 +15,7 @@ from attn_course.modules.additive import AdditiveAttention
 from attn_course.modules.encoder_decoder import Aligner, DotAttention, EncoderDecoder
 
 BATCH, N_KEYS, D_VALUE = 32, 16, 4
-N_WORDS, D_WORD, WORD_STEPS, WORD_RATE = 32, 32, 300, 3e-3
+N_WORDS, D_WORD, WORD_STEPS, WORD_RATE = 32, 32, 450, 3e-3
 WIDTHS = (8, 64, 256)
 D_VECTOR, D_HIDDEN, VECTOR_STEPS, VECTOR_RATE = 4, 64, 300, 1e-2
 WINDOW, LEARNT = 10, 0.9  # learnt: the largest weight lies on the right key in more than 90 % of the last 10 batches
@@ -73,7 +73,9 @@ class Vectors:
         return (key[torch.arange(BATCH), wanted] @ self.rotation)[:, None], key, wanted
 
 
-def train_lookup(layer: AdditiveAttention | DotAttention, task: Words | Vectors, steps: int, rate: float) -> dict[str, Any]:
+def train_lookup(
+    layer: AdditiveAttention | DotAttention, task: Words | Vectors, steps: int, rate: float, *, stop_when_learnt: bool = False
+) -> dict[str, Any]:
     """Train by the squared error of the output, whose right value is random and belongs to the right key.
 
     Parameters
@@ -86,6 +88,8 @@ def train_lookup(layer: AdditiveAttention | DotAttention, task: Words | Vectors,
         Batches to see, each once.
     rate : float
         Step size of Adam.
+    stop_when_learnt : bool
+        Stop at the first step at which the accuracy is above 0.9.
 
     Returns
     -------
@@ -93,8 +97,11 @@ def train_lookup(layer: AdditiveAttention | DotAttention, task: Words | Vectors,
         "accuracy": share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step;
         "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none).
     """
-    optimizer, rights = torch.optim.Adam([*layer.parameters(), *task.tables], lr=rate), []
-    for _ in range(steps):
+    optimizer = torch.optim.Adam([*layer.parameters(), *task.tables], lr=rate)
+    rights: list[float] = []
+    accuracy: list[float] = []
+    first = steps + 1
+    for step in range(1, steps + 1):
         query, key, wanted = task.batch()
         value = torch.randn(BATCH, N_KEYS, D_VALUE, generator=task.generator)
         output, weights = layer.attend(query, layer.project_keys(key), value)
@@ -102,9 +109,12 @@ def train_lookup(layer: AdditiveAttention | DotAttention, task: Words | Vectors,
         (output[:, 0] - value[torch.arange(BATCH), wanted]).square().mean().backward()
         optimizer.step()
         rights.append(float((weights[:, 0].argmax(dim=-1) == wanted).float().mean()))
-    accuracy = [float(np.mean(rights[max(0, n - WINDOW) : n])) for n in range(1, steps + 1)]
-    first = next((n for n, share in enumerate(accuracy, 1) if n >= WINDOW and share > LEARNT), steps + 1)
-    return {"accuracy": [round(share, 3) for share in accuracy], "steps": first}
+        accuracy.append(round(float(np.mean(rights[-WINDOW:])), 3))
+        if first > steps and step >= WINDOW and accuracy[-1] > LEARNT:
+            first = step
+            if stop_when_learnt:
+                break
+    return {"accuracy": accuracy, "steps": first}
 
 
 def lookups(seed: int) -> dict[str, Any]:
@@ -118,17 +128,15 @@ def lookups(seed: int) -> dict[str, Any]:
     Returns
     -------
     found : dict
-        "words": kind -> d_hidden -> what `train_lookup` saw; "vectors": kind -> the same.
+        "words": kind -> d_hidden -> steps until learnt; "vectors": kind -> what `train_lookup` saw.
     """
     found: dict[str, Any] = {"words": {}, "vectors": {}}
     for kind in KINDS:
         for width in WIDTHS:
             generator = torch.Generator().manual_seed(seed)
             layer = layer_of(kind, D_WORD, width, generator)
-            seen = train_lookup(layer, Words(generator), WORD_STEPS, WORD_RATE)
-            if width != WIDTHS[-1]:
-                del seen["accuracy"]  # the lesson draws the curves of the largest width only
-            found["words"].setdefault(kind, {})[str(width)] = seen
+            seen = train_lookup(layer, Words(generator), WORD_STEPS, WORD_RATE, stop_when_learnt=True)
+            found["words"].setdefault(kind, {})[str(width)] = seen["steps"]
     for kind in ("additive", "additive without bias", "scaled dot"):
         generator = torch.Generator().manual_seed(seed)
         layer = layer_of(kind, D_VECTOR, D_HIDDEN, generator)
@@ -137,7 +145,7 @@ def lookups(seed: int) -> dict[str, Any]:
 
 
 def conclude_lookups(found: dict[str, Any]) -> dict[str, bool]:
-    """Say in yes and no who learns in time; "as fast" means within a factor of two of the steps, "far behind" more than three."""
+    """Say in yes and no who learns in time; "as fast" means within a factor of two of the steps."""
     words, vectors = found["words"], found["vectors"]
 
     def last(kind: str) -> float:
@@ -145,14 +153,14 @@ def conclude_lookups(found: dict[str, Any]) -> dict[str, bool]:
 
     said = {}
     for width in map(str, WIDTHS):
-        steps = {kind: words[kind][width]["steps"] for kind in KINDS}
+        steps = {kind: words[kind][width] for kind in KINDS}
         said[f"words, d_h = {width}: additive learns"] = steps["additive"] <= WORD_STEPS
         said[f"words, d_h = {width}: scaled dot as fast as additive"] = 0.5 <= steps["scaled dot"] / steps["additive"] <= 2.0
-        said[f"words, d_h = {width}: unscaled dot far behind additive"] = steps["unscaled dot"] > 3.0 * steps["additive"]
+        said[f"words, d_h = {width}: unscaled dot learns"] = steps["unscaled dot"] <= WORD_STEPS
     return {
         **said,
         "vectors: additive above 0.9": last("additive") > 0.9,
-        "vectors: additive without bias above 0.5": last("additive without bias") > 0.5,
+        "vectors: additive without bias above 0.55": last("additive without bias") > 0.55,
         "vectors: scaled dot above 0.75": last("scaled dot") > 0.75,
     }
 

@@ -5,6 +5,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, score_surfaces
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -19,6 +20,8 @@ __all__ = [
     "SCORES",
     "VALUE",
     "WEIGHTS",
+    "accuracy_by_length",
+    "additive_explorable",
     "attention_steps",
     "bars",
     "bits_held",
@@ -34,6 +37,7 @@ __all__ = [
     "query_plane",
     "saturation",
     "scale_explorable",
+    "score_surfaces",
     "simplex",
     "simplex_entropy",
     "simplex_grid",

@@ -10,7 +10,6 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, label_ends, same_length
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.palette import INK, MASKED, REFERENCE, SIGNED_MAP
-from attn_course.figures.simplex import HALO
 from attn_course.figures.words import listed, number, short
 
 LEVELS = 15
@@ -24,7 +23,7 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike], *, title: str
     axis : (n,) array_like
         Ascending numbers, for queries and keys alike.
     maps : mapping of str to (n, n) array_like
-        Scores by the name of the kind: row = query, column = key. Each panel has its own scale of colours.
+        Scores by the name of the kind: row = query, column = key. Each panel has its own scale of colours, purple above 0.
     title, alt : str, optional
         Replace the texts made from the numbers.
 
@@ -49,18 +48,19 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike], *, title: str
             for name, field in fields.items()
         )
     )
-    with picture(title=title, alt=alt, height=2.9, columns=len(fields), sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.1, columns=len(fields), sharey=True) as axes:
         for ax, (name, field) in zip(axes, fields.items(), strict=True):
             reach = float(np.abs(field).max()) or 1.0
             levels = np.linspace(-reach, reach, LEVELS)
             ax.contourf(x, x, field, levels, cmap=SIGNED_MAP)
-            lines = ax.contour(x, x, field, levels[1:-1:2], colors=INK, linewidths=0.5, linestyles="solid")
-            for text in ax.clabel(lines, fmt=lambda level: number(level, 1), fontsize=7.5):
-                text.set_path_effects(HALO)
+            ax.contour(x, x, field, levels[1:-1], colors=INK, linewidths=0.35, alpha=0.5, linestyles="solid")
+            if field.min() < 0.0 < field.max():
+                ax.contour(x, x, field, [0.0], colors=INK, linewidths=1.4)
             ax.plot(x, x, color=REFERENCE, linestyle=":", linewidth=1.0)
             ax.grid(False)
-            ax.set(title=name, xlabel="key k", aspect="equal")
-            ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+            ax.set(title=f"{name}\n{number(field.min(), 0)} to {number(field.max(), 0)}", xlabel="key k", aspect="equal")
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
+            ax.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
         axes[0].set_ylabel("query q")
 
 

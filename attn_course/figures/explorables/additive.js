@@ -41,8 +41,8 @@ function start(root) {
       slider.setAttribute("aria-valuetext", decimal(Number(slider.value), 1));
       slider.nextElementSibling.textContent = decimal(Number(slider.value), 1);
     });
-    drawSide(sides[0], query, shown.scores, shown.weights, 10, (q, key) => additive(q, key, bias, size));
-    drawSide(sides[1], query, shown.dots, shown.dotWeights, 16, (q, key) => q * key);
+    drawSide(sides[0], query, shown.scores, shown.weights, (q, key) => additive(q, key, bias, size));
+    drawSide(sides[1], query, shown.dots, shown.dotWeights, (q, key) => q * key);
     for (const [fact, digits] of [["bound", 1], ["ceiling", 3], ["slope", 3]]) one(`[data-fact="${fact}"]`).textContent = decimal(shown[fact], digits);
     clearTimeout(speaking);
     speaking = setTimeout(() => (one(".attn-summary").textContent = summary(query, shown)), QUIET_MS);
@@ -77,9 +77,9 @@ function buildSide(host) {
   return { curves: [...host.querySelectorAll(".attn-curve")], mark: host.querySelector(".attn-query"), bars };
 }
 
-// `full` is the score at the upper edge of the picture.
-function drawSide({ curves, mark, bars }, query, scores, weights, full, scoreAt) {
-  const height = (score) => (Math.max(-5, Math.min(5, (-5 * score) / full))).toFixed(3);
+// Both pictures reach from -10 to 10; what lies beyond is cut off.
+function drawSide({ curves, mark, bars }, query, scores, weights, scoreAt) {
+  const height = (score) => (-score / 2).toFixed(3);
   curves.forEach((curve, j) => {
     const points = Array.from({ length: 121 }, (_, i) => (REACH * (i - 60)) / 60).map((q) => `${q.toFixed(2)} ${height(scoreAt(q, KEYS[j]))}`);
     curve.setAttribute("d", `M ${points.join(" L ")}`);

@@ -58,7 +58,7 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike], *, title: str
                 ax.contour(x, x, field, [0.0], colors=INK, linewidths=1.4)
             ax.plot(x, x, color=REFERENCE, linestyle=":", linewidth=1.0)
             ax.grid(False)
-            ax.set(title=f"{name}\n{number(field.min(), 0)} to {number(field.max(), 0)}", xlabel="key k", aspect="equal")
+            ax.set(title=f"{name}\n{number(field.min(), 1)} to {number(field.max(), 1)}", xlabel="key k", aspect="equal")
             ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
             ax.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
         axes[0].set_ylabel("query q")

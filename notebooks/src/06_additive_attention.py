@@ -221,6 +221,8 @@ for factor in (1.0, 0.01):
 # %% id="imitate-code"
 verify("6.9")
 verify("6.10")
+
+# %% id="imitate-product"
 beta = 0.5
 curvature = -2 * np.tanh(beta) * (1 - np.tanh(beta) ** 2)
 for epsilon in (0.5, 0.1, 0.02):
@@ -233,10 +235,12 @@ for epsilon in (0.5, 0.1, 0.02):
 # rotation; the layer is trained by its output alone (300 steps, three seeds, $d_h = 64$). **Predict** the order of three
 # scores: additive without bias, additive with bias, scaled dot product.
 
-# %% id="vectors-figure"
+# %% id="vectors-data"
 record = LOOKUPS.load()
 kinds = ("additive", "additive without bias", "scaled dot")
 curves = {kind: record.values("vectors", kind, "accuracy").mean(axis=0) for kind in kinds}
+
+# %% id="vectors-figure"
 figures.lines(
     np.arange(1, 301),
     curves,
@@ -307,12 +311,14 @@ for name, call in (("additive", lambda: layer(x, x)), ("dot", lambda: dot_attent
 # 64 against 1, as Eq. (6.13) says: additive attention keeps its hidden layer, the dot product keeps weights. In bytes, for
 # float32 and $d_h = 64$:
 
-# %% id="memory-figure"
+# %% id="memory-data"
 lengths = np.array([64, 128, 256, 512, 1024, 2048, 4096])
 megabytes = {
     "additive, hidden layer": [costs.additive_intermediate_bytes(int(n), int(n), 64) / 1e6 for n in lengths],
     "dot product, scores": [4 * int(n) ** 2 / 1e6 for n in lengths],
 }
+
+# %% id="memory-figure"
 figures.lines(
     lengths,
     megabytes,
@@ -395,11 +401,13 @@ figures.lines(
 # and only the output is corrected. All three scores get the same budget (450 steps of Adam, one step size, three seeds). A run counts as
 # learnt when the right key has the largest weight in over 90 % of lookups. **Predict** the nine bars: $d_h = 8$, 64, 256.
 
-# %% id="words-figure"
+# %% id="words-data"
 steps = {
     kind: [float(np.median(record.values("words", kind, str(d)))) for d in (8, 64, 256)]
     for kind in ("additive", "scaled dot", "unscaled dot")
 }
+
+# %% id="words-figure"
 figures.bars(
     ["8", "64", "256"],
     steps,
@@ -442,7 +450,7 @@ for claim in concluded[0]:
 
 # %% id="aligner-code"
 verify("6.16")
-state, annotations = torch.randn(1, 4), torch.randn(5, 2)
+state, annotations = (torch.tensor(rng.normal(size=shape), dtype=torch.float32) for shape in ((1, 4), (5, 2)))
 aligner = AdditiveAttention(4, 2, 7)
 _, before = aligner(state, annotations)
 _, keys_are_values = aligner(state, 2 * annotations)
@@ -475,9 +483,11 @@ print("same context as alone: no mask", torch.allclose(unmasked[0], alone, atol=
 # state; one with the aligner, one with the fixed vector of 48 numbers; 350 steps each, three seeds. Then both translate fresh sentences,
 # also longer ones than any they saw. **Predict** both curves.
 
-# %% id="translation-figure"
+# %% id="translation-data"
 record = TRANSLATIONS.load()
 shares = {name: record.values(kind) for name, kind in (("aligner", "additive"), ("fixed vector", "none"))}
+
+# %% id="translation-figure"
 figures.accuracy_by_length(
     record.values("lengths")[0],
     {name: array.mean(axis=0) for name, array in shares.items()},
@@ -493,7 +503,7 @@ for claim in concluded[0]:
 # %% [markdown] id="translation-notice"
 # The fixed vector serves short sentences and fades with each word; the aligner leaves the words where they are and
 # fetches one at a time. Two warnings. Beyond 8 words **both** fall: encoder and decoder are still recurrent, and have never
-# seen such positions. And the curve of the fixed vector is no law of capacity: 8 words out of 24 are about 36 bits, and chapter 04
+# seen such positions. And the curve of the fixed vector is no law of capacity: 8 words out of 24 are about 35 bits, and chapter 04
 # got about one bit into each number. It is what 350 steps find; we compare equal budgets.
 
 # %% id="alignment-figure"

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises 06: additive attention
 #
-# Eight tasks to the lesson [06 Additive attention](../notebooks/06_additive_attention.ipynb): 17 points,
+# Eight tasks to [06 Additive attention](../notebooks/06_additive_attention.ipynb): 17 points,
 # about 75 minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
@@ -11,8 +11,7 @@
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
-# positions: queries $(T_q, d_q)$, keys $(T_k, d_k)$, values $(T_k, d_v)$; `w_query` is $(d_q, d_h)$, `w_key` $(d_k, d_h)$ and
-# `w_score`, the $v$ of the lesson, $(d_h)$.
+# positions. `w_query`, `w_key` and `w_score` are $W_Q$, $W_K$ and $v$ of the lesson.
 
 # %% id="setup" tags=["setup"]
 import numpy as np

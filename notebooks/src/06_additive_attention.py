@@ -445,7 +445,7 @@ for claim in concluded[0]:
 
 # %% [markdown] id="aligner-names"
 # Some texts write attention over pairs $(k_j, v_j)$ and call **that** Bahdanau's equation. It is not: here keys and values are
-# the **same** annotations $h_j$; separate values are a later idea. The check is short. Change what the values would be, and in
+# the **same** annotations $h_j$; values of their own are a generalisation. The check is short. Change what the values would be, and in
 # Eq. (6.16) the scores must change too. **Predict** the two lines.
 
 # %% id="aligner-code"
@@ -471,7 +471,8 @@ alone, _ = aligner(state, annotations)
 unmasked, weights = aligner(state[None], padded)
 masked, _ = aligner(state[None], padded, kv_lengths=torch.tensor([5]))
 print("weight on padding, no mask: above 0:", bool((weights[..., 5:] > 0).all()))
-print("same context as alone: no mask", torch.allclose(unmasked[0], alone, atol=1e-6), " mask", torch.allclose(masked[0], alone, atol=1e-6))
+for name, context in (("no mask", unmasked), ("mask", masked)):
+    print(f"same context as alone, {name}:", torch.allclose(context[0], alone, atol=1e-6))
 
 # %% [markdown] id="spot-padding-notice"
 # A zero row adds zero to the numerator, but $e^{e_{ij}}$ with $e_{ij} = v^\top \tanh(W_Q^\top s_{i-1})$ to the denominator: it takes

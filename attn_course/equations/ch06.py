@@ -1,4 +1,4 @@
-"""Chapter 06, additive attention: Eqs. (6.1) to (6.15).
+"""Chapter 06, additive attention: Eqs. (6.1) to (6.16).
 
 Rows are positions: query (T_q, d_q), key (T_k, d_k), W_Q (d_q, d_h), W_K (d_k, d_h), score vector v (d_h).
 """
@@ -203,19 +203,32 @@ def _(rng: np.random.Generator) -> Claims:
 
 @equation(
     "6.6",
-    r"\tanh(a + b) = \frac{\tanh a + \tanh b}{1 + \tanh a \tanh b}",
+    r"e(-q, -k) = -e(q, k)",
     rows=["F1"],
-    scope="any a, b",
+    uses=["6.2"],
+    assumes=["e as in Eq. (6.2), without a bias inside tanh"],
+    kind="numeric",
+    scope="T_q = 3, T_k = 5, d_q = 4, d_k = 2, d_h = 7",
 )
-def addition_theorem() -> Sides:
-    """The denominator couples query and key: this is what makes the sum in Eq. (6.2) more than a sum."""
-    a, b = symbols("a b", real=True)
-    return tanh(a + b), (tanh(a) + tanh(b)) / (1 + tanh(a) * tanh(b))
+def score_is_odd(rng: np.random.Generator) -> Claims:
+    """tanh is odd: turn query and keys round, and the ranking turns round. A dot product stays, so equality needs a bias to be seen."""
+    for point in _points(rng):
+        query, key, *weights = point
+        yield reference.additive_scores(-query, -key, *weights), -(_hidden(point) @ weights[-1])
 
 
-addition_theorem.wrong("tanh of a sum is the sum of the tanh")(
-    lambda: (tanh(symbols("a") + symbols("b")), tanh(symbols("a")) + tanh(symbols("b")))
-)
+@score_is_odd.wrong("even, as the dot product is")
+def _(rng: np.random.Generator) -> Claims:
+    for point in _points(rng):
+        query, key, *weights = point
+        yield reference.additive_scores(-query, -key, *weights), _hidden(point) @ weights[-1]
+
+
+@score_is_odd.wrong("also with a bias")
+def _(rng: np.random.Generator) -> Claims:
+    for query, key, w_query, w_key, w_score in _points(rng):
+        plus, minus = (np.tanh((x @ w_query)[:, None] + y @ w_key + 1.0) @ w_score for x, y in ((query, key), (-query, -key)))
+        yield minus, -plus
 
 
 @equation(
@@ -444,3 +457,53 @@ def _(rng: np.random.Generator) -> Moment:
 def _(rng: np.random.Generator) -> Moment:
     query, key = rng.normal(size=(2, 40_000, 64))
     return Moment((query * key).sum(axis=-1) ** 2, 1.0, resolution=0.02)
+
+
+# ---- 6.5 the aligner
+
+
+@equation(
+    "6.16",
+    r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
+    r" \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_{l=1}^{T_k} e^{e_{il}}}, \qquad"
+    r" e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)",
+    rows=["A5", "F1"],
+    uses=["2.1", "6.2"],
+    assumes=[
+        "s_{i-1}: state of the decoder before it writes word i",
+        "h_j: annotation of source word j",
+        "T_k real words: padding is left out",
+    ],
+    kind="numeric",
+    scope="T_q = 3, T_k = 5 and 2 rows of padding",
+)
+def context_of_the_aligner(rng: np.random.Generator) -> Claims:
+    """Keys and values are the same annotations: what is compared is what is passed on."""
+    for s, h, *weights in _points(rng):
+        e = reference.additive_scores(s, h, *weights)
+        terms = np.exp(e - np.abs(weights[-1]).sum())  # no overflow, Eq. (6.4)
+        padded = np.vstack([h, np.full((2, 2), 7.0)])
+        masked = np.where(np.arange(7) < 5, reference.additive_scores(s, padded, *weights), -np.inf)
+        context = [sum(terms[i, j] * h[j] for j in range(5)) / sum(terms[i, j] for j in range(5)) for i in range(3)]
+        yield np.array(context), weights_of(masked) @ padded
+
+
+@context_of_the_aligner.wrong("a database of keys with values of their own", trap="X33")
+def _(rng: np.random.Generator) -> Claims:
+    for s, h, *weights in _points(rng):
+        alpha = weights_of(reference.additive_scores(s, h, *weights))
+        yield alpha @ h, alpha @ rng.normal(size=h.shape)
+
+
+@context_of_the_aligner.wrong("the similarity itself as a weight, without a softmax", trap="X33")
+def _(rng: np.random.Generator) -> Claims:
+    for s, h, *weights in _points(rng):
+        e = reference.additive_scores(s, h, *weights)
+        yield weights_of(e) @ h, e @ h
+
+
+@context_of_the_aligner.wrong("padding takes part")
+def _(rng: np.random.Generator) -> Claims:
+    for s, h, *weights in _points(rng):
+        alone, padded = (weights_of(reference.additive_scores(s, key, *weights)) for key in (h, np.vstack([h, np.zeros((2, 2))])))
+        yield alone @ h, padded[:, :5] @ h

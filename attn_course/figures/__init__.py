@@ -9,6 +9,7 @@ from attn_course.figures.ch03 import broken_assumptions, scale_explorable, sprea
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
 from attn_course.figures.ch05 import query_rows, rope_explorable, weight_maps
 from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
+from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, score_surfaces
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -23,6 +24,8 @@ __all__ = [
     "SCORES",
     "VALUE",
     "WEIGHTS",
+    "accuracy_by_length",
+    "additive_explorable",
     "attention_steps",
     "bars",
     "bits_held",
@@ -50,6 +53,7 @@ __all__ = [
     "rope_explorable",
     "saturation",
     "scale_explorable",
+    "score_surfaces",
     "simplex",
     "simplex_entropy",
     "simplex_grid",

@@ -8,8 +8,8 @@ from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temp
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
 from attn_course.figures.ch05 import query_rows, rope_explorable, weight_maps
-from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, score_surfaces
+from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS

@@ -64,7 +64,8 @@ verify("1.2")
 # compares the question with every position, train on the same task until 95 % of their answers are right, or for 1000
 # batches. The recurrent ones start favourably: orthogonal matrices, gates open for a memory of 32 steps; each model has
 # the better one of two step sizes.
-#
+
+# %% [markdown] id="recall-predict"
 # **Predict** who learns the task with 2, 8 and 32 distractions, and how the gradient at the item asked for shrinks with the
 # distance, before any training.
 
@@ -85,7 +86,8 @@ for name in models:
 # task too, so it is not beyond them. With 32 the RNN does no better than naming one of the two colours without knowing
 # whose it is (right for 5 of 8: half the time it is the one asked for, and of the others 1 in 4 has the same colour), and
 # the LSTM needs 700 batches or more: gates do help.
-#
+
+# %% [markdown] id="recall-why"
 # The gradients say why. That of the RNN is more than a million times smaller at 128 distractions than at 2. In attention the question
 # reaches each position in one step, and the gradient falls only as more positions share the weight. In the LSTM, with
 # its gates started open, it even grows.
@@ -296,7 +298,7 @@ print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).rou
 # $$\lim_{h \to 0^+} \alpha_i = [\,k_i \text{ is the nearest key}\,], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m} \tag{1.11}$$
 #
 # At one end stands the dictionary, Eq. (1.3), which now also answers between its keys; at the other the plain average.
-# The divisor $2h^2$ of the exponent is called a **temperature** (no degrees are meant). **Predict** from which $h$ on, at
+# The divisor $2h^2$ of the exponent is called a **temperature** (no degrees). **Predict** from which $h$ on, at
 # 10 o'clock, no pair has more than half of the weight.
 
 # %% id="dial-figure"
@@ -409,7 +411,8 @@ print(f"square of the average {average**2:.1f}, average of squares {weights @ va
 # sums:
 #
 # $$z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V, \qquad P\,\mathbf{1} = \mathbf{1} \tag{1.14}$$
-#
+
+# %% [markdown] id="queries-rows"
 # $P$ has a row for each query and a column for each pair, so the output is as long as the list of the $T_{out}$
 # **queries**. Entries lie in $[0, 1]$, and each *row* sums to 1 (such a matrix is called row-stochastic); columns need
 # not. So $p_{ij}$ is the weight of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and

@@ -10,8 +10,8 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Use NumPy
-# or torch, not the functions of this course.
+# Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
+# change its inputs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np

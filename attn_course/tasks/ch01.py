@@ -118,8 +118,18 @@ def _compared_with_values(query: np.ndarray, x: np.ndarray, y: np.ndarray, h: fl
     return _normalised(np.exp(-((query[:, None] - y[None, :]) ** 2) / (2 * h**2)) + 1e-300) @ y
 
 
+def _elsewhere(query: np.ndarray, x: np.ndarray, y: np.ndarray, h: float) -> np.ndarray:
+    apart = query[:, None] - x[None, :]
+    return _normalised(np.exp(-(apart**2) / (2 * h**2)) * (apart != 0)) @ y
+
+
+def _on_points(rng: np.random.Generator, n: int, m: int, h: float) -> dict[str, Any]:
+    curve = _curve(rng, n, m, h)
+    return curve | {"query": rng.permutation(curve["x"])[:n]}
+
+
 def _curve(rng: np.random.Generator, n: int, m: int, h: float) -> dict[str, Any]:
-    x = np.sort(rng.uniform(0.0, 10.0, size=m))
+    x = rng.uniform(0.0, 10.0, size=m)
     return {"query": rng.uniform(0.0, 10.0, size=n), "x": x, "y": 2.0 * np.sin(x) + rng.normal(size=m), "h": h}
 
 
@@ -139,6 +149,7 @@ REGRESSION = Task(
         Case("more queries than points", **_curve(rng, 13, 5, 2.5)),
         Case("a wide kernel", **_curve(rng, 3, 7, 40.0)),
         Case("one query", **_curve(rng, 1, 5, 2.0)),
+        Case("queries that stand on points", **_on_points(rng, 3, 7, 2.0)),
         Case("one point", **_curve(rng, 5, 1, 3.0)),
     ],
     wrong=[
@@ -159,6 +170,11 @@ REGRESSION = Task(
             "compared with the values",
             _compared_with_values,
             "the query is compared with the keys x; the values y are only averaged",
+        ),
+        Wrong(
+            "the point under the query left out",
+            _elsewhere,
+            "only the test of a width leaves a point out; the estimate itself averages over all points",
         ),
         Wrong(
             "the plain mean",
@@ -301,7 +317,11 @@ ROLES = Task(
     trains="who asks, and over whom the weights are normalised",
     answer=_roles,
     broken=_roles_broken,
-    forbid=(".scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention"),
+    forbid=(
+        ".scaled_dot_product_attention",
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.MultiheadAttention",
+    ),
     cases=lambda rng: [
         Case("seven tokens", **_tokens(rng, 7, 11, 5, 3, 1.5)),
         Case("three tokens", **_tokens(rng, 3, 13, 2, 5, 0.5)),
@@ -309,9 +329,9 @@ ROLES = Task(
     ],
     wrong=[
         Wrong(
-            "both mistakes left in",
+            "queries in columns",
             lambda *given: _roles(*given, swapped=True, axis=0),
-            "two mistakes stand in a row: row i should hold the similarities of the *query* i, and its weights should sum to 1",
+            "row i of your weights belongs to the *key* i: it should hold the similarities of the query i, and sum to 1 over the keys",
         ),
         Wrong(
             "the keys ask",
@@ -324,9 +344,9 @@ ROLES = Task(
             "queries and keys are right; now the weights of each query, a row, must sum to 1",
         ),
         Wrong(
-            "beta outside of the exponential",
+            "beta without effect",
             lambda *given: _roles(*given, outside=True),
-            "a factor of all similarities cancels in the division; beta multiplies the scores, inside the exponential",
+            "your weights are those of beta = 1; a factor outside of the exponential cancels in the division, beta belongs to the scores",
         ),
         Wrong(
             "the names answer in place of the values",
@@ -341,8 +361,8 @@ ROLES = Task(
     ],
     hints=[
         "Use the four people of the lesson: what does Ann get? Print the matrix of weights and read the row of Ann.",
-        "The row of a matrix product comes from its left factor. Whose row should row i be?",
-        "`similarity = np.exp(beta * query @ key.T)`, and the sums run along axis 1.",
+        "Row i of a matrix product comes from its left factor. Whose row should row i be? And along which axis do its weights sum to 1?",
+        "`similarity = np.exp(beta * query @ key.T)`, and the sums run along axis 1. (Or turn the weights, as they are, at the end.)",
     ],
 )
 
@@ -393,6 +413,23 @@ def _with_ties(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {"query": query, "key": key, "value": rng.normal(size=(5, 7))}
 
 
+def _nearly_tied(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Two keys at 1 and 1.01; two that the largest coordinate, and two that the sum of coordinates, puts in the wrong order."""
+    key = np.array([[1.01, 0.0], [0.0, 1.0], [23.0, 3.0], [20.0, 4.0], [2.0, 22.0], [3.0, 20.0], [9.0, 9.0]])
+    query = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
+    return {"query": query, "key": key, "value": rng.normal(size=(7, 5))}
+
+
+def _city_blocks(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    distance = np.abs(query[:, None, :] - key[None, :, :]).sum(axis=-1)
+    return _normalised((distance == distance.min(axis=1, keepdims=True)).astype(float)) @ value
+
+
+def _rough_ties(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    distance = _squared_distances(query, key)
+    return _normalised((distance <= distance.min(axis=1, keepdims=True) + 0.1).astype(float)) @ value
+
+
 HARD_LOOKUP = Task(
     id="1.6",
     title="The cold end of the dial",
@@ -407,6 +444,7 @@ HARD_LOOKUP = Task(
     cases=lambda rng: [
         Case("keys in general position", query=rng.normal(size=(7, 3)), key=rng.normal(size=(11, 3)), value=rng.normal(size=(11, 2))),
         Case("ties of two and of three", **_with_ties(rng)),
+        Case("nearly equal distances", **_nearly_tied(rng)),
         Case("whole coordinates on a line", **_lattice(rng, 11, 5, 1, 3)),
         Case("whole coordinates in the plane", **_lattice(rng, 13, 7, 2, 5)),
         Case("one key", query=rng.normal(size=(3, 2)), key=rng.normal(size=(1, 2)), value=rng.normal(size=(1, 5))),
@@ -425,6 +463,16 @@ HARD_LOOKUP = Task(
             "the similarity here falls off with the distance, and the key with the largest dot product need not be the nearest",
         ),
         Wrong("the nearest of all pairs", _nearest_of_all, "each query has a nearest key of its own: take the minimum of each row"),
+        Wrong(
+            "differences added without their squares",
+            _city_blocks,
+            "the Euclidean distance squares the differences of the coordinates before it adds them",
+        ),
+        Wrong(
+            "nearly nearest keys averaged",
+            _rough_ties,
+            "only keys at exactly the same distance share; of two that nearly tie, the nearer one wins in the limit",
+        ),
         Wrong("the farthest key", _farthest, "a small distance is a large similarity: the minimum, not the maximum"),
     ],
     hints=[
@@ -553,7 +601,7 @@ FEATURES = Task(
         ),
     ],
     hints=[
-        "Write out Z = (x w_query)(x w_key)^T (x w_value) as one product of seven matrices. Which is the first?",
+        "Write out Z = (x w_query)(x w_key)^T (x w_value) as one product of six matrices. Which is the first?",
         "(x w_key)^T is w_key^T x^T. Everything after the first x is W(X).",
         "`w_query @ w_key.T @ x.T @ x @ w_value`",
     ],

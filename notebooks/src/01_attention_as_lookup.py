@@ -9,7 +9,7 @@
 # limits, recognise kernel regression in it, and tell mixing positions from mixing features.
 #
 # **You need** matrix products, derivatives and some NumPy.
-# **Time:** 60 minutes, and as much again for the [exercises](../work/01_attention_as_lookup.ipynb).
+# **Time:** 60 minutes, and 70 more for the [exercises](../work/01_attention_as_lookup.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -24,9 +24,9 @@ np.set_printoptions(precision=3, suppress=True)
 # ## 1.1 Why attention: recall at a distance
 #
 # A recurrent network reads a sequence from left to right and keeps one state: $h_t = \tanh(w\,h_{t-1} + u\,x_t)$, here
-# with a single unit. Everything it knows of the past has passed through that state. If somebody had changed $h_0$ a
-# little, by how much would $h_T$ differ? **Predict** what is left after 50 steps for $w = 0.9$, and whether
-# $w = 1.1$ amplifies.
+# with a single unit, $u = 1$ and $h_0 = 0$. Everything it knows of the past has passed through that state. If somebody
+# had changed $h_0$ a little, by how much would $h_T$ differ? **Predict** what is left after 50 steps for $w = 0.9$, and
+# whether $w = 1.1$ amplifies.
 
 # %% id="hook-code"
 rng = np.random.default_rng(1)
@@ -58,12 +58,14 @@ verify("1.1")
 verify("1.2")
 
 # %% [markdown] id="recall"
-# Do larger networks suffer as well? **The experiment.** Two items are named, each with a colour; then comes a stretch of random
-# distractions; then one of the names, as a question. The answer is its colour. An RNN and an LSTM with 64 units each (the LSTM
-# has gates, invented against Eq. (1.2)) and one layer of attention, which compares the question with every position, train on the
-# same task until 95 % of their answers are right, or for 1000 batches. The recurrent ones start favourably: orthogonal
-# matrices, gates open for a memory of 32 steps; each model has the better one of two step sizes.
-#
+# Do larger networks suffer as well? **The experiment.** Two items are named, each with a colour; then comes a stretch of
+# random distractions; then one of the names, as a question. The answer is its colour. A recurrent network as above (RNN)
+# and an LSTM, with 64 units each (the LSTM has gates, invented against Eq. (1.2)), and one layer of attention, which
+# compares the question with every position, train on the same task until 95 % of their answers are right, or for 1000
+# batches. The recurrent ones start favourably: orthogonal matrices, gates open for a memory of 32 steps; each model has
+# the better one of two step sizes.
+
+# %% [markdown] id="recall-predict"
 # **Predict** who learns the task with 2, 8 and 32 distractions, and how the gradient at the item asked for shrinks with the
 # distance, before any training.
 
@@ -81,9 +83,11 @@ for name in models:
 
 # %% [markdown] id="recall-notice"
 # Attention needs 50 to 100 batches whatever the distance. With 2 and 8 distractions both recurrent networks learn the
-# task too, so it is not beyond them. With 32 the RNN at best names one of the two colours without knowing whose it is (5 of
-# 8 right; 1500 batches did not help it in trials), and the LSTM needs 700 batches or more: gates do help.
-#
+# task too, so it is not beyond them. With 32 the RNN does no better than naming one of the two colours without knowing
+# whose it is (right for 5 of 8: half the time it is the one asked for, and of the others 1 in 4 has the same colour), and
+# the LSTM needs 700 batches or more: gates do help.
+
+# %% [markdown] id="recall-why"
 # The gradients say why. That of the RNN is more than a million times smaller at 128 distractions than at 2. In attention the question
 # reaches each position in one step, and the gradient falls only as more positions share the weight. In the LSTM, with
 # its gates started open, it even grows.
@@ -111,9 +115,9 @@ noted = dict(zip(keys, values, strict=True))
 print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum(), "  at 10:", noted.get(10.0, "nobody knows"))
 
 # %% [markdown] id="soften"
-# Only the bracket is hard. Replace it by a **similarity** $s(q, k) \ge 0$: large if the key fits the query, small if
-# not. The answer is to be an average, so the weights must sum to 1; and a pair that is twice as similar shall count twice
-# as much. Only one choice does both, division by the sum:
+# Only the bracket is hard. Replace it by a **similarity** $s(q, k) \ge 0$: large if the key fits the query, small if not.
+# The answer is to be an average, so the weights must sum to 1; and a pair that is twice as similar shall count twice as
+# much. Twice for twice means $\alpha_i = c\, s_i$ with one $c$ for all pairs, and the sum of 1 leaves one choice for $c$:
 #
 # $$\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)} \tag{1.4}$$
 #
@@ -130,7 +134,8 @@ print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum(), "  at 10:", note
 # have more say. (Set the derivative by $o$ to zero: $\sum_i s_i (v_i - o) = 0$.)
 #
 # Two steps, then, and every later chapter fills them in anew: *similarity* gives weights, *aggregation* averages the
-# values. Let a similarity fall off with the distance of the hours, $s = e^{-(q - k)^2 / 2 h^2}$, with $h = 2$.
+# values. Let a similarity fall off with the distance of the hours, $s = e^{-(q - k)^2 / 2 h^2}$, with the
+# width $h = 2$ (from here on $h$ is a width, no longer a state).
 # **Predict** roughly the temperature at 10 o'clock.
 
 # %% id="attention-code"
@@ -293,8 +298,8 @@ print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).rou
 # $$\lim_{h \to 0^+} \alpha_i = [\,k_i \text{ is the nearest key}\,], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m} \tag{1.11}$$
 #
 # At one end stands the dictionary, Eq. (1.3), which now also answers between its keys; at the other the plain average.
-# The divisor $2h^2$ of the exponent is called a **temperature**. **Predict** from which $h$ on, at 10 o'clock, no pair
-# has more than half of the weight.
+# The divisor $2h^2$ of the exponent is called a **temperature** (no degrees). **Predict** from which $h$ on, at
+# 10 o'clock, no pair has more than half of the weight.
 
 # %% id="dial-figure"
 verify("1.11")
@@ -326,15 +331,15 @@ for h in (0.5, 2.0, 8.0):
 # It is not: the neighbours have weight too. Attention returns a *mixture*, and a single value only in the limit
 # $h \to 0$. That is no defect, as the next section shows: whoever reproduces every value also reproduces its noise.
 #
-# Move query and width yourself. Put the query on key 9 and widen; then note the pair twice; then go to 24 o'clock and
-# see what a query gets that no key resembles.
+# Move query and width yourself. Put the query on key 9 and widen; then note the pair twice. Make the width *narrow* again
+# and go to 24 o'clock: what does a query get that no key resembles?
 
 # %% id="explorable"
 figures.lookup_explorable()
 
 # %% [markdown] id="explorable-notice"
-# Far from all keys the nearest one still wins: 18 o'clock, by ratios, however small all similarities are. Division by the
-# sum removes their size. "Nothing fits" is an answer that attention does not have.
+# The nearest key, 18 o'clock, takes all the weight, though even its similarity is "below 0.001": only ratios count, and
+# division by the sum removes the size. "Nothing fits" is an answer that attention does not have.
 
 # %% [markdown] id="regression"
 # ## 1.6 An old friend: kernel regression
@@ -342,7 +347,7 @@ figures.lookup_explorable()
 # Statistics knew Eq. (1.6) long before. Given points $(x_i, y_i)$, what is the mean of $y$ at a given $x$? **Assume** we estimate
 # the density of the points by setting a small Gaussian hill $K_h$ on each, $\hat p(x, y) = \frac1m \sum_i K_h(x - x_i) K_h(y - y_i)$.
 # A conditional mean is $\int y\,\hat p\,dy / \int \hat p\,dy$. The hill over $y_i$ has mass 1 and mean $y_i$, so the
-# integrals leave
+# integrals leave (the constant factor of $K_h$ cancels)
 #
 # $$\frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy}
 #  = \sum_{i=1}^{m} \frac{K_h(x - x_i)}{\sum_{j=1}^{m} K_h(x - x_j)}\, y_i \tag{1.12}$$
@@ -402,15 +407,16 @@ print(f"square of the average {average**2:.1f}, average of squares {weights @ va
 # ## 1.7 Many queries: Z = P V
 #
 # Several queries are several separate lookups in the same pairs. Collect the weights of query $i$ in row $i$ of a matrix
-# $P$ and the values in the rows of $V$:
+# $P$ and the $T_{in}$ values in the rows of $V$; $\mathbf{1}$ is a column of ones, so that $P\,\mathbf{1}$ holds the row
+# sums:
 #
 # $$z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V, \qquad P\,\mathbf{1} = \mathbf{1} \tag{1.14}$$
-#
-# $P$ has a row for each query and a column for each pair, so the output is as long as the list of **queries**. Entries
-# lie in $[0, 1]$, and each *row* sums to 1 (such a matrix is called row-stochastic); columns need not. So $p_{ij}$ is the weight
-# of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and not the keys. **Predict**
-# the shapes of $P$ and $Z$ for 3 queries and
-# 5 pairs with values of 2 numbers.
+
+# %% [markdown] id="queries-rows"
+# $P$ has a row for each query and a column for each pair, so the output is as long as the list of the $T_{out}$
+# **queries**. Entries lie in $[0, 1]$, and each *row* sums to 1 (such a matrix is called row-stochastic); columns need
+# not. So $p_{ij}$ is the weight of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and
+# not the keys. **Predict** the shapes of $P$ and $Z$ for 3 queries and 5 pairs with values of 2 numbers.
 
 # %% id="queries-code"
 verify("1.14")
@@ -447,10 +453,11 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 # ## 1.8 What mixes what, and who decides
 #
 # A plain layer computes $\phi(X W)$ with a matrix $W$ that is **fixed** after training. (Let $\phi$ be the identity from here
-# on.) Attention makes its matrix from the data, and there are two sides to multiply from:
+# on.) Attention makes its matrix from the data, and there are two sides to multiply from, if $X$ holds $m$ positions in
+# rows and $v$ features in columns:
 #
 # - $P(X)\,X$ with $P$ of size $m \times m$, from the left, mixes **positions**;
-# - $X\,W(X)$ with $W$ of size $v \times v'$, from the right, mixes **features**.
+# - $X\,W(X)$ with $W$ of size $v \times v'$, from the right, mixes **features**, $v$ into $v'$.
 #
 # For weights from the left, output $i$ depends on value $j$ through one number, and feature $a$ on feature $a$ only:
 #

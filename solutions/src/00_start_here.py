@@ -10,7 +10,8 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
+# Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
+# change its inputs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -41,8 +42,9 @@ check("0.1", my_scores)
 
 # %% [markdown] id="task-0-2-text"
 # A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are 5 queries and 11
-# keys; queries and keys have 7 features, values have 6. Which shapes have $K^\top Q$ and the output? Write four numbers:
-# the rows and columns of $K^\top Q$, then the rows and columns of the output.
+# keys; queries and keys have 7 features, values have 6. Which shapes have $K^\top Q$ and the output? Write four
+# numbers in one tuple, `my_shapes = (a, b, c, d)`: rows `a` and columns `b` of $K^\top Q$, then rows `c` and columns `d` of the
+# output.
 
 # %% id="task-0-2" tags=["task"]
 ### BEGIN SOLUTION

@@ -10,8 +10,8 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
-# queries, columns are the pairs of keys and values.
+# Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
+# change its inputs. Rows are queries, columns are pairs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -22,7 +22,7 @@ from attn_course import check
 # %% [markdown] id="task-1-1-text"
 # Write `my_weights(similarity)`: it takes a float64 array of shape `(T_out, T_in)`, the similarity of each query (row)
 # with each key (column), and returns the weights of Eq. (1.4), in the same shape. Similarities are never negative. A row
-# may consist of zeros only: give it weights of 0, without a warning.
+# may consist of zeros only: give it weights of 0, not NaN.
 
 
 # %% id="task-1-1" tags=["task"]
@@ -42,9 +42,10 @@ check("1.1", my_weights)
 # positive divisor gives the zeros that were asked for. (Without that line NumPy warns and returns NaN.)
 
 # %% [markdown] id="task-1-2-text"
-# Write kernel regression: `my_regression(query, x, y, h)` takes `query`, `(n,)`, where an estimate is wanted, the points
-# `x` and `y`, both `(m,)`, and a width `h > 0` (a float). It returns the estimates of Eq. (1.12), `(n,)`, with the
-# similarity $e^{-(q - x_i)^2 / 2 h^2}$. No query is so far from all points that its similarities vanish.
+# Write kernel regression: `my_regression(query, x, y, h)` takes float64 arrays: `query`, `(n,)`, where an estimate is
+# wanted, and the points `x` and `y`, both `(m,)`, in any order; and a width `h > 0` (a float). It returns the estimates
+# of Eq. (1.12), `(n,)`, with the similarity $e^{-(q - x_i)^2 / 2 h^2}$. All points take part, also one at which a query
+# stands. No query is so far from all points that its similarities vanish.
 
 
 # %% id="task-1-2" tags=["task"]
@@ -107,11 +108,12 @@ check("1.4", my_reading)
 # Output 0 is $0.60 \cdot 1 + 0.20 \cdot 1$.
 
 # %% [markdown] id="task-1-5-text"
-# In the function below, each of $T$ tokens asks all tokens, as the four people of the lesson do: row $i$ of the result
-# is the average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys
-# $j$. `x` has shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, `beta` is a positive float, the result
-# has shape `(T, d_v)`. It raises no error, its shapes are right, and it is wrong in two places. Repair it. (All scores
-# are moderate; you need no library softmax, but may use one.)
+# In the function below, each of $T$ tokens asks all tokens, as the four people of the lesson do: row $i$ of the result is
+# the average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys
+# $j$. `x` has shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, all float64; `beta` is a positive
+# float, the result has shape `(T, d_v)`. The function raises no error and its shapes are right, but each token gets
+# something else. Repair it; there is more than one way. (All scores are moderate, so that no exponential overflows. A
+# library's softmax is allowed, a ready-made attention such as torch's `scaled_dot_product_attention` is not.)
 
 
 # %% id="task-1-5" tags=["task"]
@@ -130,8 +132,8 @@ check("1.5", ask_everybody)
 
 # %% [markdown] id="task-1-5-why" tags=["solution-only"]
 # **Why.** In `key @ query.T`, row $i$ holds what all queries think of key $i$: the keys ask. And `axis=0` makes columns
-# sum to 1. (The power `** beta` was right: $(e^s)^\beta = e^{\beta s}$.) Together the two mistakes even form the
-# transpose of the right weights, which is why the result looks so harmless.
+# sum to 1. (The power `** beta` was right: $(e^s)^\beta = e^{\beta s}$.) Together the two form the transpose of the right
+# weights, which is why the result looks so harmless, and why `weights.T @ value` repairs it as well.
 
 # %% [markdown] id="task-1-6-text"
 # Write the limit $h \to 0^+$ of a soft lookup: `my_hard_lookup(query, key, value)` takes float64 arrays of shape `(n, d)`,
@@ -176,9 +178,10 @@ check("1.7", my_gain)
 
 # %% [markdown] id="task-1-8-text"
 # Linear attention (no exponential, no normalisation) has the output $Z = Q K^\top V$ with $Q = X W_Q$, $K = X W_K$ and
-# $V = X W_V$. Write `my_feature_weights(x, w_query, w_key, w_value)`, which returns the matrix $W(X)$ for which $Z = X\, W(X)$
-# holds for every $X$, Eq. (1.17). `x` has shape `(m, v)`, `w_query` and `w_key` `(v, d_k)`, `w_value` `(v, d_v)`; the result has
-# shape `(v, d_v)`. (Do not solve for it: with fewer positions than features there are other solutions.)
+# $V = X W_V$. Write `my_feature_weights(x, w_query, w_key, w_value)`, which returns the matrix $W(X)$ for which
+# $Z = X\, W(X)$ holds for every $X$, Eq. (1.17). `x` has shape `(m, v)`, `w_query` and `w_key` `(v, d_k)`, `w_value` `(v, d_v)`,
+# all float64; the result has shape `(v, d_v)`. (Do not solve for it: with fewer positions than features there are other
+# solutions.)
 
 
 # %% id="task-1-8" tags=["task"]

@@ -32,6 +32,10 @@ def weights_in_float32(similarity):
     return np.einsum("ij,i->ij", similarity, 1 / total)
 
 
+def weights_with_a_warning(similarity):
+    return np.nan_to_num(similarity / similarity.sum(axis=1, keepdims=True))
+
+
 # --- 1.2 kernel regression -----------------------------------------------------------------------------
 
 
@@ -66,6 +70,10 @@ def regression_in_float32(query, x, y, h):
     return (hills @ y.astype("float32")) / hills.sum(axis=1)
 
 
+def regression_with_average(query, x, y, h):
+    return np.array([np.average(y, weights=np.exp(-(((q - x) / h) ** 2) / 2)) for q in query])
+
+
 # --- 1.5 exchanged roles -------------------------------------------------------------------------------
 
 
@@ -97,6 +105,14 @@ def roles_in_float32(x, w_query, w_key, w_value, beta):
 def roles_in_torch(x, w_query, w_key, w_value, beta):
     x, w_query, w_key, w_value = (torch.tensor(array) for array in (x, w_query, w_key, w_value))
     return torch.softmax(beta * x @ (w_query @ w_key.T) @ x.T, dim=1) @ x @ w_value
+
+
+def roles_turned_at_the_end(x, w_query, w_key, w_value, beta):
+    # the broken function, mended in one place
+    query, key, value = x @ w_query, x @ w_key, x @ w_value
+    similarity = np.exp(key @ query.T) ** beta
+    weights = similarity / similarity.sum(axis=0, keepdims=True)
+    return weights.T @ value
 
 
 # --- 1.6 hard lookup -----------------------------------------------------------------------------------
@@ -135,6 +151,11 @@ def hard_by_squares(query, key, value):
     return np.einsum("ij,ja->ia", nearest / nearest.sum(axis=1, keepdims=True), value)
 
 
+def hard_with_dist(query, key, value):
+    distances = [[math.dist(q, k) for k in key] for q in query]
+    return np.array([np.mean([v for d, v in zip(row, value, strict=True) if d == min(row)], axis=0) for row in distances])
+
+
 # --- 1.8 brackets --------------------------------------------------------------------------------------
 
 
@@ -157,18 +178,19 @@ def features_in_torch_float32(x, w_query, w_key, w_value):
 
 
 RIGHT = {
-    "1.1": [weights_row_by_row, weights_with_divide, weights_in_torch, weights_in_float32],
+    "1.1": [weights_row_by_row, weights_with_divide, weights_in_torch, weights_in_float32, weights_with_a_warning],
     "1.2": [
         regression_point_by_point,
         regression_with_softmax,
         regression_in_torch,
         regression_with_columns,
         regression_in_float32,
+        regression_with_average,
     ],
     "1.3": [lambda: 7.5, lambda: np.dot([1, 4, 3], [0, 9, 8]) / 8, lambda: torch.tensor(15 / 2)],
     "1.4": [lambda: [3, 4, 0.8], lambda: np.array([3.0, 4.0, 0.2 + 0.6]), lambda: torch.tensor([3, 4, 0.8])],
-    "1.5": [roles_with_matmul, roles_token_by_token, roles_with_keys_as_rows, roles_in_float32, roles_in_torch],
-    "1.6": [hard_query_by_query, hard_with_norms, hard_as_a_cold_softmax, hard_in_float32, hard_by_squares],
+    "1.5": [roles_with_matmul, roles_token_by_token, roles_with_keys_as_rows, roles_in_float32, roles_in_torch, roles_turned_at_the_end],
+    "1.6": [hard_query_by_query, hard_with_norms, hard_as_a_cold_softmax, hard_in_float32, hard_by_squares, hard_with_dist],
     "1.7": [
         lambda s_1, s_2, v_1, v_2: v_1 / (s_1 + s_2) - (s_1 * v_1 + s_2 * v_2) * (s_1 + s_2) ** -2,
         lambda s_1, s_2, v_1, v_2: (v_1 - (s_1 * v_1 + s_2 * v_2) / (s_1 + s_2)) / (s_1 + s_2),

@@ -5,6 +5,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_explorable
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -24,6 +25,10 @@ __all__ = [
     "bits_held",
     "broken_assumptions",
     "function_of_query",
+    "group_map",
+    "head_maps",
+    "head_split",
+    "heads_explorable",
     "heatmap",
     "jacobian_heatmap",
     "lines",

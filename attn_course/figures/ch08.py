@@ -41,7 +41,7 @@ def head_split(length: int, n_heads: int, d_head: int, *, title: str | None = No
         f"cut its columns into {n_heads} heads. Head 0 after split and swap, {length} by {d_head}: positions 0 to {length - 1}, one in "
         f"each row. Head 0 after a bare reshape, of the same shape: only positions {listed(seen, 0)}."
     )
-    panels = ((position, "Q", n_heads), (right, "head 0: split, swapped", 1), (bare, "head 0: reshaped", 1))
+    panels = ((position, "Q", n_heads), (right, "head 0: split", 1), (bare, "head 0: reshaped", 1))
     with picture(
         title=title, alt=alt, height=1.6 + 0.42 * length, columns=3, width_ratios=[n_heads * d_head, 1.7 * d_head, 1.7 * d_head]
     ) as axes:
@@ -51,7 +51,7 @@ def head_split(length: int, n_heads: int, d_head: int, *, title: str | None = No
             for block in range(1, blocks):
                 ax.axvline(block * d_head - 0.5, color=PAPER, linewidth=5)
                 ax.axvline(block * d_head - 0.5, color=INK, linewidth=1.2)
-            ax.set(title=f"{name} {grid.shape[0]} × {grid.shape[1]}", xlabel="features")
+            ax.set(title=name, xlabel="features")
             ax.set_yticks(range(length))
             ax.set_xticks(range(grid.shape[1]))
         axes[0].set_ylabel("rows (in the cells: position)")
@@ -100,7 +100,7 @@ def head_maps(
         f"{name}: the keys with the largest weight, query by query, are {listed(each.argmax(axis=1), 0)}."
         for name, each in zip(heads, p, strict=True)
     )
-    height = 1.5 + min(0.5, 3.0 / len(p) / p.shape[2] * 2.2) * p.shape[1]
+    height = 1.35 + min(0.5, 5.4 / (len(p) * p.shape[2])) * p.shape[1]
     with picture(title=title, alt=alt, height=height, columns=len(p), sharey=True) as axes:
         for ax, name, each in zip(axes, heads, p, strict=True):
             image = draw_heatmap(ax, each, limits=(0.0, 1.0), digits=digits, annotate=annotate)
@@ -167,6 +167,6 @@ def heads_explorable(slug: str = "heads") -> None:
         "heads",
         slug,
         "Sliders for query heads, key heads, width of a head, layers and context length; coloured blocks show which query heads share a "
-        "key head, and beside them stand the parameters of a layer, the bytes of the cache per token and in all, and what share of "
-        "a step's reading the cache is. Buttons choose multi-head, grouped and multi-query attention, and 8-bit numbers.",
+        "key head, and beneath them stand the attention weights, the bytes of the cache per token and in all, and what share of a "
+        "step's reading the cache is. Buttons choose multi-head, grouped and multi-query attention, and 8-bit numbers.",
     )

@@ -197,9 +197,10 @@ GROUPS = Task(
 )
 
 
-def _packed_broken(x: np.ndarray, in_proj_weight: np.ndarray, out_proj_weight: np.ndarray, n_heads: int) -> np.ndarray:
-    """What torch.nn.MultiheadAttention computes from x (T, d), with its packed weights (3 d, d) and (d, d), no biases."""
+def _packed_broken(x: np.ndarray, stacked: np.ndarray, n_heads: int) -> np.ndarray:
+    """What torch.nn.MultiheadAttention computes from x (T, d); stacked (4 d, d) holds in_proj_weight above out_proj.weight."""
     length, d_model = x.shape
+    in_proj_weight, out_proj_weight = stacked[: 3 * d_model], stacked[3 * d_model :]
     packed = (x @ in_proj_weight.T).reshape(length, n_heads, 3, d_model // n_heads)
     query, key, value = packed.transpose(2, 1, 0, 3)
     scores = query @ key.swapaxes(1, 2) / np.sqrt(d_model // n_heads)
@@ -210,8 +211,7 @@ def _packed_broken(x: np.ndarray, in_proj_weight: np.ndarray, out_proj_weight: n
 
 def _packed(
     x: np.ndarray,
-    in_proj_weight: np.ndarray,
-    out_proj_weight: np.ndarray,
+    stacked: np.ndarray,
     n_heads: int,
     *,
     order: tuple[int, int, int] = (0, 1, 2),
@@ -222,6 +222,7 @@ def _packed(
 ) -> np.ndarray:
     """Torch's layer with one step done differently."""
     length, d_model = x.shape
+    in_proj_weight, out_proj_weight = stacked[: 3 * d_model], stacked[3 * d_model :]
     projected = x @ (in_proj_weight.reshape(d_model, -1) if reshaped else in_proj_weight.T)
     if interleaved:
         parts = list(projected.reshape(length, n_heads, 3, -1).transpose(2, 1, 0, 3))
@@ -244,8 +245,7 @@ def _packed_cases(rng: np.random.Generator) -> list[Case]:
             Case(
                 name,
                 x=rng.normal(size=(length, d_model)),
-                in_proj_weight=rng.normal(size=(3 * d_model, d_model)) / math.sqrt(d_model),
-                out_proj_weight=rng.normal(size=(d_model, d_model)),
+                stacked=rng.normal(size=(4 * d_model, d_model)) / math.sqrt(d_model),
                 n_heads=n_heads,
             )
         )

@@ -137,16 +137,18 @@ check("8.5", grouped_attention)
 
 # %% [markdown] id="task-8-6-text"
 # The function below should give what `torch.nn.MultiheadAttention` gives, without biases or mask. It takes `x` of shape `(T, d)`,
-# torch's `in_proj_weight` `(3 * d, d)` (first $d$ rows for the queries, then $d$ for the keys, then $d$ for the values),
-# its `out_proj.weight` `(d, d)`, and `n_heads`, which divides $d$. All are NumPy arrays; torch's linear layers compute
-# $x W^\top$. The result has shape `(T, d)`. The function is wrong in two places. Repair it.
+# the weights of the module `stacked`, shape `(4 * d, d)`, and `n_heads`, which divides $d$. The first $3 d$ rows are torch's
+# `in_proj_weight` ($d$ rows for the queries, then $d$ for the keys, then $d$ for the values), the last $d$ rows its
+# `out_proj.weight`. Torch's linear layers compute $x W^\top$. The result has shape `(T, d)`. The function is wrong in two
+# places. Repair it.
 
 
 # %% id="task-8-6" tags=["task"]
-def torch_layer(x, in_proj_weight, out_proj_weight, n_heads):
-    """What torch.nn.MultiheadAttention computes from x (T, d), with its packed weights (3 d, d) and (d, d), no biases."""
+def torch_layer(x, stacked, n_heads):
+    """What torch.nn.MultiheadAttention computes from x (T, d); stacked (4 d, d) holds in_proj_weight above out_proj.weight."""
     ### BEGIN SOLUTION
     length, d_model = x.shape
+    in_proj_weight, out_proj_weight = stacked[: 3 * d_model], stacked[3 * d_model :]
     packed = (x @ in_proj_weight.T).reshape(length, 3, n_heads, d_model // n_heads)
     query, key, value = packed.transpose(1, 2, 0, 3)
     scores = query @ key.swapaxes(1, 2) / np.sqrt(d_model // n_heads)

@@ -87,25 +87,26 @@ def groups_in_torch(query, key, value):
 # --- 8.6 torch's weights -------------------------------------------------------------------------------
 
 
-def packed_by_rows(x, in_proj_weight, out_proj_weight, n_heads):
+def packed_by_rows(x, stacked, n_heads):
     d, width = x.shape[1], x.shape[1] // n_heads
     heads = []
     for h in range(n_heads):
-        q, k, v = (x @ in_proj_weight[part * d + h * width : part * d + (h + 1) * width].T for part in range(3))
+        q, k, v = (x @ stacked[part * d + h * width : part * d + (h + 1) * width].T for part in range(3))
         heads.append(_softmax(q @ k.T / np.sqrt(width)) @ v)
-    return np.concatenate(heads, axis=1) @ out_proj_weight.T
+    return np.concatenate(heads, axis=1) @ stacked[3 * d :].T
 
 
-def packed_in_torch(x, in_proj_weight, out_proj_weight, n_heads):
-    x, in_proj_weight, out_proj_weight = (torch.from_numpy(a) for a in (x, in_proj_weight, out_proj_weight))
-    parts = torch.nn.functional.linear(x, in_proj_weight).chunk(3, dim=-1)
+def packed_in_torch(x, stacked, n_heads):
+    x, stacked = torch.from_numpy(x), torch.from_numpy(stacked)
+    *parts, _ = torch.nn.functional.linear(x, stacked).chunk(4, dim=-1)
     query, key, value = (part.unflatten(-1, (n_heads, -1)).transpose(0, 1) for part in parts)
     heads = torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), -1) @ value
-    return torch.nn.functional.linear(heads.transpose(0, 1).flatten(1), out_proj_weight)
+    return torch.nn.functional.linear(heads.transpose(0, 1).flatten(1), stacked[-x.shape[1] :])
 
 
-def packed_in_float32(x, in_proj_weight, out_proj_weight, n_heads):
-    x, w, w_o = (a.astype(np.float32) for a in (x, in_proj_weight, out_proj_weight))
+def packed_in_float32(x, stacked, n_heads):
+    x, stacked = x.astype(np.float32), stacked.astype(np.float32)
+    w, w_o = np.split(stacked, [3 * x.shape[1]])
     query, key, value = (x @ w.T).reshape(len(x), 3, n_heads, -1).transpose(1, 2, 0, 3)
     heads = _softmax(query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))) @ value
     return heads.transpose(1, 0, 2).reshape(len(x), -1) @ w_o.T

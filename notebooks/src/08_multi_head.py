@@ -18,7 +18,8 @@ import torch
 from attn_course import costs, figures, verify
 from attn_course.experiments.ch08 import HEADS, SHARING
 from attn_course.modules.multi_head import MultiHeadAttention
-from attn_course.reference import KeyValueCache, attention, merge_heads, multi_head_attention, repeat_key_value, softmax, split_heads
+from attn_course.reference import KeyValueCache, attention, merge_heads, multi_head_attention
+from attn_course.reference import repeat_key_value, softmax, split_heads
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -136,11 +137,13 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 # A narrow head reads and writes only $d_v$ directions; together they can reach all $d$. **Predict** both ranks for our
 # layer, $d = 6$, $d_v = 2$.
 
-# %% id="merge-code"
+# %% id="merge-verify"
 verify("8.3")
 verify("8.4")
 verify("8.5")
 verify("8.6")
+
+# %% id="merge-code"
 output = merge_heads(heads) @ w_output
 maps = [w_value[:, 2 * h : 2 * h + 2] @ w_output[2 * h : 2 * h + 2] for h in range(3)]
 assert np.allclose(output, sum(weights[h] @ x @ maps[h] for h in range(3)))
@@ -194,9 +197,11 @@ except ValueError:
 # One softmax row can put weight on two places, but it cannot keep them apart: a mixture does not say who came from where.
 # Two heads simply use $p = 1$ in one and $r = 1$ in the other.
 
-# %% id="buys-code"
+# %% id="buys-verify"
 verify("8.7")
 verify("8.8")
+
+# %% id="buys-code"
 pairs = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
 symbols = np.eye(2)
 for p in (0.5, 0.6):
@@ -214,7 +219,7 @@ names = ["one head", "one head, then a network", "two heads"]
 means = np.array([record.values("accuracies", name).mean(axis=0) for name in names])
 figures.bars(
     ["symbol before", "symbol after", "both"],
-    dict(zip(names, means.T.T, strict=True)),
+    dict(zip(names, means, strict=True)),
     title="Two heads name both neighbours; one head needs a network behind it",
     alt="Share named right, mean of three seeds, for the symbol before, the symbol after, and both. "
     + " ".join(f"{name}: {row[0]:.2f}, {row[1]:.2f}, {row[2]:.2f}." for name, row in zip(names, means, strict=True)),
@@ -285,10 +290,12 @@ for n_heads in (1, 3, 12):
 #
 # No $H$ anywhere. **Predict** both counts at $d = 512$, $T = 1024$ for 1 and for 8 heads, narrow and full.
 
-# %% id="cost-code"
+# %% id="cost-verify"
 verify("8.10")
 verify("8.11")
 verify("8.12")
+
+# %% id="cost-code"
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
     weights_count = costs.multi_head_parameters(512, n_heads=n_heads, d_k=d_k)
     flops = costs.multi_head_attention_flops(1024, 1024, 512, n_heads=n_heads, d_k=d_k)
@@ -347,10 +354,12 @@ print("extra weights:", 512 * 512, " new functions: none")
 # (inside $\sigma$, $l$ runs over the keys). **Predict** the largest error of three such heads against a true
 # convolution for $\alpha = 1$ and $\alpha = 20$.
 
-# %% id="filters-code"
+# %% id="filters-verify"
 verify("8.14")
 verify("8.15")
 verify("8.16")
+
+# %% id="filters-code"
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
 position = np.arange(12)
 for alpha in (1.0, 5.0, 20.0):
@@ -465,8 +474,10 @@ for how in ("mean", "first", "random"):
 # holds without the causal mask, and what happens when the single new query gets a causal mask that starts at the top
 # left.
 
-# %% id="cache-code"
+# %% id="cache-verify"
 verify("8.19")
+
+# %% id="cache-code"
 full = attention(query, key, value, is_causal=True)
 cache, rows = KeyValueCache(), []
 for t in range(4):
@@ -494,12 +505,13 @@ print("mask at the top left: sees key 0 only:", np.allclose(top_left, value[:, :
 verify("8.20")
 for n_kv_heads in (32, 8, 1):
     per_token = costs.cache_bytes_per_token(n_kv_heads, 128, 128, n_layers=32)
-    print(f"{n_kv_heads:2d} key heads: {per_token / 1024:5.0f} KiB per token, {per_token * 32768 / 2**30:5.1f} GiB for 32768 tokens")
+    whole = per_token * 32768 / 2**30
+    print(f"{n_kv_heads:2d} key heads: {per_token / 1024:5.0f} KiB per token, {whole:5.1f} GiB for 32768 tokens")
 
 # %% id="cache-figure"
 context = np.geomspace(256, 131072, 10)
-caches = {f"{heads} key heads": costs.cache_bytes_per_token(heads, 128, 128, n_layers=32) * context / 2**30 for heads in (32, 8)}
-caches["1 key head"] = costs.cache_bytes_per_token(1, 128, 128, n_layers=32) * context / 2**30
+one_head = costs.cache_bytes_per_token(1, 128, 128, n_layers=32) * context / 2**30
+caches = {"32 key heads": 32 * one_head, "8 key heads": 8 * one_head, "1 key head": one_head}
 figures.lines(
     context,
     caches,
@@ -531,8 +543,10 @@ figures.heads_explorable()
 # scores save as well: the last row only, instead of all. Count first, then measure on your own machine; expect less than the
 # count, for a step with one row keeps a processor less busy.
 
-# %% id="cache-work-code"
+# %% id="cache-work-verify"
 verify("8.21")
+
+# %% id="cache-work-code"
 length, d_model = 256, 256
 steps = range(1, length + 1)
 with_cache = sum(costs.multi_head_attention_flops(1, t, d_model, projected_kv_len=1, n_heads=8) for t in steps)

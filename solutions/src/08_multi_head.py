@@ -5,14 +5,13 @@
 # stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
-# the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# the check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it
+# knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
+# In a terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64; arrays that come in are float64. A function must not
-# change its inputs. Rows are positions, and a projection is `x @ w` unless the task says otherwise. Heads stand side by side
-# in the columns of `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate.
+# Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
+# positions, and a projection is `x @ w` unless the task says otherwise. Heads stand side by side in the columns of
+# `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -73,12 +72,11 @@ check("8.2", my_multi_head)
 # flattened into one row, their axis must stand next to their features again.
 
 # %% [markdown] id="task-8-3-text"
-# A causal layer decodes with a cache. The new token is **one** row of width $d$. There are $h$ query heads and $r$ key
-# heads (and $r$ value heads), all of width $w$: $d_k = d_v = w$, not necessarily $d / h$. With the new token there are $t$ keys
-# in the cache of each key head. Count the FLOPs of this step: all four projections of the new token, scores, and the
-# weighted sums of values. A multiplication with its addition counts 2; softmax and scale are not counted. Write the count with the
-# symbols `d`, `h`, `r`, `w`, `t`. Sums, products and powers of them are all you need; `diff` and `Derivative` do not
-# count.
+# A causal layer of width $d$ decodes **one** new token with a cache. It has $h$ query heads, $r$ key heads and $r$ value
+# heads, all of width $w$ (any number). With the new token, each key head has $t$ keys. Count the FLOPs of the
+# step: all four projections of the new token, scores, and weighted sums of values. A multiplication with its addition
+# counts 2; softmax and scale count nothing. Use the symbols `d`, `h`, `r`, `w` and `t` with sums, products and powers;
+# `diff` and `Derivative` do not count.
 
 # %% id="task-8-3" tags=["task"]
 ### BEGIN SOLUTION
@@ -191,13 +189,13 @@ check("8.7", my_merge_backward)
 # the gradient through its own rows of $W_O$, undivided.
 
 # %% [markdown] id="task-8-8-text"
-# Run the cell below. It shows the weights of two heads for four queries over five keys; rows, columns and heads are
-# counted from 0. Write three numbers as `my_reading = (a, b, c)`:
+# The cell below shows the weights of two heads for four queries over five keys, all counted from 0. Write
+# `my_reading = (a, b, c)`:
 #
 # - `a`: to which key does query 2 give the largest weight in head 0?
-# - `b`: which head gives key 2 more weight for query 1, head 0 or head 1?
-# - `c`: values are plain numbers: value 1 is 0, the four others are 1, in both heads. The layer's output for a query is 2 times
-#   the output of head 0 minus the output of head 1. What is it for query 3?
+# - `b`: which head (0 or 1) gives key 2 more weight for query 1?
+# - `c`: in both heads value 1 is the number 0, the other values are 1. The layer's output is 2 times the output of head 0
+#   minus that of head 1. What is it for query 3?
 
 # %% id="task-8-8-figure"
 from attn_course import figures
@@ -219,13 +217,16 @@ check("8.8", my_reading)
 # it would be $2 - 1 = 1$, Eq. (8.8).
 
 # %% [markdown] id="task-8-9-text"
-# Write one step of decoding with grouped heads: `my_step(x_new, keys, values, w_query, w_key, w_value, w_output)`. The new
-# token is `x_new`, shape `(d,)`. The cache holds `keys` `(R, t, d_k)` and `values` `(R, t, d_v)` of the $t$ tokens before it; $t$ may
-# be 0. The weights are `w_query` `(d, H * d_k)`, `w_key` `(d, R * d_k)`, `w_value` `(d, R * d_v)` and `w_output`
-# `(H * d_v, d)`; $R$ divides $H$, and query heads share key heads as in Eq. (8.17). Return the tuple of the output `(d,)`, all keys
-# `(R, t + 1, d_k)` and all values `(R, t + 1, d_v)`, the new ones last. The output is row $t$ (counted from 0) of the full causal
-# pass: the token sees itself and all before it, with the scale $1/\sqrt{d_k}$. Return new arrays; `keys` and `values` must stay as
-# they are.
+# Write one step of decoding with grouped heads: `my_step(x_new, keys, values, w_query, w_key, w_value, w_output)`.
+#
+# - `x_new` `(d,)` is the new token; the cache holds `keys` `(R, t, d_k)` and `values` `(R, t, d_v)` of the $t$ tokens before
+#   it; $t$ may be 0.
+# - `w_query` is `(d, H * d_k)`, `w_key` `(d, R * d_k)`, `w_value` `(d, R * d_v)`, `w_output` `(H * d_v, d)`; $R$ divides
+#   $H$, and key heads are shared as in Eq. (8.17).
+#
+# Return the tuple of the output `(d,)`, all keys `(R, t + 1, d_k)` and all values `(R, t + 1, d_v)`, new ones last, as new
+# arrays. The output is the last row of the full causal pass: the token sees itself and all before it, with the scale
+# $1/\sqrt{d_k}$.
 
 
 # %% id="task-8-9" tags=["task"]

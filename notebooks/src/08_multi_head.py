@@ -269,7 +269,7 @@ verify("8.9")
 tokens, w_q, w_k = rng.normal(size=(16, 12)), rng.normal(size=(12, 12)), rng.normal(size=(12, 12))
 for n_heads in (1, 3, 12):
     q, k = split_heads(tokens @ w_q, n_heads), split_heads(tokens @ w_k, n_heads)
-    print(f"{n_heads:2d} heads: rank of the scores of head 0 =", np.linalg.matrix_rank(q[0] @ k[0].T))
+    print(f"H = {n_heads:2d}: rank of the scores of head 0 =", np.linalg.matrix_rank(q[0] @ k[0].T))
 
 # %% [markdown] id="cost"
 # ## 8.5 What it costs: three definitions of heads
@@ -299,7 +299,7 @@ verify("8.12")
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
     weights_count = costs.multi_head_parameters(512, n_heads=n_heads, d_k=d_k)
     flops = costs.multi_head_attention_flops(1024, 1024, 512, n_heads=n_heads, d_k=d_k)
-    print(f"{n_heads} heads of width {d_k:3d}: {weights_count / 1e6:4.1f} M weights, {flops / 1e9:5.1f} GFLOP")
+    print(f"H = {n_heads}, width {d_k:3d}: {weights_count / 1e6:4.1f} M weights, {flops / 1e9:5.1f} GFLOP")
 
 # %% [markdown] id="cost-notice"
 # Eight narrow heads cost what one does; eight full ones cost eight times as much. (Not everything is free:
@@ -310,7 +310,7 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 # | definition | head $h$ asks with | the same as |
 # |---|---|---|
 # | split $Q = X W_Q$ | columns of $X W_Q$ | own matrices, Eq. (8.1) |
-# | own matrices | $X W_Q^{(h)}$ | a split, if $d_k = d / H$ |
+# | own matrices | $X W_Q^{(h)}$ | a split of the $H d_k$ columns side by side |
 # | project $Q$ again | $Q\, W_h^{Q}$ | depends on what $Q$ is |
 
 # %% [markdown] id="twice"
@@ -325,8 +325,8 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 # %% id="twice-code"
 verify("8.13")
 again = rng.normal(size=(3, 6, 2))
-assert np.allclose((x @ w_query) @ again, x @ (w_query @ again))
-print("extra weights:", 512 * 512, " new functions: none")
+print("equal to one projection:", np.allclose((x @ w_query) @ again, x @ (w_query @ again)))
+print("extra weights:", 512 * 512)
 
 # %% [markdown] id="filters"
 # ## 8.6 Heads as the filters of a convolution
@@ -527,9 +527,9 @@ figures.lines(
 
 # %% [markdown] id="cache-explore"
 # Half a megabyte for every token. (The dotted line counts $12 d^2$ weights a layer: $4 d^2$ here, $8 d^2$ in the network
-# of two layers that follows in a Transformer.) And every step of decoding must **read** all of it, to do only about one operation
-# for each number read, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both. Try it: make the cache larger
-# than the weights, then choose grouped heads.
+# of two layers that follows in a Transformer.) And every step of decoding must **read** the whole cache, to do one
+# multiply-add with each number, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both the memory and the
+# reading. Try it: make the cache larger than the weights, then choose grouped heads.
 
 # %% id="explorable"
 figures.heads_explorable()

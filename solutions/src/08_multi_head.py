@@ -73,9 +73,9 @@ check("8.2", my_multi_head)
 
 # %% [markdown] id="task-8-3-text"
 # A causal layer of width $d$ decodes **one** new token with a cache. It has $h$ query heads, $r$ key heads and $r$ value
-# heads, all of width $w$ (any number). With the new token, each key head has $t$ keys. Count the FLOPs of the
+# heads, all of width $w$. With the new token, each key head has $t$ keys. Count the FLOPs of the
 # step: all four projections of the new token, scores, and weighted sums of values. A multiplication with its addition
-# counts 2; softmax and scale count nothing. Use the symbols `d`, `h`, `r`, `w` and `t` with sums, products and powers;
+# counts 2; softmax and scale nothing. Use the symbols `d`, `h`, `r`, `w`, `t` with sums, products, powers;
 # `diff` and `Derivative` do not count.
 
 # %% id="task-8-3" tags=["task"]
@@ -189,13 +189,12 @@ check("8.7", my_merge_backward)
 # the gradient through its own rows of $W_O$, undivided.
 
 # %% [markdown] id="task-8-8-text"
-# The cell below shows the weights of two heads for four queries over five keys, all counted from 0. Write
+# The cell below shows the weights of two heads for four queries over five keys, counted from 0. Write
 # `my_reading = (a, b, c)`:
 #
 # - `a`: to which key does query 2 give the largest weight in head 0?
 # - `b`: which head (0 or 1) gives key 2 more weight for query 1?
-# - `c`: in both heads value 1 is the number 0, the other values are 1. The layer's output is 2 times the output of head 0
-#   minus that of head 1. What is it for query 3?
+# - `c`: in both heads value 1 is the number 0, the other values are 1. The layer returns 2 times head 0 minus head 1. What is it for query 3?
 
 # %% id="task-8-8-figure"
 from attn_course import figures

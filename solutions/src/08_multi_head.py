@@ -194,7 +194,8 @@ check("8.7", my_merge_backward)
 #
 # - `a`: to which key does query 2 give the largest weight in head 0?
 # - `b`: which head (0 or 1) gives key 2 more weight for query 1?
-# - `c`: in both heads value 1 is the number 0, the other values are 1. The layer returns 2 times head 0 minus head 1. What is it for query 3?
+# - `c`: in both heads value 1 is the number 0, the other values are 1. The layer returns 2 times head 0 minus head 1. What
+#   is it for query 3?
 
 # %% id="task-8-8-figure"
 from attn_course import figures

@@ -52,7 +52,7 @@ def heads_as_a_sum_of_maps(x, w_query, w_key, w_value, w_output, n_heads):
 
 def heads_with_einsum(x, w_query, w_key, w_value, w_output, n_heads):
     w_q, w_k, w_v = (w.reshape(w.shape[0], n_heads, -1) for w in (w_query, w_key, w_value))
-    scores = np.einsum("ia,ahd,jb,bhd->hij", x, w_q, x, w_k, optimize=True) / np.sqrt(w_q.shape[2])
+    scores = np.einsum("ia,ahk,jb,bhk->hij", x, w_q, x, w_k, optimize=True) / np.sqrt(w_q.shape[2])
     return np.einsum("hij,ja,ahv,hvd->id", _softmax(scores), x, w_v, w_output.reshape(n_heads, -1, w_output.shape[1]), optimize=True)
 
 

@@ -185,8 +185,10 @@ def _zeroed(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.n
 def _wild_padding(arrays: dict[str, np.ndarray], lengths: np.ndarray) -> dict[str, np.ndarray]:
     """Fill the padding with numbers up to 1e10."""
     for name in ("key", "value"):
+        kv_len = arrays[name].shape[1]
+        padding = np.arange(kv_len)[:, None] >= lengths[:, None, None]
         wild = np.linspace(-1e10, 1e10, arrays[name].size).reshape(arrays[name].shape)
-        arrays[name] = np.where(np.arange(wild.shape[1])[:, None] < lengths[:, None, None], arrays[name], wild)
+        arrays[name] = np.where(padding, wild, arrays[name])
     return arrays | {"lengths": lengths}
 
 

@@ -1,13 +1,12 @@
-"""The graded tasks of chapter 07, masking: weights, masks, counts and repairs. Derivations and the leak test are in ch07_leaks.py."""
+"""The graded tasks of chapter 07, masking: weights, masks, counts. The rest is in ch07_repairs.py and ch07_leaks.py."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from attn_course.reference import attention, causal_mask, padding_mask, softmax, window_mask
-from attn_course.tasks.ch04 import ATTENTION_CALLS
+from attn_course.reference import causal_mask, padding_mask, softmax, window_mask
 from attn_course.tasks.ch07_leaks import FILL, LEAKS, SCORE_GRADIENT
+from attn_course.tasks.ch07_repairs import CACHED, PADDED
 from attn_course.tasks.core import Case, Task, Wrong
 
 # --- 7.1 weights under a mask --------------------------------------------------------------------------
@@ -29,6 +28,17 @@ def _renormalised_late(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return struck / np.where(total == 0.0, 1.0, total)
 
 
+def _shifted_by(scores: np.ndarray, mask: np.ndarray, shift: float) -> np.ndarray:
+    """Right for moderate scores: one number is subtracted from all of them, whatever their row."""
+    unnormalised = np.exp(np.where(mask, scores - shift, -np.inf))
+    total = unnormalised.sum(axis=-1, keepdims=True)
+    return unnormalised / np.where(total == 0.0, 1.0, total)
+
+
+def _small_fill(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return _masked_weights(scores, mask, -50.0) * mask
+
+
 def _weights_cases(rng: np.random.Generator) -> list[Case]:
     def draw(*shape: int) -> np.ndarray:
         return rng.normal(size=shape)
@@ -45,13 +55,16 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
     far[:, -1] += 1000.0
     hidden = mask(5, 7)
     strange[:, -1], strange[1, -1], strange[3, -1] = 800.0, np.nan, np.inf
+    levels = draw(3, 7) + np.array([[1000.0], [0.0], [-1000.0]])
     return [
         Case("a mask of its own for each query", scores=draw(5, 7), mask=mask(5, 7)),
         Case("one mask for all queries", scores=draw(5, 3), mask=mask(1, 3)),
         Case("two leading axes", scores=draw(2, 3, 5, 7), mask=mask(2, 1, 5, 7)),
+        Case("one mask for all leading axes", scores=draw(2, 3, 5, 7), mask=mask(5, 7)),
         Case("a query that sees nothing", scores=draw(5, 7), mask=empty),
         Case("a hidden score a thousand above the others", scores=far, mask=mask(3, 5)),
         Case("hidden scores that are no numbers", scores=strange, mask=hidden),
+        Case("visible scores near a thousand and minus a thousand", scores=levels, mask=mask(3, 7)),
     ]
 
 
@@ -98,6 +111,21 @@ MASKED_WEIGHTS = Task(
             "a large finite number in place of minus infinity",
             lambda scores, mask: _masked_weights(scores, mask, -1e9),
             "in a row where everything is hidden, equal scores of -1e9 give equal weights, Eq. (7.7); they must be 0",
+        ),
+        Wrong(
+            "a fill that is not low enough",
+            _small_fill,
+            "a fill of -50 is the highest score of a row whose visible scores are near -1000: minus infinity is below everything",
+        ),
+        Wrong(
+            "no maximum subtracted",
+            lambda scores, mask: _shifted_by(scores, mask, 0.0),
+            "e^1000 overflows and e^-1000 underflows: subtract the largest visible score of the row first",
+        ),
+        Wrong(
+            "one maximum for all rows",
+            lambda scores, mask: _shifted_by(scores, mask, float(np.where(mask, scores, -np.inf).max())),
+            "in a row far below the largest score of all, every term underflows: each row needs its own maximum",
         ),
         Wrong(
             "NaN where nothing is visible",
@@ -186,6 +214,11 @@ def _hide(scores: np.ndarray, past: int, window: int, length: int) -> np.ndarray
     return np.where(visible, scores, -np.inf)
 
 
+def _hide_but_not_all(scores: np.ndarray, past: int, window: int, length: int) -> np.ndarray:
+    masked = _hide(scores, past, window, length)
+    return np.where(np.isinf(masked).all(axis=1, keepdims=True), scores, masked)
+
+
 def _hide_instead(rule: Any, *, combine: Any = np.logical_and, padding: bool = True) -> Any:
     """Make a wrong answer from another rule for the position of the query, the keys and the window."""
 
@@ -212,7 +245,9 @@ COMBINED_MASK = Task(
         Case("one new token after six", scores=rng.normal(size=(1, 7)), past=6, window=7, length=7),
         Case("three new tokens and a window", scores=rng.normal(size=(3, 11)), past=8, window=2, length=11),
         Case("a window of 0", scores=rng.normal(size=(5, 7)), past=2, window=0, length=7),
+        Case("the first tokens, no past", scores=rng.normal(size=(3, 7)), past=0, window=7, length=7),
         Case("padding", scores=rng.normal(size=(5, 7)), past=2, window=7, length=4),
+        Case("rows in which all is hidden", scores=rng.normal(size=(5, 11)), past=3, window=2, length=4),
         Case("all three", scores=rng.normal(size=(5, 11)), past=3, window=2, length=6),
         Case("room in the cache behind the queries", scores=rng.normal(size=(2, 11)), past=3, window=11, length=11),
     ],
@@ -258,6 +293,11 @@ COMBINED_MASK = Task(
             "a key must pass every rule, Eq. (7.17): combine by and, not by or",
         ),
         Wrong(
+            "empty rows left as they were",
+            _hide_but_not_all,
+            "a row whose keys are all hidden is minus infinity throughout: what the softmax makes of it is settled later, Eq. (7.8)",
+        ),
+        Wrong(
             "hidden scores set to 0",
             lambda scores, past, window, length: np.where(np.isinf(_hide(scores, past, window, length)), 0.0, scores),
             "a score of 0 is a score like any other, with the share e^0 = 1: hidden keys need minus infinity",
@@ -287,10 +327,16 @@ COUNT_PAIRS = Task(
         Wrong("the first rows counted as full", lambda: (800.0, 15.0), "the first rows have fewer keys: there is nothing before the text"),
         Wrong(
             "the token itself forgotten",
-            lambda: (679.0, 15.0),
+            lambda: (672.0, 15.0),
             "each query also sees its own position: one more key in each row",
         ),
+        Wrong(
+            "the window taken to hold the token itself",
+            lambda: (679.0, 15.0),
+            "a full row has the token itself and 7 more: 8 keys, not 7",
+        ),
         Wrong("no window", lambda: (5050.0, 15.0), "that is the whole triangle of a causal mask; most of it lies outside of the window"),
+        Wrong("not rounded", lambda: (772.0, 99.0 / 7.0), "there are whole layers only: how many are needed to go at least 99 back?"),
         Wrong("rounded down", lambda: (772.0, 14.0), "the last layer is needed even if it goes only a part of its way"),
         Wrong(
             "the token itself counted as a step",
@@ -302,201 +348,6 @@ COUNT_PAIRS = Task(
         "A full row has the window and the token itself; the first rows have fewer. Then: how far back does one layer reach?",
         "The rows lack as many keys as the numbers from the window down to one, summed up. The last token is 99 positions after the first.",
         "Use Eq. (7.21) with T = 100 and w = 7; then divide 99 by 7 and round up.",
-    ],
-)
-
-# --- 7.6 decoding with a cache -------------------------------------------------------------------------
-
-
-def _cached_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Causal attention of the newest q_len positions to all kv_len positions."""
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    visible = np.tri(len(query), len(key)) > 0
-    scores = np.where(visible, scores, 0.0)
-    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=1, keepdims=True) @ value
-
-
-def _cached(query: np.ndarray, key: np.ndarray, value: np.ndarray, shift: int = 0) -> np.ndarray:
-    return attention(query, key, value, is_causal=True, q_offset=len(key) - len(query) + shift)
-
-
-def _cached_filled(query: np.ndarray, key: np.ndarray, value: np.ndarray, offset: int) -> np.ndarray:
-    scores = query @ key.T / math.sqrt(query.shape[1])
-    return softmax(np.where(causal_mask(len(query), len(key), offset), scores, 0.0)) @ value
-
-
-def _cached_after(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    weights = softmax(query @ key.T / math.sqrt(query.shape[1]))
-    return (weights * causal_mask(len(query), len(key), len(key) - len(query))) @ value
-
-
-def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *batch: int) -> dict[str, np.ndarray]:
-    return {
-        "query": rng.normal(size=(*batch, q_len, d_k)),
-        "key": rng.normal(size=(*batch, kv_len, d_k)),
-        "value": rng.normal(size=(*batch, kv_len, d_v)),
-    }
-
-
-CACHED = Task(
-    id="7.6",
-    title="Repair a decoder that looks at the wrong end",
-    entry="cached_attention",
-    kind="repair",
-    equation="7.10",
-    points=2,
-    difficulty=3,
-    minutes=10,
-    trains="the causal mask with a cache, and what a hidden score must be",
-    answer=_cached,
-    broken=_cached_broken,
-    forbid=ATTENTION_CALLS,
-    cases=lambda rng: [
-        Case("one new position", **_draw(rng, 1, 7, 5, 3)),
-        Case("two new positions", **_draw(rng, 2, 5, 3, 7)),
-        Case("all positions are new", **_draw(rng, 7, 7, 5, 3)),
-        Case("five new positions after six", **_draw(rng, 5, 11, 2, 3)),
-    ],
-    wrong=[
-        Wrong(
-            "aligned at the top left",
-            lambda query, key, value: attention(query, key, value, is_causal=True),
-            "the first query is not the first position: it stands at kv_len - q_len, Eq. (7.10)",
-        ),
-        Wrong(
-            "a hidden score of 0",
-            lambda query, key, value: _cached_filled(query, key, value, len(key) - len(query)),
-            "the triangle is right; but e^0 = 1, so hidden keys keep a share: fill with minus infinity",
-        ),
-        Wrong(
-            "both at once",
-            lambda query, key, value: _cached_filled(query, key, value, 0),
-            "two mistakes are left: where the triangle lies, and what a hidden score is set to",
-        ),
-        Wrong(
-            "one column too wide",
-            lambda query, key, value: _cached(query, key, value, 1),
-            "each position sees the one after it: the last visible key of query i is i + kv_len - q_len",
-        ),
-        Wrong(
-            "everything visible",
-            attention,
-            "no mask at all: right for one new position, but of several new ones the earlier see the later",
-        ),
-        Wrong(
-            "the mask after the softmax",
-            _cached_after,
-            "the future is still in the normaliser, so rows do not sum to 1: mask the scores",
-        ),
-    ],
-    hints=[
-        "Take one new position and five keys. Which keys may it see, and which does `np.tri(1, 5)` leave?",
-        "`np.tri` has a third argument that moves the diagonal. And what is the exponential of a score of 0?",
-        "`np.tri(len(query), len(key), k=len(key) - len(query))`, and `-np.inf` in place of `0.0`.",
-    ],
-)
-
-# --- 7.7 a padded batch --------------------------------------------------------------------------------
-
-
-def _padded_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Attention of each example to its first `lengths[b]` keys; the keys behind are padding."""
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    real = np.arange(query.shape[1])[:, None] < lengths[:, None, None]
-    scores = scores + np.where(real, 0.0, -1e9)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return weights @ value
-
-
-def _padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return attention(query, key, value, mask=padding_mask(lengths, key.shape[1]))
-
-
-def _padded_rows(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return attention(query, key, value, mask=np.arange(query.shape[1])[:, None] < lengths[:, None, None])
-
-
-def _padded_finite(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return attention(query, key, value, mask=np.where(padding_mask(lengths, key.shape[1]), 0.0, -1e9))
-
-
-def _padded_nan(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    output = _padded(query, key, value, lengths)
-    return np.where(lengths[:, None, None] == 0, np.nan, output)
-
-
-def _padded_after(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    weights = softmax(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]))
-    return (weights * padding_mask(lengths, key.shape[1])) @ value
-
-
-def _zeroed(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    real = padding_mask(lengths, key.shape[1]).swapaxes(-1, -2)
-    return attention(query, key * real, value * real)
-
-
-PADDED = Task(
-    id="7.7",
-    title="Repair a batch that attends to its padding",
-    entry="padded_attention",
-    kind="repair",
-    equation="7.18",
-    points=2,
-    difficulty=3,
-    minutes=12,
-    trains="which axis padding hides, and sequences of length 0",
-    answer=_padded,
-    broken=_padded_broken,
-    forbid=ATTENTION_CALLS,
-    cases=lambda rng: [
-        Case("three sequences", **_draw(rng, 5, 7, 2, 11, 3), lengths=np.array([4, 7, 1])),
-        Case("more queries than keys", **_draw(rng, 11, 5, 3, 7, 2), lengths=np.array([5, 2])),
-        Case("one of them is empty", **_draw(rng, 2, 5, 7, 11, 3), lengths=np.array([3, 0, 5])),
-        Case("an empty one and a single query", **_draw(rng, 1, 7, 5, 3, 2), lengths=np.array([0, 6])),
-    ],
-    wrong=[
-        Wrong(
-            "the queries hidden instead of the keys",
-            _padded_rows,
-            "padding is a property of the keys: hide columns, from every query, not rows",
-        ),
-        Wrong(
-            "a finite number in place of minus infinity",
-            _padded_finite,
-            "an empty sequence has only equally hidden keys, and then a finite fill hides none of them, Eq. (7.7): its output must be 0",
-        ),
-        Wrong(
-            "NaN for the empty sequence",
-            _padded_nan,
-            "where no key is visible, maximum and sum must be replaced by harmless numbers, so that the output becomes 0, Eq. (7.8)",
-        ),
-        Wrong(
-            "the padding attended to, the text hidden",
-            lambda query, key, value, lengths: attention(query, key, value, mask=~padding_mask(lengths, key.shape[1])),
-            "the polarity is inverted: the first `lengths[b]` keys are the real ones",
-        ),
-        Wrong(
-            "keys and values of the padding set to zero",
-            _zeroed,
-            "a key of zeros has the score 0 and keeps a share of e^0 = 1: only minus infinity removes it",
-        ),
-        Wrong(
-            "the mask after the softmax",
-            _padded_after,
-            "the padding is still in the normaliser, so rows do not sum to 1: mask the scores",
-        ),
-        Wrong(
-            "no mask",
-            lambda query, key, value, lengths: attention(query, key, value),
-            "the lengths are not used: every query attends to the padding as well",
-        ),
-    ],
-    hints=[
-        "Change a key of the padding. Which outputs may move? And which shape must `real` have, to say the same to every query?",
-        "`np.arange(key.shape[1]) < lengths[:, None, None]` is (batch, 1, kv_len). With `-np.inf`, the row of an empty sequence is 0 / 0.",
-        "Fill with `-np.inf`; replace a maximum of -inf by 0 and a sum of 0 by 1 with `np.where`.",
     ],
 )
 

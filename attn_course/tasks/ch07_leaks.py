@@ -133,7 +133,7 @@ SCORE_GRADIENT = Task(
 
 
 def layer(x: np.ndarray, kind: int) -> np.ndarray:
-    """A layer of six kinds, 0 to 5, that should be causal: (length, 4) -> (length, 3). Some are not."""
+    """A layer of seven kinds, 0 to 6, that should be causal: (length, 4) -> (length, 3). Most are not."""
     scores = x[:, :2] @ x[:, 1:3].T
     seen = np.tri(len(x), k=1 if kind == 1 else 0) > 0
     if kind == 2:
@@ -143,6 +143,8 @@ def layer(x: np.ndarray, kind: int) -> np.ndarray:
     unnormalised = np.exp(hidden - hidden.max(axis=axis, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=axis, keepdims=True) * seen
     output = weights @ x[:, 1:]
+    if kind == 6:
+        output[:, 2] += x[-1, 3]
     return output - output.mean(axis=0) if kind == 5 else output
 
 
@@ -159,6 +161,23 @@ def _influence(x: np.ndarray, kind: int, *, absolute: bool = True) -> np.ndarray
 
 def _found(x: np.ndarray, kind: int) -> np.ndarray:
     return 1.0 * (_influence(x, kind) > 1e-6)
+
+
+def _not_put_back(x: np.ndarray, kind: int) -> np.ndarray:
+    leaks, moved = np.zeros((len(x), len(x))), x.copy()
+    for j in reversed(range(len(x))):
+        moved[j] += 1.0
+        leaks[:, j] = np.abs(layer(moved, kind) - layer(x, kind)).max(axis=1) > 1e-6
+    return np.triu(leaks, k=1)
+
+
+def _one_feature_watched(x: np.ndarray, kind: int) -> np.ndarray:
+    leaks = np.zeros((len(x), len(x)))
+    for j in range(len(x)):
+        moved = x.copy()
+        moved[j] += 1.0
+        leaks[:, j] = np.abs(layer(moved, kind) - layer(x, kind))[:, 0] > 1e-6
+    return np.triu(leaks, k=1)
 
 
 def _restricted(region: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -178,6 +197,7 @@ LEAK_NAMES = (
     "another softmax",
     "another place for the mask",
     "another end",
+    "a way round the weights",
 )
 
 LEAKS = Task(
@@ -224,6 +244,16 @@ LEAKS = Task(
             "only the last token moved",
             _last_token_only,
             "move every token in turn: each has its own column",
+        ),
+        Wrong(
+            "moved tokens not put back",
+            _not_put_back,
+            "token j is moved together with all later ones, so their leaks are booked on j as well: start from x each time",
+        ),
+        Wrong(
+            "one feature of the output watched",
+            _one_feature_watched,
+            "a leak may go through one feature only: move all features of the token, and take the largest change over those of the output",
         ),
         Wrong(
             "signed changes",

@@ -154,8 +154,9 @@ for size in (np.inf, 1e4):
 #  \qquad
 #  r = \frac{\sum_{j \notin A} e^{s_j}}{\sum_{j \in A} e^{s_j}} \tag{7.6}$$
 #
-# Finite scores give positive weights only: "hidden" now means small *as long as* no hidden score is larger by about
-# $c$. With $c = 10^4$ and moderate scores the rest underflows to 0. But what if **every** key is hidden? Then $c$ is a
+# ($\mathbf{1}_{\bar{A}}$ is 1 at the hidden keys, else 0.) On paper finite scores give positive weights only: "hidden"
+# now means small *as long as* no hidden score is larger by about $c$. For $c = 10^4$ and moderate scores the rest
+# underflows to 0. But what if **every** key is hidden? Then $c$ is a
 # shift of the whole row, and Eq. (2.17) says what that does:
 #
 # $$\sigma(s - c\,\mathbf{1})_j = \frac{e^{s_j}}{\sum_{l=1}^{n} e^{s_l}} \tag{7.7}$$
@@ -176,10 +177,14 @@ print("replaced:        ", softmax(np.full(3, -1e9)))
 print("added in float16:", softmax(half.astype(np.float64)))
 with np.errstate(over="ignore"):
     print("-1e9 in float16: ", np.float16(-1e9))
+try:
+    torch.zeros(3, dtype=torch.float16).masked_fill(torch.tensor(True), -1e9)
+except RuntimeError:
+    print("masked_fill:      RuntimeError")
 
 # %% [markdown] id="finite-notice"
 # Untouched, uniform, uniform; and $-10^9$ does not exist in float16, whose largest number is 65504: NumPy makes it
-# $-\infty$, torch's `masked_fill` refuses. One line of code, four behaviours. So we write $-\infty$ and **define** the
+# $-\infty$, torch's `masked_fill` raises an error. One line of code, four behaviours. So we write $-\infty$ and **define** the
 # case that it leaves open:
 #
 # $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \tag{7.8}$$
@@ -200,9 +205,28 @@ print("scaled_dot_product_attention: ", fused[2].numpy())
 print("ours:                         ", attention(query, key, value, mask=nothing)[2])
 
 # %% [markdown] id="empty-notice"
-# Three rows, three honest programs. The NaN comes from $-\infty - (-\infty)$. It is worse than it looks: in the
-# backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$, so one empty row that no loss looks at spoils the gradients of
-# the projections that **all** rows share (pytorch #41508, open since 2020). torch's fused function once gave NaN too (#103963). And
+# Three rows, three honest programs. The NaN comes from $-\infty - (-\infty)$. It is worse than it looks. **Predict**:
+# if the loss leaves the empty row out, are the gradients of the projections clean, once with `masked_fill`, once with
+# $M$ added?
+
+# %% id="empty-gradient-code"
+visible = torch.tensor(nothing)
+for name, hidden in {
+    "masked_fill": lambda s: s.masked_fill(~visible, -torch.inf),
+    "M added": lambda s: s + torch.where(visible, 0.0, -torch.inf),
+}.items():
+    projections = [torch.tensor(w, requires_grad=True) for w in (w_query, w_key, w_value)]
+    q, k, v = (torch.tensor(x) @ w for w in projections)
+    rows = torch.softmax(hidden(q @ k.T / 2), dim=-1) @ v
+    rows[[0, 1, 3, 4]].sum().backward()
+    print(f"{name:12} NaN in the gradient of W_Q, W_K, W_V:", [bool(w.grad.isnan().any()) for w in projections])
+
+# %% [markdown] id="empty-gradient-notice"
+# No: in the backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$. One empty row that no loss looks at spoils $W_V$, which
+# **all** rows share. If $M$ was added, $W_Q$ and $W_K$ go with it; `masked_fill` passes the gradient 0 to what it hid
+# (pytorch #41508, open since 2020).
+#
+# torch's fused function once gave NaN too (#103963). And
 # `nn.MultiheadAttention` depends on an option: in torch 2.13 it returned NaN with `need_weights=True`, the default, and
 # zeros with `need_weights=False` (#160064 reports such a case). The next cell asks your own version.
 
@@ -222,8 +246,9 @@ for need_weights in (True, False):
 #
 # $$A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p \tag{7.9}$$
 #
-# With $p = 0$ and rows as queries, $-\infty$ stands strictly **above** the diagonal. But in decoding with a cache there
-# are many keys and few, *new* queries. The last query stands at the last key, $(T_q - 1) + p = T_k - 1$, so
+# With $p = 0$ and rows as queries, $-\infty$ stands strictly **above** the diagonal. But a model
+# that writes keeps the keys and values of the text so far (a **cache**) and computes queries for the new tokens only:
+# many keys, few queries. The last query stands at the last key, $(T_q - 1) + p = T_k - 1$, so
 #
 # $$p = T_k - T_q \tag{7.10}$$
 #
@@ -260,12 +285,13 @@ print("row 4 in full:   ", masked[4])
 #
 # $$Z(x_1, \ldots, x_t) = Z(x_1, \ldots, x_T)_{1:t} \tag{7.11}$$
 #
-# **Assume** self-attention with $p = 0$, where $q_i$, $k_i$ and $v_i$ are made from $x_i$ alone. *Proof.* By Eq. (7.5),
+# (numbered from 1 in this line). **Assume** self-attention with $p = 0$, where $q_i$, $k_i$ and $v_i$
+# are made from $x_i$ alone. *Proof.* By Eq. (7.5),
 # row $i \le t$ is made from $q_i$ and from the $k_j, v_j$ with $j \le i \le t$. All of these belong to the prefix and
-# are the same in both. ∎ Layers that treat each position alone keep this, so it passes through a whole stack.
+# are the same in both. ∎ Layers that treat each position alone keep this: it holds for whole stacks.
 #
-# Two things live on it: training predicts **all** next tokens in one pass, as if each were an example; and
-# cached keys and values stay right while the text grows. **Predict** if Eq. (7.11) needs the mask.
+# Two things live on it: training predicts **all** next tokens in one pass; and cached keys and values stay right while
+# the text grows. **Predict** if Eq. (7.11) needs the mask.
 
 # %% id="prefix-code"
 verify("7.11")
@@ -321,8 +347,8 @@ print(influence)
 
 # %% [markdown] id="leak-notice"
 # Row 0 should depend on column 0 only. Every entry above the diagonal is a leak, although all the weights there are 0.
-# Our package has these lines as `leak_matrix`. Let us put it to work on six layers; the right one, and five that
-# somebody has shipped. **Predict** which of them leak everywhere, and which at a few pairs only.
+# Our package has these lines as `leak_matrix`. Let us put it to work on six layers: the right one, and five with
+# common mistakes. **Predict** which of them leak everywhere, and which at a few pairs only.
 
 # %% id="leaks-figure"
 layers = {
@@ -352,8 +378,8 @@ print("padding visible, influence:", seen.max().round(2), "  padding hidden:", u
 # %% [markdown] id="gradient"
 # The gradient asks the same question: autograd gives $\partial z_i / \partial x_j$ for all pairs at once. It can be
 # fooled in other ways. It is blind to functions that are flat almost everywhere (rounding, an argmax), where a moved
-# token still shows the jump. And people test with `output[i].sum().backward()`: behind a LayerNorm each row sums to a
-# constant, so every gradient is 0 and any leak passes. Take the whole Jacobian.
+# token still shows the jump. And people test with `output[i].sum().backward()`: behind a layer that shifts each row to the
+# mean 0 (a LayerNorm does) the sum is constant, so every gradient is 0 and any leak passes. Take the whole Jacobian.
 #
 # **Predict**: if only the *values* are moved, is the mask after the softmax found?
 
@@ -377,8 +403,8 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 # %% [markdown] id="axis"
 # ## 7.6 Which triangle, which axis
 #
-# "Strictly lower triangular", says one text; "upper", says the next. Both can be right. If columns are positions, the
-# scores are $K Q^\top$ in our letters, queries run along the columns, and everything is transposed, the axis of the
+# "Strictly lower triangular", says one text; "upper", says the next. Both can be right. If the tokens are the *columns* of the
+# matrices, the scores are $K Q^\top$ in our letters, queries run along the columns, and everything is transposed, the axis of the
 # softmax too:
 #
 # $$\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
@@ -507,7 +533,7 @@ figures.mask_explorable()
 #
 # $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \tag{7.20}$$
 #
-# A little more than half of the square for $p = 0$: a causal kernel that skips hidden blocks can save almost half of
+# A little more than half of the square for $p = 0$: a program that skips hidden blocks of pairs can save almost half of
 # the work, not more. A window of $w$ earlier keys has $w + 1$ in each row, but the first $w$ rows lack some:
 #
 # $$\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2} \tag{7.21}$$
@@ -564,12 +590,12 @@ for kind in MASKS:
     print(f"{kind:24} loss {record.values(kind, 'loss')}  random half {record.values(kind, 'first half')}")
 
 # %% [markdown] id="experiment-notice"
-# Loss 0 where no honest model can be below .970: two masks are caught by the loss alone, **if** you know the bound. The
-# mask after the softmax is the subtle one. In all three trainings it tells more random symbols than chance (.125), so
-# the model does use the leak through the normaliser; and still it writes faultlessly. A leak need not show in quality.
-# And the softmax over the queries tells next to nothing in advance, yet writes worse: a weight depends on how many
-# later queries there are, so Eq. (7.11) fails, and training and writing are different functions. Only the leak test
-# finds all four.
+# One column too wide and transposed: every random symbol told, no writing. Their loss of 0, where no honest model can be
+# below .970, catches them, **if** you know the bound. The mask after the softmax is subtle: in all three trainings it tells
+# more random symbols than chance (.125), so the model uses the leak through the normaliser, and still writes faultlessly.
+# A leak need not show in quality. The softmax over the queries tells next to nothing, yet writes worse: a weight depends
+# on how many later queries there are, so Eq. (7.11) fails, and training and writing are different functions. No number
+# above finds all four; the leak test of section 7.5 does.
 
 # %% [markdown] id="limits"
 # ## 7.9 Limits

@@ -19,12 +19,13 @@ import numpy as np
 from attn_course import check
 
 # %% [markdown] id="task-7-1-text"
-# Write the softmax under a mask: `my_masked_weights(scores, mask)` takes float64 scores of shape `(..., q_len, kv_len)` and a
-# boolean mask that broadcasts to them, and returns the weights, of the shape of the scores, with a softmax over the keys
-# (last axis).
+# Write `my_masked_weights(scores, mask)`: it takes float64 scores of shape `(..., q_len, kv_len)` and a boolean mask that
+# broadcasts to them, perhaps with fewer axes, and returns the weights, of the shape of the scores: a softmax over the
+# keys (last axis).
 #
-# Hidden keys get the weight 0, and so does **everything in a row in which no key is visible**. Scores may be near a
-# thousand; a *hidden* score may be anything, even NaN or infinite, and must have no influence.
+# Hidden keys get the weight 0, and so does **everything in a row without visible keys**. Visible scores may be near
+# 1000 in one row, near -1000 in the next; a *hidden* score may be anything, even NaN or infinite, and must have no
+# influence.
 
 
 # %% id="task-7-1" tags=["task"]
@@ -81,7 +82,7 @@ check("7.2", my_reading)
 # - it is at most `window` positions earlier (0: only the query's own);
 # - it is not padding: only keys $0, \ldots, \text{length} - 1$ are real.
 #
-# A row may end up all hidden.
+# A row may end up all hidden: then it is $-\infty$ throughout.
 
 
 # %% id="task-7-3" tags=["task"]
@@ -141,8 +142,8 @@ check("7.5", my_fill)
 # %% [markdown] id="task-7-6-text"
 # The function below should decode with a cache: `query` of shape `(q_len, d_k)` belongs to the **newest** `q_len` positions,
 # `key` `(kv_len, d_k)` and `value` `(kv_len, d_v)` to all positions so far, with `q_len` at most `kv_len`. Each query may see
-# its own position and all earlier ones; the result is `(q_len, d_v)`. Shapes are right, the numbers are not: there are two
-# mistakes. Repair it.
+# its own position and all earlier ones; the result is `(q_len, d_v)`. Scores may be near 1000 and near -1000, even in
+# one row. Shapes are right, numbers are not: find two mistakes. Repair it, without torch's own attention.
 
 
 # %% id="task-7-6" tags=["task"]
@@ -166,11 +167,11 @@ check("7.6", cached_attention)
 # mistake is invisible, which is why it survives in code that was only tested in training.
 
 # %% [markdown] id="task-7-7-text"
-# This function should attend in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
+# Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
 # `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-# `lengths[b]` keys are real; no query may attend to the others (any finite numbers). All queries are real. **A
-# length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`. The function hides the
-# wrong things, and badly. Repair it.
+# `lengths[b]` keys are real; the others hold any finite numbers, even $10^{10}$. Scores of real keys may be near -1000. All
+# queries are real. **A length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
+# Repair it, without torch's own attention.
 
 
 # %% id="task-7-7" tags=["task"]
@@ -199,7 +200,7 @@ check("7.7", padded_attention)
 # %% [markdown] id="task-7-8-text"
 # One query has unmasked weights, the softmax of all its scores. Let `w_all` be the sum of the weights of all *visible* keys, `w_j`
 # the weight of one visible key, and `v_j` its value, a number. Under the mask, put on before the softmax, the output is `z`.
-# Derive $\dfrac{\partial z}{\partial s_j}$, the derivative by the score of that visible key, and write it with the symbols `w_j`,
+# Derive $\partial z / \partial s_j$, the derivative by the score of that visible key, and write it with the symbols `w_j`,
 # `w_all`, `v_j` and `z`. Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
 
 # %% id="task-7-8" tags=["task"]
@@ -215,13 +216,13 @@ check("7.8", my_score_gradient)
 # $p_j (v_j - z)$. Nothing else is special about a mask: the hidden keys are simply not there.
 
 # %% [markdown] id="task-7-9-text"
-# The cell below holds `layer(x, kind)`: six layers that should all be causal, and most are not. Write the test that tells:
-# `my_leaks(x, kind)` takes tokens `x` of shape `(length, 4)` and an integer `kind`, and returns a float array of shape
-# `(length, length)`. Its entry in row $i$ and column $j$ is 1 if $j > i$ and output $i$ of `layer` changes by more than
-# $10^{-6}$ in any feature when token $j$ is moved; all other entries are 0.
+# The cell below holds `layer(x, kind)`: seven layers that should be causal, and most are not. Write the test that tells:
+# `my_leaks(x, kind)` takes tokens `x` of shape `(length, 4)` and an integer `kind`, and returns an array of floats (no
+# booleans or integers) of shape `(length, length)`. Its entry in row $i$ and column $j$ is 1 if $j > i$ and output $i$
+# of `layer` changes by more than $10^{-6}$ in any feature when token $j$ is moved; all other entries are 0.
 #
-# Move a token by a step of size about 1, in several features (which step you take does not matter). Use the layer as a black
-# box: your function calls it and does not look inside.
+# Move a token by about 1, up or down, in **each** of its four features: a leak may use only one. Take the layer as a black
+# box: call it, do not look inside.
 
 
 # %% id="task-7-9" tags=["task"]
@@ -231,7 +232,7 @@ def my_leaks(x, kind):
     leaks = np.zeros((len(x), len(x)))
     for j in range(len(x)):
         moved = x.copy()
-        moved[j] += np.array([1.0, -0.5, 0.7, 0.3])
+        moved[j] += np.array([1.0, -1.0, 0.8, 1.2])
         leaks[:, j] = np.abs(layer(moved, kind) - layer(x, kind)).max(axis=1) > 1e-6
     return np.triu(leaks, k=1)
     ### END SOLUTION
@@ -242,5 +243,5 @@ check("7.9", my_leaks)
 
 # %% [markdown] id="task-7-9-why" tags=["solution-only"]
 # **Why.** Only kind 0 passes. Kind 1 is one column too wide, 2 transposed, 3 normalises over the queries, 4 puts the mask after
-# the softmax. Kind 5 has a perfect mask and leaks behind it: the mean over all positions carries the future into every
-# row. Reading the mask would not have shown it; moving a token does.
+# the softmax. Kinds 5 and 6 have a perfect mask and leak behind it: the mean over all positions carries the future into every
+# row, and so does one number of the last token. Reading the mask would not have shown it; moving a token does.

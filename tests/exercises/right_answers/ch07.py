@@ -36,6 +36,17 @@ def weights_in_float32(scores, mask):
     return terms / np.maximum(terms.sum(axis=-1, keepdims=True), np.float32(1e-30))
 
 
+def weights_by_the_logsumexp(scores, mask):
+    kept = torch.where(torch.from_numpy(mask), torch.from_numpy(scores), -torch.inf)
+    return torch.exp(kept - torch.logsumexp(kept, dim=-1, keepdim=True).clamp_min(-1e300))
+
+
+def weights_in_a_masked_array(scores, mask):
+    kept = np.ma.masked_array(scores, mask=~np.broadcast_to(mask, scores.shape))
+    terms = np.ma.exp(kept - kept.max(axis=-1, keepdims=True))
+    return (terms / terms.sum(axis=-1, keepdims=True)).filled(0.0)
+
+
 def weights_by_removing_keys(scores, mask):
     # the softmax of what is left when the hidden scores are taken out
     flat, seen = scores.reshape(-1, scores.shape[-1]), np.broadcast_to(mask, scores.shape).reshape(-1, scores.shape[-1])
@@ -75,6 +86,14 @@ def scores_in_float32(scores, past, window, length):
         return (scores + np.log(band * (np.arange(scores.shape[1]) < length))).astype(np.float32)
 
 
+def scores_row_by_row_in_lists(scores, past, window, length):
+    rows = []
+    for at, row in enumerate(scores.tolist(), start=past):
+        first, last = max(0, at - window), min(at, length - 1)
+        rows.append([score if first <= j <= last else -math.inf for j, score in enumerate(row)])
+    return torch.tensor(rows, dtype=torch.float64)
+
+
 # --- 7.6 decoding with a cache -------------------------------------------------------------------------
 
 
@@ -82,7 +101,8 @@ def cached_row_by_row(query, key, value):
     output = []
     for i, q in enumerate(query):
         seen = len(key) - len(query) + i + 1
-        terms = np.exp(key[:seen] @ q / math.sqrt(len(q)))
+        scores = key[:seen] @ q / math.sqrt(len(q))
+        terms = np.exp(scores - max(scores))
         output.append(terms @ value[:seen] / terms.sum())
     return np.array(output)
 
@@ -96,8 +116,15 @@ def cached_in_torch(query, key, value):
 def cached_in_float32(query, key, value):
     scores = (query @ key.T / np.sqrt(query.shape[1])).astype(np.float32)
     at = np.arange(len(query))[:, None] + len(key) - len(query)
-    terms = np.exp(scores) * (np.arange(len(key)) <= at)
+    scores[np.arange(len(key)) > at] = -np.inf
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.float32(terms @ value / terms.sum(axis=1, keepdims=True))
+
+
+def cached_in_float32_torch(query, key, value):
+    query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
+    scores = query @ key.T * query.shape[-1] ** -0.5
+    return torch.softmax(scores + torch.full_like(scores, -torch.inf).triu(len(key) - len(query) + 1), dim=-1) @ value
 
 
 def cached_as_the_end_of_a_full_pass(query, key, value):
@@ -115,7 +142,8 @@ def padded_by_cutting(query, key, value, lengths):
     output = np.zeros((*query.shape[:2], value.shape[2]))
     for b, length in enumerate(lengths):
         if length:
-            terms = np.exp(query[b] @ key[b, :length].T / math.sqrt(query.shape[2]))
+            scores = query[b] @ key[b, :length].T / math.sqrt(query.shape[2])
+            terms = np.exp(scores - scores.max(axis=1, keepdims=True))
             output[b] = terms @ value[b, :length] / terms.sum(axis=1, keepdims=True)
     return output
 
@@ -130,8 +158,16 @@ def padded_in_torch(query, key, value, lengths):
 def padded_in_float32(query, key, value, lengths):
     real = (np.arange(key.shape[1]) < lengths[:, None]).astype(np.float32)
     scores = np.einsum("bid,bjd->bij", query, key).astype(np.float32) / np.float32(query.shape[2] ** 0.5)
-    terms = np.exp(scores) * real[:, None, :]
+    scores = np.where(real[:, None, :] > 0, scores, np.float32(-np.inf))
+    terms = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min))
     return np.einsum("bij,bja->bia", terms, value.astype(np.float32)) / np.maximum(terms.sum(-1, keepdims=True), np.float32(1e-20))
+
+
+def padded_in_float32_torch(query, key, value, lengths):
+    query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
+    hidden = torch.arange(key.shape[1]) >= torch.tensor(lengths)[:, None]
+    scores = torch.bmm(query, key.transpose(1, 2)) / math.sqrt(query.shape[2])
+    return torch.nan_to_num(scores.masked_fill(hidden[:, None], -torch.inf).softmax(-1)) @ value
 
 
 def padded_with_a_finite_fill_and_a_correction(query, key, value, lengths):
@@ -183,9 +219,16 @@ def leaks_by_replacing_the_token(x, kind):
 
 
 RIGHT = {
-    "7.1": [weights_by_loops, weights_in_torch, weights_in_float32, weights_by_removing_keys],
+    "7.1": [
+        weights_by_loops,
+        weights_in_torch,
+        weights_in_float32,
+        weights_by_removing_keys,
+        weights_by_the_logsumexp,
+        weights_in_a_masked_array,
+    ],
     "7.2": [lambda: [6, 4, 3], lambda: np.array([2 + 1 + 1 + 1 + 1, 4, 3]), lambda: torch.tensor([6.0, 4.0, 3.0])],
-    "7.3": [scores_by_loops, scores_plus_three_masks, scores_in_torch, scores_in_float32],
+    "7.3": [scores_by_loops, scores_plus_three_masks, scores_in_torch, scores_in_float32, scores_row_by_row_in_lists],
     "7.4": [
         lambda: (772, math.ceil(99 / 7)),
         lambda: [sum(min(i, 7) + 1 for i in range(100)), 15],
@@ -196,8 +239,8 @@ RIGHT = {
         lambda r, epsilon: log(r / epsilon - r),
         lambda r, epsilon: -log(epsilon / (r - r * epsilon)),
     ],
-    "7.6": [cached_row_by_row, cached_in_torch, cached_in_float32, cached_as_the_end_of_a_full_pass],
-    "7.7": [padded_by_cutting, padded_in_torch, padded_in_float32, padded_with_a_finite_fill_and_a_correction],
+    "7.6": [cached_row_by_row, cached_in_torch, cached_in_float32, cached_in_float32_torch, cached_as_the_end_of_a_full_pass],
+    "7.7": [padded_by_cutting, padded_in_torch, padded_in_float32, padded_in_float32_torch, padded_with_a_finite_fill_and_a_correction],
     "7.8": [
         lambda w_j, w_all, v_j, z: w_j * (v_j - z) / w_all,
         lambda w_j, w_all, v_j, z: -w_j / w_all * z + w_j * v_j / w_all,

@@ -5,6 +5,7 @@ from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entrop
 from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
 from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
 from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
+from attn_course.figures.ch09 import alignment_explorable, alignments
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -19,6 +20,8 @@ __all__ = [
     "SCORES",
     "VALUE",
     "WEIGHTS",
+    "alignment_explorable",
+    "alignments",
     "attention_steps",
     "bars",
     "bits_held",

@@ -20,10 +20,10 @@ from attn_course.modules.sequence_to_sequence import SequenceToSequence
 Translator: TypeAlias = EncoderDecoder | SequenceToSequence
 
 PADDING, START, END = "<pad>", "<start>", "<end>"
-MONTHS = "January February March April May June July August September October November December".split()
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_UNITS = "first second third fourth fifth sixth seventh eighth ninth".split()
-_TEENS = "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split()
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_UNITS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+_TEENS = ["tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth"]
 ORDINALS = [*_UNITS, *_TEENS, "twentieth", *(f"twenty-{unit}" for unit in _UNITS), "thirtieth", "thirty-first"]
 PHRASINGS = (
     "the {ordinal} of {month} {year}",
@@ -48,10 +48,10 @@ EXAMPLES = (  # one for each phrasing; never trained on
     date(1939, 6, 13),
 )
 D_EMBED, D_STATE = 16, 48  # of the recurrent ones
-D_MODEL, N_HEADS = 32, 2  # of the one without
+D_MODEL, N_HEADS = 64, 2  # of the one without
 BATCH = 128
-STEPS = {"additive": 300, "no recurrence": 400, "fixed vector": 300}
-LEARNING_RATE = 6e-3
+STEPS = 300
+LEARNING_RATE = 6e-3  # at its highest, after a tenth of the steps
 
 
 def phrase(day: date, phrasing: str) -> str:
@@ -220,7 +220,7 @@ def new_translator(kind: str, seed: int) -> Translator:
         return EncoderDecoder(*sizes, attention="additive" if kind == "additive" else None, d_embed=D_EMBED, d_state=D_STATE)
 
 
-def train(kind: str, days: list[date], seed: int, steps: int | None = None) -> Translator:
+def train(kind: str, days: list[date], seed: int, steps: int = STEPS) -> Translator:
     """Train a model on dates.
 
     Parameters
@@ -231,17 +231,17 @@ def train(kind: str, days: list[date], seed: int, steps: int | None = None) -> T
         The dates to train on.
     seed : int
         Of the first weights and of the batches, which are the same for all kinds.
-    steps : int, optional
-        Those of `STEPS` if left out.
+    steps : int
+        Batches to learn from.
 
     Returns
     -------
     model : EncoderDecoder or SequenceToSequence
         Trained.
     """
-    model, rng, steps = new_translator(kind, seed), np.random.default_rng(seed), steps or STEPS[kind]
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    model, rng = new_translator(kind, seed), np.random.default_rng(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps, pct_start=0.1)
     for _ in range(steps):
         texts, drawn = batch(days, BATCH, rng)
         loss = model.loss(encode_sources(texts), encode_targets(drawn))
@@ -327,6 +327,24 @@ def examples(model: Translator) -> list[dict[str, Any]]:
         rows = [[" ".join(f"{100 * float(p):.0f}" for p in row) for row in head[0][: TARGET_LENGTH - 1]] for head in heads]
         found.append({"text": text, "written": "".join(signs), "heads": rows})
     return found
+
+
+def alignment(example: dict[str, Any], head: int = 0) -> np.ndarray:
+    """Return a stored alignment as shares.
+
+    Parameters
+    ----------
+    example : dict
+        One of the results of `examples`.
+    head : int
+        Which head of the model.
+
+    Returns
+    -------
+    weights : (10, n_pieces) ndarray
+        A row for each sign written, rounded to percent.
+    """
+    return np.array([[int(percent) for percent in row.split()] for row in example["heads"][head]]) / 100
 
 
 def dates(seed: int) -> dict[str, Any]:

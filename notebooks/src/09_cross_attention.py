@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from attn_course import figures, verify
-from attn_course.experiments.ch09 import DATES, KINDS, alignment, phrase, pieces, roles
+from attn_course.experiments.ch09 import DATES, KINDS, alignment, pieces
 from attn_course.modules import SequenceToSequence
-from attn_course.reference import attention, attention_backward, multi_head_attention, padding_mask, softmax
+from attn_course.reference import attention, attention_backward, padding_mask, softmax
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -224,7 +224,11 @@ figures.heatmap(
 # %% id="spot-padding-code"
 alone = attention(x @ w_query, y[:3] @ w_key, y[:3] @ w_value)
 queries, keys, values = x @ w_query, y @ w_key, y @ w_value  # rows 3 and 4 of y are padding now
-masks = {"keys of the source": padding_mask(3, 5), "target's lengths": padding_mask(5, 5), "rows of queries": np.arange(3)[:, None] < 3}
+masks = {
+    "source, on keys": padding_mask(np.array(3), 5),
+    "target, on keys": padding_mask(np.array(5), 5),
+    "source, on queries": np.arange(5)[:, None] < 3,
+}
 for name, mask in masks.items():
     print(f"{name:19}", np.allclose(attention(queries, keys, values, mask=mask), alone))
 
@@ -381,7 +385,10 @@ for kind in KINDS:
     )
 
 # %% [markdown] id="dates-notice"
-# PLACEHOLDER
+# With attention, at least 99.5 % of the new dates are right in every training, whole new years included for the recurrent one; without recurrence new
+# years reach 97.5 to 99.3 %. Telling the digits of a year apart by sinusoids, from only 300 batches, seems to be the harder way. (It also has
+# more parameters, 89 000 against 32 000.) The fixed vector gets most years and months but four days in ten. That is its state **after 300 steps**,
+# not a proof that 48 numbers cannot hold a date; chapter 06 looked at what happens as sentences grow.
 
 # %% [markdown] id="maps"
 # Now look at an alignment: rows are written, columns are read, and the weights come from a date that no training has
@@ -406,7 +413,11 @@ figures.alignments(
 )
 
 # %% [markdown] id="maps-notice"
-# PLACEHOLDER
+# The recurrent map reads almost like a dictionary. Yet the third digit of the year and the second are both `9`, and the map tells them apart: an annotation
+# knows its place. The hyphens spread their weight: they are the same in every date, whatever they read.
+#
+# Not all weight lies where we would put it, above all without recurrence: self-attention has already mixed the source, so position $j$ of the memory need not be *about*
+# word $j$ alone. Move through the six dates and both models yourself.
 
 # %% id="explorable"
 names = {"recurrent": ("additive", 0), "no recurrence, head 0": ("no recurrence", 0), "no recurrence, head 1": ("no recurrence", 1)}
@@ -430,14 +441,18 @@ for kind in ("additive", "no recurrence"):
         print(f"{kind:14} seed {seed}", [" ".join(f"{part} {share:.2f}" for part, share in head.items()) for head in result["read"][kind]])
 
 # %% [markdown] id="hidden"
-# PLACEHOLDER
+# Three quarters or more, for the recurrent model; the rest lies beside it. And here is the trap: a map *suggests* what the output depends on, but a weight
+# is not a reason. The encoder reads both ways, so the annotation of "of" or "1998" might know the month as well. To find out, **intervene**:
+# hide the month's position from the decoder at every step, leave the encoder alone, and let it write. **Predict** the share of right months.
 
 # %% id="hidden-code"
 print("months right:           ", record.values("parts", "additive", "month"))
 print("month not to be attended:", record.values("month hidden"))
 
 # %% [markdown] id="hidden-notice"
-# PLACEHOLDER
+# Guessing among twelve gives .083. So for the month this map can be trusted: what the decoder knows of it comes through that one
+# position. It was the intervention that showed it, not the colours. The same test on a hyphen would show nothing: it comes out right
+# whatever its row looks at.
 
 # %% [markdown] id="back"
 # A last temptation: to read the map by columns. "May is read by 05" is not "05 is the translation of May" with the

@@ -79,8 +79,8 @@ print("weights", weights.shape, " output", output.shape)
 # ### Spot the mistake: the raw product, and one length for both
 #
 # "Given $X$ of $m \times v$ and $Y$ of $m \times l$, the weight of $y_j$ for $x_i$ is the softmax of $x_i \cdot y_j$;
-# in translation the source asks, since it comes first." Three mistakes in one sentence, all found in print.
-# **Predict** what NumPy says to the raw product, and the shape that the last one leads to.
+# in translation the source asks, since it comes first." Three mistakes, all from public texts. **Predict** what NumPy
+# says to the raw product, and the shape that the last one leads to.
 
 # %% id="spot-raw-code"
 try:
@@ -222,8 +222,8 @@ figures.heatmap(
 # rows of 5. **Predict** which masks return the outputs of the example alone.
 
 # %% id="spot-padding-code"
-alone = attention(x @ w_query, y[:3] @ w_key, y[:3] @ w_value)
-queries, keys, values = x @ w_query, y @ w_key, y @ w_value  # rows 3 and 4 of y are padding now
+queries, keys, values = rng.normal(size=(5, 4)) @ w_query, y @ w_key, y @ w_value  # rows 3 and 4 of y: padding
+alone = attention(queries, keys[:3], values[:3])
 masks = {
     "source, on keys": padding_mask(np.array(3), 5),
     "target, on keys": padding_mask(np.array(5), 5),
@@ -291,7 +291,7 @@ print("rows that moved:", moved.nonzero().flatten().tolist())
 
 # %% id="gradient-code"
 verify("9.13")
-d_output = rng.normal(size=(3, 2))
+queries, d_output = x @ w_query, rng.normal(size=(3, 2))
 d_query, d_key, d_value = attention_backward(queries, keys, values, d_output)
 leaf = torch.tensor(y, requires_grad=True)
 p = torch.softmax(torch.tensor(queries) @ (leaf @ torch.tensor(w_key)).T / 7**0.5, dim=-1)
@@ -385,10 +385,11 @@ for kind in KINDS:
     )
 
 # %% [markdown] id="dates-notice"
-# With attention, at least 99.5 % of the new dates are right in every training, whole new years included for the recurrent one; without recurrence new
-# years reach 97.5 to 99.3 %. Telling the digits of a year apart by sinusoids, from only 300 batches, seems to be the harder way. (It also has
-# more parameters, 89 000 against 32 000.) The fixed vector gets most years and months but four days in ten. That is its state **after 300 steps**,
-# not a proof that 48 numbers cannot hold a date; chapter 06 looked at what happens as sentences grow.
+# With attention, at least 99.5 % of the new dates are right in every training, whole new years included for the
+# recurrent one; without recurrence new years reach 97.5 to 99.3 %. Telling the digits of a year apart by sinusoids,
+# from only 300 batches, seems to be the harder way. (It also has more parameters, 89 000 against 32 000.) The fixed
+# vector gets most years and months but four days in ten. That is its state **after 300 steps**, not a proof that 48
+# numbers cannot hold a date; chapter 06 looked at what happens as sentences grow.
 
 # %% [markdown] id="maps"
 # Now look at an alignment: rows are written, columns are read, and the weights come from a date that no training has
@@ -413,11 +414,13 @@ figures.alignments(
 )
 
 # %% [markdown] id="maps-notice"
-# The recurrent map reads almost like a dictionary. Yet the third digit of the year and the second are both `9`, and the map tells them apart: an annotation
-# knows its place. The hyphens spread their weight: they are the same in every date, whatever they read.
+# The recurrent map reads almost like a dictionary. Yet the third digit of the year and the second are both `9`, and
+# the map tells them apart: an annotation knows its place. The hyphens spread their weight: they are the same in every
+# date, whatever they read.
 #
-# Not all weight lies where we would put it, above all without recurrence: self-attention has already mixed the source, so position $j$ of the memory need not be *about*
-# word $j$ alone. Move through the six dates and both models yourself.
+# Not all weight lies where we would put it, above all without recurrence: self-attention has already mixed the
+# source, so position $j$ of the memory need not be *about* word $j$ alone. Move through the six dates and both models
+# yourself.
 
 # %% id="explorable"
 names = {"recurrent": ("additive", 0), "no recurrence, head 0": ("no recurrence", 0), "no recurrence, head 1": ("no recurrence", 1)}
@@ -441,18 +444,19 @@ for kind in ("additive", "no recurrence"):
         print(f"{kind:14} seed {seed}", [" ".join(f"{part} {share:.2f}" for part, share in head.items()) for head in result["read"][kind]])
 
 # %% [markdown] id="hidden"
-# Three quarters or more, for the recurrent model; the rest lies beside it. And here is the trap: a map *suggests* what the output depends on, but a weight
-# is not a reason. The encoder reads both ways, so the annotation of "of" or "1998" might know the month as well. To find out, **intervene**:
-# hide the month's position from the decoder at every step, leave the encoder alone, and let it write. **Predict** the share of right months.
+# Three quarters or more, for the recurrent model; the rest lies beside it. And here is the trap: a map *suggests*
+# what the output depends on, but a weight is not a reason. The encoder reads both ways, so the annotation of "of" or
+# "1998" might know the month as well. To find out, **intervene**: hide the month's position from the decoder at every
+# step, leave the encoder alone, and let it write. **Predict** the share of right months.
 
 # %% id="hidden-code"
 print("months right:           ", record.values("parts", "additive", "month"))
 print("month not to be attended:", record.values("month hidden"))
 
 # %% [markdown] id="hidden-notice"
-# Guessing among twelve gives .083. So for the month this map can be trusted: what the decoder knows of it comes through that one
-# position. It was the intervention that showed it, not the colours. The same test on a hyphen would show nothing: it comes out right
-# whatever its row looks at.
+# Guessing among twelve gives .083. So for the month this map can be trusted: what the decoder knows of it comes
+# through that one position. It was the intervention that showed it, not the colours. The same test on a hyphen would
+# show nothing: it comes out right whatever its row looks at.
 
 # %% [markdown] id="back"
 # A last temptation: to read the map by columns. "May is read by 05" is not "05 is the translation of May" with the

@@ -2,13 +2,12 @@
 # # Exercises 09: cross-attention
 #
 # Eight tasks to the lesson [09 Cross-attention](../notebooks/09_cross_attention.ipynb): 17 points, about 95 minutes.
-# Each stands for itself, so take them in any order.
+# Each stands for itself.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then
-# run the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# run the check below it, cell by cell (Shift+Enter). A check that passes prints one line that begins with `ok`; one
+# that fails says what is wrong, and names the mistake if it is a known one. Three hints fold out below each question.
+# Leave the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
 # positions: $X$ is the target $(T_q, d_x)$, which asks, and $Y$ the source $(T_k, d_y)$, which answers.
@@ -48,11 +47,11 @@ check("9.1", my_cross_attention)
 
 # %% [markdown] id="task-9-2-text"
 # The function below runs cross-attention in a padded batch. `query` is `(batch, q_len, d_k)`, `key`
-# `(batch, kv_len, d_k)` and `value` `(batch, kv_len, d_v)`; `target_lengths` and `source_lengths`, integer arrays of
-# shape `(batch,)`, say how many rows of each example are real, at least one; padding stands behind them and may hold
-# any finite numbers.
+# `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`. The integer arrays `source_lengths` and `target_lengths`,
+# `(batch,)`, say how many rows of each example are real, at least one; padding stands behind them and holds any
+# finite numbers.
 #
-# Wanted: each real query attends to the real keys of its example only, with the scale $1/\sqrt{d_k}$, and rows of the
+# Wanted: each real query attends to the real keys of its example only, with the scale $1/\sqrt{d_k}$; rows of the
 # output that belong to padding of the target are **zero**. The function confuses the two sides. Repair it.
 
 
@@ -78,11 +77,10 @@ check("9.2", padded_cross_attention)
 # before the softmax; the target's lengths speak about rows of the output, and nothing else.
 
 # %% [markdown] id="task-9-3-text"
-# Write `my_loss(logits, target, padding)`. `logits` is float64 of shape `(batch, length, n_tokens)`, `target` an
-# integer array of shape `(batch, length)` whose entries are token numbers from 0 to `n_tokens - 1`, and `padding` is
-# the number of the padding token. Return the tuple `(loss, d_logits)`: the mean cross-entropy in nats over **all**
-# target tokens of the batch that are not padding, a number, and its gradient, of the shape of `logits`. There is at
-# least one real token. Logits may be near a thousand.
+# Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` is an integer
+# array, `(batch, length)`, of tokens from 0 to `n_tokens - 1`; `padding` is the number of the padding token. Return
+# the tuple `(loss, d_logits)`: the mean cross-entropy in nats over **all** target tokens of the batch that are not
+# padding, and its gradient, of the shape of `logits`. At least one token is real. Logits may be near a thousand.
 #
 # No automatic differentiation and no library loss, please; a library log-softmax is welcome.
 
@@ -163,9 +161,8 @@ check("9.5", my_context_slope)
 
 # %% [markdown] id="task-9-6-text"
 # A decoder writes $T_q = 30$ tokens with a cross-attention layer (one head, no output projection) of $d_x = 32$,
-# $d_y = 48$, $d_k = 16$ and $d_v = 24$, over a source of $T_k = 40$ rows. Keys and values of the source are computed
-# once and kept. Count a multiply-add as 2 operations and leave out the softmax and the scale. Work out, and write as
-# `my_flops = (a, b, c)`:
+# $d_y = 48$, $d_k = 16$ and $d_v = 24$, over a source of $T_k = 40$ rows, whose keys and values are computed once and
+# kept. A multiply-add counts as 2 operations, softmax and scale as none. Write `my_flops = (a, b, c)`:
 #
 # - `a`: operations for the keys and values of the source;
 # - `b`: operations of one step, from the row of the target to the output;
@@ -185,13 +182,12 @@ check("9.6", my_flops)
 
 # %% [markdown] id="task-9-7-text"
 # Run the cell below. It shows how much weight each of five written tokens gave to six source tokens; both are counted
-# from 0. Write four numbers as `my_reading = (a, b, c, d)`, the last with at least three digits:
+# from 0. Write `my_reading = (a, b, c, d)`, the last with at least three digits:
 #
 # - `a`: which row gives source token 1 its largest weight?
-# - `b`: which row is nearest to a plain average, in the sense that its largest weight is the smallest of all rows?
-# - `c`: how much weight do the five source tokens other than token 1 have together in row 2?
-# - `d`: source token 1 is hidden by a mask, all scores stay as they are. Which weight does source token 0 then have
-#   in row 2?
+# - `b`: in which row is the largest weight smallest?
+# - `c`: how much weight have the five source tokens other than token 1 together, in row 2?
+# - `d`: a mask hides source token 1, the scores stay. Which weight has source token 0 then, in row 2?
 
 # %% id="task-9-7-figure"
 from attn_course import figures
@@ -212,19 +208,18 @@ check("9.7", my_reading)
 # hidden key leaves the softmax, and what is left of row 2, 0.18, is scaled up to 1.
 
 # %% [markdown] id="task-9-8-text"
-# Write a small decoder, `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`. It
-# returns the logits of all its steps, float64 of shape `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$ does this:
+# Write a decoder, `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`. It returns
+# the logits of all its steps, `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$ does this:
 #
-# - $x$ = `embeddings[token] + positions[t]`, where `token` is `start` in step 0 and then the token chosen in the step
+# - $x$ = `embeddings[token] + positions[t]`, with `token = start` in step 0, then the token chosen in the step
 #   before;
-# - $z$ = the output of cross-attention, Eq. (9.1), for the single query $x W_Q$, with keys $Y W_K$ and values
-#   $Y W_V$;
-# - logits = $(x + z)$ `@ w_output`, and the token with the largest logit is chosen.
+# - $z$ = cross-attention, Eq. (9.1), of the query $x W_Q$ over the keys $Y W_K$ and values $Y W_V$;
+# - logits = $(x + z)$ `@ w_output`; the token with the largest logit is chosen.
 #
-# The step that chooses `end` is the last one, and is part of the result; without it there are as many steps as
-# `positions` has rows. Shapes: `y` is `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value`
-# `(d_y, d_x)`, `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`; `start`
-# and `end` are integers. No library attention, please.
+# The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
+# `positions`. Shapes: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
+# `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`, all float64; `start` and
+# `end` are integers. No library attention, please.
 
 
 # %% id="task-9-8" tags=["task"]

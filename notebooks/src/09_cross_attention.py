@@ -108,7 +108,8 @@ print("source asks:", swapped.shape, " wanted:", output.shape)
 # There is also a way back. **Assume** $d_x = d_y$, write source and target into one sequence, and let a mask allow
 # the rows of $X$ to see the rows of $Y$ only:
 #
-# $$Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \tag{9.4}$$
+# $$Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} =
+#  \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \tag{9.4}$$
 
 # %% id="special-code"
 verify("9.3")
@@ -203,18 +204,18 @@ print("source shuffled, same output:", np.allclose(output, again))
 
 # %% id="padding-figure"
 visible = padding_mask(np.array([5, 3]), 5)  # (batch, 1, source_len)
+pairs = rng.normal(size=(2, 4, 7)), rng.normal(size=(2, 5, 7)), rng.normal(size=(2, 5, 2))
+_, batched = attention(*pairs, mask=visible, return_weights=True)
+names = [f"example {n}, {i if i < real else 'padding'}" for n, real in ((0, 2), (1, 4)) for i in range(4)]
 figures.heatmap(
-    np.broadcast_to(visible, (2, 4, 5)).reshape(8, 5).astype(float),
-    rows=[f"example {n}, {'sign ' + str(i) if i < real else 'padding'}" for n, real in ((0, 2), (1, 4)) for i in range(4)],
-    columns=[f"piece {j}" for j in range(5)],
+    batched.reshape(8, 5),
+    rows=names,
     mask=np.broadcast_to(visible, (2, 4, 5)).reshape(8, 5),
-    annotate=False,
-    row_label="queries (target)",
-    column_label="keys (source)",
-    color_label="may attend",
-    title="The mask hides columns of the source, whatever the target's length",
-    alt="Two blocks of four rows, one for each example. Example 0 sees all five pieces in every row, its two padded rows included; "
-    "example 1 has pieces 3 and 4 hidden in all four rows.",
+    row_label="signs of the target",
+    column_label="pieces of the source",
+    title="Padding hides columns of the source, in every row",
+    alt="Weights of two examples, four rows each. Example 0 has weights for all five pieces in all rows, two padded rows "
+    "included; in example 1 pieces 3 and 4 are hidden in all four rows.",
 )
 
 # %% [markdown] id="spot-padding"
@@ -326,7 +327,7 @@ figures.lines(
     steps,
     {"projected again at each step": again / 1e6, "projected once": once / 1e6},
     title="A source that is projected once makes decoding 33 times cheaper after 100 steps",
-    alt="Millions of operations against signs written, 100 source rows, all widths 64. Projected again at each step: a straight line to "
+    alt="Millions of operations against signs written, 100 source rows, all widths 64. Projected again: a straight line to "
     "about 167. Projected once: from about 1.7 to 5.",
     x_label="signs written",
     y_label="MFLOP",
@@ -340,8 +341,8 @@ figures.lines(
 prepared = model.encode(read)
 first = torch.cat([torch.tensor([[1]]), target[:, :-1]], dim=1)
 with torch.no_grad():
-    steps_one_by_one = [model.write(first[:, t : t + 1], prepared)[0] for t in range(6)]
-    print("sign by sign = all at once:", torch.allclose(torch.cat(steps_one_by_one, dim=1), model(read, target)[0], atol=1e-5))
+    one_by_one = torch.cat([model.write(first[:, t : t + 1], prepared)[0] for t in range(6)], dim=1)
+    print("sign by sign = all at once:", torch.allclose(one_by_one, model(read, target)[0], atol=1e-5))
 
 # %% [markdown] id="dates"
 # ## 9.8 Dates
@@ -365,16 +366,15 @@ for example in record.results[0]["examples"]["additive"]:
 # never seen are harder than new days of known years.
 
 # %% id="dates-figure"
-right = {split: [100 * record.values(split, kind).mean() for kind in KINDS] for split in ("new dates", "new years")}
+splits = ("new dates", "new years")
+right = {split: [100 * record.values(split, kind).mean() for kind in KINDS] for split in splits}
 figures.bars(
     KINDS,
     right,
     digits=1,
-    title="Both translators that look again pass 98 %; the fixed vector is far behind",
-    alt="Bars of exact translations in percent, mean of three trainings. "
-    + " ".join(
-        f"{kind}: {right['new dates'][n]:.1f} for new dates, {right['new years'][n]:.1f} for new years." for n, kind in enumerate(KINDS)
-    ),
+    title="Both translators that look again pass 98 % on average; the fixed vector is far behind",
+    alt="Bars of exact translations in percent, mean of three trainings, for new dates and new years. Additive: 100.0 and 99.9. "
+    "No recurrence: 99.8 and 98.5. Fixed vector: 35.3 and 23.5.",
     x_label="translator",
     y_label="exact, %",
 )
@@ -388,8 +388,8 @@ for kind in KINDS:
 # With attention, at least 99.5 % of the new dates are right in every training, whole new years included for the
 # recurrent one; without recurrence new years reach 97.5 to 99.3 %. Telling the digits of a year apart by sinusoids,
 # from only 300 batches, seems to be the harder way. (It also has more parameters, 89 000 against 32 000.) The fixed
-# vector gets most years and months but four days in ten. That is its state **after 300 steps**, not a proof that 48
-# numbers cannot hold a date; chapter 06 looked at what happens as sentences grow.
+# vector gets most years and months right but only four days in ten, and fewer in new years. That is its state **after
+# 300 steps**, not a proof that 48 numbers cannot hold a date; chapter 06 looked at what happens as sentences grow.
 
 # %% [markdown] id="maps"
 # Now look at an alignment: rows are written, columns are read, and the weights come from a date that no training has
@@ -423,15 +423,17 @@ figures.alignments(
 # need not be about word $j$. Move through all six dates yourself.
 
 # %% id="explorable"
-names = {"recurrent": ("additive", 0), "no recurrence, head 0": ("no recurrence", 0), "no recurrence, head 1": ("no recurrence", 1)}
-cards = {}
-for name, (kind, head) in names.items():
-    found = record.results[0]["examples"][kind]
-    rows = [(100 * alignment(example, head)).round().astype(int).tolist() for example in found]
-    cards[name] = [
-        {"text": e["text"], "pieces": pieces(e["text"]), "written": e["written"], "rows": row} for e, row in zip(found, rows, strict=True)
-    ]
-figures.alignment_explorable(cards)
+shown = record.results[0]["examples"]
+
+
+def cards(kind, head):
+    """What one head read while it wrote the six dates."""
+    rows = [(100 * alignment(example, head)).round().astype(int).tolist() for example in shown[kind]]
+    return [{**e, "pieces": pieces(e["text"]), "rows": row} for e, row in zip(shown[kind], rows, strict=True)]
+
+
+heads = {"head 0": cards("no recurrence", 0), "head 1": cards("no recurrence", 1)}
+figures.alignment_explorable({"recurrent": cards("additive", 0), **heads})
 
 # %% [markdown] id="reading"
 # ## 9.9 What an alignment says
@@ -440,8 +442,9 @@ figures.alignment_explorable(cards)
 
 # %% id="reading-code"
 for kind in ("additive", "no recurrence"):
-    for seed, result in zip(record.seeds, record.results, strict=True):
-        print(f"{kind:14} seed {seed}", [" ".join(f"{part} {share:.2f}" for part, share in head.items()) for head in result["read"][kind]])
+    for result in record.results:
+        heads = [" ".join(f"{part} {share:.2f}" for part, share in head.items()) for head in result["read"][kind]]
+        print(f"{kind:14}", " | ".join(heads))
 
 # %% [markdown] id="hidden"
 # About three quarters or more, for the recurrent model; half to four fifths in the heads of the other. And here is
@@ -454,9 +457,9 @@ print("months right:           ", record.values("parts", "additive", "month"))
 print("month not to be attended:", record.values("month hidden"))
 
 # %% [markdown] id="hidden-notice"
-# Guessing among twelve gives .083. So for the month this map can be trusted: what the decoder knows of it comes
-# through that one position. It was the intervention that showed it, not the colours. The same test on a hyphen would
-# show nothing: it comes out right whatever its row looks at.
+# Guessing among twelve gives about .083. So for the month this map can be trusted: what the decoder knows of it comes
+# through that one position. It was the intervention that showed it, not the colours. A hyphen stands at the same
+# places of every date and needs nothing from the source; yet its row sums to 1 like any other.
 
 # %% [markdown] id="back"
 # A last temptation: to read the map by columns. "May is read by 05" is not "05 is the translation of May" with the

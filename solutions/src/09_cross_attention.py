@@ -51,8 +51,8 @@ check("9.1", my_cross_attention)
 # `(batch,)`, say how many rows of each example are real, at least one; padding stands behind them and holds any
 # finite numbers.
 #
-# Wanted: each real query attends to the real keys of its example only, with the scale $1/\sqrt{d_k}$; rows of the
-# output that belong to padding of the target are **zero**. The function confuses the two sides. Repair it.
+# Wanted: each real query attends to the real keys of its own example, with the scale $1/\sqrt{d_k}$; rows of the
+# output for padding of the target are **zero**. The function confuses the two sides. Repair it.
 
 
 # %% id="task-9-2" tags=["task"]
@@ -77,12 +77,12 @@ check("9.2", padded_cross_attention)
 # before the softmax; the target's lengths speak about rows of the output, and nothing else.
 
 # %% [markdown] id="task-9-3-text"
-# Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` is an integer
-# array, `(batch, length)`, of tokens from 0 to `n_tokens - 1`; `padding` is the number of the padding token. Return
-# the tuple `(loss, d_logits)`: the mean cross-entropy in nats over **all** target tokens of the batch that are not
-# padding, and its gradient, of the shape of `logits`. At least one token is real. Logits may be near a thousand.
+# Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` holds integers,
+# `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the number of the padding token. Return the tuple
+# `(loss, d_logits)`: the mean cross-entropy in nats over **all** target tokens of the batch that are not padding, and
+# its gradient, shaped as `logits`. At least one token is real. Logits may be near a thousand.
 #
-# No automatic differentiation and no library loss, please; a library log-softmax is welcome.
+# No automatic differentiation, no library loss; a library log-softmax is welcome.
 
 
 # %% id="task-9-3" tags=["task"]
@@ -181,13 +181,13 @@ check("9.6", my_flops)
 # costs.
 
 # %% [markdown] id="task-9-7-text"
-# Run the cell below. It shows how much weight each of five written tokens gave to six source tokens; both are counted
+# Run the cell below. It shows how much weight each of five written tokens gave to six source tokens, both counted
 # from 0. Write `my_reading = (a, b, c, d)`, the last with at least three digits:
 #
 # - `a`: which row gives source token 1 its largest weight?
 # - `b`: in which row is the largest weight smallest?
-# - `c`: how much weight have the five source tokens other than token 1 together, in row 2?
-# - `d`: a mask hides source token 1, the scores stay. Which weight has source token 0 then, in row 2?
+# - `c`: the weight of the five source tokens other than token 1 together, in row 2;
+# - `d`: a mask hides source token 1, scores stay. The weight of source token 0 then, in row 2.
 
 # %% id="task-9-7-figure"
 from attn_course import figures
@@ -208,18 +208,17 @@ check("9.7", my_reading)
 # hidden key leaves the softmax, and what is left of row 2, 0.18, is scaled up to 1.
 
 # %% [markdown] id="task-9-8-text"
-# Write a decoder, `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`. It returns
-# the logits of all its steps, `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$ does this:
+# Write a decoder, `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`, that returns
+# the logits of all its steps, `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$:
 #
-# - $x$ = `embeddings[token] + positions[t]`, with `token = start` in step 0, then the token chosen in the step
-#   before;
-# - $z$ = cross-attention, Eq. (9.1), of the query $x W_Q$ over the keys $Y W_K$ and values $Y W_V$;
-# - logits = $(x + z)$ `@ w_output`; the token with the largest logit is chosen.
+# - $x$ = `embeddings[token] + positions[t]`, with `token = start` in step 0, then the token chosen before;
+# - $z$ = cross-attention, Eq. (9.1), of the query $x W_Q$ over keys $Y W_K$ and values $Y W_V$;
+# - logits = $(x + z)$ `@ w_output`; the largest chooses the token.
 #
 # The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
-# `positions`. Shapes: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
-# `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`, all float64; `start` and
-# `end` are integers. No library attention, please.
+# `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
+# `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
+# integers. No library attention, please.
 
 
 # %% id="task-9-8" tags=["task"]

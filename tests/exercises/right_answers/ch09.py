@@ -66,6 +66,11 @@ def padded_with_a_float_mask(query, key, value, source_lengths, target_lengths):
     return output
 
 
+def padded_in_float32(query, key, value, source_lengths, target_lengths):
+    narrow = (array.astype(np.float32) for array in (query, key, value))
+    return padded_with_a_float_mask(*narrow, source_lengths, target_lengths).astype(np.float32)
+
+
 # --- 9.3 loss ------------------------------------------------------------------------------------------
 
 
@@ -103,6 +108,11 @@ def loss_of_the_real_rows(logits, target, padding):
     d_logits = np.zeros(logits.shape)
     d_logits[real] = p / len(words)
     return np.mean(lse - rows[np.arange(len(words)), words]), d_logits
+
+
+def loss_in_float32(logits, target, padding):
+    loss, d_logits = loss_of_the_real_rows(logits - logits.max(axis=-1, keepdims=True), target, padding)
+    return np.float32(loss), d_logits.astype(np.float32)
 
 
 # --- 9.4 gradient of the source ------------------------------------------------------------------------
@@ -176,8 +186,8 @@ def writer_in_float32(y, w_query, w_key, w_value, embeddings, positions, w_outpu
 
 RIGHT = {
     "9.1": [cross_by_loops, cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32],
-    "9.2": [padded_example_by_example, padded_in_torch, padded_with_a_float_mask],
-    "9.3": [loss_by_loops, loss_in_torch, loss_of_the_real_rows],
+    "9.2": [padded_example_by_example, padded_in_torch, padded_with_a_float_mask, padded_in_float32],
+    "9.3": [loss_by_loops, loss_in_torch, loss_of_the_real_rows, loss_in_float32],
     "9.4": [source_gradient_pair_by_pair, source_gradient_with_the_output, source_gradient_in_torch_float32],
     "9.5": [
         lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),

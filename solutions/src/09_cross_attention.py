@@ -181,8 +181,8 @@ check("9.6", my_flops)
 # costs.
 
 # %% [markdown] id="task-9-7-text"
-# Run the cell below. It shows how much weight each of five written tokens gave to six source tokens, both counted
-# from 0. Write `my_reading = (a, b, c, d)`, the last with at least three digits:
+# Run the cell below: weights of five written tokens over six source tokens, both counted from 0. Write
+# `my_reading = (a, b, c, d)`, the last with at least three digits:
 #
 # - `a`: which row gives source token 1 its largest weight?
 # - `b`: in which row is the largest weight smallest?
@@ -208,17 +208,17 @@ check("9.7", my_reading)
 # hidden key leaves the softmax, and what is left of row 2, 0.18, is scaled up to 1.
 
 # %% [markdown] id="task-9-8-text"
-# Write a decoder, `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`, that returns
-# the logits of all its steps, `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$:
+# Write `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`. It returns the logits of
+# all steps, `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$:
 #
-# - $x$ = `embeddings[token] + positions[t]`, with `token = start` in step 0, then the token chosen before;
+# - $x$ = `embeddings[token] + positions[t]`, `token` being `start` first, then the one chosen before;
 # - $z$ = cross-attention, Eq. (9.1), of the query $x W_Q$ over keys $Y W_K$ and values $Y W_V$;
 # - logits = $(x + z)$ `@ w_output`; the largest chooses the token.
 #
 # The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
 # `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
 # `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
-# integers. No library attention, please.
+# integers. No library attention.
 
 
 # %% id="task-9-8" tags=["task"]

@@ -283,11 +283,11 @@ def written(model: Translator, texts: list[str], hide: str | None = None) -> tup
         encoded = model.encode(source)
         for row, text in zip(encoded.mask[:, 0], texts, strict=True):
             row[: len(roles(text))] = torch.tensor([role != hide for role in roles(text)])
-        state, tokens = encoded.state, [source.new_full((len(source),), TARGET_TOKENS.index(START))]
+        state, steps = encoded.state, [source.new_full((len(source),), TARGET_TOKENS.index(START))]
         for _ in range(TARGET_LENGTH):
-            state, features, _ = model.step(model.target_embedding(tokens[-1]), state, encoded)
-            tokens.append(model.output(features).argmax(dim=-1))
-    return torch.stack(tokens[1:], dim=1), []
+            state, features, _ = model.step(model.target_embedding(steps[-1]), state, encoded)
+            steps.append(model.output(features).argmax(dim=-1))
+    return torch.stack(steps[1:], dim=1), []
 
 
 def exact(model: Translator, days: list[date], rng: np.random.Generator) -> float:

@@ -5,8 +5,8 @@
 # began, in 2014, and the same layer joins text to images or sound today.
 #
 # **Afterwards you can** write attention between sequences of different lengths and widths, put each of two paddings
-# where it belongs, follow the gradient into the source, decode with keys and values computed once, train a
-# translator, and say what its alignment shows and what it does not.
+# where it belongs, follow the gradient into the source, decode with keys and values computed once, and say what an
+# alignment shows and what it does not.
 #
 # **You need** chapters 02, 04 to 08 (softmax, attention, projections, the additive score, masks, heads). **Time:** 70
 # minutes, and as much again for the [exercises](../work/09_cross_attention.ipynb).
@@ -512,7 +512,7 @@ print("row sums of P':  ", softmax(scores.T).sum(axis=1))
 # - Source padding is hidden as keys, target padding is left out of the loss; never the other way round.
 # - The source learns through keys and values, from all target rows, in proportion to its weights.
 # - Keys and values of the source are computed once and serve every step.
-# - A sharp alignment can be read, but only an intervention tells what the output depends on.
+# - A sharp alignment can be read; what the output depends on is told by an intervention.
 #
 # Now the [exercises](../work/09_cross_attention.ipynb): eight tasks, about 95 minutes.
 

@@ -332,11 +332,11 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "9.11",
-    r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, y_t})}{\sum_t m_t}, \qquad"
-    r" \frac{\partial \mathcal{L}}{\partial z_t} = \frac{m_t\, (p_t - \mathbf{1}_{y_t})}{\sum_r m_r}",
+    r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad"
+    r" \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r}",
     rows=["I1"],
     uses=["2.32"],
-    assumes=["m_t = 1 for real tokens of the target, 0 for padding", "p_t = softmax(z_t)"],
+    assumes=["m_t = 1 for real tokens of the target, 0 for padding", "p_t = softmax(u_t), u_t = logits", "w_t = token t of the target"],
     kind="numeric",
     scope="3 real tokens of 5, 4 words",
 )
@@ -367,10 +367,10 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "9.12",
-    r"\frac{\partial z_t}{\partial y_j} = 0 \quad (j \ge t), \qquad \text{decoder input } (y_0, y_1, \ldots, y_{T-1})",
+    r"\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t), \qquad \text{decoder input } (w_0, w_1, \ldots, w_{T_q - 1})",
     rows=["I1"],
     uses=["7.14"],
-    assumes=["causal decoder", "row t predicts y_t", "y_0 = start token"],
+    assumes=["causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token"],
     kind="numeric",
     scope="T = 5",
 )

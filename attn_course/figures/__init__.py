@@ -11,6 +11,7 @@ from attn_course.figures.ch05 import query_rows, rope_explorable, weight_maps
 from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, score_surfaces
 from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_explorable
+from attn_course.figures.ch09 import alignment_explorable, alignments
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -27,6 +28,8 @@ __all__ = [
     "WEIGHTS",
     "accuracy_by_length",
     "additive_explorable",
+    "alignment_explorable",
+    "alignments",
     "attention_steps",
     "bars",
     "bits_held",

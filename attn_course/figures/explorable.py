@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Any
 
 from IPython.display import display
 
@@ -34,7 +35,7 @@ class Explorable:
         return self.html
 
 
-def explorable_html(name: str, slug: str) -> str:
+def explorable_html(name: str, slug: str, data: Any = None) -> str:
     """Return the card `name` as one piece of HTML that loads nothing from elsewhere.
 
     Parameters
@@ -44,6 +45,8 @@ def explorable_html(name: str, slug: str) -> str:
     slug : str
         Lower-case words joined by hyphens; all ids of the card begin with "attn-" and it. Two cards of one page
         need two slugs.
+    data : plain data, optional
+        What the card shows, as JSON holds it; its script finds it under the name DATA.
 
     Returns
     -------
@@ -59,15 +62,21 @@ def explorable_html(name: str, slug: str) -> str:
         raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
     if not (PARTS / f"{name}.html").is_file():
         raise ValueError(f"name must be one of {explorable_names()}; got {name!r}")
-    # In a script, "</" would end it; "<\/" is the same text to JavaScript. The ids become final when the card is built.
-    markup = json.dumps(read_part(f"{name}.html").replace("{{id}}", f"attn-{slug}"), ensure_ascii=False).replace("</", "<\\/")
-    script = f"{read_part('base.js')}\n{read_part(f'{name}.js')}\nmountExplorables({json.dumps(name)}, {markup}, start);"
+    # The ids become final when the card is built.
+    markup = _script_text(read_part(f"{name}.html").replace("{{id}}", f"attn-{slug}"))
+    given = "" if data is None else f"const DATA = {_script_text(data)};\n"
+    script = f"{given}{read_part('base.js')}\n{read_part(f'{name}.js')}\nmountExplorables({json.dumps(name)}, {markup}, start);"
     return (
         f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{name}">\n'
         f"<style>\n{read_part('base.css')}{read_part(f'{name}.css')}</style>\n"
         f'<div class="attn-words">\n{read_part(f"{name}_words.html")}</div>\n'
         f'<script>\n(() => {{\n"use strict";\n{script}\n}})();\n</script>\n</div>'
     )
+
+
+def _script_text(data: Any) -> str:
+    """Return plain data as JavaScript. In a script, "</" would end it; "<\\/" is the same text."""
+    return json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
 
 
 def read_part(file_name: str) -> str:
@@ -81,7 +90,7 @@ def explorable_names() -> list[str]:
     return sorted(name.removesuffix(".js") for name in files if name.endswith(".js") and name != "base.js")
 
 
-def publish_explorable(name: str, slug: str, alt: str) -> None:
+def publish_explorable(name: str, slug: str, alt: str, data: Any = None) -> None:
     """Show a card; its text/plain form, which is compared, is "[explorable] " and `alt`.
 
     Parameters
@@ -92,13 +101,15 @@ def publish_explorable(name: str, slug: str, alt: str) -> None:
         Prefix of its ids, once per page.
     alt : str
         What can be moved and what is to be seen, in at least eight words on one line.
+    data : plain data, optional
+        What the card shows, if not only its own formulas.
 
     Raises
     ------
     ValueError
         If there is no such card, or `slug` or `alt` is not as it should be.
     """
-    display(Explorable(explorable_html(name, slug), require_alt(alt)))
+    display(Explorable(explorable_html(name, slug, data), require_alt(alt)))
 
 
 def softmax_explorable(slug: str = "softmax") -> None:

@@ -8,15 +8,18 @@ from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
+from attn_course.modules.sequence_to_sequence import CrossAttention, SequenceToSequence
 
 __all__ = [
     "AdditiveAttention",
     "Attention",
+    "CrossAttention",
     "EncoderDecoder",
     "KeyValueCache",
     "Leak",
     "MultiHeadAttention",
     "RecurrentReader",
+    "SequenceToSequence",
     "attention",
     "influence",
     "leaks",

@@ -1,0 +1,250 @@
+"""A small encoder-decoder without recurrence: self-attention reads the source, cross-attention asks it, a cache keeps its answers."""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from attn_course.gpu.ops import attention
+from attn_course.modules.cache import KeyValueCache
+from attn_course.modules.multi_head import MultiHeadAttention
+from attn_course.modules.positions import sinusoidal_positions
+
+
+class CrossAttention(MultiHeadAttention):
+    """`MultiHeadAttention` from one sequence to another, in two halves: what the source prepares once, and what each target position pays.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Those of `MultiHeadAttention`; `d_key_value` is the width of the source.
+
+    Examples
+    --------
+    >>> layer = CrossAttention(d_model=6, n_heads=2, d_key_value=5)
+    >>> key, value = layer.answers(torch.zeros(3, 7, 5))
+    >>> output, weights = layer.ask(torch.zeros(3, 1, 6), key, value)
+    >>> output.shape, weights.shape
+    (torch.Size([3, 1, 6]), torch.Size([3, 2, 1, 7]))
+    """
+
+    def answers(
+        self, y: Float[Tensor, "*batch kv_len d_key_value"]
+    ) -> tuple[Float[Tensor, "*batch n_kv_heads kv_len d_k"], Float[Tensor, "*batch n_kv_heads kv_len d_v"]]:
+        """Return keys and values of the source, Y W_K and Y W_V of Eq. (9.1), needed once however many positions ask.
+
+        Parameters
+        ----------
+        y : (*batch, kv_len, d_key_value) Tensor
+            The source.
+
+        Returns
+        -------
+        key : (*batch, n_kv_heads, kv_len, d_k) Tensor
+            In heads.
+        value : (*batch, n_kv_heads, kv_len, d_v) Tensor
+            In heads.
+        """
+        return self._heads("key", "y", y, self.n_kv_heads), self._heads("value", "y", y, self.n_kv_heads)
+
+    def ask(
+        self,
+        x: Float[Tensor, "*batch q_len d_model"],
+        key: Float[Tensor, "*batch n_kv_heads kv_len d_k"],
+        value: Float[Tensor, "*batch n_kv_heads kv_len d_v"],
+        lengths: Int[Tensor, "*batch"] | None = None,
+    ) -> tuple[Float[Tensor, "*batch q_len d_model"], Float[Tensor, "*batch n_heads q_len kv_len"]]:
+        """Return output and weights for target positions that ask what `answers` prepared.
+
+        Parameters
+        ----------
+        x : (*batch, q_len, d_model) Tensor
+            Target positions, one or many.
+        key, value : (*batch, n_kv_heads, kv_len, d_k or d_v) Tensor
+            From `answers`.
+        lengths : (*batch) Tensor of int, optional
+            Number of real source positions; the padding behind them gets no weight.
+
+        Returns
+        -------
+        output : (*batch, q_len, d_model) Tensor
+            Merged and projected.
+        weights : (*batch, n_heads, q_len, kv_len) Tensor
+            The alignment of each head.
+        """
+        kv_len = key.shape[-2]
+        mask = None if lengths is None else torch.arange(kv_len, device=key.device) < lengths[..., None, None, None]
+        query = self._heads("query", "x", x, self.n_heads)
+        output, weights = attention(query, key, value, mask=mask, enable_gqa=True, return_weights=True, **self.options)
+        return self._project("output", output.transpose(-2, -3).flatten(-2)), weights  # (*batch, q_len, n_heads, d_v), side by side
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The source as the decoder sees it: keys and values, computed once, how many are real, and the decoder's own past."""
+
+    key: Float[Tensor, "batch n_heads source_len d_k"]
+    value: Float[Tensor, "batch n_heads source_len d_v"]
+    lengths: Int[Tensor, "batch"]
+    past: KeyValueCache = field(default_factory=KeyValueCache)
+
+
+class SequenceToSequence(nn.Module):
+    """Translates a source into a target: one block reads the source, one block writes the target and asks the source.
+
+    Each block adds what its parts find to what it has: x + attention(norm(x)), then x + network(norm(x)).
+
+    Parameters
+    ----------
+    n_source, n_target : int
+        Tokens of the two vocabularies, the special ones included.
+    d_model : int
+        Features of a position, on both sides.
+    n_heads : int
+        Heads of each attention.
+    padding, start, end : int
+        Special tokens: what fills up a batch on the right, what the decoder reads first, and what closes a target.
+
+    Notes
+    -----
+    Vaswani et al. (2017), section 3, arXiv:1706.03762, with one block a side, sinusoidal positions, and the norm before each
+    part instead of after it. Methods are those of `EncoderDecoder`, but alignments have an axis of heads.
+    """
+
+    def __init__(
+        self, n_source: int, n_target: int, *, d_model: int = 64, n_heads: int = 2, padding: int = 0, start: int = 1, end: int = 2
+    ) -> None:
+        super().__init__()
+        self.padding, self.start, self.end = padding, start, end
+        self.source_embedding, self.target_embedding = nn.Embedding(n_source, d_model), nn.Embedding(n_target, d_model)
+        self.read = MultiHeadAttention(d_model, n_heads)
+        self.recall = MultiHeadAttention(d_model, n_heads, is_causal=True)
+        self.cross = CrossAttention(d_model, n_heads)
+        self.source_network, self.target_network = (
+            nn.Sequential(nn.Linear(d_model, 2 * d_model), nn.ReLU(), nn.Linear(2 * d_model, d_model)) for _ in range(2)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(7))
+        self.output = nn.Linear(d_model, n_target)
+
+    def forward(
+        self, source: Int[Tensor, "batch source_len"], target: Int[Tensor, "batch target_len"]
+    ) -> tuple[Float[Tensor, "batch target_len n_target"], Float[Tensor, "batch n_heads target_len source_len"]]:
+        """Return logits and alignments under teacher forcing, all positions at once: position i reads the right tokens before i.
+
+        Parameters
+        ----------
+        source : (batch, source_len) Tensor of int
+            Real tokens first, at least one, then padding.
+        target : (batch, target_len) Tensor of int
+            What to write, the end token included, then padding.
+
+        Returns
+        -------
+        logits : (batch, target_len, n_target) Tensor
+            For the token at each position.
+        alignments : (batch, n_heads, target_len, source_len) Tensor
+            Weights over the source, 0 on padding.
+        """
+        first = target.new_full((len(target), 1), self.start)
+        return self.write(torch.cat([first, target[:, :-1]], dim=1), self.encode(source))  # shifted right, Eq. (9.12)
+
+    def encode(self, source: Int[Tensor, "batch source_len"]) -> Prepared:
+        """Read the source, and prepare its keys and values for all steps of the decoder.
+
+        Parameters
+        ----------
+        source : (batch, source_len) Tensor of int
+            Real tokens first, at least one, then padding.
+
+        Returns
+        -------
+        prepared : Prepared
+            All that the decoder will look at, with an empty past.
+        """
+        lengths = (source != self.padding).sum(dim=1)
+        y = _with_positions(self.source_embedding(source), 0)
+        y = y + self.read(self.norms[0](y), lengths=lengths)
+        y = y + self.source_network(self.norms[1](y))
+        return Prepared(*self.cross.answers(self.norms[2](y)), lengths)
+
+    def write(
+        self, tokens: Int[Tensor, "batch len"], prepared: Prepared
+    ) -> tuple[Float[Tensor, "batch len n_target"], Float[Tensor, "batch n_heads len source_len"]]:
+        """Read the tokens that follow the decoder's past, and return logits for the token after each.
+
+        Parameters
+        ----------
+        tokens : (batch, len) Tensor of int
+            All tokens of the target, or the next one only; `prepared.past` remembers them.
+        prepared : Prepared
+            The source, and the past of this target.
+
+        Returns
+        -------
+        logits : (batch, len, n_target) Tensor
+            Row i is about the token after tokens[:, i].
+        alignments : (batch, n_heads, len, source_len) Tensor
+            Weights over the source, 0 on padding.
+        """
+        x = _with_positions(self.target_embedding(tokens), len(prepared.past))
+        x = x + self.recall(self.norms[3](x), cache=prepared.past)
+        found, alignments = self.cross.ask(self.norms[4](x), prepared.key, prepared.value, prepared.lengths)
+        x = x + found
+        x = x + self.target_network(self.norms[5](x))
+        return self.output(self.norms[6](x)), alignments
+
+    def loss(self, source: Int[Tensor, "batch source_len"], target: Int[Tensor, "batch target_len"]) -> Float[Tensor, ""]:
+        """Return the mean cross-entropy of a target token in nats; padding does not count, Eq. (9.11).
+
+        Parameters
+        ----------
+        source : (batch, source_len) Tensor of int
+            Real tokens first, then padding.
+        target : (batch, target_len) Tensor of int
+            Ends with the end token, then padding.
+
+        Returns
+        -------
+        loss : scalar Tensor
+            To be minimised.
+        """
+        logits, _ = self(source, target)
+        return cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=self.padding)
+
+    @torch.no_grad()
+    def greedy(
+        self, source: Int[Tensor, "batch source_len"], max_len: int
+    ) -> tuple[Int[Tensor, "batch max_len"], Float[Tensor, "batch n_heads max_len source_len"]]:
+        """Write the likeliest token at each step, and read it at the next; the source is encoded once.
+
+        Parameters
+        ----------
+        source : (batch, source_len) Tensor of int
+            Real tokens first, then padding.
+        max_len : int
+            Steps to make, the one that writes the end token included.
+
+        Returns
+        -------
+        tokens : (batch, max_len) Tensor of int
+            Up to the first end token, then padding.
+        alignments : (batch, n_heads, max_len, source_len) Tensor
+            Weights of each step.
+        """
+        prepared = self.encode(source)
+        tokens, alignments = [source.new_full((len(source),), self.start)], []
+        ended = torch.zeros_like(tokens[0], dtype=torch.bool)
+        for _ in range(max_len):
+            logits, weights = self.write(tokens[-1][:, None], prepared)
+            token = logits[:, 0].argmax(dim=-1).masked_fill(ended, self.padding)
+            ended = ended | (token == self.end)
+            tokens.append(token)
+            alignments.append(weights)
+        return torch.stack(tokens[1:], dim=1), torch.cat(alignments, dim=2)
+
+
+def _with_positions(x: Tensor, first: int) -> Tensor:
+    """Add the sinusoids of positions first, first + 1, ... to (batch, len, d_model)."""
+    return x + sinusoidal_positions(first + x.shape[1], x.shape[2], device=x.device)[first:].to(x.dtype)

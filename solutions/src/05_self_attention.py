@@ -24,8 +24,8 @@ from attn_course import check
 # projections `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64, and returns the outputs,
 # `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
 #
-# There may be none, one or several leading axes; they are separate sentences. Use a stable softmax; a library softmax is
-# welcome, a library attention is not.
+# There may be none, one or several leading axes; they are separate sentences. Scores may lie beyond a thousand on either
+# side, so use a stable softmax; a library softmax is welcome, a library attention (the course's included) is not.
 
 
 # %% id="task-5-1" tags=["task"]
@@ -73,7 +73,7 @@ check("5.2", my_features)
 #
 # - `a`: which token collects the most weight in total, summed over all queries?
 # - `b`: how many times as large as $Z_0$ is $Z_3$? ($Z_i$ is the normaliser of row $i$, Eq. (5.4).)
-# - `c`: suppose the values were replaced by numbers: 1 for token 1, and 0 for all others, with the weights as they are.
+# - `c`: suppose the values were replaced by numbers: 1 for token 2, and 0 for all others, with the weights as they are.
 #   What would output 3 be?
 
 # %% id="task-5-3-figure"
@@ -84,20 +84,20 @@ figures.heatmap(**figure_data("5.3"))
 
 # %% id="task-5-3" tags=["task"]
 ### BEGIN SOLUTION
-my_reading = (3, 0.10 / 0.02, 0.12)
+my_reading = (2, 0.10 / 0.04, 0.16)
 ### END SOLUTION
 
 # %% id="task-5-3-check" tags=["check"]
 check("5.3", my_reading)
 
 # %% [markdown] id="task-5-3-why" tags=["solution-only"]
-# **Why.** Column 3 sums to 1.41, more than any other. $p_{03} Z_0 = p_{30} Z_3$ gives the ratio $0.10 / 0.02 = 5$. Output 3
-# averages with row 3, and only token 1 counts there.
+# **Why.** Column 2 sums to 1.43, more than any other, although token 3 has the largest single weight: that is its own.
+# $p_{03} Z_0 = p_{30} Z_3$ gives the ratio $0.10 / 0.04 = 2.5$. Output 3 averages with row 3, and only token 2 counts there.
 
 # %% [markdown] id="task-5-4-text"
 # The function below should run several layers of self-attention, each added to the state it read, Eq. (5.22), and return
 # the last state, `(T, d_model)`. Layer `n` has the projections `w_query[n]` and `w_key[n]`, each `(d_model, d_k)`; its
-# values are the rows of the state as they are, without a projection. `x` is `(T, d_model)`; all arrays are float64. It
+# values are the rows of the state that it reads, without a projection. `x` is `(T, d_model)`; all arrays are float64. It
 # raises no error, and two things are wrong: what the layers read, and what they leave. Repair it.
 
 
@@ -129,7 +129,8 @@ check("5.4", stacked)
 #
 # Pair $m = 0, 1, \ldots$ consists of the **neighbours** $a$ = feature $2m$ and $b$ = feature $2m + 1$. A row at position
 # $t$ has it turned by the angle $\omega_m t$ with $\omega_m = 10000^{-2m/d_k}$: feature $2m$ becomes
-# $a \cos \omega_m t - b \sin \omega_m t$, feature $2m + 1$ becomes $a \sin \omega_m t + b \cos \omega_m t$.
+# $a \cos \omega_m t - b \sin \omega_m t$, feature $2m + 1$ becomes $a \sin \omega_m t + b \cos \omega_m t$. (The `rope` of the
+# course is not accepted as an answer.)
 
 
 # %% id="task-5-5" tags=["task"]
@@ -151,8 +152,8 @@ def my_rope(x, positions):
 check("5.5", my_rope)
 
 # %% [markdown] id="task-5-5-why" tags=["solution-only"]
-# **Why.** One angle for each row and each pair. Other libraries pair feature $m$ with $m + d_k / 2$: the same scores, if queries
-# and keys agree, but other columns.
+# **Why.** One angle for each row and each pair. Other code, the `rope` of the lesson included, pairs feature $m$ with
+# $m + d_k / 2$: the same pairs under other column numbers.
 
 # %% [markdown] id="task-5-6-text"
 # The gradients `d_query`, `d_key` `(T, d_k)` and `d_value` `(T, d_v)` of a loss with respect to $Q = X W_Q$, $K = X W_K$ and
@@ -185,7 +186,8 @@ check("5.6", my_projection_gradients)
 # numbers as `my_counts = (a, b, c, d)`:
 #
 # - `a`: FLOPs of self-attention; `b`: FLOPs of the RNN;
-# - `c`: products of self-attention that must wait for one another; `d`: for the RNN, one for each step.
+# - `c`: the longest chain of products of self-attention in which each needs the result of the one before; `d`: the same for
+#   the RNN, whose products with the inputs wait for nothing, so that one product of each step is in the chain.
 
 # %% id="task-5-7" tags=["task"]
 ### BEGIN SOLUTION
@@ -203,7 +205,8 @@ check("5.7", my_counts)
 # of $m$ individuals, one column for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention
 # **without** projections, with the **features** as tokens. Each feature is first shifted to mean 0 and scaled to mean
 # square 1 over the individuals (a mean divides by $m$). Scores are divided by the root of the number of entries of a
-# token; row $a$ sums to 1 over all features, $a$ included. Use no library attention.
+# token; row $a$ sums to 1 over all features, $a$ included. Use no library attention (the
+# course's included); a library softmax is welcome.
 
 
 # %% id="task-5-8" tags=["task"]

@@ -32,8 +32,8 @@ np.set_printoptions(precision=2, suppress=True)
 # The scale is the root of $v$, the length of the vectors that are compared. And the sum runs over **all** tokens, the token $i$
 # itself included. ("All other tokens", as one reads, would be a mask on the diagonal, and another output.)
 #
-# **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Chapter 03 said
-# that scores have variance 1, so perhaps $1/32 = 0.03$?
+# **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Scores have
+# variance 1 (chapter 03), so perhaps $1/32 = 0.03$?
 
 # %% id="plain-code"
 verify("5.1")
@@ -440,9 +440,9 @@ verify("5.24")
 
 # %% [markdown] id="pronoun-setup"
 # **The experiment.** Sentences like those above: ten nouns, three verbs, six adjectives (three fit who acts, three who is
-# acted upon), up to two words in front. From its output at "it" the model must name the noun; where to
-# look it is not told. Nine of the 45 pairs of nouns are **held out**, and each test sentence comes with its mirror image, nouns exchanged. "The nearest
-# noun" is right in exactly half of them. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
+# acted upon), up to two words in front. The output at "it" must name the noun; where to look is not told. Nine of the 45
+# pairs of nouns are **held out**; each test sentence comes with its mirror image, nouns exchanged, so "the nearest
+# noun" is right in exactly half. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
 #
 # - *free*: two layers, Eq. (5.22), sinusoids added;
 # - *words as values*: the same, but the last layer averages the words as they came in, without residual;
@@ -537,7 +537,7 @@ print("weights", p + change, "output", (p + change) @ value)
 # Is attention an explanation, then? Jain and Wallace (2019) found, in text classifiers, weights that agree poorly with
 # gradients, and very different weights with equivalent predictions. Wiegreffe and Pinter (2019) answered that it
 # depends on what one calls an explanation, and that the rest of the model counts. They proposed tests (among them
-# uniform weights as a baseline, and several seeds) and concluded that its usefulness is not disproved. Both studied
+# several seeds) and concluded that its usefulness is not disproved. Both studied
 # recurrent models with attention on top. A map shows where values were taken from, a **hypothesis** about the reason. Test
 # it: hide the token, compare seeds.
 

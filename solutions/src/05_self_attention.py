@@ -180,14 +180,13 @@ check("5.6", my_projection_gradients)
 # roles it plays.
 
 # %% [markdown] id="task-5-7-text"
-# A sentence of $T = 80$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, the hidden size) are $d = 64$. Count
-# matrix products only, a multiplication with its addition as 2. Self-attention has three projections, scores and
-# output, no output projection; the RNN multiplies input and state by a matrix each, at every step. Write four exact
-# numbers as `my_counts = (a, b, c, d)`:
+# A sentence of $T = 80$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d = 64$. Count only
+# matrix products, a multiplication with its addition as 2. Self-attention has three projections, scores and output; the
+# RNN multiplies input and state by a matrix each, every step. Write four numbers as `my_counts = (a, b, c, d)`:
 #
-# - `a`: FLOPs of self-attention; `b`: FLOPs of the RNN;
-# - `c`: the longest chain of products of self-attention in which each needs the result of the one before; `d`: the same for
-#   the RNN, whose products with the inputs wait for nothing, so that one product of each step is in the chain.
+# - `a`: FLOPs of self-attention; `b`: of the RNN;
+# - `c`: products in the longest chain of self-attention, each in need of the one before;
+# - `d`: the same for the RNN, one for each step.
 
 # %% id="task-5-7" tags=["task"]
 ### BEGIN SOLUTION
@@ -201,12 +200,11 @@ check("5.7", my_counts)
 # **Why.** 3 604 480 against 1 310 720 FLOPs: nearly three times the work, with 3 products in a row in place of 80.
 
 # %% [markdown] id="task-5-8-text"
-# Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, one row for each
-# of $m$ individuals, one column for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention
-# **without** projections, with the **features** as tokens. Each feature is first shifted to mean 0 and scaled to mean
-# square 1 over the individuals (a mean divides by $m$). Scores are divided by the root of the number of entries of a
-# token; row $a$ sums to 1 over all features, $a$ included. Use no library attention (the
-# course's included); a library softmax is welcome.
+# Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, a row for each of $m$ individuals, a column
+# for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
+# **features** as tokens. Each feature is first shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
+# divides by $m$). Scores are divided by the root of the number of entries of a token; row $a$ sums to 1 over all features,
+# $a$ included. Use no library attention (nor the course's).
 
 
 # %% id="task-5-8" tags=["task"]

@@ -10,8 +10,8 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
-# tokens.
+# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs, nor use
+# the course's own functions (`attn_course.reference`). Rows are tokens.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -25,7 +25,7 @@ from attn_course import check
 # `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
 #
 # There may be none, one or several leading axes; they are separate sentences. Scores may lie beyond a thousand on either
-# side, so use a stable softmax; a library softmax is welcome, a library attention (the course's included) is not.
+# side, so use a stable softmax; torch's is welcome, its attention is not.
 
 
 # %% id="task-5-1" tags=["task"]
@@ -129,8 +129,7 @@ check("5.4", stacked)
 #
 # Pair $m = 0, 1, \ldots$ consists of the **neighbours** $a$ = feature $2m$ and $b$ = feature $2m + 1$. A row at position
 # $t$ has it turned by the angle $\omega_m t$ with $\omega_m = 10000^{-2m/d_k}$: feature $2m$ becomes
-# $a \cos \omega_m t - b \sin \omega_m t$, feature $2m + 1$ becomes $a \sin \omega_m t + b \cos \omega_m t$. (The `rope` of the
-# course is not accepted as an answer.)
+# $a \cos \omega_m t - b \sin \omega_m t$, feature $2m + 1$ becomes $a \sin \omega_m t + b \cos \omega_m t$.
 
 
 # %% id="task-5-5" tags=["task"]
@@ -202,9 +201,9 @@ check("5.7", my_counts)
 # %% [markdown] id="task-5-8-text"
 # Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, a row for each of $m$ individuals, a column
 # for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
-# **features** as tokens. Each feature is first shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
+# **features** as tokens. Each feature is shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
 # divides by $m$). Scores are divided by the root of the number of entries of a token; row $a$ sums to 1 over all features,
-# $a$ included. Use no library attention (nor the course's).
+# $a$ included. Torch's softmax is welcome, its attention is not.
 
 
 # %% id="task-5-8" tags=["task"]

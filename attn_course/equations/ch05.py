@@ -129,7 +129,7 @@ self_weight_grows.wrong("the scale keeps it the same for every v", trap="X30")(
 )
 
 
-# ---- 5.2 Why the map is not symmetric: the first cause
+# ---- 5.2 Do two tokens see each other alike? The first cause
 
 
 @equation(

@@ -46,6 +46,22 @@ def _scores(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray
     return np.asarray(x @ w_query @ (x @ w_key).swapaxes(-1, -2) / math.sqrt(w_query.shape[-1]))
 
 
+def _thousands(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Two loud tokens: scores beyond a thousand, rows that lie a thousand apart, and in each row one key that clearly wins."""
+    while True:
+        inputs = _draw(rng, 5, 7, 3, 2)
+        inputs["x"][:2] *= 30.0
+        second, first = np.sort(_scores(inputs["x"], inputs["w_query"], inputs["w_key"]), axis=1)[:, -2:].T
+        if (first - second).min() > 25.0 and first.max() > 1000.0 + max(0.0, first.min()):
+            return inputs
+
+
+def _unshifted(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, *, shift: bool = False) -> np.ndarray:
+    scores = _scores(x, w_query, w_key)
+    terms = np.exp(scores - scores.max() if shift else scores)
+    return np.asarray(terms / terms.sum(axis=-1, keepdims=True) @ x @ w_value)
+
+
 SELF_ATTENTION = Task(
     id="5.1",
     title="Self-attention with projections",
@@ -64,6 +80,7 @@ SELF_ATTENTION = Task(
         Case("a batch of two", **_draw(rng, 5, 11, 3, 7, 2)),
         Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
         Case("one token", **_draw(rng, 1, 5, 3, 2)),
+        Case("scores beyond a thousand", **_thousands(rng)),
     ],
     wrong=[
         Wrong(
@@ -102,6 +119,21 @@ SELF_ATTENTION = Task(
             "all other tokens, not the token itself",
             lambda x, w_query, w_key, w_value: attention(x @ w_query, x @ w_key, x @ w_value, mask=~np.eye(x.shape[-2], dtype=bool)),
             "the token itself is one of the keys: nothing is hidden, the diagonal included",
+        ),
+        Wrong(
+            "queries and keys exchanged",
+            lambda x, w_query, w_key, w_value: _self_attention(x, w_key, w_query, w_value),
+            "rows of the scores are queries, X W_Q, and columns keys, X W_K; you have it the other way round",
+        ),
+        Wrong(
+            "no maximum subtracted",
+            _unshifted,
+            "exp overflows for scores beyond 709: subtract the largest score of each row first, Eq. (2.19)",
+        ),
+        Wrong(
+            "one maximum for all queries",
+            lambda x, w_query, w_key, w_value: _unshifted(x, w_query, w_key, w_value, shift=True),
+            "a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row",
         ),
     ],
     hints=[
@@ -150,13 +182,13 @@ FEATURES_FOR_SELF_WEIGHT = Task(
     hints=[
         "What is the weight on the diagonal for n terms, one of them e^s and all others 1?",
         "Solve p = e^s / (e^s + n - 1) for s, as in Eq. (4.23).",
-        "s is the root of v: square `log((T - 1) * ... / ...)`.",
+        "s is the root of v: square `log((n - 1) * ... / ...)`.",
     ],
 )
 
 
 def _balance_to_read() -> dict[str, Any]:
-    weights = np.array([[0.50, 0.20, 0.20, 0.10], [0.10, 0.45, 0.15, 0.30], [0.10, 0.15, 0.50, 0.25], [0.02, 0.12, 0.10, 0.76]])
+    weights = np.array([[0.48, 0.08, 0.34, 0.10], [0.16, 0.39, 0.40, 0.05], [0.17, 0.10, 0.53, 0.20], [0.04, 0.01, 0.16, 0.79]])
     return {
         "matrix": weights,
         "row_label": "queries",
@@ -179,17 +211,21 @@ READ_BALANCE = Task(
     trains="rows, columns and their balance",
     tolerance=1e-3,
     figure_data=_balance_to_read,
-    answer=lambda: (3.0, 5.0, 0.12),
+    answer=lambda: (2.0, 2.5, 0.16),
     wrong=[
         Wrong(
             "the ratio upside down",
-            lambda: (3.0, 0.2, 0.12),
+            lambda: (2.0, 0.4, 0.16),
             "p_03 Z_0 = p_30 Z_3: token 3 gives little to token 0 as its row has a large sum",
         ),
-        Wrong("symmetric weights", lambda: (3.0, 1.0, 0.12), "scores are symmetric here, weights are not: each row has its own normaliser"),
-        Wrong("the row of the value", lambda: (3.0, 5.0, 0.3), "output 3 belongs to row 3; the value that counts belongs to column 1"),
-        Wrong("counted from one", lambda: (4.0, 5.0, 0.12), "tokens are counted from 0, as the axes of the figure are"),
-        Wrong("rows in place of columns", lambda: (0.0, 5.0, 0.12), "every row sums to 1; what a token collects is the sum of its column"),
+        Wrong("symmetric weights", lambda: (2.0, 1.0, 0.16), "scores are symmetric here, weights are not: each row has its own normaliser"),
+        Wrong("the row of the value", lambda: (2.0, 2.5, 0.2), "output 3 belongs to row 3; the value that counts belongs to column 2"),
+        Wrong(
+            "the largest cell, or counted from one",
+            lambda: (3.0, 2.5, 0.16),
+            "token 3 has the largest single weight, but that is its own; add up each column (and count from 0, as the axes do)",
+        ),
+        Wrong("rows in place of columns", lambda: (0.0, 2.5, 0.16), "every row sums to 1; what a token collects is the sum of its column"),
     ],
     hints=[
         "Who collects? Go down the columns. Who asks? Go along the rows.",
@@ -236,6 +272,13 @@ def _input_added(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.nd
     state = x
     for layer in zip(w_query, w_key, strict=True):
         state = x + _layer(state, *layer)
+    return state
+
+
+def _values_of_the_input(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    state = x
+    for query_map, key_map in zip(w_query, w_key, strict=True):
+        state = state + attention(state @ query_map, state @ key_map, x)
     return state
 
 
@@ -287,6 +330,16 @@ STACK = Task(
             lambda x, w_query, w_key: _stacked(x, w_query, w_key) - x,
             "the input itself belongs to the sum, Eq. (5.22)",
         ),
+        Wrong(
+            "the values of the input",
+            _values_of_the_input,
+            "the values are the rows of the state as well; you still average the rows of `x`",
+        ),
+        Wrong(
+            "the first layer again and again",
+            lambda x, w_query, w_key: _stacked(x, w_query[[0] * len(w_query)], w_key[[0] * len(w_key)]),
+            "layer n has projections of its own, `w_query[n]` and `w_key[n]`",
+        ),
     ],
     hints=[
         "Write down for two layers what each of them reads, and what it leaves.",
@@ -304,6 +357,15 @@ def _turned(x: np.ndarray, positions: np.ndarray, *, power: float = 2.0, sign: f
     first, second = x[:, 0::2], x[:, 1::2]
     turned = np.stack([first * np.cos(angles) - second * np.sin(angles), first * np.sin(angles) + second * np.cos(angles)], axis=-1)
     return turned.reshape(x.shape)
+
+
+def _overwritten(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """The second of each pair is made from the first after its turn."""
+    angles = positions[:, None] * 10_000.0 ** (-2.0 * np.arange(x.shape[1] // 2) / x.shape[1])
+    turned = x.copy()
+    turned[:, 0::2] = turned[:, 0::2] * np.cos(angles) - turned[:, 1::2] * np.sin(angles)
+    turned[:, 1::2] = turned[:, 0::2] * np.sin(angles) + turned[:, 1::2] * np.cos(angles)
+    return turned
 
 
 def _rope_case(rng: np.random.Generator, name: str, positions: list[int], d_k: int) -> Case:
@@ -345,7 +407,7 @@ ROTATE = Task(
         Wrong(
             "frequencies that fall too slowly",
             lambda x, positions: _turned(x, positions, power=1.0),
-            "the exponent is -2m / d_k for pair m; you left out the 2",
+            "the frequency of pair m is 10000 ** (-2m / d_k); yours falls half as fast: is the 2 left out?",
         ),
         Wrong(
             "one frequency for all pairs",
@@ -356,6 +418,16 @@ ROTATE = Task(
             "positions counted from one",
             lambda x, positions: _turned(x, positions + 1),
             "position 0 is not turned at all: the angle is the frequency times the position as given",
+        ),
+        Wrong(
+            "the first feature overwritten",
+            _overwritten,
+            "both lines need the features as they came: you made the second from the first after its turn",
+        ),
+        Wrong(
+            "turned features not put back",
+            lambda x, positions: np.concatenate([_turned(x, positions)[:, 0::2], _turned(x, positions)[:, 1::2]], axis=1),
+            "the angles are right; but feature 2m goes back to column 2m and its neighbour to 2m + 1, not into two halves",
         ),
     ],
     hints=[
@@ -437,6 +509,11 @@ PATHS = Task(
             "gradients of the transposed matrices", _transposed_gradients, "a gradient has the shape of its matrix: (d_model, d_k) for W_Q"
         ),
         Wrong(
+            "queries and keys exchanged on the way to X",
+            lambda *inputs: (*_projection_gradients(*inputs)[:3], _projection_gradients(inputs[0], inputs[2], inputs[1], *inputs[3:])[3]),
+            "dQ goes back through W_Q and dK through W_K; in dX you have them the other way round",
+        ),
+        Wrong(
             "the scale once more",
             lambda *inputs: _projection_gradients(*inputs, factor=1 / math.sqrt(inputs[1].shape[1])),
             "the scale of the scores is in dQ and dK already",
@@ -487,6 +564,16 @@ COUNTS = Task(
             lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 1),
             "a state needs the state before it: T products in a row",
         ),
+        Wrong(
+            "an output projection",
+            lambda: (8 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 4, 80),
+            "this layer has no output projection: three projections, scores, output",
+        ),
+        Wrong(
+            "the products of the input in the chain",
+            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 160),
+            "the product of an input with its matrix waits for no state; only the other product of a step does",
+        ),
     ],
     hints=[
         "List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.",
@@ -504,6 +591,11 @@ def _feature_weights(
     tokens = (columns / size).T
     root = {"root of m": math.sqrt(len(table)), "root of n": math.sqrt(table.shape[1]), "m": len(table)}[divisor]
     return softmax(tokens @ tokens.T / root)
+
+
+def _without_itself(table: np.ndarray) -> np.ndarray:
+    weights = _feature_weights(table) * (1.0 - np.eye(table.shape[1]))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 FEATURES = Task(
@@ -563,7 +655,17 @@ FEATURES = Task(
         Wrong(
             "correlations",
             lambda table: np.corrcoef(table, rowvar=False),
-            "correlations have signs and no sum; the weights are their softmax, times the root of m",
+            "correlations have signs and no sum; the weights are the softmax of the root of m times them",
+        ),
+        Wrong(
+            "columns that sum to 1",
+            lambda table: _feature_weights(table).T,
+            "each row is one feature that asks, and sums to 1: the softmax goes along the last axis",
+        ),
+        Wrong(
+            "the feature itself left out",
+            _without_itself,
+            "a feature is one of its own keys: nothing is hidden, the diagonal included",
         ),
     ],
     hints=[

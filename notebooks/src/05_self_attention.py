@@ -32,8 +32,8 @@ np.set_printoptions(precision=2, suppress=True)
 # The scale is the root of $v$, the length of the vectors that are compared. And the sum runs over **all** tokens, the token $i$
 # itself included. ("All other tokens", as one reads, would be a mask on the diagonal, and another output.)
 #
-# **Predict**: 32 random tokens. Which weight does a token give itself on average? Chapter 03 said that scores have
-# variance 1, so perhaps $1/32 = 0.03$?
+# **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Scores have
+# variance 1 (chapter 03), so perhaps $1/32 = 0.03$?
 
 # %% id="plain-code"
 verify("5.1")
@@ -59,24 +59,25 @@ figures.weight_maps(
 #
 # $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0, \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j) \tag{5.2}$$
 #
-# A lead of $\sqrt{v}$ against a spread of 1. With 32 tokens of normal entries, measured over a thousand draws:
+# A lead of $\sqrt{v}$ against a spread of 1. With 32 tokens of normal entries, over a thousand draws (300 above):
 #
 # $$\mathbb{E}[p_{ii}] \approx 0.17,\; 0.51,\; 0.97 \quad \text{for} \quad v = 4,\, 16,\, 64 \tag{5.3}$$
 #
-# The scale keeps the *other* scores calm and lets the diagonal grow. Plain self-attention on wide tokens is close to the identity.
+# The scale keeps the *other* scores calm and lets the diagonal grow. Plain self-attention on wide tokens is close to the
+# identity.
 
 # %% id="diagonal-code"
 verify("5.2")
 verify("5.3")
 x = rng.normal(size=(6, 4))
-without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))
+without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))  # True: may be seen
 print("largest change if a token may not see itself:", np.abs(without_itself - attention(x, x, x)).max().round(2))
 
 # %% [markdown] id="asymmetry"
-# ## 5.2 Why the map is not symmetric
+# ## 5.2 Do two tokens see each other alike?
 #
-# $x_i \cdot x_j = x_j \cdot x_i$, so the scores are symmetric. **Predict** whether the weights are: do two tokens look at each other
-# equally? Four tokens in the plane, one of them at the origin:
+# $x_i \cdot x_j = x_j \cdot x_i$, so the scores are symmetric. **Predict** whether the weights are: do two tokens look at
+# each other equally? Four tokens in the plane, one of them at the origin:
 
 # %% id="asymmetry-code"
 plane = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0], [-1.0, 2.0]])
@@ -90,11 +91,11 @@ figures.heatmap(
 )
 
 # %% [markdown] id="balance"
-# They are not. Each row is divided by its **own** sum $Z_i$. Write $e^{s_{ij}}$ in two ways:
+# They are not. Each row is divided by its **own** sum $Z_i$, so $e^{s_{ij}} = p_{ij} Z_i$; and $s_{ij} = s_{ji}$:
 #
 # $$p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}} \tag{5.4}$$
 #
-# Sum over $i$; the rows of $P$ sum to 1:
+# Sum over $i$; on the right, row $j$ of $P$ sums to 1:
 #
 # $$\sum_{i=1}^{T} Z_i\, p_{ij} = Z_j \tag{5.5}$$
 #
@@ -142,8 +143,8 @@ print("projected:  eats ->", dict(zip(words, weights[0].round(2).tolist(), stric
 #
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \tag{5.8}$$
 #
-# For $W_Q \ne W_K$ this is in general not zero: the **second** cause of asymmetry, now in the scores themselves. **Predict**: are the
-# weights symmetric if $W_Q = W_K$?
+# For $W_Q \ne W_K$ this is in general not zero: the **second** cause of asymmetry, now in the scores themselves.
+# **Predict**: are the weights symmetric if $W_Q = W_K$?
 
 # %% id="bilinear-verify"
 verify("5.6")
@@ -160,8 +161,8 @@ print("scores symmetric:", np.allclose(tied_scores, tied_scores.T), " weights:",
 #
 # ### Spot the mistake: one bracket too far
 #
-# "$\mathrm{softmax}\bigl( (X W_Q W_K^\top X^\top / \sqrt{d})\, X W_V \bigr)$", prints a tutorial. All shapes fit. **Predict** what each
-# row of that "output" sums to, for whatever $W_V$.
+# "$\mathrm{softmax}\bigl( (X W_Q W_K^\top X^\top / \sqrt{d})\, X W_V \bigr)$", prints a tutorial. All shapes fit.
+# **Predict** what each row of that "output" sums to, for whatever $W_V$.
 
 # %% id="spot-inside-code"
 w_query, w_key, w_value = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
@@ -192,8 +193,9 @@ for length in (2, 5, 11):
     print(f"T = {length:2d}: weights {fresh.shape}, parameters {w_query.size + w_key.size + w_value.size}")
 
 # %% [markdown] id="paths"
-# They simply make an 11 by 11 map. And backwards? Chapter 04 gave $dQ$, $dK$ and $dV$. Each projection is linear, and $X$
-# feeds all three, so three gradients come back to it and **add**:
+# They simply make an 11 by 11 map. And backwards? Chapter 04 gave $dQ$, $dK$ and $dV$. A projection is a
+# product, $Q = X W_Q$, like $Z = P V$ before; so Eq. (4.8) gives $dW_Q$ (and $dW_K$, $dW_V$ likewise), and Eq. (4.9) what comes
+# back to $X$. As $X$ feeds all three, three gradients come back and **add**:
 #
 # $$dW_Q = X^\top dQ, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top \tag{5.10}$$
 #
@@ -219,7 +221,7 @@ for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "pa
 #
 # $$\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \tag{5.12}$$
 #
-# The values move too, $V \to \Pi V$, and $\Pi^\top \Pi = 1$:
+# The values move too, $V \to \Pi V$, and $\Pi^\top \Pi = I$:
 #
 # $$Z(\Pi X) = \Pi\, Z(X) \tag{5.13}$$
 #
@@ -250,7 +252,8 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 #
 # $$(x_i + t_i)\, M\, (x_j + t_j)^\top = x_i M x_j^\top + x_i M t_j^\top + t_i M x_j^\top + t_i M t_j^\top \tag{5.14}$$
 #
-# Content meets content, content meets place, place meets content, place meets place. The last three terms break the symmetry.
+# Content meets content, content meets place, place meets content, place meets place. The last three terms
+# know places, and break the equivariance.
 
 # %% [markdown] id="sinusoids"
 # ## 5.5 Positions to add: sines and cosines
@@ -260,8 +263,8 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 #
 # $$P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/d} \tag{5.15}$$
 #
-# (Vaswani et al., 2017; here $t$ counts positions from 0.) Going on by $\delta$ places turns each hand by the same angle, wherever it
-# was. By the addition theorems
+# (Vaswani et al., 2017; $i = 0, \ldots, d/2 - 1$ counts hands and $t$ positions, from 0.) Going on by $\delta$ places turns
+# each hand by the same angle, wherever it was. By the addition theorems
 #
 # $$\begin{pmatrix} \sin\omega(t + \delta) \\ \cos\omega(t + \delta) \end{pmatrix} =
 #  \begin{pmatrix} \cos\omega\delta & \sin\omega\delta \\ -\sin\omega\delta & \cos\omega\delta \end{pmatrix}
@@ -313,13 +316,13 @@ verify("5.17")
 #  R_t = \begin{pmatrix} \cos\omega t & -\sin\omega t \\ \sin\omega t & \cos\omega t \end{pmatrix} \tag{5.19}$$
 
 # %% [markdown] id="relative"
-# Then $(R_t q) \cdot (R_u k) = q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$, written out:
+# Then, with $q$ and $k$ as columns, $(R_t q) \cdot (R_u k) = q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$, written out:
 #
 # $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos\omega(u - t) + (q_2 k_1 - q_1 k_2) \sin\omega(u - t) \tag{5.20}$$
 #
-# The first part is even in the distance, the second odd: before and after are told apart. With $d_k / 2$ pairs, each a
-# complex number $q_m$ with its own $\omega_m = 10000^{-2m/d_k}$, a turn is a factor $e^{i \omega_m t}$. For any common
-# shift $c$:
+# The first part is even in the distance, the second odd: before and after are told apart. With $d_k / 2$ pairs (neighbours, or
+# feature $m$ with $m + d_k/2$, as code has it), each a complex number $q_m$ with its own $\omega_m = 10000^{-2m/d_k}$, a turn is
+# a factor $e^{i \omega_m t}$. For any common shift $c$:
 #
 # $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) =
 #  \mathrm{Re} \sum_{m} q_m \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \tag{5.21}$$
@@ -380,8 +383,9 @@ figures.rope_explorable()
 
 # %% [markdown] id="residual-predict"
 # Finite scores give positive weights, hence $\tau < 1$. Six layers with random projections, where $W_V$ is orthogonal, so
-# that it stretches nothing: **predict** what share of the tokens differs from their mean at the end, with and without
-# the residual. And without, if $W_Q$ and $W_K$ are half as large again, so that weights are sharper?
+# that it stretches nothing. Let $\bar X$ hold the mean token in each row; $\|X - \bar X\| / \|X\|$ is the share that
+# differs, 0 if all tokens are equal. **Predict** it after six layers, with and without the residual. And without, if $W_Q$
+# and $W_K$ are half as large again, so that weights are sharper?
 
 # %% id="residual-verify"
 verify("5.22")
@@ -417,8 +421,8 @@ figures.lines(
 
 # %% [markdown] id="residual-notice"
 # Levelling gathers speed: the more alike the tokens, the more alike their rows. Sharp weights, with $\tau$ close to 1,
-# put it off. Dong, Cordonnier and Loukas (2021) prove for attention without skip connections and MLPs that the output tends
-# to a matrix of rank one, doubly exponentially in the depth.
+# put it off. Dong, Cordonnier and Loukas (2021) prove for attention alone, without residuals and without layers between,
+# that the output tends to a matrix of rank one, doubly exponentially in the depth.
 
 # %% [markdown] id="pronoun"
 # ## 5.8 "It" and the cat
@@ -431,11 +435,14 @@ figures.lines(
 #
 # Never negative: a step against the gradient raises the score of the token whose value is needed, as long as $z \ne v_n$.
 
+# %% id="pronoun-verify"
+verify("5.24")
+
 # %% [markdown] id="pronoun-setup"
 # **The experiment.** Sentences like those above: ten nouns, three verbs, six adjectives (three fit who acts, three who is
-# acted upon), up to two words in front. The model must name the noun; where to look it is not told. Nine of the 45
-# pairs of nouns are **held out**, and each test sentence comes with its mirror image, nouns exchanged. "The nearest
-# noun" is right in exactly half of them. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
+# acted upon), up to two words in front. The output at "it" must name the noun; where to look is not told. Nine of the 45
+# pairs of nouns are **held out**; each test sentence comes with its mirror image, nouns exchanged, so "the nearest
+# noun" is right in exactly half. Four models (400 steps, three seeds; `attn_course/experiments/ch05.py`):
 #
 # - *free*: two layers, Eq. (5.22), sinusoids added;
 # - *words as values*: the same, but the last layer averages the words as they came in, without residual;
@@ -488,7 +495,7 @@ for kind in MODELS[1::-1]:
 # sentences. There a noun can only come through its own weight, and when that one place is hidden from "it" (a mask in the last
 # layer), hardly an answer is right.
 #
-# *Free* is about as good, and its row is another story. In seed 1 the noun meant gets .005 of the weight on average, and hiding it
+# *Free* is about as good, and its row is another story. In seed 1 the noun meant gets .01 of the weight on average, and hiding it
 # costs nothing. **Predict** where the name is. Here is whom "it" looks at most in layer 2 after "slow" (places count from
 # 0; noun 2 is at 4), and whom *that* token had looked at in layer 1:
 
@@ -500,7 +507,8 @@ for seed, run in runs.items():
     print(f"seed {seed}: {second}, which looked at place {first.argmax()} ({first.max():.2f})")
 
 # %% [markdown] id="pronoun-relay-notice"
-# All three go by way of a third token, an adjective or a "the", which had looked at the noun in layer 1. The weight is on
+# In these sentences all three give the largest weight to a third token, the adjective or a "the", which had looked at the noun in
+# layer 1. The name comes with it, or partly so: seeds 0 and 2 lose some answers without the noun, seed 1 none. The weight is on
 # a place; what that place *holds* in layer 2 is no longer only the word that stands there. Nothing makes training
 # prefer the direct way.
 
@@ -513,7 +521,6 @@ for seed, run in runs.items():
 # provided $N$ keeps all weights at least 0. **Predict** whether the largest weight of a row can lose its lead in this way.
 
 # %% id="explanation-verify"
-verify("5.24")
 verify("5.25")
 
 # %% id="explanation-code"
@@ -529,10 +536,10 @@ print("weights", p + change, "output", (p + change) @ value)
 #
 # Is attention an explanation, then? Jain and Wallace (2019) found, in text classifiers, weights that agree poorly with
 # gradients, and very different weights with equivalent predictions. Wiegreffe and Pinter (2019) answered that it
-# depends on what one calls an explanation, and that the rest of the model counts. They proposed tests (uniform weights
-# as a baseline, several seeds, a diagnostic with frozen weights, adversarial training) and concluded that its
-# usefulness is not disproved. Both studied recurrent models with attention on top. A map shows where values were
-# taken from, a **hypothesis** about the reason. Test it: hide the token, compare seeds.
+# depends on what one calls an explanation, and that the rest of the model counts. They proposed tests (among them
+# several seeds) and concluded that its usefulness is not disproved. Both studied
+# recurrent models with attention on top. A map shows where values were taken from, a **hypothesis** about the reason. Test
+# it: hide the token, compare seeds.
 
 # %% [markdown] id="features"
 # ## 5.9 Co-occurrence: features as tokens
@@ -571,9 +578,10 @@ print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(sco
 
 # %% [markdown] id="pairs-methods"
 # One layer over features learns to guess an entry from the other 19 (800 steps, three seeds;
-# `attn_course/experiments/ch05_pairs.py`). Its mean weights on 2000 new individuals compete with $|r|$, with mutual
-# information (from counts), and with Eq. (5.27), untrained. A partner is *found* if it is the largest of its row, itself
-# left out. **Predict** which methods find the hidden pairs.
+# `attn_course/experiments/ch05_pairs.py`). Its mean weights on 2000 new individuals compete with $|r|$, with Eq. (5.27),
+# untrained, and with mutual information, $H(a) + H(b) - H(a, b)$: the entropies of both less that of the pair, from counts,
+# 0 if they are independent. Each of the four features of a kind has a partner; it is *found* if it is the largest of the
+# row, the feature itself left out. **Predict** which methods find the hidden pairs.
 
 # %% id="pairs-code"
 record = PAIRS.load()
@@ -600,17 +608,17 @@ figures.weight_maps(
 )
 
 # %% [markdown] id="pairs-notice"
-# The honest reading. Trained attention found all twelve in these seeds, and its guesses beat the most frequent entry by
+# The honest reading. Trained attention found all twelve partners in each seed, and its guesses beat the most frequent entry by
 # far. But **mutual information found them too**, with no training, and for what is linear one line of correlation does.
-# And the size of a weight is no strength: all *alike* pairs are equally strong, with weights from .25 to .75. (A count of
-# 1 is the best guess anyway; the layer may look at its partner only when that says otherwise.) Rows of free features
-# sum to 1 as well. For attention on real genotypes see Rijal et al. (2025).
+# And the size of a weight is no strength: all *alike* pairs are equally strong, and in the figure their weights go from .25
+# to .75. (A count of 1 is the best guess anyway; the layer may look at its partner only when that says otherwise.) Rows of
+# free features sum to 1 as well. For attention on real genotypes see Rijal et al. (2025).
 
 # %% [markdown] id="parallel"
 # ## 5.10 All positions at once
 #
-# The reason for self-attention was not only quality. **Assume** $d = d_{\text{model}} = d_k = d_v$, and a plain RNN of hidden size $d$. A
-# multiplication with its addition counts 2, as in Eq. (4.25):
+# The reason for self-attention was not only quality. **Assume** $d = d_{\text{model}} = d_k = d_v$, and a plain RNN of
+# hidden size $d$. A multiplication with its addition counts 2, as in Eq. (4.25):
 #
 # $$\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2 \tag{5.28}$$
 #
@@ -625,7 +633,8 @@ figures.weight_maps(
 # Projections, scores, output, whatever the length; a state of the RNN needs the state before.
 
 # %% [markdown] id="traffic"
-# And traffic, in numbers moved, if each operation reads its inputs and writes its result:
+# And traffic, in numbers moved, if each operation reads its inputs and writes its result (a $\tanh$ and the sum
+# in it are one):
 #
 # $$\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d \tag{5.31}$$
 #
@@ -642,14 +651,13 @@ T, d = 1024, 256
 attention_flops = 3 * costs.projection_flops(T, d, d) + costs.attention_flops(T * T, d, d)
 flops = {"attention": attention_flops, "recurrent": costs.recurrent_flops(T, d, d)}
 moved = {"attention": 3 * d**2 + 10 * T * d + 4 * T**2, "recurrent": 2 * T * d**2 + 7 * T * d}
+depth = {"attention": 3, "recurrent": T}
 for layer in ("attention", "recurrent"):
-    in_a_row = costs.sequential_products(layer, T)
-    print(f"{layer:9}: {flops[layer] / 1e6:5.0f} MFLOP, {moved[layer] / 1e6:5.1f} M numbers, {in_a_row:4d} products in a row")
+    print(f"{layer:9}: {flops[layer] / 1e6:5.0f} MFLOP, {moved[layer] / 1e6:5.1f} M numbers, {depth[layer]:4d} products in a row")
 
 # %% [markdown] id="parallel-notice"
-# The RNN in work, by 5.5; attention in traffic, by 19, and in depth. (`sequential_products` says 4: it counts the output
-# projection of chapter 08 as well, which Eq. (5.30) leaves out.) The next cell measures the times on your machine. Mind
-# that part of what it shows is the price of a loop in Python.
+# The RNN in work, by 5.5; attention in traffic, by 19, and in depth, by 341. The next cell measures the times on your machine.
+# Mind that part of what it shows is the price of a loop in Python.
 
 # %% id="parallel-live" tags=["live"]
 import time
@@ -690,7 +698,7 @@ print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Plain self-attention looks mostly at itself; projections let tokens ask for what they are not.
+# - In plain self-attention wide tokens look mostly at themselves; projections let tokens ask for what they are not.
 # - Maps are asymmetric for two reasons: rows have their own sums, and $W_Q \ne W_K$.
 # - Learned are three matrices; weights are made anew for each input.
 # - Order is invisible: outputs move with their tokens. Sinusoids are added, RoPE turns queries and keys.

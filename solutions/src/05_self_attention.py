@@ -10,8 +10,8 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
-# tokens.
+# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs, nor use
+# the course's own functions (`attn_course.reference`). Rows are tokens.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -24,8 +24,8 @@ from attn_course import check
 # projections `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64, and returns the outputs,
 # `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
 #
-# There may be none, one or several leading axes; they are separate sentences. Use a stable softmax; a library softmax is
-# welcome, a library attention is not.
+# There may be none, one or several leading axes; they are separate sentences. Scores may lie beyond a thousand on either
+# side, so use a stable softmax; torch's is welcome, its attention is not.
 
 
 # %% id="task-5-1" tags=["task"]
@@ -73,7 +73,7 @@ check("5.2", my_features)
 #
 # - `a`: which token collects the most weight in total, summed over all queries?
 # - `b`: how many times as large as $Z_0$ is $Z_3$? ($Z_i$ is the normaliser of row $i$, Eq. (5.4).)
-# - `c`: suppose the values were replaced by numbers: 1 for token 1, and 0 for all others, with the weights as they are.
+# - `c`: suppose the values were replaced by numbers: 1 for token 2, and 0 for all others, with the weights as they are.
 #   What would output 3 be?
 
 # %% id="task-5-3-figure"
@@ -84,20 +84,20 @@ figures.heatmap(**figure_data("5.3"))
 
 # %% id="task-5-3" tags=["task"]
 ### BEGIN SOLUTION
-my_reading = (3, 0.10 / 0.02, 0.12)
+my_reading = (2, 0.10 / 0.04, 0.16)
 ### END SOLUTION
 
 # %% id="task-5-3-check" tags=["check"]
 check("5.3", my_reading)
 
 # %% [markdown] id="task-5-3-why" tags=["solution-only"]
-# **Why.** Column 3 sums to 1.41, more than any other. $p_{03} Z_0 = p_{30} Z_3$ gives the ratio $0.10 / 0.02 = 5$. Output 3
-# averages with row 3, and only token 1 counts there.
+# **Why.** Column 2 sums to 1.43, more than any other, although token 3 has the largest single weight: that is its own.
+# $p_{03} Z_0 = p_{30} Z_3$ gives the ratio $0.10 / 0.04 = 2.5$. Output 3 averages with row 3, and only token 2 counts there.
 
 # %% [markdown] id="task-5-4-text"
 # The function below should run several layers of self-attention, each added to the state it read, Eq. (5.22), and return
 # the last state, `(T, d_model)`. Layer `n` has the projections `w_query[n]` and `w_key[n]`, each `(d_model, d_k)`; its
-# values are the rows of the state as they are, without a projection. `x` is `(T, d_model)`; all arrays are float64. It
+# values are the rows of the state that it reads, without a projection. `x` is `(T, d_model)`; all arrays are float64. It
 # raises no error, and two things are wrong: what the layers read, and what they leave. Repair it.
 
 
@@ -151,8 +151,8 @@ def my_rope(x, positions):
 check("5.5", my_rope)
 
 # %% [markdown] id="task-5-5-why" tags=["solution-only"]
-# **Why.** One angle for each row and each pair. Other libraries pair feature $m$ with $m + d_k / 2$: the same scores, if queries
-# and keys agree, but other columns.
+# **Why.** One angle for each row and each pair. Other code, the `rope` of the lesson included, pairs feature $m$ with
+# $m + d_k / 2$: the same pairs under other column numbers.
 
 # %% [markdown] id="task-5-6-text"
 # The gradients `d_query`, `d_key` `(T, d_k)` and `d_value` `(T, d_v)` of a loss with respect to $Q = X W_Q$, $K = X W_K$ and
@@ -179,13 +179,13 @@ check("5.6", my_projection_gradients)
 # roles it plays.
 
 # %% [markdown] id="task-5-7-text"
-# A sentence of $T = 80$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, the hidden size) are $d = 64$. Count
-# matrix products only, a multiplication with its addition as 2. Self-attention has three projections, scores and
-# output, no output projection; the RNN multiplies input and state by a matrix each, at every step. Write four exact
-# numbers as `my_counts = (a, b, c, d)`:
+# A sentence of $T = 80$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d = 64$. Count only
+# matrix products, a multiplication with its addition as 2. Self-attention has three projections, scores and output; the
+# RNN multiplies input and state by a matrix each, every step. Write four numbers as `my_counts = (a, b, c, d)`:
 #
-# - `a`: FLOPs of self-attention; `b`: FLOPs of the RNN;
-# - `c`: products of self-attention that must wait for one another; `d`: for the RNN, one for each step.
+# - `a`: FLOPs of self-attention; `b`: of the RNN;
+# - `c`: products in the longest chain of self-attention, each in need of the one before;
+# - `d`: the same for the RNN, one for each step.
 
 # %% id="task-5-7" tags=["task"]
 ### BEGIN SOLUTION
@@ -199,11 +199,11 @@ check("5.7", my_counts)
 # **Why.** 3 604 480 against 1 310 720 FLOPs: nearly three times the work, with 3 products in a row in place of 80.
 
 # %% [markdown] id="task-5-8-text"
-# Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, one row for each
-# of $m$ individuals, one column for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention
-# **without** projections, with the **features** as tokens. Each feature is first shifted to mean 0 and scaled to mean
-# square 1 over the individuals (a mean divides by $m$). Scores are divided by the root of the number of entries of a
-# token; row $a$ sums to 1 over all features, $a$ included. Use no library attention.
+# Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, a row for each of $m$ individuals, a column
+# for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
+# **features** as tokens. Each feature is shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
+# divides by $m$). Scores are divided by the root of the number of entries of a token; row $a$ sums to 1 over all features,
+# $a$ included. Torch's softmax is welcome, its attention is not.
 
 
 # %% id="task-5-8" tags=["task"]

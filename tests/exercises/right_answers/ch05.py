@@ -38,6 +38,15 @@ def layer_in_float32(x, w_query, w_key, w_value):
     return terms @ value / terms.sum(-1, keepdims=True)
 
 
+def layer_packed_and_broadcast(x, w_query, w_key, w_value):
+    # one product for all three, then pairs by broadcasting, in float64 throughout
+    d_k = w_query.shape[1]
+    query, key, value = np.split(x @ np.concatenate([w_query, w_key, w_value], axis=1), [d_k, 2 * d_k], axis=-1)
+    scores = (query[..., :, None, :] * d_k**-0.5 * key[..., None, :, :]).sum(-1)
+    terms = np.exp(scores - scores.max(-1, keepdims=True))
+    return (terms[..., None] * value[..., None, :, :]).sum(-2) / terms.sum(-1)[..., None]
+
+
 # --- 5.4 a stack of layers -----------------------------------------------------------------------------
 
 
@@ -101,6 +110,18 @@ def rope_with_rotated_neighbours(x, positions):
     rotated = np.empty(x.shape)
     rotated[:, 0::2], rotated[:, 1::2] = -x[:, 1::2], x[:, 0::2]
     return (x * np.cos(angles) + rotated * np.sin(angles)).astype(np.float32)
+
+
+def rope_with_matrices(x, positions):
+    # a block-diagonal matrix for each row
+    turned = []
+    for row, t in zip(x, positions, strict=True):
+        turn = np.zeros((x.shape[1], x.shape[1]))
+        for m in range(x.shape[1] // 2):
+            c, s = math.cos(t * 10000 ** (-2 * m / x.shape[1])), math.sin(t * 10000 ** (-2 * m / x.shape[1]))
+            turn[2 * m : 2 * m + 2, 2 * m : 2 * m + 2] = [[c, -s], [s, c]]
+        turned.append(turn @ row)
+    return np.stack(turned)
 
 
 # --- 5.6 gradients of three projections ----------------------------------------------------------------
@@ -171,21 +192,28 @@ def weights_in_float32(table):
     return terms / terms.sum(axis=1, keepdims=True)
 
 
+def weights_from_covariances(table):
+    covariance = np.cov(table.T, bias=True)
+    size = np.sqrt(np.diag(covariance))
+    scores = len(table) ** 0.5 * covariance / np.outer(size, size)
+    return torch.softmax(torch.from_numpy(scores), -1).numpy()
+
+
 RIGHT = {
-    "5.1": [layer_by_loops, layer_with_one_matrix_for_the_scores, layer_in_torch, layer_in_float32],
+    "5.1": [layer_by_loops, layer_with_one_matrix_for_the_scores, layer_in_torch, layer_in_float32, layer_packed_and_broadcast],
     "5.2": [
         lambda p, n: (log(n - 1) + log(p) - log(1 - p)) ** 2,
         lambda p, n: log((1 / p - 1) / (n - 1)) ** 2,
         lambda p, n: Rational(1, 4) * log(((n - 1) * p / (1 - p)) ** 2) ** 2,
     ],
-    "5.3": [lambda: [3, 5, 0.12], lambda: np.array([3.0, 5.0, 0.12]), lambda: torch.tensor([3, 5, 0.12])],
+    "5.3": [lambda: [2, 2.5, 0.16], lambda: np.array([2.0, 2.5, 0.16]), lambda: torch.tensor([2, 5 / 2, 0.16])],
     "5.4": [stack_with_recursion, stack_that_sums_what_was_read, stack_in_torch, stack_in_float32],
-    "5.5": [rope_with_complex_numbers, rope_row_by_row, rope_in_torch, rope_with_rotated_neighbours],
+    "5.5": [rope_with_complex_numbers, rope_row_by_row, rope_in_torch, rope_with_rotated_neighbours, rope_with_matrices],
     "5.6": [gradients_with_einsum, gradients_token_by_token, gradients_packed, gradients_in_torch],
     "5.7": [
         lambda: [3604480, 1310720, 3, 80],
         lambda: np.array([3604480.0, 1310720.0, 3.0, 80.0]),
         lambda: (2 * 80 * 64 * (3 * 64 + 2 * 80), 4 * 80 * 4096, 3, 80),
     ],
-    "5.8": [weights_from_correlations, weights_by_loops, weights_in_torch, weights_in_float32],
+    "5.8": [weights_from_correlations, weights_by_loops, weights_in_torch, weights_in_float32, weights_from_covariances],
 }

@@ -1,11 +1,12 @@
 """Attention with every option of the contract, and the choice of the backend that computes it."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from torch import Tensor
 
-from attn_course.gpu import eager, flash, sdpa
+from attn_course.gpu import eager, sdpa
 from attn_course.gpu.call import Call, validate
 
 
@@ -19,8 +20,10 @@ class Backend(Protocol):
         """Return the output; then the weights and the log-sum-exp, if the call asks for them."""
 
 
-BACKENDS: dict[str, Backend] = {"sdpa": sdpa, "eager": eager, "triton": flash}
-AUTO = ("sdpa", "eager")  # "auto" takes the first that supports the call; "triton" joins when its speed has been measured
+BACKENDS: dict[str, Backend] = {"sdpa": sdpa, "eager": eager}  # "auto" takes the first that supports the call
+# Our kernels are taken by name only, until their speed has been measured. They are no import of this file, so that stored
+# results which do not use them stay current when they change.
+KERNELS = {"triton": "attn_course.gpu.flash"}
 
 
 def attention(
@@ -118,7 +121,7 @@ def attention(
         return_weights=return_weights,
         return_lse=return_lse,
     )
-    results = BACKENDS[_choose(call, backend)].run(call)
+    results = _choose(call, backend)[1].run(call)
     return results if len(results) > 1 else results[0]
 
 
@@ -170,16 +173,17 @@ def explain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Choice
     eager; not sdpa: it has no softcap
     """
     call = validate(query, key, value, **options)
-    reasons = {name: BACKENDS[name].why_not(call) for name in AUTO}
-    return Choice(_choose(call, "auto"), {name: reason for name, reason in reasons.items() if reason is not None})
+    reasons = {name: one.why_not(call) for name, one in BACKENDS.items()}
+    return Choice(_choose(call, "auto")[0], {name: reason for name, reason in reasons.items() if reason is not None})
 
 
-def _choose(call: Call, backend: str) -> str:
+def _choose(call: Call, backend: str) -> tuple[str, Backend]:
     if backend == "auto":
-        return next(name for name in AUTO if BACKENDS[name].why_not(call) is None)
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(['auto', *BACKENDS])}; got {backend!r}")
-    reason = BACKENDS[backend].why_not(call)
+        return next((name, one) for name, one in BACKENDS.items() if one.why_not(call) is None)
+    if backend not in (*BACKENDS, *KERNELS):
+        raise ValueError(f"backend must be one of {', '.join(['auto', *BACKENDS, *KERNELS])}; got {backend!r}")
+    chosen = BACKENDS[backend] if backend in BACKENDS else cast(Backend, import_module(KERNELS[backend]))
+    reason = chosen.why_not(call)
     if reason is not None:
         raise ValueError(f"backend {backend!r} cannot compute this call: {reason}")
-    return backend
+    return backend, chosen

@@ -41,3 +41,9 @@ def test_auto_leaves_it_alone_until_its_speed_has_been_measured():
     x = torch.ones(3, 2)
     assert explain(x, x, x).backend == "sdpa"
     assert explain(x, x, x, softcap=1.0).backend == "eager"
+
+
+def test_it_works_under_the_compiler():
+    x = torch.from_numpy(QUERY).float()
+    compiled = torch.compile(lambda x: attention(x, x, x, is_causal=True, backend="triton"), backend="aot_eager")
+    torch.testing.assert_close(compiled(x), attention(x, x, x, is_causal=True), rtol=2e-5, atol=2e-6)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands import check, doctor, formulas, lab, notebooks, progress
+from attn_course.commands import bench, check, doctor, formulas, lab, notebooks, progress
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ _INTERRUPTED = 130
 _LEARN, _AUTHORS = "For learners", "For authors"
 for _command in (lab.lab, check.check, progress.progress, formulas.formulas, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
+app.command(rich_help_panel=_AUTHORS)(bench.bench)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)
 
 

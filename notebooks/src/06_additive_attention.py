@@ -217,8 +217,8 @@ for factor in (1.0, 0.01):
 # $$q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{4} \sum_{a=1}^{d} (q_a - k_a)^2 \tag{6.9}$$
 #
 # That is the form of Eq. (6.2) with squares in place of tanh, $2d$ units and $v = \pm\frac14$. And tanh units with a bias make
-# squares. Around $\beta \ne 0$, $\tanh(\beta + \varepsilon x)$ is a constant, a term in $\varepsilon x$ and one in
-# $(\varepsilon x)^2$; with $\pm\varepsilon$ the middle terms cancel, and a difference takes the constant away:
+# squares. Around $\beta \ne 0$, $\tanh(\beta + \varepsilon x)$ is a constant, a term in $\varepsilon x$, one in
+# $(\varepsilon x)^2$, and smaller ones; with $\pm\varepsilon$ the odd terms cancel, and a difference takes the constant away:
 #
 # $$q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \qquad
 #  f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \tag{6.10}$$

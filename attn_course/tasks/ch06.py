@@ -33,10 +33,14 @@ def _draw(rng: np.random.Generator, q_len: int, kv_len: int, sizes: tuple[int, i
 
 
 def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Unit 0 reads feature 0 of the query only and is saturated: it lifts all scores by a thousand. The others tell the keys apart."""
+    """Unit 0 reads feature 0 of the query only and is saturated: it moves all scores of a query by a thousand, down for query 0.
+
+    One maximum for all queries would let the row of query 0 vanish. The other units tell the keys apart.
+    """
     inputs = _draw(rng, 3, 5, (7, 2, 4, 11))
     inputs["w_query"][0], inputs["w_query"][:, 0], inputs["w_query"][0, 0] = 0.0, 0.0, 2.0
     inputs["query"][:, 0], inputs["w_score"][0] = 50.0, 1000.0
+    inputs["query"][0, 0] = -50.0
     return inputs
 
 
@@ -63,6 +67,13 @@ def _unshifted(query: Any, key: Any, value: Any, w_query: Any, w_key: Any, w_sco
         return terms / terms.sum(axis=-1, keepdims=True) @ value
 
 
+def _one_maximum(query: Any, key: Any, value: Any, w_query: Any, w_key: Any, w_score: Any) -> np.ndarray:
+    scores = additive_scores(query, key, w_query, w_key, w_score)
+    with np.errstate(invalid="ignore"):
+        terms = np.exp(scores - scores.max())
+        return terms / terms.sum(axis=-1, keepdims=True) @ value
+
+
 ATTENTION = Task(
     id="6.1",
     title="Additive attention",
@@ -79,7 +90,7 @@ ATTENTION = Task(
         Case("more queries than keys", **_draw(rng, 7, 5, (2, 3, 13, 11))),
         Case("a batch of two", **_draw(rng, 5, 7, (3, 11, 13, 17), 2)),
         Case("two leading axes", **_draw(rng, 1, 5, (7, 4, 11, 13), 2, 3)),
-        Case("all scores near a thousand", **_near_a_thousand(rng)),
+        Case("scores near minus and plus a thousand", **_near_a_thousand(rng)),
     ],
     wrong=[
         Wrong(
@@ -119,7 +130,25 @@ ATTENTION = Task(
         Wrong(
             "no maximum subtracted",
             _unshifted,
-            "exp overflows for scores near a thousand: subtract the largest score of each row first, Eq. (2.19)",
+            "exp overflows for scores near a thousand, and all terms vanish near minus a thousand: subtract the largest score of each "
+            "row first, Eq. (2.19)",
+        ),
+        Wrong(
+            "one maximum for all queries",
+            _one_maximum,
+            "a query whose scores lie far below those of another one is left with 0 / 0: take the maximum of each row, Eq. (2.19)",
+        ),
+        Wrong(
+            "a sigmoid for tanh",
+            lambda query, key, value, w_query, w_key, w_score: _attend(
+                (1 + np.tanh(_sums(query, key, w_query, w_key) / 2)) / 2 @ w_score, value
+            ),
+            "the hidden units are tanh, between -1 and 1, not sigmoids between 0 and 1",
+        ),
+        Wrong(
+            "tanh after the score vector",
+            lambda query, key, value, w_query, w_key, w_score: _attend(np.tanh(_sums(query, key, w_query, w_key) @ w_score), value),
+            "bend each unit first and let w_score add afterwards: tanh(...) @ w_score, not tanh(... @ w_score)",
         ),
     ],
     hints=[
@@ -140,30 +169,36 @@ BOUND = Task(
     minutes=4,
     trains="the bound that the score vector sets",
     tolerance=1e-3,
-    answer=lambda: 1 / (1 + 31 * math.exp(-4)),
+    answer=lambda: 1 / (1 + 31 * math.exp(-5)),
     wrong=[
         Wrong(
             "the length of v",
-            lambda: 1 / (1 + 31 * math.exp(-2 * math.sqrt(1.5))),
+            lambda: 1 / (1 + 31 * math.exp(-2 * 1.5)),
             "the bound has the sum of absolute values, not the root of squares",
         ),
         Wrong(
             "the plain sum of v",
-            lambda: 1 / 32,
+            lambda: 1 / (1 + 31 * math.exp(-2 * 0.5)),
             "entries of both signs do not cancel: each unit can be at +1 or at -1, so absolute values count",
         ),
         Wrong(
             "only the largest score counted",
-            lambda: 1 / (1 + 31 * math.exp(-2)),
+            lambda: 1 / (1 + 31 * math.exp(-2.5)),
             "the best score can be as high as the sum and the others as low as minus the sum: the gap is twice as wide",
         ),
-        Wrong("the winner counted among the others", lambda: 1 / (1 + 32 * math.exp(-4)), "there are n - 1 other keys"),
+        Wrong(
+            "the largest entry of v",
+            lambda: 1 / (1 + 31 * math.exp(-2)),
+            "all units can work together: the bound adds the absolute values of all entries",
+        ),
+        Wrong("the winner counted among the others", lambda: 1 / (1 + 32 * math.exp(-5)), "there are n - 1 other keys"),
+        Wrong("the sign of the gap", lambda: 1 / (1 + 31 * math.exp(5)), "the others lie below the winner: the exponent is negative"),
         Wrong("no bound at all", lambda: 1.0, "the scores are bounded, so no weight can come arbitrarily close to 1"),
     ],
     hints=[
         "How large can the score of a key be at most? And how small that of the others?",
-        "The sum of the absolute values is 2, so two scores differ by at most 4.",
-        "One key at the top and thirty-one at the bottom: one over one plus thirty-one times the exponential of minus four.",
+        "The sum of the absolute values is 2.5, so two scores differ by at most 5.",
+        "One key at the top and thirty-one at the bottom: one over one plus thirty-one times the exponential of minus five.",
     ],
 )
 
@@ -191,6 +226,16 @@ INTERACTION = Task(
             "the first derivative",
             lambda v, t, a, b: v * a * (1 - t**2),
             "that is the derivative by the query; differentiate the result once more, by the key",
+        ),
+        Wrong(
+            "the first derivative by the key",
+            lambda v, t, a, b: v * b * (1 - t**2),
+            "that is the derivative by the key; differentiate the result once more, by the query",
+        ),
+        Wrong(
+            "the product of two first derivatives",
+            lambda v, t, a, b: v * a * b * (1 - t**2) ** 2,
+            "a second derivative is the derivative of the first one, not a product of two",
         ),
         Wrong(
             "twice by the query",
@@ -244,6 +289,11 @@ def _keys_first(query: Any, key: Any, weight: Any, bias: Any, w_score: Any) -> n
     return np.tanh((query @ weight[:, d_k:].T)[:, None] + (key @ weight[:, :d_k].T)[None] + bias) @ w_score
 
 
+def _pairs_mixed_up(query: Any, key: Any, weight: Any, bias: Any, w_score: Any) -> np.ndarray:
+    pairs = np.concatenate([np.tile(query, (len(key), 1)), np.repeat(key, len(query), axis=0)], axis=1)
+    return (np.tanh(pairs @ weight.T + bias) @ w_score).reshape(len(query), len(key))
+
+
 def _bias_outside(query: Any, key: Any, weight: Any, bias: Any, w_score: Any) -> np.ndarray:
     return _concat_scores(query, key, weight, 0.0 * bias, w_score) + bias @ w_score
 
@@ -276,6 +326,18 @@ CONCAT = Task(
             "the bias forgotten",
             lambda query, key, weight, bias, w_score: _concat_scores(query, key, weight, 0.0 * bias, w_score),
             "without the bias the score is odd, Eq. (6.6): add it inside tanh",
+        ),
+        Wrong(
+            "pairs in the wrong order",
+            _pairs_mixed_up,
+            "the right pairs stand in the wrong places: repeat each query for all keys, and run through the keys for each query",
+        ),
+        Wrong(
+            "tanh outside the sum",
+            lambda query, key, weight, bias, w_score: (
+                (np.tanh(query @ weight[:, : query.shape[1]].T)[:, None] + np.tanh(key @ weight[:, query.shape[1] :].T + bias)) @ w_score
+            ),
+            "tanh takes the whole sum; bent apart, the parts only add, and a softmax would not see the query, Eq. (6.1)",
         ),
         Wrong(
             "keys in rows",
@@ -342,6 +404,11 @@ def _sentences(rng: np.random.Generator, lengths: list[int], width: int, d_q: in
     }
 
 
+def _rows_set_to_zero(state: Any, annotations: Any, lengths: Any, w_query: Any, w_key: Any, w_score: Any) -> np.ndarray:
+    zeroed = annotations * (_places(annotations) < lengths[:, None])[..., None]
+    return _aligned(state, zeroed, lengths, w_query, w_key, w_score, real=np.ones(annotations.shape[:2], dtype=bool))
+
+
 PADDING = Task(
     id="6.5",
     title="Repair an aligner that listens to padding",
@@ -369,6 +436,26 @@ PADDING = Task(
             "weights cut after the softmax",
             _cut_afterwards,
             "the weights of the real words no longer sum to 1: hide padding before the softmax, or divide by what is left",
+        ),
+        Wrong(
+            "rows of padding set to zero",
+            _rows_set_to_zero,
+            "a row of zeros adds nothing to the average, but its score is still a number and takes weight from the words",
+        ),
+        Wrong(
+            "a large negative number for minus infinity",
+            lambda *inputs: _aligned(*inputs, fill=-1e9),
+            "an empty sentence has equal scores then, and averages its padding: use minus infinity and give it zeros",
+        ),
+        Wrong(
+            "an empty sentence gets its first row",
+            lambda state, annotations, lengths, *weights: _aligned(state, annotations, np.maximum(lengths, 1), *weights),
+            "a sentence of length 0 has no word to look at: the question asks for zeros there",
+        ),
+        Wrong(
+            "the state ignored",
+            lambda state, *rest: _aligned(0.0 * state, *rest),
+            "the state asks: its projection belongs inside tanh",
         ),
         Wrong(
             "no mask",
@@ -451,6 +538,11 @@ READ_ALIGNMENT = Task(
             "two columns are padding: add both",
         ),
         Wrong(
+            "padding in another row",
+            lambda: (1.0, 0.25, 0.6),
+            "the second question is about the last row, “end”",
+        ),
+        Wrong(
             "not renormalised",
             lambda: (1.0, 0.4, 0.45),
             "hiding padding before the softmax does not leave the other weights as they are: they share what padding had",
@@ -489,6 +581,7 @@ MEMORY = Task(
         Wrong("numbers instead of bytes", lambda: 9.6, "a float32 number has 4 bytes"),
         Wrong("one sentence only", lambda: 0.6, "the batch has 64 sentences, and each has a hidden layer of its own"),
         Wrong("the scores", lambda: 0.384, "that is one number per pair; the hidden layer has d_h for each pair"),
+        Wrong("counted in mebibytes", lambda: 38.4e6 / 2**20, "a megabyte here is a million bytes, not 2 to the power of 20"),
         Wrong("double precision", lambda: 76.8, "float32 takes 4 bytes, not 8"),
         Wrong("units for positions, not pairs", lambda: 64 * (30 + 50) * 100 * 4 / 1e6, "tanh acts on each pair: the two lengths multiply"),
         Wrong("in bytes", lambda: 38.4e6, "the question asks for millions of bytes"),
@@ -519,6 +612,12 @@ def _backward(
     d_w_score = np.einsum("ij,ijr->r", d_scores, before if score == "before" else hidden)
     by_query, by_key = d_before.sum(axis=1), d_before.sum(axis=0)
     return by_query @ w_query.T, by_key @ w_key.T, query.T @ by_query, key.T @ by_key, d_w_score
+
+
+def _averaged(query: Any, key: Any, w_query: Any, w_key: Any, w_score: Any, d_scores: Any) -> Five:
+    d_query, d_key, d_w_query, d_w_key, d_w_score = _backward(query, key, w_query, w_key, w_score, d_scores)
+    q_len, kv_len = d_scores.shape
+    return d_query / kv_len, d_key / q_len, d_w_query / kv_len, d_w_key / q_len, d_w_score / (q_len * kv_len)
 
 
 def _backward_case(rng: np.random.Generator, q_len: int, kv_len: int, d_q: int, d_k: int, d_hidden: int) -> dict[str, np.ndarray]:
@@ -567,6 +666,16 @@ BACKWARD = Task(
             "tanh applied twice",
             lambda *inputs: _backward(*inputs, slope="twice"),
             "t is already tanh of the sum: the slope is 1 - t^2, without another tanh",
+        ),
+        Wrong(
+            "ones for the gradient that arrives",
+            lambda query, key, w_query, w_key, w_score, d_scores: _backward(query, key, w_query, w_key, w_score, np.ones_like(d_scores)),
+            "every pair has its own d_scores, which multiplies all that flows back through it",
+        ),
+        Wrong(
+            "averages instead of sums",
+            _averaged,
+            "what was broadcast forwards is summed backwards, not averaged",
         ),
         Wrong(
             "the score vector forgotten on the way back",

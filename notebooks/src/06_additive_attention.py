@@ -44,7 +44,7 @@ except ValueError:
 # ### Spot the mistake: a vector is no score
 #
 # The check above rejects it: $\tanh(q + k_i)$ has as many entries as the key, four candidates for one weight, and
-# nobody says which. (They can even be negative.) Adding the entries up gives a number, but nothing can be learnt, and
+# nobody says which. (They can even be negative.) Adding the entries up gives a number, but a score without anything to learn, and
 # $q + k$ still needs equal lengths. A score must turn **a pair into one number**. The two repairs, projections before
 # the sum and a vector $v$ after tanh, are the subject of this lesson. We take them one at a time.
 
@@ -70,13 +70,14 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # $$e_{ij} = v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr)
 #  = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i W_Q)_r + (k_j W_K)_r \bigr) \tag{6.2}$$
 #
-# (First with columns, as in the paper; then with rows, as in our arrays.) The sum of two projections is one projection
-# of the pair, written side by side:
+# (First with columns, as Bahdanau et al., 2014, write it; then with rows, as in our arrays.) The sum of two projections is one
+# projection of the pair, written side by side:
 #
 # $$[\,q,\, k\,] \begin{pmatrix} W_Q \\ W_K \end{pmatrix} = q\,W_Q + k\,W_K \tag{6.3}$$
 
 # %% [markdown] id="network"
-# So Eq. (6.2) is a **network with one hidden layer** that reads the pair $(q, k)$: $d_h$ units, tanh, one output. In the two
+# So Eq. (6.2) is a small **network**. It reads the pair $(q, k)$ and has one output; the $d_h$ values of tanh in between are its
+# **hidden layer**, each a **unit**: a weighted sum, then bent. In the two
 # steps of chapter 01 it is only another *similarity*; softmax and average stay as they are.
 #
 # | array | shape |
@@ -105,8 +106,8 @@ verify("6.3")
 # ### Spot the mistake: tanh outside the sum
 #
 # This version runs, trains and looks almost the same: `(np.tanh(queries @ w_query)[:, None] + np.tanh(key @ w_key)) @ v`.
-# The check: two different queries must be able to weigh the same keys differently. **Predict** the largest difference
-# between the rows of weights, for both versions.
+# The check: two different queries must be able to weigh the same keys differently. **Predict** for both versions
+# whether the rows of weights differ.
 
 # %% id="spot-outside-code"
 outside = (np.tanh(queries @ w_query)[:, None] + np.tanh(key @ w_key)) @ v
@@ -116,7 +117,7 @@ for name, e in (("tanh of the sum", scores), ("sum of the tanh", outside)):
 
 # %% [markdown] id="spot-outside-notice"
 # Bent apart, the parts are added afterwards, and Eq. (6.1) applies: all queries get the same weights. Such a model can
-# still learn which keys are *always* important, so its loss falls, and the mistake may live for long.
+# still learn which keys are important to all queries, so its loss can fall, and the mistake may live for long.
 
 # %% [markdown] id="bounds"
 # ## 6.2 What such a score can say
@@ -125,12 +126,13 @@ for name, e in (("tanh of the sum", scores), ("sum of the tanh", outside)):
 #
 # $$|e_{ij}| \le \sum_{r=1}^{d_h} |v_r| = \|v\|_1 \tag{6.4}$$
 #
-# Two scores differ by at most $2 \|v\|_1$, so one key against $n - 1$ others gets at most
+# Two scores differ by at most $2 \|v\|_1$. Divide the softmax of the best key by its own term: each of the $n - 1$ others leaves
+# at least $e^{-2 \|v\|_1}$ in the denominator, hence
 #
 # $$\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_1}} \tag{6.5}$$
 #
 # Long keys cannot take over, as they do with dot products, Eq. (4.16). In exchange a small $v$ keeps attention flat: its
-# size is a temperature. **Predict** the largest possible weight among 64 keys for $\|v\|_1 = 1$, and for 5.
+# size acts as one over a temperature. **Predict** the largest possible weight among 64 keys for $\|v\|_1 = 1$, and for 5.
 
 # %% id="bounds-code"
 verify("6.4")
@@ -148,13 +150,14 @@ for size in (1, 5):
 # A dot product does not change when both vectors turn round, and neither does the statement "query and key agree". So
 # take a task where the right key is the one that **equals** the query, and where $(q, K)$ and $(-q, -K)$ are equally
 # likely. The largest score in one is the smallest in the other: the right key can win in at most **half** of the cases.
-# No training helps. A **bias** inside tanh does.
+# No training helps. A **bias** does: a learnt
+# vector of $d_h$ numbers, added inside tanh.
 
 # %% [markdown] id="ridge"
-# Take numbers for $q$ and $k$, and two units with opposite biases:
-# $e = a \tanh(q - k + b) - a \tanh(q - k - b)$. It is Eq. (6.2) with $W_Q = (1, 1)$, $W_K = (-1, -1)$, $v = (a, -a)$, and
-# the bias $(b, -b)$. Near $q = k$ both terms add; far away they cancel: a **ridge** along the diagonal. **Predict** what
-# is left for $b = 0$. (Purple is above zero, orange below, and each panel has its own scale.)
+# Take numbers for $q$ and $k$, and two units with opposite biases: $e = a \tanh(q - k + b) - a \tanh(q - k - b)$. It is Eq.
+# (6.2) with $W_Q = (1, 1)$, $W_K = (-1, -1)$, $v = (a, -a)$, and the bias $(b, -b)$. Near $q = k$ both terms add; far away they
+# cancel: a **ridge** along the diagonal. **Predict** what is left for $b = 0$, and which panels are odd as in Eq. (6.6).
+# (Purple is above zero, orange below, and each panel has its own scale.)
 
 # %% id="surfaces-figure"
 axis = np.linspace(-4, 4, 81)
@@ -171,16 +174,17 @@ figures.score_surfaces(axis, surfaces)
 verify("6.6")
 
 # %% [markdown] id="surfaces-notice"
-# For $b = 0$ nothing: the units cancel everywhere. In the second panel a score at $(q, k)$ is minus the one at
-# $(-q, -k)$; in the third and fourth it is the same. The ridge is a bounded cousin of the Gaussian similarity: it
-# rewards being near, where the product rewards being large with the same sign. Move the query below. Start on key 3; then press
-# "No bias", and "Far away".
+# For $b = 0$ nothing: the units cancel everywhere. In the first two panels a score at $(q, k)$ is minus the one at $(-q, -k)$;
+# in the third and fourth it is the same. The ridge is a bounded cousin of the Gaussian similarity: it rewards being near, where
+# the product rewards being large with the same sign. Move the query below. **Predict** what "No bias" and "Far away" do to the
+# weights; start on key 3, then press them.
 
 # %% id="explorable"
 figures.additive_explorable()
 
 # %% [markdown] id="explorable-notice"
-# On key 3 the units give it .756, while the product prefers key 4, which is larger. Far away all additive scores are flat:
+# On key 3 the units give it .756, while the product prefers key 4, which is larger. Without a
+# bias these two units score 0 everywhere, and all weights are .250. Far away all additive curves are flat:
 # the units are **saturated**, and a flat score has no gradient. To see it, differentiate. The chain rule gives
 #
 # $$\frac{\partial e}{\partial q} = W_Q\, \bigl( v \odot (1 - t^2) \bigr), \qquad
@@ -195,8 +199,8 @@ figures.additive_explorable()
 # $$\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (1 - t_r^2)\,
 #  (W_Q)_{ar}\, (W_K)_{br} \tag{6.8}$$
 #
-# For a dot product it is 1 for $a = b$, everywhere. Here it is **0** at $q = k = 0$, where $t = 0$: for small vectors
-# tanh is a straight line, the score is a sum, and by Eq. (6.1) sums do not attend. **Predict** how strongly the weights
+# For a dot product it is 1 for $a = b$, everywhere. Here, without a bias, it is **0** at $q = k = 0$, where $t = 0$: for small
+# vectors tanh is a straight line, the score is a sum, and by Eq. (6.1) sums do not attend. **Predict** how strongly the weights
 # depend on the query if all vectors are a hundred times smaller.
 
 # %% id="interaction-code"
@@ -212,8 +216,9 @@ for factor in (1.0, 0.01):
 #
 # $$q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{4} \sum_{a=1}^{d} (q_a - k_a)^2 \tag{6.9}$$
 #
-# That is the form of Eq. (6.2) with squares in place of tanh, $2d$ units and $v = \pm\frac14$. And tanh units with a bias
-# make squares, for the bent part of tanh begins with one:
+# That is the form of Eq. (6.2) with squares in place of tanh, $2d$ units and $v = \pm\frac14$. And tanh units with a bias make
+# squares. Around $\beta \ne 0$, $\tanh(\beta + \varepsilon x)$ is a constant, a term in $\varepsilon x$, one in
+# $(\varepsilon x)^2$, and smaller ones; with $\pm\varepsilon$ the odd terms cancel, and a difference takes the constant away:
 #
 # $$q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \qquad
 #  f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \tag{6.10}$$
@@ -230,10 +235,10 @@ for epsilon in (0.5, 0.1, 0.02):
     print(f"epsilon {epsilon:4}: 2 times 3 is {(at_sum - at_difference) / (4 * epsilon**2 * curvature):.3f}")
 
 # %% [markdown] id="vectors"
-# Four units with biases for each feature are enough, with huge entries in $v$. That is what can be *expressed*; what is *learnt*
-# is another question. **The experiment**: 16 keys of 4 normal numbers; the query is one of them, turned by a fixed
-# rotation; the layer is trained by its output alone (300 steps, three seeds, $d_h = 64$). **Predict** the order of three
-# scores: additive without bias, additive with bias, scaled dot product.
+# On bounded vectors four units with biases for each feature come as close as we like, with huge entries in $v$. That is what
+# can be *expressed*; what is *learnt* is another question. **The experiment**: 16 keys of 4 normal numbers; the query is one of
+# them, turned by a fixed rotation; the layer is trained by its output alone (300 steps, three seeds, $d_h = 64$). **Predict**
+# the order of three scores: additive without bias, additive with bias, scaled dot product.
 
 # %% id="vectors-data"
 record = LOOKUPS.load()
@@ -280,12 +285,13 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 # "Additive is much more expensive" cannot be meant here: it is a factor of 2.
 
 # %% [markdown] id="memory"
-# But tanh stands between the sum and $v$. A matrix product adds up as it goes; here a number for **each pair and unit** must
-# exist before $v$ can add them:
+# But tanh stands between the sum and $v$. A matrix product adds up as it goes; written with arrays, additive scores first make
+# a number for **each pair and unit**, and then let $v$ add them. Let $M$ count the numbers that are stored for the pairs:
 #
 # $$\frac{M_{\mathrm{add}}}{M_{\mathrm{dot}}} = \frac{T_q\, T_k\, d_h}{T_q\, T_k} = d_h \tag{6.13}$$
 #
-# Training keeps them for the backward pass. Torch tells us what it keeps. **Predict** how many numbers per pair for
+# (A loop over units needs less, in many small steps; a training step would have to compute them again.) Training keeps them
+# for the backward pass. Torch tells us what it keeps. **Predict** how many numbers per pair for
 # additive scores with $d_h = 64$, and for dot products.
 
 # %% id="memory-verify"
@@ -358,8 +364,9 @@ print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, r
 # ## 6.4 When was it ahead, and why no longer?
 #
 # Vaswani et al. (2017, section 3.2.1) report: similar for small $d_k$, but additive ahead of the *unscaled* dot product for
-# large $d_k$. We can derive what happens at the start. **Assume** independent standard normal vectors, and weights of
-# variance $1/d$ (projections) and $1/d_h$ ($v$). Each unit then sees a sum of variance near 2, whatever $d$ is:
+# large $d_k$. We can derive what happens at the start. **Assume** $d_q = d_k = d_h = d$, independent standard normal vectors,
+# and independent weights of mean 0 and variance $1/d$, in $v$ too. Each unit then sees a sum of variance 2, nearly normal for
+# large $d$; $d$ units with $v_r$ of variance $1/d$ add up to the variance of one:
 #
 # $$\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1, \quad g \sim N(0, 2) \tag{6.14}$$
 #
@@ -396,10 +403,11 @@ figures.lines(
 )
 
 # %% [markdown] id="words"
-# So the story should go: no difference in principle, but a bad start for unscaled products. **The experiment**: a
-# dictionary. 16 of 32 words are keys, the query is the translation of one of them, both languages have trained embeddings,
-# and only the output is corrected. All three scores get the same budget (450 steps of Adam, one step size, three seeds). A run counts as
-# learnt when the right key has the largest weight in over 90 % of lookups. **Predict** the nine bars: $d_h = 8$, 64, 256.
+# So the story should go: no difference in principle, but a bad start for unscaled products. **The experiment**: a dictionary.
+# 16 of 32 words are keys, the query is the translation of one of them, each word of both languages is a vector that is learnt
+# as well, and only the output is corrected. All three scores get the same budget (450 steps of Adam, one step size, three
+# seeds). A run counts as learnt when the right key has the largest weight in over 90 % of the lookups of the last 10 batches.
+# **Predict** the order of the nine bars: $d_h = 8$, 64, 256.
 
 # %% id="words-data"
 steps = {
@@ -426,17 +434,20 @@ for claim in concluded[0]:
         print(f"{claim[7:]:54}", [said[claim] for said in concluded])
 
 # %% [markdown] id="words-notice"
-# It comes out as reported, with two remarks. Already at $d_h = 8$ the unscaled product needs about twice the steps: "similar"
-# is generous here. And what fails is a *start*, not a function: by Eq. (3.24) a smaller $W_Q$ with a smaller step is the same as the
-# scale. In large translation models Britz et al. (2017) found additive attention slightly but consistently ahead of the (unscaled)
-# product, with little effect of the dimension. With the scale that argument is gone, and the price of section 6.3 remains.
+# "As fast" means: within a factor of two. (With the scale the product is a little slower in all three medians; we claim no more
+# than the factor.) It comes out as reported, with two remarks. Already at $d_h = 8$ the unscaled product needs about twice the
+# steps: "similar" is generous here. And what fails is a *start*, not a function: by Eq. (3.24) a smaller $W_Q$ with a smaller
+# step is the same as the scale. In large translation models Britz et al. (2017) found additive attention slightly but
+# consistently ahead of the (unscaled) product, with little effect of the dimension. In our dictionary the scale takes nearly all
+# of the gap away, and the price of section 6.3 remains.
 
 # %% [markdown] id="aligner"
 # ## 6.5 Bahdanau's aligner
 #
-# Now the original setting. A recurrent **encoder** reads the source in both directions; its states $h_1, \ldots, h_{T_k}$, one
-# for each word, are called annotations. A recurrent **decoder** with state $s_i$ writes the translation. Before attention,
-# the decoder got one **fixed-length vector**: the encoder's last states. Bahdanau et al. (2014) let it look again at every step:
+# Now the original setting. A recurrent **encoder** (chapter 01) reads the source in both directions; its states
+# $h_1, \ldots, h_{T_k}$, one for each word, are called annotations. A recurrent **decoder** with state $s_i$ writes the
+# translation. Before attention, the decoder got one **fixed-length vector**: the encoder's last states. Bahdanau et al. (2014)
+# let it look again at every step:
 #
 # $$c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_{l=1}^{T_k} e^{e_{il}}}, \qquad
 #  e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr) \tag{6.16}$$
@@ -445,8 +456,8 @@ for claim in concluded[0]:
 
 # %% [markdown] id="aligner-names"
 # Some texts write attention over pairs $(k_j, v_j)$ and call **that** Bahdanau's equation. It is not: here keys and values are
-# the **same** annotations $h_j$; values of their own are a generalisation. The check is short. Change what the values would be, and in
-# Eq. (6.16) the scores must change too. **Predict** the two lines.
+# the **same** annotations $h_j$; values of their own are a generalisation. The check is short. Change what the values would be,
+# and in Eq. (6.16) the scores must change too. **Predict** the two lines.
 
 # %% id="aligner-code"
 verify("6.16")
@@ -475,14 +486,14 @@ for name, context in (("no mask", unmasked), ("mask", masked)):
     print(f"same context as alone, {name}:", torch.allclose(context[0], alone, atol=1e-6))
 
 # %% [markdown] id="spot-padding-notice"
-# A zero row adds zero to the numerator, but $e^{e_{ij}}$ with $e_{ij} = v^\top \tanh(W_Q^\top s_{i-1})$ to the denominator: it takes
-# weight away from the words. Its score must be $-\infty$ (chapter 07 makes a theory of that).
+# A zero row adds zero to the numerator, but $e^{e_{ij}}$ with $e_{ij} = v^\top \tanh(W_Q^\top s_{i-1})$ to the denominator: it
+# takes weight away from the words. Its score must be $-\infty$ (chapter 07 makes a theory of that).
 
 # %% [markdown] id="translation"
 # **The experiment**: sentences of 2 to 8 different words (24 in all); the translation looks each up in a dictionary and writes
-# them **backwards**. Two models: a bidirectional encoder (GRU, a recurrent network with gates), a decoder, 48 numbers per
-# state; one with the aligner, one with the fixed vector of 48 numbers; 350 steps each, three seeds. Then both translate fresh sentences,
-# also longer ones than any they saw. **Predict** both curves.
+# them **backwards**. Two models: an encoder that reads both ways, a decoder (both GRU, a recurrent network with gates), 48
+# numbers per state; one with the aligner, one with the fixed vector of 48 numbers; 350 steps each, three seeds. Then both
+# translate fresh sentences, also longer ones than any they saw. **Predict** both curves.
 
 # %% id="translation-data"
 record = TRANSLATIONS.load()
@@ -529,8 +540,8 @@ figures.heatmap(
 # ## 6.6 Limits
 #
 # - **Memory** $d_h$ times that of scores, Eq. (6.13), and no matrix product that adds up as it goes.
-# - **Saturation** twice, in tanh and in the softmax, Eq. (6.7); **no interaction** for small inputs, Eq. (6.8).
-# - **Without a bias it is odd** and cannot recognise equality, Eq. (6.6).
+# - **Saturation** twice, in tanh and in the softmax, Eq. (6.7).
+# - **Without a bias** it is odd and cannot recognise equality, Eq. (6.6), and small inputs hardly interact, Eq. (6.8).
 # - **One number for each pair** is still all that comes out: everything in chapters 02 and 04 about weights and averages applies.
 # - The decoder is **recurrent**: step $i$ needs $s_{i-1}$, so targets cannot be computed in parallel, not even in training. Chapter 09
 #   removes that.
@@ -545,7 +556,7 @@ figures.heatmap(
 # | symmetry | $e(-q, -k) = -e(q, k)$, Eq. (6.6) | mended by a bias |
 # | gradient | $W_Q (v \odot (1 - t^2))$, Eq. (6.7) | $(d_q)$ |
 # | FLOPs of the pairs | $4\, T_q T_k d_h$, Eq. (6.11); dot $2\, T_q T_k d_h$ | |
-# | numbers kept | $T_q T_k d_h$, Eq. (6.13); dot $T_q T_k$ | |
+# | numbers kept for the pairs | $T_q T_k d_h$, Eq. (6.13); dot $T_q T_k$ | |
 # | aligner | $c_i = \sum_j \alpha_{ij} h_j$, Eq. (6.16) | keys = values = $h_j$ |
 
 # %% [markdown] id="summary"
@@ -554,8 +565,8 @@ figures.heatmap(
 # - Additive attention scores a pair by a network with one hidden layer; lengths may differ.
 # - The sum must be bent **before** $v$ adds it up, or the query cancels; without $v$ there is no score.
 # - Scores are bounded by $\|v\|_1$ and, without a bias, odd.
-# - FLOPs differ from the dot product by at most 2, memory by $d_h$.
-# - In our dictionary it was ahead of the wide dot product only while that had no scale.
+# - FLOPs are at most twice those of the dot product, numbers kept for the pairs $d_h$ times.
+# - In our dictionary it was far ahead of the wide dot product only while that had no scale.
 # - Bahdanau: keys = values = annotations. The fixed vector faded with each word; the aligner held on as far as it was trained.
 #
 # Now the [exercises](../work/06_additive_attention.ipynb).

@@ -25,8 +25,8 @@ from attn_course import check
 # `(d_hidden,)`, and returns the outputs, `(..., q_len, d_v)`: scores of Eq. (6.2), without bias and scale, a softmax over the
 # keys, an average of the values.
 #
-# The first three arrays have the same leading axes: none, one or several. Scores may be near a thousand, so the
-# softmax must be a stable one; a library softmax is welcome.
+# The first three have the same leading axes: none, one or several. Scores may lie near 1000 for one query
+# and near -1000 for another, so the softmax must be stable; a library softmax is welcome.
 
 
 # %% id="task-6-1" tags=["task"]
@@ -48,19 +48,19 @@ check("6.1", my_additive_attention)
 # sum, `w_score` after tanh. Any other order lets the query cancel or leaves more than one number per pair.
 
 # %% [markdown] id="task-6-2-text"
-# The score vector is $v = (0.5, -1, 0.5)$ and there are 32 keys. Which number is the largest weight that a key can get, by the
+# The score vector is $v = (0.5, -1, 1)$ and there are 32 keys. Which number is the largest weight that a key can get, by the
 # bound of Eq. (6.5)? Three correct digits are enough; an expression with `np.exp` is welcome.
 
 # %% id="task-6-2" tags=["task"]
 ### BEGIN SOLUTION
-my_ceiling = 1 / (1 + 31 * np.exp(-4))
+my_ceiling = 1 / (1 + 31 * np.exp(-5))
 ### END SOLUTION
 
 # %% id="task-6-2-check" tags=["check"]
 check("6.2", my_ceiling)
 
 # %% [markdown] id="task-6-2-why" tags=["solution-only"]
-# **Why.** $\|v\|_1 = 2$: the best score is at most 2, the others at least $-2$, and 31 keys share what is left.
+# **Why.** $\|v\|_1 = 2.5$: the best score is at most 2.5, the others at least $-2.5$, and 31 keys share what is left.
 
 # %% [markdown] id="task-6-3-text"
 # One hidden unit, and a query $q$ and a key $k$ that are numbers: $e = v \tanh(a q + b k + c)$. Write $t$ for the tanh. Derive
@@ -80,7 +80,8 @@ check("6.3", my_interaction)
 # left: a unit that is not bent yet only adds. A bias $c$ moves it away from there.
 
 # %% [markdown] id="task-6-4-text"
-# Some papers write the score as $v^\top \tanh(W\,[q; k] + b)$, with the pair glued together, query first. Write
+# Some papers write the score as $v^\top \tanh(W\,[q; k] + b)$, with the pair glued together, query first:
+# $W$ is `weight`, $b$ is `bias`, $v$ is `w_score`; the softmax is not part of this task. Write
 # `my_concat_scores(query, key, weight, bias, w_score)` for float64 arrays of shape `(q_len, d_q)`, `(kv_len, d_k)`,
 # `(d_hidden, d_q + d_k)` (as `torch.nn.Linear` stores its weight), `(d_hidden,)` and `(d_hidden,)`. It returns the scores of all
 # pairs, `(q_len, kv_len)`: rows are queries.
@@ -106,10 +107,11 @@ check("6.4", my_concat_scores)
 
 # %% [markdown] id="task-6-5-text"
 # The function below should compute the context of each sentence of a batch, Eq. (6.16): `state` is `(batch, d_q)`, `annotations`
-# `(batch, length, d_k)`, `lengths` holds the number of real words of each sentence as integers, `(batch,)`; the result is
-# `(batch, d_k)`. Real words come first; behind them stands padding, which may hold any finite numbers.
+# `(batch, length, d_k)`; `lengths` holds the number of real words of each sentence, `(batch,)`, integers from 0 to `length`;
+# `w_query`, `w_key` and `w_score` are `(d_q, d_hidden)`, `(d_k, d_hidden)` and `(d_hidden,)`. The result is `(batch, d_k)`. Words
+# come first, then padding, which may hold any finite numbers.
 #
-# It raises no error, and padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any
+# Padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any
 # word** gets zeros.
 
 
@@ -143,6 +145,8 @@ check("6.5", contexts)
 # - `b`: how much weight goes to padding in the row "end"?
 # - `c`: the same model, the same scores, but now padding is hidden before the softmax. What is the weight of word 1 in the
 #   row "written 2"?
+#
+# Take the digits in the cells as exact; three correct digits are enough.
 
 # %% id="task-6-6-figure"
 from attn_course import figures
@@ -164,7 +168,7 @@ check("6.6", my_reading)
 
 # %% [markdown] id="task-6-7-text"
 # A training step: 64 sentences at a time, 30 target words, 50 source words, $d_h = 100$ hidden units, float32. How many megabytes
-# (millions of bytes) does the hidden layer of the additive scores of all pairs take, stored once?
+# (millions of bytes) does the hidden layer of the additive scores of all pairs take, stored once? Three correct digits are enough.
 
 # %% id="task-6-7" tags=["task"]
 ### BEGIN SOLUTION

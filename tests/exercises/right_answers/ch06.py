@@ -53,6 +53,23 @@ def additive_in_float32(query, key, value, w_query, w_key, w_score):
     return terms @ value.astype(np.float32) / terms.sum(-1, keepdims=True)
 
 
+def additive_by_exponentials(query, key, value, w_query, w_key, w_score):
+    # tanh(x) = 2 / (1 + exp(-2 x)) - 1, and the softmax from its logarithm
+    sums = (query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :]
+    with np.errstate(over="ignore"):
+        scores = (2 / (1 + np.exp(-2 * sums)) - 1) @ w_score
+    highest = scores.max(axis=-1, keepdims=True)
+    logarithms = scores - highest - np.log(np.exp(scores - highest).sum(axis=-1, keepdims=True))
+    return np.exp(logarithms) @ value
+
+
+def additive_in_torch_float32(query, key, value, w_query, w_key, w_score):
+    parts = (query, key, value, w_query, w_key, w_score)
+    query, key, value, w_query, w_key, w_score = (torch.tensor(part, dtype=torch.float32) for part in parts)
+    hidden = torch.tanh((query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :])
+    return torch.nn.functional.softmax(hidden @ w_score, -1) @ value
+
+
 # --- 6.4 one matrix, two projections -------------------------------------------------------------------
 
 
@@ -76,6 +93,24 @@ def concat_in_float32(query, key, weight, bias, w_score):
     by_query, by_key = np.split(weight, [query.shape[1]], axis=1)
     sums = np.einsum("id,rd->ir", query, by_query)[:, None] + np.einsum("jd,rd->jr", key, by_key) + bias
     return np.einsum("ijr,r->ij", np.tanh(sums), w_score)
+
+
+def concat_with_a_linear_layer(query, key, weight, bias, w_score):
+    query, key, weight, bias, w_score = (torch.from_numpy(array) for array in (query, key, weight, bias, w_score))
+    layer = torch.nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
+    layer.load_state_dict({"weight": weight, "bias": bias})
+    pairs = torch.cat([query[:, None].expand(-1, len(key), -1), key[None].expand(len(query), -1, -1)], dim=-1)
+    return torch.tanh(layer(pairs)) @ w_score
+
+
+def concat_with_python_floats(query, key, weight, bias, w_score):
+    units = list(zip(weight.tolist(), bias.tolist(), w_score.tolist(), strict=True))
+    scores = []
+    for q in query.tolist():
+        for k in key.tolist():
+            inner = (b + sum(w * x for w, x in zip(row, q + k, strict=True)) for row, b, _ in units)
+            scores.append(sum(unit[2] * math.tanh(x) for unit, x in zip(units, inner, strict=True)))
+    return np.array(scores).reshape(len(query), len(key))
 
 
 # --- 6.5 an aligner that listens to padding ------------------------------------------------------------
@@ -115,6 +150,26 @@ def contexts_in_float32(state, annotations, lengths, w_query, w_key, w_score):
     terms = np.exp(scores - highest)
     shares = np.divide(terms, terms.sum(axis=1, keepdims=True), out=np.zeros_like(terms), where=lengths[:, None] > 0)
     return (shares[:, :, None] * annotations).sum(axis=1)
+
+
+def contexts_renormalised(state, annotations, lengths, w_query, w_key, w_score):
+    # cut after the softmax, then divided by what is left
+    scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = terms / terms.sum(axis=1, keepdims=True) * (np.arange(annotations.shape[1]) < lengths[:, None])
+    left = weights.sum(axis=1, keepdims=True)
+    return ((weights / np.where(left > 0, left, 1))[:, None] @ annotations)[:, 0]
+
+
+def contexts_overwritten(state, annotations, lengths, w_query, w_key, w_score):
+    # NaN first, zeros afterwards
+    scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
+    scores[np.arange(annotations.shape[1]) >= lengths[:, None]] = -np.inf
+    with np.errstate(invalid="ignore"):
+        terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+        context = np.einsum("bj,bja->ba", terms / terms.sum(axis=1, keepdims=True), annotations)
+    context[lengths == 0] = 0
+    return context
 
 
 # --- 6.8 the backward pass -----------------------------------------------------------------------------
@@ -162,6 +217,27 @@ def backward_in_float32(query, key, w_query, w_key, w_score, d_scores):
     return rows @ w_query.T, columns @ w_key.T, query.T @ rows, key.T @ columns, np.tensordot(d_scores, hidden, 2)
 
 
+def backward_by_differences(query, key, w_query, w_key, w_score, d_scores):
+    parts = [array.copy() for array in (query, key, w_query, w_key, w_score)]
+
+    def loss():
+        query, key, w_query, w_key, w_score = parts
+        return (d_scores * (np.tanh((query @ w_query)[:, None] + key @ w_key) @ w_score)).sum()
+
+    gradients = []
+    for part in parts:
+        gradient = np.zeros_like(part)
+        for place in np.ndindex(part.shape):
+            kept = part[place]
+            part[place] = kept + 1e-5
+            above = loss()
+            part[place] = kept - 1e-5
+            gradient[place] = (above - loss()) / 2e-5
+            part[place] = kept
+        gradients.append(gradient)
+    return tuple(gradients)
+
+
 RIGHT = {
     "6.1": [
         additive_by_loops,
@@ -170,16 +246,32 @@ RIGHT = {
         additive_unit_by_unit,
         additive_by_the_addition_theorem,
         additive_in_float32,
+        additive_by_exponentials,
+        additive_in_torch_float32,
     ],
-    "6.2": [lambda: 0.638, lambda: np.exp(2) / (np.exp(2) + 31 * np.exp(-2)), lambda: torch.tensor(1 / (1 + 31 * math.exp(-4)))],
+    "6.2": [lambda: 0.827, lambda: np.exp(2.5) / (np.exp(2.5) + 31 * np.exp(-2.5)), lambda: torch.tensor(1 / (1 + 31 * math.exp(-5)))],
     "6.3": [
         lambda v, t, a, b: 2 * a * b * v * (t**3 - t),
         lambda v, t, a, b: -2 * v * t * (1 - t) * (1 + t) * a * b,
         lambda v, t, a, b: v * a * (-2 * t) * b * (1 - t**2),
     ],
-    "6.4": [concat_pair_by_pair, concat_all_pairs, concat_in_torch, concat_in_float32],
-    "6.5": [contexts_sentence_by_sentence, contexts_cut_and_divided, contexts_in_torch, contexts_in_float32],
+    "6.4": [
+        concat_pair_by_pair,
+        concat_all_pairs,
+        concat_in_torch,
+        concat_in_float32,
+        concat_with_a_linear_layer,
+        concat_with_python_floats,
+    ],
+    "6.5": [
+        contexts_sentence_by_sentence,
+        contexts_cut_and_divided,
+        contexts_in_torch,
+        contexts_in_float32,
+        contexts_renormalised,
+        contexts_overwritten,
+    ],
     "6.6": [lambda: [1, 0.4, 0.6], lambda: np.array([1.0, 0.4, 0.6]), lambda: torch.tensor([1, 0.40, 0.45 / 0.75])],
     "6.7": [lambda: 38.4, lambda: 9.6e6 * 4 / 1e6, lambda: torch.tensor(38.4)],
-    "6.8": [backward_pair_by_pair, backward_with_einsum, backward_in_torch, backward_in_float32],
+    "6.8": [backward_pair_by_pair, backward_with_einsum, backward_in_torch, backward_in_float32, backward_by_differences],
 }

@@ -225,7 +225,7 @@ check("8.8", my_reading)
 #   $H$, and key heads are shared as in Eq. (8.17), with $g = H / R$.
 #
 # Return the tuple of the output `(d,)`, all keys `(R, t + 1, d_k)` and all values `(R, t + 1, d_v)`, new ones last, as new
-# arrays. As in a full causal pass, the token sees itself and all before it; the scale is $1/\sqrt{d_k}$. Use no library
+# arrays. As in a causal pass, the token sees itself and all before it; the scale is $1/\sqrt{d_k}$. Use no library
 # attention.
 
 

@@ -328,6 +328,7 @@ READ_HEADS = Task(
             lambda: (4.0, 1.0, 1.0),
             "2 - 1 = 1 would be right if all values were 1, Eq. (8.8); value 1 is zero and takes its weights away",
         ),
+        Wrong("keys numbered one too high", lambda: (5.0, 1.0, 0.5), "keys are counted from 0, as the axis says"),
         Wrong("keys counted from 1", lambda: (5.0, 1.0, 0.55), "keys are counted from 0, as the axis says: key 1 is the second column"),
         Wrong("the other factor", lambda: (4.0, 1.0, 1.1), "the factor 2 belongs to head 0 and the factor -1 to head 1, not the other way"),
         Wrong("the weights added", lambda: (4.0, 1.0, 2.3), "head 1 enters with the factor -1, not +1"),

@@ -347,7 +347,7 @@ def _step(
     all_keys, all_values = (np.concatenate([new, old] if front else [old, new], axis=1) for old, new in pairs)
     query = (x_new @ w_query).reshape(-1, 1, d_k)
     group = len(query) // n_kv_heads
-    seen = {"all": slice(None), "past": slice(0, past), "first": slice(0, 1)}[sees]
+    seen = {"all": slice(None), "past": slice(0, past), "past, if any": slice(0, past or 1), "first": slice(0, 1)}[sees]
     head_keys, head_values = (
         (np.repeat(x, group, axis=0) if serve == "repeat" else np.tile(x, (group, 1, 1)))[:, seen] for x in (all_keys, all_values)
     )
@@ -397,6 +397,11 @@ STEP = Task(
             "row t of causal attention includes token t: append the new key and value first, then attend to all",
         ),
         Wrong(
+            "the token sees itself in an empty cache only",
+            lambda *inputs: _step(*inputs, sees="past, if any"),
+            "row t of causal attention includes token t, also when there are others: append first, then attend to all",
+        ),
+        Wrong(
             "a causal mask from the top left",
             lambda *inputs: _step(*inputs, sees="first"),
             "the new query is the last row of the mask, not the first: it sees every key in the cache",
@@ -410,6 +415,13 @@ STEP = Task(
             "key heads dealt round",
             lambda *inputs: _step(*inputs, serve="tile"),
             "query head h uses key head h // g, Eq. (8.17): repeat each key head, do not tile them",
+        ),
+        Wrong(
+            "divided by the root of d / H",
+            lambda x, keys, values, w_q, *rest: _step(
+                x, keys, values, w_q, *rest, divisor=math.sqrt(len(x) * keys.shape[2] / w_q.shape[1])
+            ),
+            "the width of a head need not be d / H: take the last axis of `keys`",
         ),
         Wrong(
             "divided by the root of d_v",

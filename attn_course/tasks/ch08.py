@@ -144,6 +144,16 @@ MULTI_HEAD = Task(
             "a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model",
         ),
         Wrong(
+            "divided by the root of d_model / n_heads",
+            lambda x, *rest: _multi_head(x, *rest, divisor=math.sqrt(x.shape[1] / rest[-1])),
+            "the width of a head need not be d / H: take the columns of `w_query`, divided by n_heads",
+        ),
+        Wrong(
+            "no scale",
+            lambda *inputs: _multi_head(*inputs, divisor=1.0),
+            "divide the scores by the root of d_k, the width of one head",
+        ),
+        Wrong(
             "divided by the root of all columns",
             lambda x, w_query, *rest: _multi_head(x, w_query, *rest, divisor=math.sqrt(w_query.shape[1])),
             "the scale is the root of the width of one head, columns of `w_query` divided by n_heads; you took all columns",
@@ -152,6 +162,11 @@ MULTI_HEAD = Task(
             "split by a bare reshape",
             lambda *inputs: _multi_head(*inputs, split="at once"),
             "reshaped to (n_heads, T, ...) at once, heads are stretches of the sequence: split the columns, then swap the axes",
+        ),
+        Wrong(
+            "queries and keys exchanged",
+            lambda x, w_query, w_key, *rest: _multi_head(x, w_key, w_query, *rest),
+            "scores have queries in rows: `query @ key^T`; yours are transposed",
         ),
         Wrong(
             "merged by a bare reshape",
@@ -313,6 +328,9 @@ READ_HEADS = Task(
             lambda: (4.0, 1.0, 1.0),
             "2 - 1 = 1 would be right if all values were 1, Eq. (8.8); value 1 is zero and takes its weights away",
         ),
+        Wrong("keys numbered one too high", lambda: (5.0, 1.0, 0.5), "keys are counted from 0, as the axis says"),
+        Wrong("keys counted from 1", lambda: (5.0, 1.0, 0.55), "keys are counted from 0, as the axis says: key 1 is the second column"),
+        Wrong("the other factor", lambda: (4.0, 1.0, 1.1), "the factor 2 belongs to head 0 and the factor -1 to head 1, not the other way"),
         Wrong("the weights added", lambda: (4.0, 1.0, 2.3), "head 1 enters with the factor -1, not +1"),
         Wrong(
             "the factors forgotten",

@@ -45,6 +45,16 @@ STEP_FLOPS = Task(
             "the cache holds the old keys and values: only the new token's are projected",
         ),
         Wrong(
+            "the new token counted twice",
+            lambda d, h, r, w, t: 4 * d * h * w + 4 * d * r * w + 4 * (t + 1) * h * w,
+            "the t keys already contain that of the new token",
+        ),
+        Wrong(
+            "heads of width d / h",
+            lambda d, h, r, w, t: 4 * d * d + 4 * d * r * w + 4 * t * d,
+            "nothing says that h w = d: the heads have width w",
+        ),
+        Wrong(
             "no output projection",
             lambda d, h, r, w, t: 2 * d * h * w + 4 * d * r * w + 4 * t * h * w,
             "the concatenated heads, h w numbers, are still multiplied by W_O",
@@ -100,6 +110,7 @@ CACHE = Task(
         Wrong("keys only", lambda: 3 * 2.0**30 // (_TOKEN_BYTES / 2), "keys and values are both kept, and a number has 2 bytes"),
         Wrong("one layer", lambda: 3 * 2.0**30 // (_TOKEN_BYTES / 28), "each of the 28 layers has a cache of its own"),
         Wrong("32-bit numbers", lambda: 3 * 2.0**30 // (2 * _TOKEN_BYTES), "a 16-bit number has 2 bytes, not 4"),
+        Wrong("bits taken for bytes", lambda: 3 * 2.0**30 // (8 * _TOKEN_BYTES), "memory is given in bytes: 16 bits are 2 of them"),
         Wrong("a gibibyte as a billion", lambda: 3e9 // _TOKEN_BYTES, "1 GiB is 2**30 bytes"),
     ],
     hints=[
@@ -177,6 +188,11 @@ GROUPS = Task(
             "keys repeated, values dealt round",
             lambda query, key, value: _grouped(query, key, value, "repeat", "tile", math.sqrt(query.shape[2])),
             "the keys are right, but the values of a head must come from the same key head as its keys",
+        ),
+        Wrong(
+            "keys dealt round, values repeated",
+            lambda query, key, value: _grouped(query, key, value, "tile", "repeat", math.sqrt(query.shape[2])),
+            "the values are right, but the keys of a head must come from the same key head as its values",
         ),
         Wrong(
             "all on the first key head",
@@ -331,7 +347,7 @@ def _step(
     all_keys, all_values = (np.concatenate([new, old] if front else [old, new], axis=1) for old, new in pairs)
     query = (x_new @ w_query).reshape(-1, 1, d_k)
     group = len(query) // n_kv_heads
-    seen = {"all": slice(None), "past": slice(0, past), "first": slice(0, 1)}[sees]
+    seen = {"all": slice(None), "past": slice(0, past), "past, if any": slice(0, past or 1), "first": slice(0, 1)}[sees]
     head_keys, head_values = (
         (np.repeat(x, group, axis=0) if serve == "repeat" else np.tile(x, (group, 1, 1)))[:, seen] for x in (all_keys, all_values)
     )
@@ -381,6 +397,11 @@ STEP = Task(
             "row t of causal attention includes token t: append the new key and value first, then attend to all",
         ),
         Wrong(
+            "the token sees itself in an empty cache only",
+            lambda *inputs: _step(*inputs, sees="past, if any"),
+            "row t of causal attention includes token t, also when there are others: append first, then attend to all",
+        ),
+        Wrong(
             "a causal mask from the top left",
             lambda *inputs: _step(*inputs, sees="first"),
             "the new query is the last row of the mask, not the first: it sees every key in the cache",
@@ -394,6 +415,23 @@ STEP = Task(
             "key heads dealt round",
             lambda *inputs: _step(*inputs, serve="tile"),
             "query head h uses key head h // g, Eq. (8.17): repeat each key head, do not tile them",
+        ),
+        Wrong(
+            "divided by the root of d / H",
+            lambda x, keys, values, w_q, *rest: _step(
+                x, keys, values, w_q, *rest, divisor=math.sqrt(len(x) * keys.shape[2] / w_q.shape[1])
+            ),
+            "the width of a head need not be d / H: take the last axis of `keys`",
+        ),
+        Wrong(
+            "divided by the root of d_v",
+            lambda x_new, keys, values, *rest: _step(x_new, keys, values, *rest, divisor=math.sqrt(values.shape[2])),
+            "a score is a dot product of d_k terms, the last axis of `keys`, not of `values`",
+        ),
+        Wrong(
+            "no scale",
+            lambda *inputs: _step(*inputs, divisor=1.0),
+            "divide the scores by the root of d_k, the last axis of `keys`",
         ),
         Wrong(
             "divided by the root of d_model",

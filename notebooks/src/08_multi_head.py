@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # 08 Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights. A real layer has 8, 32 or 128 of them, side by side, at no extra cost.
+# One head gives each position one row of weights. A real layer has 8, 32 or 128 of them, side by side, with no more weights.
 # This lesson cuts the matrices into heads, puts the outputs together again, asks what that buys, and follows the heads to
 # where they do cost something: the memory of a model that writes.
 #
@@ -26,10 +26,11 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown] id="hook"
 # ## 8.1 One wide head or two narrow ones?
 #
-# Eight symbols stand on a ring. Each position shall name the symbol **before** it and the symbol **after** it. One layer
-# of attention reads them ($d = 32$), and a linear map of its output gives the two answers. Layer A has one head of width
-# 32, layer B two heads of width 16. Both have exactly $4 d^2 = 4096$ weights. **Predict** how often each names
-# both neighbours after training.
+# Eight places form a ring; on each stands one of eight symbols, drawn at random. Each position shall name the symbol
+# **before** it and the symbol **after** it. One layer of attention reads a learned vector of the symbol plus one of the
+# place ($d = 32$), and a linear map of its output gives the two answers. Layer A has one head of width 32, layer B two heads
+# of width 16. Both layers have exactly $4 d^2 = 4096$ weights. **Predict** how often each names both neighbours after
+# training.
 
 # %% id="hook-code"
 record = HEADS.load()
@@ -38,7 +39,7 @@ for layer, name in (("A", "one head"), ("B", "two heads")):
     print(f"{layer}: before {before.round(2)}  after {after.round(2)}  both {both.round(2)}   (three seeds)")
 
 # %% [markdown] id="hook-notice"
-# A learns one neighbour perfectly and guesses the other (one in eight). B has both, every time. Nothing was added but a
+# A learns one neighbour perfectly and guesses the other (one in eight). B has both, in all three seeds. Nothing was added but a
 # cut through the middle of the matrices. What does the cut do? And could A have done better, since its head is twice as
 # wide? Section 8.4 answers; first the machinery.
 
@@ -66,7 +67,7 @@ print("(T, d)", (x @ w_query).shape, "-> (H, T, d_k)", split_heads(x @ w_query, 
 # %% [markdown] id="spot-reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# We want $(T, H d_k) \to (H, T, d_k)$. Two lines from public code; both give the right shape, and a round-trip test,
+# We want $(T, H d_k) \to (H, T, d_k)$. Below, `first` and `second` both have the right shape, and a round-trip test,
 # split and undo, passes for both. **Predict** which of them mixes positions.
 
 # %% id="spot-reshape-code"
@@ -98,7 +99,7 @@ figures.head_split(4, 3, 2)
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \tag{8.2}$$
 #
 # Mind the scale. It undoes the spread of a dot product of $d_k$ terms, and that is the width of **one head**, not $d$. With
-# $\sqrt{d}$ the scores of a layer with 64 heads would be 8 times too small. **Predict** the shape of all weights for
+# $\sqrt{d}$ and $d_k = d / 64$ the scores of 64 heads would be 8 times too small. **Predict** the shape of all weights for
 # $T = 4$ and $H = 3$.
 
 # %% id="one-head-code"
@@ -116,8 +117,8 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d} \tag{8.3}$$
 #
-# Write $W_O$ as $H$ blocks of *rows*. In a product of blocks, block $h$ of the columns on the left meets block $h$ of the
-# rows on the right:
+# Write $W_O$ as $H$ blocks of *rows*, $W_O^{(1)}$ to $W_O^{(H)}$, each of shape $(d_v, d)$. In a product of blocks, block $h$
+# of the columns on the left meets block $h$ of the rows on the right:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \tag{8.4}$$
 #
@@ -155,7 +156,7 @@ print("rank of W_V W_O:   ", np.linalg.matrix_rank(w_value @ w_output))
 # ### Spot the mistake: shapes that cannot meet
 #
 # "For each head, $W_V \in \mathbb{R}^{d \times d}$. The heads are concatenated and multiplied by
-# $W_O \in \mathbb{R}^{(H d_v) \times d}$." Each sentence is found in good texts, and each alone makes sense.
+# $W_O \in \mathbb{R}^{(H d_v) \times d}$." Each sentence alone makes sense.
 # **Predict** what happens with $d = 6$, $H = 3$, $d_v = 2$ when both are taken at their word.
 
 # %% id="spot-shapes-code"
@@ -189,11 +190,13 @@ except ValueError:
 
 # %% [markdown] id="why-one-fails"
 # Now the two neighbours. **Assume** that the weights depend on places only: $p$ for the place before, $r$ for the place
-# after. Take two symbols $a$, $b$. A linear answer to "is the first one $b$?" adds up: for the pair $(x, y)$ it is
-# $p\,u_x + r\,u_y$ plus a constant. It must be larger for $(b, b)$ than for $(a, a)$, so $u_b > u_a$; and larger for $(b, a)$
-# than for $(a, b)$, so $(p - r)(u_b - u_a) > 0$, and $p > r$. The same argument for "is the second one $b$?" gives
-# $r > p$. **Contradiction**, whatever the width of the head.
-#
+# after. Take two symbols $a$, $b$, and hold the other places fixed. A linear answer to "is the first one $b$?" adds up: for
+# the symbols $(s, s')$ it is $p\,u_s + r\,u_{s'}$ plus a constant, where $u_s$ is what the symbol $s$ contributes. It must be
+# larger for $(b, b)$ than for $(a, a)$: $(p + r)(u_b - u_a) > 0$, so $u_b > u_a$. And it must be larger for $(b, a)$ than for
+# $(a, b)$: $(p - r)(u_b - u_a) > 0$, so $p > r$. "Is the second one $b$?" has other contributions, but the same argument
+# gives $r > p$. **Contradiction**, whatever the width of the head.
+
+# %% [markdown] id="mixture"
 # One softmax row can put weight on two places, but it cannot keep them apart: a mixture does not say who came from where.
 # Two heads simply use $p = 1$ in one and $r = 1$ in the other.
 
@@ -210,9 +213,9 @@ for p in (0.5, 0.6):
 
 # %% [markdown] id="honest"
 # At $p = 0.5$, $ab$ and $ba$ are the same. At $p = 0.6$ they differ: four distinct numbers! So a *nonlinear* reader could
-# tell them all apart: .4 means $ab$. The proof forbids one head with a linear answer (and weights that ignore the
-# symbols, which training need not respect). In a Transformer a network follows, so we train that too: one head, then 128
-# rectified units. **Predict** whether that rescues layer A.
+# tell them all apart: .4 means $ab$. The proof is about a linear answer (and about weights that ignore the
+# symbols, which training need not respect). In a Transformer a network follows, so we train that too: one head, then a
+# linear map to 128 numbers, of which the negative ones become 0. **Predict** whether that rescues layer A.
 
 # %% id="accuracy-figure"
 names = ["one head", "one head, then a network", "two heads"]
@@ -229,8 +232,8 @@ figures.bars(
 )
 
 # %% [markdown] id="honest-notice"
-# It does, in all three seeds: the network unmixes the two symbols. So heads are no matter of what can be computed *in principle* by
-# a whole model; they let a **linear** step move several things at once, unmixed. (Eight symbols are few. With
+# It does, in all three seeds: the network unmixes the two symbols. So here heads are no matter of what a whole model can compute
+# *in principle*; they let a **linear** step move several things at once, unmixed. (Eight symbols are few. With
 # more, or with real-valued contents, a mixture of $d$ numbers must at some point lose what two heads keep.)
 #
 # What did the two heads learn? Nobody told them to divide the work. **Predict** their maps.
@@ -319,8 +322,8 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 #
 # $$Q\, W_h^{Q} = X\, \bigl(W_Q W_h^{Q}\bigr), \qquad Q = X W_Q \tag{8.13}$$
 #
-# A product of two matrices is one matrix: more weights and more work, but no new function. **Predict** how many weights the
-# extra $W_Q$ adds at $d = 512$, and what it can express that a single matrix cannot.
+# **Predict** how many weights the extra $W_Q$ adds at $d = 512$, and what it can express that a single matrix for each head
+# cannot.
 
 # %% id="twice-code"
 verify("8.13")
@@ -328,12 +331,16 @@ again = rng.normal(size=(3, 6, 2))
 print("equal to one projection:", np.allclose((x @ w_query) @ again, x @ (w_query @ again)))
 print("extra weights:", 512 * 512)
 
+# %% [markdown] id="twice-notice"
+# A quarter of a million, for nothing: a product of two matrices is one matrix. More weights and more work, no new function.
+
 # %% [markdown] id="filters"
 # ## 8.6 Heads as the filters of a convolution
 #
-# "Several heads are like several filters." How far does this go? Look at Eq. (8.5) with heads that each look at one fixed
-# shift: $P_h = S_{\Delta_h}$, ones on a diagonal. The sum becomes a convolution, one head for each *place* in the
-# filter:
+# "Several heads are like several filters." How far does this go? A **convolution** computes each output from the inputs
+# near it, with the same weights everywhere, its **filter**; each place in the filter is a **tap**. Look at Eq. (8.5) with
+# heads that each look at one fixed shift: $P_h = S_{\Delta_h}$, ones on a diagonal. The sum becomes a convolution, one
+# head for each *place* in the filter:
 #
 # $$\sum_{h=1}^{H} S_{\Delta_h} X\, W_h = X * W, \qquad (S_\Delta)_{tj} = [\,j = t + \Delta\,] \tag{8.14}$$
 #
@@ -414,13 +421,15 @@ print("output is X W_V W_O:", np.allclose(wrong[0].detach().numpy(), x @ w_value
 # ## 8.8 Shared keys and values
 #
 # A model that writes must keep the keys and values of everything so far (section 8.9), for each head. Shazeer (2019) lets all query
-# heads share **one** key head and one value head: *multi-query* attention. Ainslie et al. (2023) put between the
-# extremes: $H_{kv}$ key heads, each for a group of $g$ neighbouring query heads. With heads counted from 0:
+# heads share **one** key head and one value head: *multi-query* attention. Ainslie et al. (2023) stop between the
+# extremes: *grouped-query* attention has $H_{kv}$ key heads (and value heads), each for a group of $g$ neighbouring query
+# heads. With heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}} \tag{8.17}$$
 #
-# Query heads still have their own weights $P_h$, for their queries differ. In code the key heads are repeated: 0 0 1 1, with
-# `repeat`. Many write `tile`, 0 1 0 1. **Predict** whether a shape test finds the difference.
+# Query heads still have their own weights $P_h$, for their queries differ. In code (`enable_gqa=True` as in torch) the key heads
+# are repeated: 0 0 1 1, with `repeat`. Easily mistaken for it: `tile`, 0 1 0 1. **Predict** whether a shape test finds the
+# difference.
 
 # %% id="sharing-figure"
 figures.group_map(4, 2)
@@ -435,16 +444,18 @@ print("same shape:", grouped.shape == tiled.shape)
 print("repeat:", np.allclose(grouped, repeated), " tile:", np.allclose(grouped, tiled))
 
 # %% [markdown] id="pooling"
-# The shapes agree. A model *trained* with tiles works, but weights trained with groups, loaded into it, give nonsense.
+# The shapes agree, the numbers do not. Trained with tiles, a model may do as well: it is the same up to the order of its query
+# heads. But weights trained with groups, loaded into it, compute another function.
 #
 # A trained multi-head model can be converted. Which single matrix stands best for the $g$ key matrices of a group? The
 # nearest one: set the derivative of the squared distance by $W$ to zero, $\sum_h (W_K^{(h)} - W) = 0$:
 #
 # $$\arg\min_{W} \sum_{h=1}^{g} \bigl\| W_K^{(h)} - W \bigr\|_F^2 = \frac{1}{g} \sum_{h=1}^{g} W_K^{(h)} \tag{8.18}$$
-#
+
+# %% [markdown] id="pooling-predict"
 # Ainslie et al. start from this mean and train on with 5 % of the original compute. Near as a matrix does not
-# mean near as a function: two heads that look in opposite directions have a mean that looks nowhere. **Predict** how our
-# task fares, with four heads reduced to one key head: at once, and after 5 and 20 % more steps.
+# mean near as a function: two heads that look in opposite directions may have a mean that looks nowhere. **Predict** how our
+# task fares, when four key heads are reduced to one: at once, and after 5 and 20 % more steps.
 
 # %% id="pooling-code"
 verify("8.18")
@@ -491,7 +502,7 @@ print("mask at the top left: sees key 0 only:", np.allclose(top_left, value[:, :
 
 # %% [markdown] id="cache-bytes"
 # It needs the causal mask: otherwise old outputs would change with every new token. And the mask must know the
-# offset (chapter 07): the new query is row $t$, not row 0.
+# offset (chapter 07): the new query is the last row, not the first.
 #
 # What is kept? For each layer and each *key* head one key and one value; with $b$ bytes for a number and $d_k = d_v =
 # d_{\mathrm{head}}$:
@@ -526,16 +537,18 @@ figures.lines(
 )
 
 # %% [markdown] id="cache-explore"
-# Half a megabyte for every token. (The dotted line counts $12 d^2$ weights a layer: $4 d^2$ here, $8 d^2$ in the network
-# of two layers that follows in a Transformer.) And every step of decoding must **read** the whole cache, to do one
+# Half a megabyte for every token. (The dotted line counts $12 d^2$ weights a layer at $d = 4096$: $4 d^2$ here, $8 d^2$ in
+# the network of two layers that follows in a Transformer.) And every step of decoding must **read** the whole cache, to do one
 # multiply-add with each number, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both the memory and the
-# reading. Try it: make the cache larger than the weights, then choose grouped heads.
+# reading. Try it: shorten the context until the cache is smaller than the weights of attention alone, then choose grouped
+# heads.
 
 # %% id="explorable"
 figures.heads_explorable()
 
 # %% [markdown] id="cache-work"
-# What does the cache save? Without it each step projects the whole prefix again, $8 t d^2$ operations at length $t$:
+# What does the cache save? Without it each step is a full pass: the four projections of the whole prefix, $8 t d^2$
+# operations at length $t$:
 #
 # $$\sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \tag{8.21}$$
 #
@@ -578,7 +591,7 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 # ## 8.10 Limits
 #
 # - **Narrow heads** have poor score tables, Eq. (8.9): more heads at the same $d$ is not always better.
-# - **A network behind one head** can unmix what it mixed, as we measured; heads are a convenience of linear steps.
+# - **A network behind one head** can unmix what it mixed, as it did in our task; heads help a linear step.
 # - **Maps are not reasons.** Silence a head to learn what it is for; in large models many may go.
 # - **The cache grows without end**, by Eq. (8.20). Sharing divides it; latent attention keeps a compressed vector instead
 #   (chapter 10), linear attention a state of fixed size (chapter 11).

@@ -72,9 +72,9 @@ check("8.2", my_multi_head)
 # flattened into one row, their axis must stand next to their features again.
 
 # %% [markdown] id="task-8-3-text"
-# A causal layer of width $d$ decodes **one** new token with a cache. It has $h$ query heads, $r$ key heads and $r$ value
-# heads, all of width $w$. With the new token, each key head has $t$ keys. Count the FLOPs of the
-# step: all four projections of the new token, scores, and weighted sums of values. A multiplication with its addition
+# A causal layer (input and output of width $d$) decodes **one** new token with a cache. It has $h$ query heads, $r$ key heads and $r$ value
+# heads, all of width $w$. Each key head holds $t$ keys, that of the new token included. Count the FLOPs:
+# four projections of the new token, scores, weighted sums of values. A multiply-add
 # counts 2; softmax and scale nothing. Use the symbols `d`, `h`, `r`, `w`, `t` with sums, products, powers;
 # `diff` and `Derivative` do not count.
 
@@ -110,7 +110,7 @@ check("8.4", my_tokens)
 # %% [markdown] id="task-8-5-text"
 # The function below should compute grouped-query attention, Eq. (8.17): `query` has shape `(H, q_len, d_k)`, `key`
 # `(R, kv_len, d_k)`, `value` `(R, kv_len, d_v)`, and $R$ divides $H$. The result has shape `(H, q_len, d_v)`; there is no mask, and
-# the scale is $1/\sqrt{d_k}$. It raises no error, and it is wrong in two places. Repair it.
+# the scale is $1/\sqrt{d_k}$. It raises no error, and it is wrong in two places. Repair it, without a library attention.
 
 
 # %% id="task-8-5" tags=["task"]
@@ -137,8 +137,8 @@ check("8.5", grouped_attention)
 # The function below should give what `torch.nn.MultiheadAttention` gives, without biases or mask. It takes `x` of shape `(T, d)`,
 # the weights of the module `stacked`, shape `(4 * d, d)`, and `n_heads`, which divides $d$. The first $3 d$ rows are torch's
 # `in_proj_weight` ($d$ rows for the queries, then $d$ for the keys, then $d$ for the values), the last $d$ rows its
-# `out_proj.weight`. Torch's linear layers compute $x W^\top$. The result has shape `(T, d)`. The function is wrong in two
-# places. Repair it.
+# `out_proj.weight`. Torch's linear layers compute $x W^\top$. The result has shape `(T, d)`. It is wrong in two
+# places. Repair it, without a library attention.
 
 
 # %% id="task-8-6" tags=["task"]
@@ -189,13 +189,13 @@ check("8.7", my_merge_backward)
 # the gradient through its own rows of $W_O$, undivided.
 
 # %% [markdown] id="task-8-8-text"
-# The cell below shows the weights of two heads for four queries over five keys, counted from 0. Write
+# The cell below shows the weights of two heads, counted from 0; the numbers are exact. Write
 # `my_reading = (a, b, c)`:
 #
 # - `a`: to which key does query 2 give the largest weight in head 0?
 # - `b`: which head (0 or 1) gives key 2 more weight for query 1?
-# - `c`: in both heads value 1 is the number 0, the other values are 1. The layer returns 2 times head 0 minus head 1. What
-#   is it for query 3?
+# - `c`: in both heads the value of key 1 is 0, all others are 1. The layer returns 2 times head 0 minus head 1. What is it
+#   for query 3?
 
 # %% id="task-8-8-figure"
 from attn_course import figures
@@ -222,11 +222,11 @@ check("8.8", my_reading)
 # - `x_new` `(d,)` is the new token; the cache holds `keys` `(R, t, d_k)` and `values` `(R, t, d_v)` of the $t$ tokens before
 #   it; $t$ may be 0.
 # - `w_query` is `(d, H * d_k)`, `w_key` `(d, R * d_k)`, `w_value` `(d, R * d_v)`, `w_output` `(H * d_v, d)`; $R$ divides
-#   $H$, and key heads are shared as in Eq. (8.17).
+#   $H$, and key heads are shared as in Eq. (8.17), with $g = H / R$.
 #
 # Return the tuple of the output `(d,)`, all keys `(R, t + 1, d_k)` and all values `(R, t + 1, d_v)`, new ones last, as new
-# arrays. The output is the last row of the full causal pass: the token sees itself and all before it, with the scale
-# $1/\sqrt{d_k}$.
+# arrays. As in a causal pass, the token sees itself and all before it; the scale is $1/\sqrt{d_k}$. Use no library
+# attention.
 
 
 # %% id="task-8-9" tags=["task"]

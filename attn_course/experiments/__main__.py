@@ -4,6 +4,8 @@ import argparse
 import sys
 import time
 
+import torch
+
 from attn_course.experiments.core import all_experiments
 
 
@@ -21,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         problems = [problem for experiment in chosen if (problem := experiment.problem())]
         print("\n".join(problems) or f"{len(chosen)} experiments are current")
         return 1 if problems else 0
+    torch.set_num_threads(1)  # small models gain nothing from more, and on busy cores the threads wait for each other
     for experiment in chosen:
         start = time.monotonic()
         print(f"{experiment.name}: seeds {', '.join(map(str, experiment.seeds))} ...", flush=True)

@@ -52,7 +52,8 @@ check("9.1", my_cross_attention)
 # finite numbers.
 #
 # Wanted: each real query attends to the real keys of its own example, with the scale $1/\sqrt{d_k}$; rows of the
-# output for padding of the target are **zero**. The function confuses the two sides. Repair it.
+# output for padding of the target are **zero**. Scores may be large, of either sign, those of padding larger than any
+# real one. The function confuses the two sides. Repair it.
 
 
 # %% id="task-9-2" tags=["task"]
@@ -80,7 +81,8 @@ check("9.2", padded_cross_attention)
 # Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` holds integers,
 # `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the number of the padding token. Return the tuple
 # `(loss, d_logits)`: the mean cross-entropy in nats over **all** target tokens of the batch that are not padding, and
-# its gradient, shaped as `logits`. At least one token is real. Logits may be near a thousand.
+# its gradient, shaped as `logits`. Padding may stand anywhere and fill a whole target, but at least one token of the
+# batch is real. Logits may be near a thousand, and a thousand apart.
 #
 # No automatic differentiation, no library loss; a library log-softmax is welcome.
 
@@ -112,7 +114,7 @@ check("9.3", my_loss)
 # source $Y$ in cross-attention, Eq. (9.1). The first five arguments are those of task 9.1, with shapes
 # `(q_len, d_x)`, `(kv_len, d_y)`, `(d_x, d_k)`, `(d_y, d_k)`, `(d_y, d_v)`; `d_output` is the gradient at the output,
 # `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate. No automatic
-# differentiation, please.
+# and no numerical differentiation, please: the point is the formula.
 
 
 # %% id="task-9-4" tags=["task"]
@@ -185,7 +187,7 @@ check("9.6", my_flops)
 # `my_reading = (a, b, c, d)`, the last with at least three digits:
 #
 # - `a`: which row gives source token 1 its largest weight?
-# - `b`: in which row is the largest weight smallest?
+# - `b`: take the largest weight of each row; which row has the smallest of these five?
 # - `c`: the weight of the five source tokens other than token 1 together, in row 2;
 # - `d`: a mask hides source token 1, scores stay. The weight of source token 0 then, in row 2.
 
@@ -218,7 +220,7 @@ check("9.7", my_reading)
 # The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
 # `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
 # `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
-# integers. No library attention.
+# integers, and may be the same one. Scores are moderate, and the scale is $1/\sqrt{d_k}$. No library attention.
 
 
 # %% id="task-9-8" tags=["task"]

@@ -145,7 +145,8 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 # %% [markdown] id="alignment-dictionary"
 # Read it with Eq. (9.1) in mind: the state asks, annotations answer, and here keys and values are **the same
 # vectors**. There is no database of keys with values of their own yet; that came later.
-#
+
+# %% [markdown] id="alignment-gradient"
 # Why should it train faster? Follow the gradient from the context $c$ of one step back to one annotation, both taken
 # as columns. **Assume** that, of all annotations, score $e_j$ depends on $h_j$ only. By the product rule $h_j$ moves
 # $c$ as a value, with the weight $\alpha_j$, and as a key, where Eq. (2.20) gives
@@ -272,7 +273,8 @@ verify("9.11")
 #
 # ($\partial w_j$ moves the embedding of the sign $w_j$.) Mask *and* shift. The causal mask belongs to the decoder's
 # self-attention only; cross-attention hides padding and nothing else, for the source is known to its end.
-#
+
+# %% [markdown] id="decoder-predict"
 # `SequenceToSequence` is such a model, here untrained: self-attention over the source, causal self-attention over the
 # target, which it shifts itself, and cross-attention between them. **Predict** which of the six rows of logits move
 # when `target[0, 2]` is changed (counted from 0, as in code).

@@ -95,10 +95,11 @@ def loss_by_loops(logits, target, padding):
     for index in np.ndindex(target.shape):
         if target[index] == padding:
             continue
-        terms = np.exp(logits[index] - logits[index].max())
+        shifted = logits[index] - logits[index].max()
+        terms = np.exp(shifted)
         p = terms / terms.sum()
         count += 1
-        total -= math.log(p[target[index]])
+        total += math.log(terms.sum()) - shifted[target[index]]
         d_logits[index] = p
         d_logits[index][target[index]] -= 1
     return np.array(total / count), d_logits / count

@@ -626,7 +626,7 @@ def _write(
     token, rows = 1 if mistake == "start 1" else start, []
     for position in np.zeros_like(positions) if mistake == "positions" else positions:
         x = (embeddings[token] + position)[None]
-        found = attention(x @ w_query, key, value, **({"scale": 1.0} if mistake == "scale" else {}))
+        found = attention(x @ w_query, key, value, scale=1.0 if mistake == "scale" else None)
         row = (found if mistake == "residual" else x + found) @ w_output
         rows.append(row[0])
         best = int(row.argmax())

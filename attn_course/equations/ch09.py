@@ -244,7 +244,7 @@ def _() -> Sides:
 
 @equation(
     "9.8",
-    r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{a(i)}, \qquad a(i) = \arg\max_j e_{ij}",
+    r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{j^\ast(i)}, \qquad j^\ast(i) = \arg\max_j e_{ij}",
     rows=["I1"],
     uses=["2.27", "9.1"],
     assumes=["one largest score in each row"],

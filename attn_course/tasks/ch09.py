@@ -73,6 +73,11 @@ CROSS = Task(
             "the scale is the root of d_k, the features that queries and keys share, not the width of the source",
         ),
         Wrong(
+            "divided by d_k itself",
+            lambda x, y, w_query, w_key, w_value: _cross_by(x @ w_query @ (y @ w_key).T / w_key.shape[1], y @ w_value),
+            "the scores are divided by the square root of d_k, not by d_k",
+        ),
+        Wrong(
             "softmax over the target",
             lambda x, y, w_query, w_key, w_value: _cross_by(x @ w_query @ (y @ w_key).T / math.sqrt(w_key.shape[1]), y @ w_value, 0),
             "each target row spreads a whole 1 over the source: the softmax runs over the last axis of the scores",
@@ -97,11 +102,16 @@ def _batch(
         "key": rng.normal(size=(size, kv_len, d_k)),
         "value": rng.normal(size=(size, kv_len, d_v)),
     }
-    for n, (source, target) in enumerate(zip(sources, targets, strict=True)):
+    for n, source in enumerate(sources):
         inputs["key"][n, source:] *= filling
         inputs["value"][n, source:] *= filling
-        inputs["query"][n, target:] = 0.0
     return {**inputs, "source_lengths": np.array(sources), "target_lengths": np.array(targets)}
+
+
+def _low_scores(rng: np.random.Generator) -> dict[str, Any]:
+    """Scores of real keys that are far below zero, where a finite number in place of minus infinity is not low enough."""
+    inputs = _batch(rng, 3, 7, [5, 2], [3, 2])
+    return {**inputs, "query": 100 * np.abs(inputs["query"]), "key": -100 * np.abs(inputs["key"])}
 
 
 def _translate(query: np.ndarray, key: np.ndarray, value: np.ndarray, source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:
@@ -143,6 +153,21 @@ def _zeroed_after(query: Any, key: Any, value: Any, source_lengths: Any, target_
     return np.where(real[..., None], weights @ value, 0.0)
 
 
+def _normalised_again(query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any) -> np.ndarray:
+    """Weights of padding set to 0 after the softmax, and the rest divided by its sum, which may be 0."""
+    weights = softmax(query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2])) * padding_mask(source_lengths, key.shape[1])
+    real = np.arange(query.shape[1]) < target_lengths[:, None]
+    return np.where(real[..., None], weights / weights.sum(axis=-1, keepdims=True) @ value, 0.0)
+
+
+def _finite_mask(query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any) -> np.ndarray:
+    """A large negative number added to the scores of padding."""
+    added = np.where(padding_mask(source_lengths, key.shape[1]), 0.0, -1e9)
+    weights = softmax(query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2]) + added)
+    real = np.arange(query.shape[1]) < target_lengths[:, None]
+    return np.where(real[..., None], weights @ value, 0.0)
+
+
 PADDING = Task(
     id="9.2",
     title="Repair the padding of two sides",
@@ -160,7 +185,8 @@ PADDING = Task(
         Case("sources and targets padded to one length", **_batch(rng, 7, 7, [5, 3], [2, 7])),
         Case("a long source, a short target", **_batch(rng, 5, 11, [11, 4, 7], [5, 2, 3])),
         Case("a short source, a long target", **_batch(rng, 11, 5, [2, 5], [3, 11])),
-        Case("padding that would win every softmax", **_batch(rng, 5, 7, [3, 1], [2, 4], filling=100.0)),
+        Case("padding that would win every softmax", **_batch(rng, 5, 7, [3, 1], [2, 4], filling=1e10)),
+        Case("real scores far below zero", **_low_scores(rng)),
     ],
     wrong=[
         Wrong(
@@ -193,6 +219,16 @@ PADDING = Task(
             _zeroed_after,
             "struck after the softmax, the remaining weights do not sum to 1: set the scores to -inf before it",
         ),
+        Wrong(
+            "weights struck and normalised again",
+            _normalised_again,
+            "if padding had all the weight, nothing is left to normalise: set the scores to -inf before the softmax",
+        ),
+        Wrong(
+            "a large negative number added",
+            _finite_mask,
+            "padding may hold any finite numbers, also ones whose score is larger than that: use minus infinity",
+        ),
     ],
     hints=[
         "Scores have the axes batch, target, source. Which lengths belong to which axis?",
@@ -221,9 +257,13 @@ def _loss(logits: np.ndarray, target: np.ndarray, padding: int, *, mean: str = "
         count = 1.0
     if mean == "sum":
         count = 1.0
+    if mean == "filled up":  # as if padding stood at the end alone
+        weight = (np.arange(real.shape[1]) < real.sum(axis=1, keepdims=True)).astype(float)
+    if mean == "log of p":
+        picked = -np.log((np.exp(log_p) * one_hot).sum(axis=-1))
     part = one_hot if grad == "one-hot" else np.exp(log_p) - one_hot
     slope = (np.ones_like(real) if grad == "all rows" else weight)[..., None] * part / count
-    return np.asarray((weight * picked).sum() / count), -slope if grad == "negative" else slope
+    return np.asarray(np.where(weight > 0, weight * picked, 0.0).sum() / count), -slope if grad == "negative" else slope
 
 
 def _loss_cases(rng: np.random.Generator) -> list[Case]:
@@ -235,10 +275,13 @@ def _loss_cases(rng: np.random.Generator) -> list[Case]:
 
     far = case("logits near a thousand", [2, 4, 1], 4, 5)
     far.inputs["logits"] += 1000.0
+    far.inputs["logits"][0, 0, far.inputs["target"][0, 0]] = 0.0  # its probability underflows
     other = case("another token for padding", [4, 2], 5, 7)
     other.inputs["target"] = np.where(other.inputs["target"] == 0, 6, other.inputs["target"] - 1)
     other.inputs["padding"] = 6
-    return [case("two targets of different lengths", [5, 2], 5, 7), far, other, case("one target without padding", [3], 3, 11)]
+    inside = case("padding in front and inside, and a target of padding alone", [5, 0, 5], 5, 7)
+    inside.inputs["target"][0, :2] = inside.inputs["target"][2, 3] = 0
+    return [case("two targets of different lengths", [5, 2], 5, 7), far, other, inside, case("one target without padding", [3], 3, 11)]
 
 
 LOSS = Task(
@@ -284,6 +327,21 @@ LOSS = Task(
             "the sign of the gradient",
             lambda logits, target, padding: _loss(logits, target, padding, grad="negative"),
             "the gradient is p minus the one-hot target: raising the right logit lowers the loss",
+        ),
+        Wrong(
+            "token 0 taken for padding",
+            lambda logits, target, padding: _loss(logits, target, 0),
+            "which token is padding is said by the argument `padding`; it need not be 0",
+        ),
+        Wrong(
+            "padding taken to stand at the end",
+            lambda logits, target, padding: _loss(logits, target, padding, mean="filled up"),
+            "padding may stand anywhere: compare each token with `padding` instead of counting a length",
+        ),
+        Wrong(
+            "the logarithm of a probability that is 0",
+            lambda logits, target, padding: _loss(logits, target, padding, mean="log of p"),
+            "far behind the largest logit, p underflows to 0 and its logarithm is infinite: subtract the log-sum-exp from the logit",
         ),
     ],
     hints=[
@@ -490,7 +548,7 @@ def _alignment_to_read() -> dict[str, Any]:
     return {
         "matrix": weights,
         "rows": [f"{n}: {name}" for n, name in enumerate(written)],
-        "columns": [f"{n}: {name}" for n, name in enumerate(source)],
+        "columns": [f"{n}:\n{name}" for n, name in enumerate(source)],
         "row_label": "written",
         "column_label": "source",
         "limits": (0.0, 1.0),
@@ -542,7 +600,7 @@ READ_ALIGNMENT = Task(
     ],
     hints=[
         "Rows are written tokens, and each row sums to 1; columns are source tokens and need not.",
-        "For the second number, look for the row whose largest weight is smallest. For the third, 1 minus one weight.",
+        "For the second number, note the largest weight of each row and compare the five. For the third, 1 minus one weight.",
         "For the last one, divide the weight of token 0 in row 2 by what all tokens but December have together.",
     ],
 )
@@ -565,10 +623,10 @@ def _write(
 ) -> np.ndarray:
     """Return the logits of every step; `mistake` names what a wrong answer does instead."""
     key, value = y @ w_key, y @ w_value
-    token, rows = start, []
+    token, rows = 1 if mistake == "start 1" else start, []
     for position in np.zeros_like(positions) if mistake == "positions" else positions:
         x = (embeddings[token] + position)[None]
-        found = attention(x @ w_query, key, value)
+        found = attention(x @ w_query, key, value, scale=1.0 if mistake == "scale" else None)
         row = (found if mistake == "residual" else x + found) @ w_output
         rows.append(row[0])
         best = int(row.argmax())
@@ -578,8 +636,9 @@ def _write(
     return np.stack(rows)
 
 
-def _writer_case(rng: np.random.Generator, name: str, kv_len: int, n_tokens: int, max_len: int, *, ends: bool) -> Case:
-    """Draw until no step is a close call, and the end token comes in the middle, or not at all."""
+def _writer_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int], start: int, ends: str) -> Case:
+    """Draw until no step is a close call, and the end token comes in the middle, is the start token too, or never comes."""
+    kv_len, n_tokens, max_len = sizes
     d_x, d_y, d_k = 5, 3, 2
     while True:
         inputs: dict[str, Any] = {
@@ -590,7 +649,7 @@ def _writer_case(rng: np.random.Generator, name: str, kv_len: int, n_tokens: int
             "embeddings": rng.normal(size=(n_tokens, d_x)),
             "positions": rng.normal(size=(max_len, d_x)),
             "w_output": rng.normal(size=(d_x, n_tokens)),
-            "start": 1,
+            "start": start,
         }
         logits = _write(**inputs, end=-1)
         best = logits.argmax(axis=1).tolist()
@@ -599,8 +658,9 @@ def _writer_case(rng: np.random.Generator, name: str, kv_len: int, n_tokens: int
         never = [token for token in range(n_tokens) if token not in first]
         top = np.sort(logits, axis=1)
         clear = (top[:, -1] - top[:, -2]).min() > 0.1
-        if clear and len(first) > 2 and (middle if ends else never):
-            return Case(name, **inputs, end=middle[0] if ends else never[0])
+        fit = {"later": [n for n in middle if n != start], "at the start token": [n for n in middle if n == start], "never": never}[ends]
+        if clear and len(first) > 2 and fit:
+            return Case(name, **inputs, end=fit[0])
 
 
 def _writer_wrong(name: str, mistake: str, hint: str) -> Wrong:
@@ -620,9 +680,9 @@ WRITER = Task(
     answer=_write,
     forbid=ATTENTION_CALLS,
     cases=lambda rng: [
-        _writer_case(rng, "the end token comes in the middle", 7, 11, 6, ends=True),
-        _writer_case(rng, "another target that ends", 4, 13, 8, ends=True),
-        _writer_case(rng, "no end token within the positions", 6, 11, 4, ends=False),
+        _writer_case(rng, "the end token comes in the middle", (7, 11, 6), 1, "later"),
+        _writer_case(rng, "one token is start and end", (4, 7, 8), 3, "at the start token"),
+        _writer_case(rng, "no end token within the positions", (6, 11, 4), 5, "never"),
     ],
     wrong=[
         _writer_wrong("the start token at every step", "start again", "each step reads the token that the step before has chosen"),
@@ -630,6 +690,8 @@ WRITER = Task(
         _writer_wrong("the last step left out", "end left out", "the step that chooses the end token belongs to the result"),
         _writer_wrong("without the positions", "positions", "step t reads embeddings[token] + positions[t]"),
         _writer_wrong("without what was there", "residual", "logits are made from x + z: the attention adds to the row that asked"),
+        _writer_wrong("no scale", "scale", "the scores of the attention are divided by sqrt(d_k), Eq. (9.1)"),
+        _writer_wrong("start token 1 always", "start 1", "the first step reads the token `start`, whichever it is"),
         _writer_wrong("the least likely token", "least", "choose the token with the largest logit"),
     ],
     hints=[

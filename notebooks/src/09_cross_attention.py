@@ -8,8 +8,8 @@
 # where it belongs, follow the gradient into the source, decode with keys and values computed once, and say what an
 # alignment shows and what it does not.
 #
-# **You need** chapters 02, 04 to 08 (softmax, attention, projections, the additive score, masks, heads). **Time:** 70
-# minutes, and as much again for the [exercises](../work/09_cross_attention.ipynb).
+# **You need** chapters 01, 02, 04 to 08 (recurrence, softmax, attention, projections, the additive score, masks,
+# heads). **Time:** 70 minutes, and 95 for the [exercises](../work/09_cross_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -37,8 +37,9 @@ for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
     print(f"{name:12}", record.values("new dates", kind), " (three trainings)")
 
 # %% [markdown] id="hook-notice"
-# Forty-eight numbers could hold a date with ease. Yet after 300 steps the decoder has not learnt to take them apart;
-# with attention there is nothing to take apart. We build the layer first, and return to the dates in section 9.8.
+# A day out of two centuries is about 16 bits, so forty-eight numbers should be room enough. Yet in 300 steps the network
+# has not learnt to pack a date and to take it apart again; with attention it need not be packed. We build the layer
+# first, and return to the dates in section 9.8.
 
 # %% [markdown] id="roles"
 # ## 9.2 Who asks, who answers
@@ -134,9 +135,9 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 #
 # $$T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \quad \text{for every } i \tag{9.5}$$
 #
-# Each step gets the same vector. Bahdanau et al. (2014) gave each step its own instead. Their $h_j$, an *annotation*,
-# is the encoder's state at source position $j$; $s_{i-1}$ is the decoder's state before it writes sign $i$; $a$ is
-# the additive score of Eq. (6.2):
+# Each step gets the same vector. Bahdanau et al. (2014) gave each step its own instead, Eq. (6.16). Again, $h_j$, an
+# *annotation*, is the encoder's state at source position $j$, and $s_{i-1}$ the decoder's state before it writes sign
+# $i$; $a$ is now any score, in our experiment the additive one of Eq. (6.2):
 #
 # $$c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{\exp(e_{ij})}{\sum_{l=1}^{T_k} \exp(e_{il})},
 #  \qquad e_{ij} = a(s_{i-1}, h_j) \tag{9.6}$$
@@ -144,14 +145,17 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 # %% [markdown] id="alignment-dictionary"
 # Read it with Eq. (9.1) in mind: the state asks, annotations answer, and here keys and values are **the same
 # vectors**. There is no database of keys with values of their own yet; that came later.
-#
-# Why should it train faster? Follow the gradient from the context $c$ of one step back to one annotation. **Assume**
-# that score $e_j$ depends on $h_j$ only:
+
+# %% [markdown] id="alignment-gradient"
+# Why should it train faster? Follow the gradient from the context $c$ of one step back to one annotation, both taken
+# as columns. **Assume** that, of all annotations, score $e_j$ depends on $h_j$ only. By the product rule $h_j$ moves
+# $c$ as a value, with the weight $\alpha_j$, and as a key, where Eq. (2.20) gives
+# $\partial c / \partial e_j = \sum_l \alpha_l (\delta_{lj} - \alpha_j)\, h_l = \alpha_j (h_j - c)$. Together:
 #
 # $$\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (h_j - c)\, \frac{\partial e_j}{\partial h_j} \Bigr) \tag{9.7}$$
 #
-# One step to *every* position, with the factor $\alpha_j$. Through a recurrent encoder the way to $h_j$ is a product
-# of $T_k - j$ Jacobians, chapter 01.
+# One step to *every* position, with the factor $\alpha_j$: direct, but weak where little is read. From the last state
+# of an encoder that reads left to right, the way to $h_j$ is a product of $T_k - j$ Jacobians, as in Eq. (1.1).
 
 # %% id="alignment-code"
 verify("9.5")
@@ -164,9 +168,9 @@ print("one key, three queries:\n", one_row)
 # The matrix $\alpha$ is called an **alignment**: row $i$ says where the writer looked. If one score of a row leads
 # clearly, we get a lookup of a single source position:
 #
-# $$\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{a(i)}, \qquad a(i) = \arg\max_j e_{ij} \tag{9.8}$$
+# $$\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{j^\ast(i)}, \qquad j^\ast(i) = \arg\max_j e_{ij} \tag{9.8}$$
 #
-# ($T$ is the temperature of Eq. (2.27) here.) Only then "looked at" has a plain meaning; a row of halves is a
+# ($T$ without an index is the temperature of Eq. (2.27).) Only then "looked at" has a plain meaning; a row of halves is a
 # mixture.
 
 # %% id="hard-code"
@@ -179,7 +183,7 @@ for temperature in (100.0, 1.0, 0.01):
 # ## 9.5 Order, and padding on two sides
 #
 # Shuffle the source, and keys and values move together, so every sum stays the same. Shuffle the target, and the
-# outputs are shuffled:
+# outputs are shuffled. With permutation matrices $\Pi$ and $\Pi'$, as in Eq. (5.13):
 #
 # $$Z(\Pi X,\, \Pi' Y) = \Pi\, Z(X, Y) \tag{9.9}$$
 #
@@ -238,8 +242,9 @@ for name, mask in masks.items():
     print(f"{name:19}", np.allclose(attention(queries, keys, values, mask=mask), alone))
 
 # %% [markdown] id="spot-padding-notice"
-# Only the source's lengths, on the axis of keys. The other two let every query read the filling, and no error is
-# raised. The test that finds it: **change what stands in the padding** and see whether a real output moves.
+# Only the source's lengths, on the axis of keys. The second lets every query read the filling; the third lets queries
+# 0 to 2 read it and takes all keys from queries 3 and 4. No error is raised. The test that finds it: **change what
+# stands in the padding** and see whether a real output moves.
 #
 # The target's own lengths have a place too, behind the last layer. There, each position $t$ has a *logit* for each
 # sign of the vocabulary, $u_t$, and probabilities $p_t = \mathrm{softmax}(u_t)$. With $w_t$ for the right sign, and
@@ -259,15 +264,20 @@ verify("9.11")
 # %% [markdown] id="decoder"
 # ## 9.6 The decoder, and the way back to the source
 #
-# In training, all signs of the target are known, so a decoder without recurrence computes all rows at once (*teacher
-# forcing*). Then row $t$ must not see the sign that it is to predict. A causal mask hides the rows after $t$, but row
-# $t$ sees **its own input**. So the input is shifted right by one, with a start token $w_0$ in front:
+# In training, all signs of the target are known, and the right ones are given as input (*teacher forcing*). So a
+# decoder without recurrence computes all rows at once. Then row $t$ must not see the sign that it is to predict. A
+# causal mask hides the rows after $t$, but row $t$ sees **its own input**. So the input is shifted right by one, with
+# a start token $w_0$ in front:
 #
 # $$\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t), \qquad \text{decoder input } (w_0, w_1, \ldots, w_{T_q - 1}) \tag{9.12}$$
 #
-# Mask *and* shift. The mask belongs to the decoder's self-attention only; cross-attention has none but the padding,
-# for the source is known from its first piece to its last. **Predict** how many outputs below move when sign 2 of the
-# target is changed.
+# ($\partial w_j$ moves the embedding of the sign $w_j$.) Mask *and* shift. The causal mask belongs to the decoder's
+# self-attention only; cross-attention hides padding and nothing else, for the source is known to its end.
+
+# %% [markdown] id="decoder-predict"
+# `SequenceToSequence` is such a model, here untrained: self-attention over the source, causal self-attention over the
+# target, which it shifts itself, and cross-attention between them. **Predict** which of the six rows of logits move
+# when `target[0, 2]` is changed (counted from 0, as in code).
 
 # %% id="decoder-code"
 verify("9.12")
@@ -280,7 +290,7 @@ with torch.no_grad():
 print("rows that moved:", moved.nonzero().flatten().tolist())
 
 # %% [markdown] id="gradient"
-# Sign 2 enters as the input of row 3, so rows 3 to 5 move, three of six.
+# Sign 2 is predicted by row 2 and enters as the input of row 3, so rows 3 to 5 move, three of six.
 #
 # How does the *encoder* learn? The loss reaches $Y$ on two ways, because $Y$ was used twice: as keys and as values.
 # With $dZ$ and $dS$ for the gradients at output and scaled scores, Eqs. (4.8), (4.10) and (4.13), and the projections
@@ -334,8 +344,8 @@ figures.lines(
 )
 
 # %% [markdown] id="cost-notice"
-# Thirty-three. Our module follows the formula: `answers` is called once for each source, `ask` for each step, and
-# writing sign by sign gives the numbers of the parallel pass.
+# Thirty-three. `SequenceToSequence` follows the formula: `encode` prepares keys and values once for each source,
+# `write` asks them at each step, and writing sign by sign gives the numbers of the parallel pass (1 is the start token).
 
 # %% id="cost-code"
 prepared = model.encode(read)
@@ -352,7 +362,7 @@ with torch.no_grad():
 # fifth of all other days are kept back. Three translators see 300 batches of 128 sentences:
 #
 # - *additive*: recurrent on both sides (48 features), Eq. (9.6) between them;
-# - *fixed vector*: the same, with the encoder's last states in place of $c_i$;
+# - *fixed vector*: the same, with the encoder's last states in place of $c_i$ and no scorer;
 # - *no recurrence*: `SequenceToSequence`, 64 features. Self-attention over the source, causal self-attention over the
 #   target, cross-attention in between with two heads, sinusoidal positions on both sides, each part added to what was
 #   there.
@@ -415,12 +425,12 @@ figures.alignments(
 
 # %% [markdown] id="maps-notice"
 # The `5` reads May, with 98 %. The year reads its four digits in turn, equal ones included: an annotation knows its
-# place. The day `09` reads "the ninth", and the hyphens spread their weight, for they are the same in every date,
+# place. The day `09` reads "the ninth". The hyphens read "ninth" and May and more: they are the same in every date,
 # whatever they read.
 #
-# Without recurrence the maps are stranger. The day `21` comes out right, yet head 0 writes it while it reads the
-# hyphen of "twenty-first" and the *comma*. Self-attention has mixed the source before: position $j$ of the memory
-# need not be about word $j$. Move through all six dates yourself.
+# Without recurrence the maps are stranger. The day `21` comes out right. For the `2`, head 1 reads "twenty" but head
+# 0 the hyphen; for the `1`, both read the *comma* most, and neither reads "first". Self-attention has mixed the
+# source before: position $j$ of the memory need not be about word $j$. Move through all six dates yourself.
 
 # %% id="explorable"
 shown = record.results[0]["examples"]
@@ -447,7 +457,7 @@ for kind in ("additive", "no recurrence"):
         print(f"{kind:14}", " | ".join(heads))
 
 # %% [markdown] id="hidden"
-# About three quarters or more, for the recurrent model; half to four fifths in the heads of the other. And here is
+# About three quarters or more, for the recurrent model; two fifths to four fifths in the heads of the other. And here is
 # the trap: a map *suggests* what the output depends on, but a weight is not a reason. The encoder reads both ways, so
 # the annotation of "of" or "1998" might know the month as well. To find out, **intervene**: hide the month's position
 # from the decoder at every step, leave the encoder alone, and let it write. **Predict** the share of right months.
@@ -457,9 +467,9 @@ print("months right:           ", record.values("parts", "additive", "month"))
 print("month not to be attended:", record.values("month hidden"))
 
 # %% [markdown] id="hidden-notice"
-# Guessing among twelve gives about .083. So for the month this map can be trusted: what the decoder knows of it comes
-# through that one position. It was the intervention that showed it, not the colours. A hyphen stands at the same
-# places of every date and needs nothing from the source; yet its row sums to 1 like any other.
+# Guessing among twelve gives about .083. So for the month this map can be trusted: without that one position the
+# decoder does about as well as by guessing. It was the intervention that showed it, not the colours. A hyphen stands
+# at the same places of every date and needs nothing from the source; yet its row sums to 1 like any other.
 
 # %% [markdown] id="back"
 # A last temptation: to read the map by columns. "May is read by 05" is not "05 is the translation of May" with the

@@ -47,12 +47,12 @@ check("9.1", my_cross_attention)
 
 # %% [markdown] id="task-9-2-text"
 # The function below runs cross-attention in a padded batch. `query` is `(batch, q_len, d_k)`, `key`
-# `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`. The integer arrays `source_lengths` and `target_lengths`,
+# `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`. The integers `source_lengths` and `target_lengths`,
 # `(batch,)`, say how many rows of each example are real, at least one; padding stands behind them and holds any
 # finite numbers.
 #
-# Wanted: each real query attends to the real keys of its own example, with the scale $1/\sqrt{d_k}$; rows of the
-# output for padding of the target are **zero**. The function confuses the two sides. Repair it.
+# Wanted: each real query attends to the real keys of its own example, scaled by $1/\sqrt{d_k}$; output rows of
+# target padding are **zero**. Scores may be large, of either sign. The function confuses the sides: repair it.
 
 
 # %% id="task-9-2" tags=["task"]
@@ -78,11 +78,12 @@ check("9.2", padded_cross_attention)
 
 # %% [markdown] id="task-9-3-text"
 # Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` holds integers,
-# `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the number of the padding token. Return the tuple
-# `(loss, d_logits)`: the mean cross-entropy in nats over **all** target tokens of the batch that are not padding, and
-# its gradient, shaped as `logits`. At least one token is real. Logits may be near a thousand.
+# `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the padding token's number. Return
+# `(loss, d_logits)`: the mean cross-entropy in nats over **all** tokens of the batch that are not padding, and its
+# gradient, shaped as `logits`. Padding may stand anywhere, even fill a target; at least one token is real. Logits may
+# be near a thousand, or a thousand apart.
 #
-# No automatic differentiation, no library loss; a library log-softmax is welcome.
+# No autograd, no library loss; a library log-softmax is welcome.
 
 
 # %% id="task-9-3" tags=["task"]
@@ -112,7 +113,7 @@ check("9.3", my_loss)
 # source $Y$ in cross-attention, Eq. (9.1). The first five arguments are those of task 9.1, with shapes
 # `(q_len, d_x)`, `(kv_len, d_y)`, `(d_x, d_k)`, `(d_y, d_k)`, `(d_y, d_v)`; `d_output` is the gradient at the output,
 # `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate. No automatic
-# differentiation, please.
+# and no numerical differentiation, please: the point is the formula.
 
 
 # %% id="task-9-4" tags=["task"]
@@ -185,7 +186,7 @@ check("9.6", my_flops)
 # `my_reading = (a, b, c, d)`, the last with at least three digits:
 #
 # - `a`: which row gives source token 1 its largest weight?
-# - `b`: in which row is the largest weight smallest?
+# - `b`: which row's largest weight is the smallest?
 # - `c`: the weight of the five source tokens other than token 1 together, in row 2;
 # - `d`: a mask hides source token 1, scores stay. The weight of source token 0 then, in row 2.
 
@@ -218,7 +219,7 @@ check("9.7", my_reading)
 # The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
 # `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
 # `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
-# integers. No library attention.
+# integers, possibly equal. No library attention.
 
 
 # %% id="task-9-8" tags=["task"]

@@ -36,6 +36,12 @@ def cross_in_float32(x, y, w_query, w_key, w_value):
     return terms / terms.sum(axis=1, keepdims=True) @ (y @ w_value)
 
 
+def cross_by_broadcasting(x, y, w_query, w_key, w_value):
+    scores = ((x @ w_query)[:, None, :] * (y @ w_key)[None]).sum(axis=-1) / math.sqrt(w_query.shape[-1])
+    terms = np.exp(scores)  # scores are moderate
+    return (terms[..., None] * (y @ w_value)[None]).sum(axis=1) / terms.sum(axis=1)[:, None]
+
+
 # --- 9.2 padding of two sides --------------------------------------------------------------------------
 
 
@@ -71,6 +77,16 @@ def padded_in_float32(query, key, value, source_lengths, target_lengths):
     return padded_with_a_float_mask(*narrow, source_lengths, target_lengths).astype(np.float32)
 
 
+def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target_lengths):
+    query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
+    output = torch.zeros(*query.shape[:2], value.shape[2])
+    for n, (source, target) in enumerate(zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)):
+        for i in range(target):
+            scores = key[n, :source] @ query[n, i] / query.shape[2] ** 0.5
+            output[n, i] = torch.softmax(scores, dim=0) @ value[n, :source]
+    return output
+
+
 # --- 9.3 loss ------------------------------------------------------------------------------------------
 
 
@@ -79,10 +95,11 @@ def loss_by_loops(logits, target, padding):
     for index in np.ndindex(target.shape):
         if target[index] == padding:
             continue
-        terms = np.exp(logits[index] - logits[index].max())
+        shifted = logits[index] - logits[index].max()
+        terms = np.exp(shifted)
         p = terms / terms.sum()
         count += 1
-        total -= math.log(p[target[index]])
+        total += math.log(terms.sum()) - shifted[target[index]]
         d_logits[index] = p
         d_logits[index][target[index]] -= 1
     return np.array(total / count), d_logits / count
@@ -115,6 +132,27 @@ def loss_in_float32(logits, target, padding):
     return np.float32(loss), d_logits.astype(np.float32)
 
 
+def loss_in_plain_float32(logits, target, padding):
+    # nothing shifted before the numbers are made narrow
+    logits, target = torch.tensor(logits, dtype=torch.float32), torch.tensor(target)
+    real, log_p = target != padding, logits.log_softmax(dim=-1)
+    picked = log_p.gather(-1, target[..., None])[..., 0]
+    d_logits = log_p.exp().scatter_add(-1, target[..., None], -torch.ones(*target.shape, 1))
+    return -(picked * real).sum() / real.sum(), d_logits * real[..., None] / real.sum()
+
+
+def loss_with_python_floats(logits, target, padding):
+    places = [tuple(map(int, place)) for place in np.argwhere(target != padding)]
+    d_logits, total = np.zeros(logits.shape), 0.0
+    for place in places:
+        row, word = logits[place].tolist(), int(target[place])
+        most = max(row)
+        lse = most + math.log(sum(math.exp(u - most) for u in row))
+        total += lse - row[word]
+        d_logits[place] = [(math.exp(u - lse) - (n == word)) / len(places) for n, u in enumerate(row)]
+    return total / len(places), d_logits
+
+
 # --- 9.4 gradient of the source ------------------------------------------------------------------------
 
 
@@ -145,6 +183,24 @@ def source_gradient_in_torch_float32(x, y, w_query, w_key, w_value, d_output):
     d_p = d_output @ (y @ w_value).T
     d_s = p * (d_p - (p * d_p).sum(dim=1, keepdim=True))
     return d_s.T @ query @ w_key.T / root + p.T @ d_output @ w_value.T
+
+
+def source_gradient_by_jacobians(x, y, w_query, w_key, w_value, d_output):
+    query, key, value, gradient = x @ w_query, y @ w_key, y @ w_value, np.zeros(y.shape)
+    for q, d in zip(query, d_output, strict=True):
+        terms = np.exp(key @ q / math.sqrt(len(q)))
+        p = terms / terms.sum()
+        d_scores = (np.diag(p) - np.outer(p, p)) @ (value @ d)
+        gradient += np.outer(d_scores, w_key @ q) / math.sqrt(len(q)) + np.outer(p, w_value @ d)
+    return gradient
+
+
+def source_gradient_with_one_rectangular_matrix(x, y, w_query, w_key, w_value, d_output):
+    x, y, w_query, w_key, w_value, d_output = map(torch.from_numpy, (x, y, w_query, w_key, w_value, d_output))
+    asked, told = x @ (w_query @ w_key.T) / w_key.shape[1] ** 0.5, d_output @ w_value.T
+    p = (asked @ y.T).softmax(dim=-1)
+    d_p = told @ y.T
+    return (p * (d_p - (p * d_p).sum(dim=-1, keepdim=True))).T @ asked + p.T @ told
 
 
 # --- 9.8 write a target --------------------------------------------------------------------------------
@@ -184,11 +240,37 @@ def writer_in_float32(y, w_query, w_key, w_value, embeddings, positions, w_outpu
     return writer_with_a_while_loop(*(array.astype(np.float32) for array in arrays), start, end)
 
 
+def writer_that_cuts_at_the_end(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    logits, token = np.zeros((len(positions), w_output.shape[1])), start
+    for t, position in enumerate(positions):
+        x = embeddings[token] + position
+        terms = np.array([math.exp((x @ w_query) @ (row @ w_key) / math.sqrt(w_query.shape[1])) for row in y])
+        logits[t] = (x + terms @ y @ w_value / terms.sum()) @ w_output
+        numbers = logits[t].tolist()
+        token = numbers.index(max(numbers))
+        if token == end:
+            return logits[: t + 1]
+    return logits
+
+
 RIGHT = {
-    "9.1": [cross_by_loops, cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32],
-    "9.2": [padded_example_by_example, padded_in_torch, padded_with_a_float_mask, padded_in_float32],
-    "9.3": [loss_by_loops, loss_in_torch, loss_of_the_real_rows, loss_in_float32],
-    "9.4": [source_gradient_pair_by_pair, source_gradient_with_the_output, source_gradient_in_torch_float32],
+    "9.1": [cross_by_loops, cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32, cross_by_broadcasting],
+    "9.2": [padded_example_by_example, padded_in_torch, padded_with_a_float_mask, padded_in_float32, padded_in_torch_float32_row_by_row],
+    "9.3": [
+        loss_by_loops,
+        loss_in_torch,
+        loss_of_the_real_rows,
+        loss_in_float32,
+        loss_in_plain_float32,
+        loss_with_python_floats,
+    ],
+    "9.4": [
+        source_gradient_pair_by_pair,
+        source_gradient_with_the_output,
+        source_gradient_in_torch_float32,
+        source_gradient_by_jacobians,
+        source_gradient_with_one_rectangular_matrix,
+    ],
     "9.5": [
         lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
         lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),
@@ -200,5 +282,5 @@ RIGHT = {
         lambda: torch.tensor([153600.0, 4224.0, 280320.0]),
     ],
     "9.7": [lambda: [2, 3, 0.18, 0.389], lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18]), lambda: torch.tensor([2, 3, 0.18, 0.3889])],
-    "9.8": [writer_with_a_while_loop, writer_in_torch, writer_in_float32],
+    "9.8": [writer_with_a_while_loop, writer_in_torch, writer_in_float32, writer_that_cuts_at_the_end],
 }

@@ -77,8 +77,8 @@ class Call:
 
     @property
     def uses_offset(self) -> bool:
-        """Whether the result depends on `q_offset`."""
-        return self.is_causal or (self.window is not None and self.window != (None, None))
+        """Whether `q_offset` is looked at; an open window counts, for the axes of its offset."""
+        return self.is_causal or self.window is not None
 
     @property
     def batch(self) -> tuple[int, ...]:

@@ -117,12 +117,14 @@ class NotebookPage:
 
     def run_cell(self, cell_id: str, *, text: str | None = None) -> dict[str, Any]:
         """Click into a cell, type a new text over the old one if one is given, press Shift+Enter; return the cell that ran."""
+        self.page.evaluate(
+            f"(id) => {CURRENT}.content.scrollToCell({CURRENT}.content.widgets.find((cell) => cell.model.id === id))", cell_id
+        )
         node = self.page.evaluate_handle(
             f"(id) => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).node", cell_id
         ).as_element()
         assert node is not None, f"no cell {cell_id}"
         before = self.cell(cell_id)["execution_count"]
-        node.scroll_into_view_if_needed()
         editor = node.wait_for_selector(".cm-content")
         editor.click()
         if text is not None:

@@ -129,3 +129,12 @@ def test_sums_are_taken_in_float32():
     key = torch.stack([query[0], torch.zeros(8, dtype=torch.float16)])
     value = torch.tensor([[60_000.0], [-1.0]], dtype=torch.float16)
     assert attention(query, key, value, scale=1.0, backend="eager").item() == 60_000.0  # the score, 320 000, is no float16
+
+
+@pytest.mark.parametrize("backend", ["sdpa", "eager"])
+def test_the_offset_of_an_open_window_gives_the_output_its_axes(backend):
+    query, key, value = np.ones((1, 2)), np.ones((3, 1, 2)), np.ones((3, 1, 2))
+    options = {"window": (None, None), "q_offset": np.array([[-3], [4]])}
+    wanted = reference.attention(query, key, value, **options)
+    got = attention(*tensors(query, key, value), **torch_options(options), backend=backend)
+    assert tuple(got.shape) == wanted.shape == (2, 3, 1, 2)

@@ -78,7 +78,7 @@ def flash_forward(
 
 
 @flash_forward.register_fake
-def _(query, key, value, mask, offsets, lengths, q_offset, left, right, scale, softcap):  # type: ignore[no-untyped-def]
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *options: Any) -> tuple[torch.Tensor, torch.Tensor]:
     shape = query.shape[:3]
     return query.new_empty(*shape, value.shape[-1]), query.new_empty(shape, dtype=accumulator(query.dtype))
 
@@ -153,13 +153,18 @@ def flash_backward(
     if mask is None or d_mask is None:
         return found
     masks, shared = mask.shape[0] * mask.shape[1], (batch // mask.shape[0], heads // mask.shape[1])
-    n_tiles = lambda c: -(-q_len // c.block_q) * -(-kv_len // c.block_kv) * masks  # noqa: E731
+
+    def n_tiles(chosen: Configuration) -> int:
+        return -(-q_len // chosen.block_q) * -(-kv_len // chosen.block_kv) * masks
+
     launch("backward_mask", mask_kernels.flash_backward_mask, n_tiles, [d_mask], mask.shape[1], *shared)
     return [*found, d_mask.sum_to_size(mask.shape).to(mask.dtype)]
 
 
 @flash_backward.register_fake
-def _(d_output, d_lse, output, lse, query, key, value, mask, offsets, lengths, q_offset, left, right, scale, softcap, needs_d_mask):  # type: ignore[no-untyped-def]
+def _(*arguments: Any) -> list[torch.Tensor]:
+    query, key, value, mask = arguments[4:8]
+    needs_d_mask = arguments[-1]
     return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (query, key, value, *([mask] if needs_d_mask else []))]
 
 

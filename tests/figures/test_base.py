@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 
 from attn_course import figures
 from attn_course.figures import base
-from tests.figures.support import decode, ink_touches_the_edge
+from tests.figures.support import assert_sound, decode, ink_touches_the_edge
 
 TITLE = "The line climbs to three"
 ALT = 'A line that climbs <steadily> from zero & ends at "three", its highest point.'
@@ -99,6 +99,33 @@ def test_the_edge_check_can_fail():
     assert not ink_touches_the_edge(pixels)
     pixels[2, -1] = 0
     assert ink_touches_the_edge(pixels)
+
+
+def changing_figure() -> None:
+    changing_figure.drawn += 1
+    figures.publish(titled_figure(f"{TITLE} {changing_figure.drawn}"), ALT)
+
+
+changing_figure.drawn = 0
+
+
+def blank_figure() -> None:
+    figure = Figure(figsize=(3, 2))
+    figure.suptitle("a b c", fontsize=3)
+    figures.publish(figure, ALT)
+
+
+@pytest.mark.parametrize(
+    ("draw", "at_most", "message"),
+    [
+        (changing_figure, 60_000, "two drawings of the same numbers differ"),
+        (lambda: figures.publish(titled_figure(), ALT), 1_000, r"the picture takes \d+ bytes"),
+        (blank_figure, 60_000, "the picture is blank"),
+    ],
+)
+def test_the_shared_check_of_figures_can_fail(shown, draw, at_most, message):
+    with pytest.raises(AssertionError, match=message):
+        assert_sound(shown, draw, at_most)
 
 
 def test_the_figure_is_emptied_so_that_a_long_lesson_keeps_no_pictures_in_memory(shown):

@@ -11,7 +11,7 @@ from attn_course.equations.links import SHORT_TITLES, chapter_map
 from attn_course.figures.explorable import PARTS, explorable_html
 from attn_course.notation import columns_from_rows
 from attn_course.reference import attention
-from tests.figures.support import decode, ink_touches_the_edge
+from tests.figures.support import assert_sound
 
 QUERY = np.array([[1.2, -0.4, 0.6], [-0.8, 1.1, 0.3], [0.5, 0.9, -1.3], [1.6, 0.2, 0.7], [-0.3, -1.2, 0.8]])
 KEY = np.array([[0.9, 0.1, -0.5], [-0.6, 1.4, 0.2], [0.4, -0.7, 1.1], [1.3, 0.8, -0.9], [-1.1, 0.3, 0.6], [0.2, -1.5, 0.4]])
@@ -43,15 +43,7 @@ FIGURES = [draw_map, draw_the_real_map, draw_orientations, draw_unmasked]
 
 @pytest.mark.parametrize("draw", FIGURES)
 def test_each_is_small_whole_not_blank_and_the_same_every_time(shown, draw):
-    draw()
-    draw()
-    first, words, second, _ = shown
-    pixels = decode(first.png)
-    assert first == second
-    assert words.alt == first.alt
-    assert len(first.png) < 120_000
-    assert not ink_touches_the_edge(pixels)
-    assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9
+    assert_sound(shown, draw, at_most=120_000)
 
 
 @pytest.mark.parametrize("draw", FIGURES)

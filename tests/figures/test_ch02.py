@@ -8,7 +8,7 @@ import pytest
 from attn_course import figures
 from attn_course.figures.simplex import on_simplex
 from attn_course.figures.words import listed, short
-from tests.figures.support import decode, ink_touches_the_edge
+from tests.figures.support import assert_sound, decode, ink_touches_the_edge
 
 
 def naive_softmax(scores, temperature=1.0) -> np.ndarray:
@@ -76,15 +76,7 @@ FIGURES = [draw_maps, draw_simplex, draw_lse, draw_jacobian, draw_saturation, dr
 
 @pytest.mark.parametrize("draw", FIGURES)
 def test_each_is_small_whole_not_blank_and_the_same_every_time(shown, draw):
-    draw()
-    draw()
-    first, words, second, _ = shown
-    pixels = decode(first.png)
-    assert first == second
-    assert words.alt == first.alt
-    assert len(first.png) < 60_000
-    assert not ink_touches_the_edge(pixels)
-    assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9
+    assert_sound(shown, draw)
 
 
 @pytest.mark.parametrize("draw", FIGURES)

@@ -8,7 +8,7 @@ import pytest
 from attn_course import figures
 from attn_course.figures.explorable import PARTS, explorable_html
 from attn_course.reference import rope
-from tests.figures.support import decode, ink_touches_the_edge
+from tests.figures.support import assert_sound
 
 MAPS = {"one": np.full((12, 12), 1 / 12), "two": np.eye(12)}
 ROWS = {"first": [0.1, 0.7, 0.2], "second": [0.0, 0.05, 0.95]}
@@ -27,15 +27,7 @@ def draw_rows(**options):
 
 @pytest.mark.parametrize("draw", [draw_maps, draw_rows])
 def test_each_is_small_whole_not_blank_and_the_same_every_time(shown, draw):
-    draw()
-    draw()
-    first, words, second, _ = shown
-    pixels = decode(first.png)
-    assert first == second
-    assert words.alt == first.alt
-    assert len(first.png) < 60_000
-    assert not ink_touches_the_edge(pixels)
-    assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9
+    assert_sound(shown, draw)
 
 
 @pytest.mark.parametrize("draw", [draw_maps, draw_rows])

@@ -1,8 +1,9 @@
 """How fast the kernels are beside what torch ships: `python -m attn_course.gpu.bench --out FILE` prints a table and writes JSON.
 
 Rates are matrix FLOPs by the conventions of `attn_course.costs` (2 for a multiplication and its addition; only pairs that may
-attend; the backward pass counted as if scores were computed once) over the median time. On a GPU it takes minutes; without
-one a small matrix runs in seconds, and says nothing about GPUs.
+attend; the backward pass counted as if scores were computed once) over the median time. A step of decoding, one query for a
+long past, also has the rate of bytes: it reads keys and values once, and that is what limits it. On a GPU it takes minutes;
+without one a small matrix runs in seconds, and says nothing about GPUs.
 """
 
 import argparse
@@ -43,6 +44,8 @@ class Case:
         Whether later keys are hidden.
     left : int or None
         How far a query sees to the left.
+    q_len : int or None
+        Queries of a step of decoding, which come last and see the whole past; None: as many as keys.
     """
 
     batch: int
@@ -52,6 +55,20 @@ class Case:
     d: int
     is_causal: bool
     left: int | None = None
+    q_len: int | None = None
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return self.length if self.q_len is None else self.q_len
+
+    @property
+    def name(self) -> str:
+        """As the table names it."""
+        kind = "causal" if self.is_causal else "full"
+        window = "" if self.left is None else f" window {self.left}"
+        decode = "" if self.q_len is None else f" queries {self.q_len} batch {self.batch}"
+        return f"d {self.d:3d} {kind:6s} length {self.length:5d} heads {self.heads}/{self.kv_heads}{window}{decode}"
 
     @property
     def window(self) -> tuple[int | None, int | None] | None:
@@ -59,21 +76,26 @@ class Case:
         return None if self.left is None else (self.left, 0)
 
     def flops(self, direction: str) -> int:
-        """Return the matrix FLOPs of the forward or backward pass."""
-        pairs = attended_pairs(self.length, self.length, is_causal=self.is_causal, window=self.window)
-        count = attention_flops if direction == "forward" else attention_backward_flops
+        """Return the matrix FLOPs of the forward or backward pass, or of a step of decoding."""
+        pairs = attended_pairs(self.queries, self.length, is_causal=self.is_causal, window=self.window)
+        count = attention_backward_flops if direction == "backward" else attention_flops
         return self.batch * self.heads * count(pairs, self.d, self.d)
+
+    def least_bytes(self, bytes_per_number: int) -> int:
+        """Return the bytes of query, key, value and output, each moved once."""
+        return 2 * self.batch * self.d * bytes_per_number * (self.heads * self.queries + self.kv_heads * self.length)
 
 
 def cases(device: str) -> list[Case]:
-    """Return the sizes to measure: 16384 tokens of 2048 features and three extras on a GPU, two small ones on a CPU."""
+    """Return the sizes to measure: 16384 tokens of 2048 features and five extras on a GPU, three small ones on a CPU."""
     if device != "cuda":
-        return [Case(1, 2, 2, 64, 32, is_causal) for is_causal in (False, True)]
+        return [Case(1, 2, 2, 64, 32, False), Case(1, 2, 2, 64, 32, True), Case(1, 4, 2, 64, 32, False, q_len=1)]
     lengths = [512, 1024, 2048, 4096, 8192, 16384]
     matrix = [(d, is_causal, length) for d in (64, 128) for is_causal in (False, True) for length in lengths]
     plain = [Case(TOKENS // length, 2048 // d, 2048 // d, length, d, is_causal) for d, is_causal, length in matrix]
     extras = [Case(4, 32, 8, 4096, 128, True), Case(1, 16, 16, 16384, 128, True, left=1024), Case(4, 8, 8, 4096, 256, True)]
-    return plain + extras
+    decode = [Case(16, 32, 8, 8192, 128, False, q_len=1), Case(1, 32, 8, 65536, 128, False, q_len=1)]
+    return plain + extras + decode
 
 
 def providers(case: Case, query: torch.Tensor) -> dict[str, Attention]:
@@ -91,7 +113,7 @@ def providers(case: Case, query: torch.Tensor) -> dict[str, Attention]:
     if query.is_cuda:
         found["flex"] = _flex(case)
     if case.length <= EAGER_UP_TO and case.left is None and repeats == 1:
-        hidden = torch.ones(case.length, case.length, dtype=torch.bool, device=query.device).triu(1) if case.is_causal else None
+        hidden = torch.ones(case.queries, case.length, dtype=torch.bool, device=query.device).triu(1) if case.is_causal else None
         found["eager"] = lambda q, k, v: _eager(q, k, v, hidden)
     return found
 
@@ -112,7 +134,7 @@ def _flex(case: Case) -> Attention:
         return (row >= column) & near
 
     banded = case.is_causal or case.left is not None
-    blocks = create_block_mask(visible, None, None, case.length, case.length, device="cuda") if banded else None
+    blocks = create_block_mask(visible, None, None, case.queries, case.length, device="cuda") if banded else None
     compiled = torch.compile(flex_attention, dynamic=False)
     return lambda q, k, v: compiled(q, k, v, block_mask=blocks, enable_gqa=case.heads != case.kv_heads)
 
@@ -164,18 +186,20 @@ def median_ms(function: Callable[[], Any], device: str, *, repeats: int = 20, bu
 
 
 def measure(case: Case, device: str, dtype: torch.dtype) -> list[dict[str, Any]]:
-    """Return one line for each provider and direction: time and rate, or the error that stopped it."""
-    shape = (case.batch, case.heads, case.length, case.d)
+    """Return one line for each provider and direction (decoding has no backward pass): time and rates, or the error that stopped it."""
+    shape = (case.batch, case.heads, case.queries, case.d)
     kv_shape = (case.batch, case.kv_heads, case.length, case.d)
     tensors = [torch.randn(size, device=device, dtype=dtype).requires_grad_() for size in (shape, kv_shape, kv_shape)]
     d_output = torch.randn(shape, device=device, dtype=dtype)
     lines = []
     for name, attention in providers(case, tensors[0]).items():
-        for direction in ("forward", "backward"):
+        for direction in ("forward", "backward") if case.q_len is None else ("decode",):
             line: dict[str, Any] = {**asdict(case), "provider": name, "direction": direction}
             try:
                 line["time_ms"] = _time(attention, tensors, d_output, direction, device)
                 line["tflops_per_s"] = case.flops(direction) / line["time_ms"] / 1e9
+                if case.q_len is not None:
+                    line["gb_per_s"] = case.least_bytes(dtype.itemsize) / line["time_ms"] / 1e6
             except (RuntimeError, torch._dynamo.exc.TorchDynamoException) as error:  # a provider that refuses a size is a result
                 line["error"] = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             lines.append(line)
@@ -183,7 +207,7 @@ def measure(case: Case, device: str, dtype: torch.dtype) -> list[dict[str, Any]]
 
 
 def _time(attention: Attention, tensors: list[torch.Tensor], d_output: torch.Tensor, direction: str, device: str) -> float:
-    if direction == "forward":
+    if direction != "backward":
         with torch.no_grad():
             return median_ms(lambda: attention(tensors[0], tensors[1], tensors[2]), device)
     output = attention(tensors[0], tensors[1], tensors[2])
@@ -234,10 +258,8 @@ def bench(show: Callable[[str], None] = print) -> dict[str, Any]:
     for case in cases(device):
         for line in measure(case, device, dtype):
             rate = f"{line['tflops_per_s']:10.4g} TFLOP/s {line['time_ms']:9.3f} ms" if "time_ms" in line else line["error"]
-            kind = "causal" if case.is_causal else "full"
-            window = "" if case.left is None else f" window {case.left}"
-            size = f"d {case.d:3d} {kind:6s} length {case.length:5d} heads {case.heads}/{case.kv_heads}{window}"
-            show(f"{size} {line['direction']:8s} {line['provider']:14s} {rate}")
+            rate += f" {line['gb_per_s']:8.4g} GB/s" if "gb_per_s" in line else ""
+            show(f"{case.name} {line['direction']:8s} {line['provider']:14s} {rate}")
             lines.append(line)
     report = {
         "device": torch.cuda.get_device_name() if device == "cuda" else f"CPU {platform.machine()}, Triton's interpreter",

@@ -15,8 +15,24 @@ def test_flops_are_those_of_the_pairs_that_may_attend():
     assert Case(1, 1, 1, 4, 5, True, left=1).flops("forward") == 2 * 7 * 10
 
 
+def test_a_step_of_decoding_counts_the_bytes_of_its_past():
+    case = Case(2, 6, 3, 5, 4, False, q_len=1)
+    assert case.flops("decode") == 2 * 6 * 2 * 5 * 8
+    query_and_output, past = 2 * 2 * 6 * 1 * 4, 2 * 2 * 3 * 5 * 4
+    assert case.least_bytes(2) == 2 * (query_and_output + past)
+
+
+def test_a_step_of_decoding_is_measured_forward_only_and_in_bytes():
+    lines = measure(Case(1, 4, 2, 8, 4, False, q_len=1), "cpu", torch.float32)
+    assert {line["direction"] for line in lines} == {"decode"}
+    assert [line["provider"] for line in lines if "error" in line] == []
+    for line in lines:
+        moved = Case(1, 4, 2, 8, 4, False, q_len=1).least_bytes(4)
+        assert line["gb_per_s"] == pytest.approx(moved / line["time_ms"] / 1e6)
+
+
 def test_every_size_of_the_matrix_has_as_many_tokens_and_features():
-    matrix = [case for case in cases("cuda") if case.heads == case.kv_heads and case.left is None and case.d < 256]
+    matrix = [case for case in cases("cuda") if case.heads == case.kv_heads and case.left is None and case.q_len is None and case.d < 256]
     assert len(matrix) == 24
     assert {(case.batch * case.length, case.heads * case.d) for case in matrix} == {(16384, 2048)}
 

@@ -1,0 +1,158 @@
+"""Make the folder that a teacher hands out: exercises, lessons, the package with its pins, and instructions; no solutions."""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attn_course.authoring.course import Unit, units
+from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.sealed import is_untouched, read_text
+
+ENVIRONMENT = ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE")  # with the package they make `pip install` work
+_UNWANTED = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One chapter of a release: its exercise, its title, and what it gives.
+
+    Attributes
+    ----------
+    unit : Unit
+        The exercise.
+    title : str
+        As its heading names it.
+    n_tasks, points : int
+        Of its tasks together.
+    """
+
+    unit: Unit
+    title: str
+    n_tasks: int
+    points: int
+
+
+def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True) -> list[Assignment]:
+    """Write a folder for students, whole or not at all.
+
+    Parameters
+    ----------
+    root : Path
+        The course's root.
+    out : Path
+        The folder to make; it must not exist, or be empty.
+    only : iterable of str, optional
+        Chapters, as `units` takes them; None means all.
+    with_lessons : bool, optional
+        Whether the lessons of these chapters come along.
+
+    Returns
+    -------
+    assignments : list of Assignment
+        What was handed out, chapter by chapter.
+
+    Raises
+    ------
+    AuthoringError
+        If `out` is taken or cannot be written, a chapter has no exercise, or a notebook is not as it was built.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise AuthoringError(f"{out} is there already: name a new folder, nothing is overwritten")
+    wanted = [unit for unit in units(root, only) if unit.folder == "exercises" or (with_lessons and unit.folder == "notebooks")]
+    texts = {unit: _pristine(unit) for unit in wanted}
+    assignments = [_assignment(unit) for unit in wanted if unit.folder == "exercises"]
+    if not assignments:
+        raise AuthoringError("only: these chapters have no exercises")
+    try:
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent) as name:
+            made = Path(name, out.name)
+            _fill(made, root, texts, readme(assignments, with_lessons=with_lessons))
+            made.replace(out)
+    except OSError as error:
+        raise AuthoringError(f"cannot write {out}: {error.strerror or error}") from error
+    return assignments
+
+
+def readme(assignments: Sequence[Assignment], *, with_lessons: bool) -> str:
+    """Return the instructions for students, as Markdown."""
+    rows = [
+        f"| {a.unit.chapter:02d} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
+    ]
+    read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
+    first = assignments[0].unit.stem
+    return "\n".join(
+        [
+            "# Exercises on attention",
+            "",
+            "| chapter | title | notebook | tasks | points |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+            "## Install, once",
+            "",
+            "You need Python 3.11 to 3.13. In this folder:",
+            "",
+            "```console",
+            "python -m venv .venv",
+            ".venv/bin/pip install -c constraints.txt -e .        # Windows: .venv\\Scripts\\pip",
+            "```",
+            "",
+            "With conda or mamba: `environment.yml`.",
+            "",
+            "## Work",
+            "",
+            "```console",
+            ".venv/bin/attn-course lab                            # Windows: .venv\\Scripts\\attn-course",
+            "```",
+            "",
+            "opens JupyterLab and copies the exercises to `work/`, where they are yours: later starts never overwrite them.",
+            f"{read} in `work/`. Write only into the cells that say so; cells of your own may stand anywhere.",
+            "Each task ends with a check that says what is wrong, and three hints fold out above it.",
+            "",
+            "```console",
+            f".venv/bin/attn-course check work/{first}.ipynb",
+            "```",
+            "",
+            "runs a whole notebook from the top in a fresh kernel, as the grading does, and lists your points. These are advice:",
+            "the marks are given on other numbers, and there a task's forbidden library calls do not work.",
+            "",
+            "## Hand in",
+            "",
+            "The notebooks from `work/`, under their own names, saved. Outputs do not matter. A notebook cannot reach files,",
+            "the network or the course's package while it is marked, except for what its first cells import.",
+            "",
+        ]
+    )
+
+
+def _pristine(unit: Unit) -> str:
+    """The built notebook's text, which nobody has touched since."""
+    text = read_text(unit.path)
+    if text is None:
+        raise AuthoringError(f"{unit.name} is not there: attn-course notebooks build makes it")
+    if not is_untouched(text):
+        raise AuthoringError(f"{unit.name} was changed since it was built: attn-course notebooks build --force {unit.stem} makes it again")
+    return text
+
+
+def _assignment(unit: Unit) -> Assignment:
+    from attn_course.tasks import all_tasks
+
+    tasks = all_tasks(unit.chapter)
+    heading = next((line for line in unit.read_source().splitlines() if line.startswith("# # ")), "")
+    title = heading.partition(": ")[2] or unit.stem  # of "# # Exercises 02: softmax"
+    return Assignment(unit, title, len(tasks), sum(task.points for task in tasks))
+
+
+def _fill(made: Path, root: Path, texts: dict[Unit, str], instructions: str) -> None:
+    shutil.copytree(root / "attn_course", made / "attn_course", ignore=_UNWANTED)
+    for name in ENVIRONMENT:
+        shutil.copyfile(root / name, made / name)
+    for folder in ("notebooks", "exercises"):
+        (made / folder).mkdir()
+    for unit, text in texts.items():
+        (made / unit.name).write_text(text, encoding="utf-8", newline="\n")
+    (made / "README.md").write_text(instructions, encoding="utf-8", newline="\n")

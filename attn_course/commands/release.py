@@ -1,0 +1,42 @@
+"""`attn-course release`: the folder that a teacher hands out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attn_course.commands.course import find_course, shown
+from attn_course.commands.terminal import BadInput, console
+
+
+def release(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to make; it must be new or empty.", show_default=False)],
+    chapters: Annotated[
+        str | None, typer.Option("--chapters", metavar="LIST", help="Such as 2,4 or 02_softmax; all if left out.", show_default=False)
+    ] = None,
+    no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
+) -> None:
+    """Make a folder for students: exercises, lessons, the package with its pins, and instructions.
+
+    Solutions, tests and sources stay here. The package holds the right answers of its checks all the same, as it must
+    to explain mistakes: marks come from attn-course grade, which draws other cases.
+
+    Examples:
+
+        attn-course release --out handout
+        attn-course release --out week3 --chapters 4,5 --no-lessons
+    """
+    from attn_course.authoring import AuthoringError
+    from attn_course.authoring.release import release as make
+
+    names = None if chapters is None else [name.strip() for name in chapters.split(",") if name.strip()]
+    if names == []:
+        raise BadInput("--chapters is empty: name chapters such as 2,4, or leave it out for all")
+    try:
+        assignments = make(find_course(), out, names, with_lessons=not no_lessons)
+    except AuthoringError as error:
+        raise BadInput(str(error)) from None
+    for assignment in assignments:
+        line = f"{assignment.unit.chapter:02d} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points"
+        console().print(line, markup=False, soft_wrap=True)
+    console().print(f"made {shown(out.absolute())}", markup=False, soft_wrap=True)

@@ -1,0 +1,101 @@
+"""What a teacher hands out: whole, pristine, without solutions, and usable where it lies."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attn_course.authoring import AuthoringError
+from attn_course.authoring.release import release
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("class") / "handout"
+    release(ROOT, out, ["2", "04"])
+    return out
+
+
+def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
+    assert {path.name for path in handout.iterdir()} == {
+        *("README.md", "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml", "attn_course", "exercises", "notebooks")
+    }
+    for folder in ("exercises", "notebooks"):
+        assert {path.name for path in (handout / folder).iterdir()} == {"02_softmax.ipynb", "04_scaled_dot_product.ipynb"}
+    for exercise in (handout / "exercises").iterdir():
+        assert exercise.read_bytes() == (ROOT / "exercises" / exercise.name).read_bytes()
+        assert not any(cell.get("outputs") for cell in nbformat.read(exercise, as_version=4).cells)
+    assert not list(handout.rglob("*.pyc"))
+
+
+def test_the_instructions_name_every_chapter_with_its_points(handout):
+    text = (handout / "README.md").read_text(encoding="utf-8")
+    assert "| 02 | softmax | [exercises](exercises/02_softmax.ipynb) | 9 | 20 |" in text
+    assert "work/02_softmax.ipynb" in text
+    assert "Read the lesson" in text
+
+
+def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
+    place = shutil.copytree(handout, tmp_path / "student")
+    code = (
+        "import attn_course, pathlib; from attn_course.commands.lab_files import copy_exercises;"
+        "from attn_course.commands.course import find_course; root = find_course();"
+        "print(root, attn_course.__file__); print(*[p.name for p in copy_exercises(root).new])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == [
+        f"{place} {place / 'attn_course' / '__init__.py'}",
+        "02_softmax.ipynb 04_scaled_dot_product.ipynb",
+    ], ran.stderr
+
+
+def test_lessons_can_stay_at_home(tmp_path):
+    release(ROOT, tmp_path / "x", ["04_scaled_dot_product"], with_lessons=False)
+    assert list((tmp_path / "x" / "notebooks").iterdir()) == []
+    assert "Read the lesson" not in (tmp_path / "x" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def small_course(tmp_path: Path) -> Path:
+    """The one chapter that the test changes, in a course whose package is empty."""
+    root = tmp_path / "course"
+    for name in ("exercises/02_softmax.ipynb", "notebooks/02_softmax.ipynb", "solutions/src/02_softmax.py", "notebooks/src/02_softmax.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, root / name)
+    for name in ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE"):
+        shutil.copyfile(ROOT / name, root / name)
+    (root / "attn_course").mkdir()
+    return root
+
+
+def test_an_exercise_that_was_solved_in_place_is_not_handed_out(small_course, tmp_path):
+    exercise = small_course / "exercises" / "02_softmax.ipynb"
+    exercise.write_text(exercise.read_text(encoding="utf-8").replace("raise NotImplementedError()", "return 42", 1), encoding="utf-8")
+    with pytest.raises(AuthoringError, match=r"exercises/02_softmax\.ipynb was changed since it was built"):
+        release(small_course, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_exercise_is_named(small_course, tmp_path):
+    (small_course / "exercises" / "02_softmax.ipynb").unlink()
+    with pytest.raises(AuthoringError, match=r"exercises/02_softmax\.ipynb is not there"):
+        release(small_course, tmp_path / "out")
+
+
+def test_nothing_is_overwritten_and_nothing_left_half_written(small_course, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(AuthoringError, match="is there already"):
+        release(small_course, tmp_path / "taken")
+    (small_course / "LICENSE").unlink()
+    with pytest.raises(AuthoringError, match=r"cannot write .*No such file"):
+        release(small_course, tmp_path / "out")
+    assert {path.name for path in tmp_path.iterdir()} == {"taken", "course"}
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["mine.txt"]

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands import bench, check, doctor, formulas, lab, notebooks, progress
+from attn_course.commands import bench, check, doctor, formulas, grade, lab, notebooks, progress
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -20,9 +20,10 @@ app = typer.Typer(
     epilog="Every command has its own --help with examples. Exit codes: 0 fine, 1 something fails, 2 bad input.",
 )
 _INTERRUPTED = 130
-_LEARN, _AUTHORS = "For learners", "For authors"
+_LEARN, _TEACH, _AUTHORS = "For learners", "For teachers", "For authors"
 for _command in (lab.lab, check.check, progress.progress, formulas.formulas, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
+app.command(rich_help_panel=_TEACH)(grade.grade)
 app.command(rich_help_panel=_AUTHORS)(bench.bench)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)
 

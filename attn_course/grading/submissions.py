@@ -173,9 +173,12 @@ def _unused(name: str, taken: Collection[str]) -> str:
 
 
 def _of_student(student: str, folder: Path, chapters: Collection[int]) -> Iterator[HandIn]:
+    places: set[str] = set()
     for depth, path in _notebooks(folder):
         inside = [printable(part) for part in path.relative_to(folder).parts]
-        hand_in = HandIn(student, inside[0] if depth == 1 else "", inside[-1], path, "/".join([student, *inside]))
+        place = _unused("/".join([student, *inside]), places)
+        places.add(place)
+        hand_in = HandIn(student, inside[0] if depth == 1 else "", inside[-1], path, place)
         if depth > 1:
             yield replace(hand_in, problem=f"lies too deep: {student}/<assignment>/<notebook>.ipynb is the deepest place looked at")
         else:

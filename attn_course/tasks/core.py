@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ class Task:
         """Whether the learner defines a function, not a value."""
         return self.kind in ("write", "repair")
 
-    @property
+    @cached_property
     def ok_line(self) -> str:
         """The one line a passed check prints."""
         count = len(self.cases(np.random.default_rng(CHECK_SEED)))

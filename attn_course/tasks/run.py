@@ -42,6 +42,8 @@ class Result:
         A question to the learner about the problem, if it is a common one.
     listed : str
         If the answer returned a list, what is wrong with that where a single array is wanted.
+    after : mapping or None
+        The inputs as they are when a function has returned.
     """
 
     arrays: tuple[np.ndarray, ...] | None = None
@@ -50,6 +52,7 @@ class Result:
     timed_out: bool = False
     advice: str = ""
     listed: str = ""
+    after: Mapping[str, Any] | None = None
 
 
 def run(
@@ -122,8 +125,12 @@ def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: 
         text = _one_line(error)
         advice = "did a reduction lose its axis? See keepdims." if any(words in text for words in BROADCAST) else ""
         return Result(problem=f"{entry} raised {type(error).__name__}: {text}{_where(error)}", advice=advice)
-    changed = next((name for name, before in case.items() if not _same(before, given[name])), None)
-    return Result(arrays, changed=changed, listed=list_refused(entry) if isinstance(returned, list) else "")
+    return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)
+
+
+def changed_input(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """Return the name of the first input that is not what it was, bit for bit, or None."""
+    return next((name for name, value in before.items() if name not in after or not _same(value, after[name])), None)
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -9,6 +9,7 @@ from .landlock import interpreter_paths
 from .layers import FULL, LAYERS, LEVELS, LIMITS_ONLY, NO_NETWORK_NAMESPACE, NONE, SandboxError, level_of
 from .limits import Limits
 from .namespaces import fork_alone, leave_for_own_namespaces
+from .probe import Layer, Probe, probe
 
 __all__ = [
     "FULL",
@@ -17,11 +18,14 @@ __all__ = [
     "LIMITS_ONLY",
     "NONE",
     "NO_NETWORK_NAMESPACE",
+    "Layer",
     "Limits",
+    "Probe",
     "SandboxError",
     "confine",
     "fork_alone",
     "interpreter_paths",
     "leave_for_own_namespaces",
     "level_of",
+    "probe",
 ]

@@ -18,14 +18,15 @@ def confine(
     *,
     readable: Sequence[Path] | None = None,
     writable: Path,
-    limits: Limits = Limits(),
+    limits: Limits | None = None,
     layers: Collection[str] | None = None,
     keep: Sequence[int] = (),
 ) -> tuple[str, ...]:
     """Confine this process, for good. Call it in a freshly forked worker with one thread, before any code of a learner.
 
-    Besides the layers: standard input is /dev/null, descriptors but 0, 1, 2 and `keep` are closed, the environment holds a handful of
-    harmless variables, the working directory, HOME and tempfile are `writable`, no capabilities are left, and the process dies with its parent.
+    Besides the layers: standard input is /dev/null, descriptors but 0, 1, 2 and `keep` are closed, a handful of harmless
+    environment variables stay, the working directory, HOME and tempfile are `writable`, no capabilities are left, and the process dies with
+    its parent.
 
     Parameters
     ----------
@@ -33,8 +34,8 @@ def confine(
         Files and folders to read. None: `landlock.interpreter_paths()`, best computed once in the zygote.
     writable : Path
         The worker's own temporary directory, which exists. With the layer namespaces it is covered by an empty memory disk.
-    limits : Limits
-        Resource limits.
+    limits : Limits, optional
+        Resource limits. None: `Limits()`.
     layers : collection of str, optional
         Names of layers, each of which must work (those that hold of `probe()`). None: all, and a missing one is left out.
     keep : sequence of int
@@ -55,7 +56,7 @@ def confine(
     unknown = sorted(set(layers or ()) - set(LAYERS))
     if unknown:
         raise ValueError(f"layers must be among {', '.join(LAYERS)}; got {', '.join(unknown)}")
-    parent = os.getppid()
+    parent, limits = os.getppid(), limits or Limits()
     readable = landlock.interpreter_paths() if readable is None else readable
     writable = Path(os.path.realpath(writable))
     _tidy(writable, keep)

@@ -1,11 +1,11 @@
 """Namespaces: a worker without a network, without /proc, with read-only disks; and one whose only process is itself."""
 
-import errno
 import os
 import signal
 import struct
 from pathlib import Path
 
+from . import seccomp
 from .layers import SandboxError
 from .system_calls import system_call
 
@@ -71,6 +71,7 @@ def fork_alone() -> int:
     pid : int
         As os.fork: 0 in the child, the child's number in the zygote.
     """
+    seccomp.prepare()
     if _Zygote.pids is None:
         return os.fork()
     try:
@@ -89,9 +90,9 @@ def fork_alone() -> int:
 def isolate(writable: Path, directory_bytes: int) -> None:
     """Move this process, which must have one thread, into fresh user, mount, network, ipc and uts namespaces.
 
-    Stops every network but none that is open already, the view of /proc (covered), of the temporary directory's neighbours' writes
-    (all disks are read-only), chmod and chown, and a full disk: `writable` becomes a memory disk of limited size, empty, seen by this process
-    alone and gone with it. Stops no reading of files (Landlock does), and no signals: for those see `fork_alone`.
+    Stops the network, the view of /proc (covered by nothing), writing to and chmod of every disk (all are made read-only), and a full
+    disk: `writable` becomes a memory disk of limited size, empty, seen by this process alone and gone with it. Stops no reading of files
+    (Landlock does), nothing on descriptors that are open already, and no signals: for those see `fork_alone`.
 
     Parameters
     ----------
@@ -107,11 +108,7 @@ def isolate(writable: Path, directory_bytes: int) -> None:
     """
     _unshare(_NEW_MOUNTS | _NEW_IPC | _NEW_NAMES | (0 if _Zygote.no_network else _NEW_NETWORK))
     _mount(None, "/", _RECURSIVE | _PRIVATE)
-    try:
-        system_call("mount_setattr", _HERE, b"/", _AT_RECURSIVE, _EVERY_MOUNT_READ_ONLY, len(_EVERY_MOUNT_READ_ONLY))
-    except SandboxError as error:
-        if getattr(error.__cause__, "errno", None) != errno.ENOSYS:  # before Linux 5.12 the other layers do without
-            raise
+    system_call("mount_setattr", _HERE, b"/", _AT_RECURSIVE, _EVERY_MOUNT_READ_ONLY, len(_EVERY_MOUNT_READ_ONLY))
     _mount("tmpfs", os.fspath(writable), _NO_SET_USER_ID | _NO_DEVICES, f"size={directory_bytes},nr_inodes=4096,mode=700")
     _mount("tmpfs", "/proc", _NO_SET_USER_ID | _NO_DEVICES | _READ_ONLY, "size=4096,nr_inodes=2,mode=555")
 

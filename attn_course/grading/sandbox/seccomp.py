@@ -1,11 +1,14 @@
 """A seccomp filter: which system calls a worker may make, and with which arguments."""
 
+import contextlib
 import ctypes
 import errno
+import functools
 import os
 import struct
 from collections.abc import Iterable
 
+from .layers import SandboxError
 from .system_calls import LAST_KNOWN, machine, number, system_call
 
 REFUSED = (
@@ -42,7 +45,6 @@ REFUSED = (
     *("quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog"),
     *("ioperm", "iopl", "modify_ldt", "personality"),
 )
-_OWN_PROCESS_ONLY = ("kill", "tgkill", "prlimit64", "sched_setaffinity")  # their first argument is a process
 _THREAD, _NAMESPACES = 0x10000, 0x7E020080  # flags of clone
 _UNIX, _STREAM, _SOCKET_KIND = 1, 1, 0xF
 _SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX = 8, 10, 15  # fcntl: a signal to anybody when a file is ready
@@ -90,19 +92,28 @@ def program(pid: int) -> bytes:
 
     Refused calls return EPERM, so that Python raises PermissionError and names it; calls of another architecture kill.
     """
-    passed, refused = _step(_RETURN, _PASS), _step(_RETURN, _REFUSE)
-    parts = [
+    start = (
         _step(_LOAD, _ARCHITECTURE),
         _step(_IF_EQUAL, machine()[1], 1, 0),
         _step(_RETURN, _KILL),
         _step(_LOAD, _NUMBER),
         _step(_IF_GREATER, _X32 - 1, 0, 1),
         _step(_RETURN, _KILL),
+        *(_when_called(name, *_unless_first_is((pid,))) for name in ("kill", "tgkill")),
+        *(_when_called(name, *_unless_first_is((0, pid))) for name in ("prlimit64", "sched_setaffinity")),
+    )
+    return b"".join(start) + _rest()
+
+
+@functools.cache
+def _rest() -> bytes:
+    """Return the part of the filter that is the same for every process."""
+    passed, refused = _step(_RETURN, _PASS), _step(_RETURN, _REFUSE)
+    parts = [
         _step(_IF_GREATER, LAST_KNOWN, 0, 1),
         _step(_RETURN, _UNKNOWN),  # C libraries fall back to the older call
         _when_called("clone3", _step(_RETURN, _UNKNOWN)),  # its flags lie in memory, where no filter looks
         *(_when_called(name, refused) for name in REFUSED),
-        *(_when_called(name, *_unless_first_is((0, pid) if name != "kill" and name != "tgkill" else (pid,))) for name in _OWN_PROCESS_ONLY),
         _when_called(
             "clone",
             _step(_LOAD, _argument(0)),
@@ -129,12 +140,19 @@ def program(pid: int) -> bytes:
     return b"".join(parts)
 
 
+def prepare() -> None:
+    """Build the filter before a fork, once for all workers; without an error where there can be none."""
+    with contextlib.suppress(SandboxError):
+        _rest()
+
+
 def refuse_calls() -> None:
     """Put the filter on this process, for good; call it last, after `forbid_new_privileges`.
 
-    Stops new processes and programs, every socket but connected pairs, signals and limits for other processes, a look into their memory, mounts,
-    new namespaces, changes of mode, owner and time of files, and the parts of the kernel that a lesson has no use for. Threads pass.
-    Stops no reading and writing of files (Landlock does), and nothing on descriptors that are open already.
+    Stops new processes and programs, every socket but connected pairs, signals and limits for other processes, a look into their memory,
+    mounts, new namespaces, changes of mode, owner and time of files, and the parts of the kernel that a lesson has no use for.
+    Stops no threads (the address space bounds them), no reading and writing of files (Landlock does), and nothing on descriptors that
+    are open already.
 
     Raises
     ------

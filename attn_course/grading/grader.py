@@ -12,13 +12,14 @@ import numpy as np
 
 from attn_course.grading.sandbox import Limits, Probe, probe
 from attn_course.grading.submission import EXERCISES, Exercise, Submission, SubmissionError, chapter_named, read_exercise, read_submission
-from attn_course.grading.workers import Forked, Plain, Worker, WorkerGone, how_it_ended
+from attn_course.grading.workers import UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, chapters, judge
 from attn_course.tasks.judge import expected
 from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
 CELL_S, CALL_S = 20.0, 10.0
+LIMITS = Limits(cpu_s=60.0, wall_s=120.0)  # whatever passes in the learner's notebook is to pass here
 GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
 MAX_TEXT = 1_000
 
@@ -78,7 +79,7 @@ class Grader:
         *,
         seed: int,
         allow_unsafe: bool = False,
-        limits: Limits = Limits(),
+        limits: Limits = LIMITS,
         cell_s: float = CELL_S,
         call_s: float = CALL_S,
         exercises: Path = EXERCISES,
@@ -89,7 +90,7 @@ class Grader:
             raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._seed, self._limits, self._cell_s, self._call_s, self._exercises = seed, limits, cell_s, call_s, exercises
         can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
-        self._workers: Forked | Plain = (Forked if (can_fork if fork is None else fork) else Plain)(None)
+        self._workers: Forked | Plain = (Forked if (can_fork if fork is None else fork) else Plain)(self.probe.holding)
         self._cases: dict[str, list[Case]] = {}
         self._expected: dict[tuple[str, int], list[Result]] = {}
 
@@ -137,6 +138,8 @@ class Grader:
             sitting.hold(pristine, _number(f"{self._seed} {student}"))
         except WorkerGone as gone:
             ended = self._workers.end(worker)
+            if ended == UNCONFINED:
+                raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}") from None
             sitting.broken_off(str(gone) + (how_it_ended(ended) if str(gone) == "ended Python" else ""))
         else:
             self._workers.end(worker)
@@ -246,8 +249,13 @@ class _Sitting:
         return f"the answer cell is gone: a cell must define {task.entry}"
 
     def _ask(self, do: str, within_s: float, **message: Any) -> dict[str, Any]:
-        left = self._deadline - time.monotonic()
-        return self.worker.ask(do, max(0.0, min(within_s, left)), **message)
+        left = max(0.0, self._deadline - time.monotonic())
+        try:
+            return self.worker.ask(do, min(within_s, left), **message)
+        except OutOfTime:
+            if within_s < left:
+                raise
+            raise WorkerGone(f"was running when the {self.grader._limits.wall_s:g} s for one notebook were over") from None
 
 
 def _rules(task: Task, submission: Submission) -> dict[str, Any]:

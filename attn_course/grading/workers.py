@@ -26,8 +26,15 @@ _ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL"
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 
 
+UNCONFINED = 71  # exit status of a worker that could not be confined
+
+
 class WorkerGone(Exception):
     """The worker gives no more answers; the text says why, as the end of "code cell 7 ..."."""
+
+
+class OutOfTime(WorkerGone):
+    """It did not answer in time."""
 
 
 class Worker:
@@ -48,6 +55,7 @@ class Worker:
     def __init__(self, line: socket.socket, output: int | None, home: Path, limits: Limits) -> None:
         self._line, self._output, self._home, self._limits = line, output, home, limits
         self._printed = 0
+        self.first_words = b""  # of what it printed
         line.setblocking(False)
 
     def ask(self, do: str, within_s: float, **message: Any) -> dict[str, Any]:
@@ -115,7 +123,7 @@ class Worker:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise WorkerGone("did not finish in time: is there a loop that never ends?")
+                raise OutOfTime("did not finish in time: is there a loop that never ends?")
             watched = [self._line] if not writing else []
             outputs = [self._output] if self._output is not None else []
             ready, able, _ = select.select([*watched, *outputs], [self._line] if writing else [], [], left if outputs else min(left, 0.2))
@@ -131,6 +139,7 @@ class Worker:
     def _drain(self) -> None:
         part = os.read(self._output, 2**16) if self._output is not None else b""
         self._printed += len(part)
+        self.first_words = (self.first_words + part)[:1_000]
         if not part and self._output is not None:  # closed by the learner's code
             os.close(self._output)
             self._output = None

@@ -4,6 +4,8 @@ Run as a script, never imported: `python -I zygote.py --control FD` serves one g
 systems without fork.
 """
 
+import contextlib
+import ctypes
 import gc
 import importlib.abc
 import json
@@ -28,22 +30,31 @@ class _NoCourse(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-def _load() -> Any:
-    """Import everything a worker needs; the course's packages without what their __init__ imports."""
+def _load(*, alone: bool) -> Any:
+    """Import everything a worker needs, the course's packages without what their __init__ imports; then hide the course.
+
+    `alone`: in namespaces of our own, which are to be had before there is a second thread.
+    """
     for name, folder in (("attn_course", _COURSE), ("attn_course.tasks", _COURSE / "tasks"), ("attn_course.grading", _HERE)):
         package = types.ModuleType(name)
         package.__path__ = [str(folder)]
         sys.modules[name] = package
+    from attn_course.grading import sandbox
+
+    if alone:
+        sandbox.leave_for_own_namespaces()
     import sympy
     import torch
 
-    from attn_course.grading import sandbox, worker
+    from attn_course.grading import worker
 
     torch.set_num_threads(1)
     _warm(sympy, torch, worker)
     knowing = [name for name in sys.modules if name.startswith("attn_course.") and name not in _ALLOWED]
     knowing = [name for name in knowing if not name.startswith("attn_course.grading.sandbox.")]
     assert not knowing, f"the zygote must not know {knowing}"
+    _READABLE[:] = sandbox.interpreter_paths()
+    _hide_course()
     return worker, sandbox
 
 
@@ -73,24 +84,26 @@ def _hide_course() -> None:
     sys.argv[:] = [""]
 
 
-def readable() -> list[Path]:
-    """Return what a worker must be able to read: Python, its libraries, the system's, and no more."""
-    folders = {*sys.path, *map(os.path.dirname, (os.__file__, sys.executable)), sys.base_prefix, "/lib", "/lib64", "/usr/lib", "/usr/share/zoneinfo", "/etc/ld.so.cache"}
-    return sorted(Path(folder) for folder in folders if folder and Path(folder).exists())
-
-
 def _become_worker(worker: Any, sandbox: Any, line: socket.socket, order: dict[str, Any]) -> None:
     """Confine this process and serve the grader, to the end of the process."""
-    home = order["writable"]
-    os.chdir(home)
-    os.environ.clear()
-    os.environ.update({"HOME": home, "TMPDIR": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **_ONE_THREAD})
-    sandbox.confine(readable=readable(), writable=Path(home), limits=sandbox.Limits(**order["limits"]), layers=order["layers"])
+    try:
+        sandbox.confine(
+            readable=_READABLE,
+            writable=Path(order["writable"]),
+            limits=sandbox.Limits(**order["limits"]),
+            layers=order["layers"],
+            keep=[line.fileno()],
+        )
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+        os._exit(UNCONFINED)
+    os.environ.update({"MPLCONFIGDIR": order["writable"], "MPLBACKEND": "Agg"})
     worker.serve(line)
     os._exit(0)
 
 
-_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
+UNCONFINED = 71  # exit status
+_READABLE: list[Path] = []
 
 
 def _streams(output: int) -> None:
@@ -104,26 +117,30 @@ def _streams(output: int) -> None:
     sys.stdout, sys.stderr = (open(n, "w", encoding="utf-8", errors="backslashreplace", closefd=False) for n in (1, 2))
 
 
-def _fork(worker: Any, sandbox: Any, control: socket.socket, order: dict[str, Any], descriptors: list[int]) -> int:
+def _fork(worker: Any, sandbox: Any, order: dict[str, Any], descriptors: list[int]) -> int:
     assert threads() == 1, "a zygote forks while it has one thread"
-    pid = os.fork()
+    pid = int(sandbox.fork_alone())
     if pid:
         for descriptor in descriptors:
             os.close(descriptor)
         return pid
     try:
-        control.close()
         os.setsid()
-        _die_with_parent()
-        for number in range(1, signal.NSIG):
-            if number not in (signal.SIGKILL, signal.SIGSTOP) and signal.getsignal(number) not in (signal.SIG_DFL, None):
-                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        _usual_signals()
         _streams(descriptors[1])
         _become_worker(worker, sandbox, socket.socket(fileno=descriptors[0]), order)
     except BaseException as error:
-        os.write(2, f"worker: {type(error).__name__}: {error}\n".encode())
+        os.write(2, f"{type(error).__name__}: {error}".encode())
     finally:
         os._exit(70)
+
+
+def _usual_signals() -> None:
+    """As in a fresh Python, whoever started the grader: nothing blocked, and nothing ignored but what Python ignores."""
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def threads() -> int:
@@ -134,16 +151,10 @@ def threads() -> int:
         return 1
 
 
-def _die_with_parent() -> None:
-    import ctypes
-
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
 def _adopt_orphans() -> None:
-    import ctypes
-
-    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+    """What a worker leaves behind comes to us, where it has no namespace of its own to end with."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
 def _end(pid: int) -> dict[str, Any]:
@@ -171,8 +182,7 @@ def _children() -> list[int]:
 
 
 def _serve(control: socket.socket) -> None:
-    worker, sandbox = _load()
-    _hide_course()
+    worker, sandbox = _load(alone=True)
     _adopt_orphans()
     gc.collect()
     gc.freeze()
@@ -184,7 +194,7 @@ def _serve(control: socket.socket) -> None:
             break
         order = json.loads(data)
         if order["do"] == "start":
-            pid = _fork(worker, sandbox, control, order, descriptors)
+            pid = _fork(worker, sandbox, order, descriptors)
             reply: dict[str, Any] = {"pid": pid}
         else:
             reply, pid = (_end(pid) if pid else {}), 0
@@ -196,12 +206,9 @@ def _serve(control: socket.socket) -> None:
 def _once(port: int) -> None:
     """One worker without fork: the grader waits on a port of this machine, and has written its order to our stdin."""
     order = json.loads(sys.stdin.readline())
-    worker, sandbox = _load()
-    _hide_course()
+    worker, sandbox = _load(alone=False)
     line = socket.create_connection(("127.0.0.1", port))
     line.sendall(bytes.fromhex(order["token"]))
-    sys.stdin = open(os.devnull, encoding="utf-8")
-    os.dup2(sys.stdin.fileno(), 0)
     _become_worker(worker, sandbox, line, order)
 
 

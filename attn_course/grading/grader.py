@@ -4,7 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +266,7 @@ def _rules(task: Task, submission: Submission) -> dict[str, Any]:
         "kind": task.kind,
         "symbols": list(task.symbols),
         "functions": list(task.functions),
+        "module": asdict(task.module) if task.module else None,
         "forbid": [*task.forbid, *(DERIVING if task.kind == "derive" else ())],
         "at": submission.judged_after.get(task.id),
         "answers": list(submission.answers[task.id]),

@@ -21,8 +21,8 @@ import numpy as np
 from attn_course.grading.magics import Shell, to_python
 from attn_course.grading.protocol import LENGTHS, ProtocolError, decode, encode, lengths
 from attn_course.grading.stubs import CELLS, Refused, Stubs
-from attn_course.tasks.forms import as_arrays, named
-from attn_course.tasks.run import LIBRARIES, run
+from attn_course.tasks.module_call import ModuleCall
+from attn_course.tasks.run import run
 from attn_course.tasks.slices import Cells
 from attn_course.tasks.source import course_uses, forbidden_calls
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
@@ -84,7 +84,6 @@ class Session:
     def __init__(self) -> None:
         self._module = types.ModuleType("__main__")
         self._module.__dict__["_attn_course_is_absent"] = Absent()
-        self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = Shell
         self._cells: list[types.CodeType | None] = []
         self._problems: list[str] = []
         self._names: list[str] = []
@@ -110,7 +109,7 @@ class Session:
         setup, given : list of str
             Cells of the pristine exercise: imports; helper functions and symbols.
         tasks : list of dict
-            Of each task id, entry, kind, symbols, functions, forbid; `at` is the number of cells run before it is put to the
+            Of each task id, entry, kind, symbols, functions, module, forbid; `at` is the number of cells run before it is put to the
             cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the entry.
         seed : int
             Of the random generators that the learner's code may use.
@@ -172,6 +171,7 @@ class Session:
                 entry=entry,
                 symbols=rules["symbols"],
                 functions=rules["functions"],
+                module=rules["module"] and ModuleCall(**rules["module"]),
                 time_limit_s=limit,
             )
         return {
@@ -211,9 +211,9 @@ class Session:
 
 def _refusal(entry: str, text: str, forbid: list[str]) -> str:
     """Why an answer is not even called, from its text; "" if it may be."""
-    if found := course_uses(text, {}):
+    if "attn_course" in text and (found := course_uses(text, {})):
         return f"{entry} uses {', '.join(found)}, the course's own answer: write it yourself"
-    if found := forbidden_calls(text, forbid, {}):
+    if any(rule.removesuffix(".*").rpartition(".")[2] in text for rule in forbid) and (found := forbidden_calls(text, forbid, {})):
         return f"{entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
     return ""
 

@@ -53,7 +53,7 @@ class Worker:
     """
 
     def __init__(self, line: socket.socket, output: int | None, home: Path, limits: Limits) -> None:
-        self._line, self._output, self._home, self._limits = line, output, home, limits
+        self._line, self._output, self.home, self._limits = line, output, home, limits
         self._printed = 0
         self.first_words = b""  # of what it printed
         line.setblocking(False)
@@ -130,7 +130,7 @@ class Worker:
             if self._output in ready:
                 self._drain()
             elif not outputs:
-                self._printed = _size(self._home / "output.txt")
+                self._printed = _size(self.home / "output.txt")
             if self._printed > self._limits.output_bytes:
                 raise WorkerGone(f"printed more than {self._limits.output_bytes / 2**20:g} MiB")
             if self._line in ready or self._line in able:
@@ -145,12 +145,11 @@ class Worker:
             self._output = None
 
     def close(self) -> None:
-        """Let go of what belongs to the worker; the process is ended by who started it."""
+        """Let go of the lines to the worker; the process and its folder are dealt with by who started it."""
         self._line.close()
         if self._output is not None:
             os.close(self._output)
             self._output = None
-        shutil.rmtree(self._home, ignore_errors=True)
 
 
 def how_it_ended(code: int | None) -> str:
@@ -174,6 +173,7 @@ class Forked:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready = False
+        self._home: Path | None = None
 
     def prepare(self) -> None:
         """Start the zygote, without waiting for it."""
@@ -203,7 +203,7 @@ class Forked:
         if not self._ready:
             self._reply()
             self._ready = True
-        home = Path(tempfile.mkdtemp(prefix="attn-"))
+        home = self._empty_folder()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self._layers}
@@ -218,6 +218,15 @@ class Forked:
             theirs.close()
             os.close(writing)
         return Worker(ours, reading, home, limits)
+
+    def _empty_folder(self) -> Path:
+        """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time."""
+        if self._home is not None and any(self._home.iterdir()):
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
+        if self._home is None:
+            self._home = Path(tempfile.mkdtemp(prefix="attn-"))
+        return self._home
 
     def end(self, worker: Worker) -> int | None:
         """End a worker; return its exit status, or None if it had to be killed or cannot be known."""
@@ -253,6 +262,9 @@ class Forked:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
 
 
 class Plain:
@@ -294,6 +306,7 @@ class Plain:
             process.kill()
             process.wait()
         worker.close()
+        shutil.rmtree(worker.home, ignore_errors=True)
         return code
 
     def close(self) -> None:

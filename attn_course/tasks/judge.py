@@ -82,7 +82,7 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
     Parameters
     ----------
     task : Task
-        Says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure).
+        Says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
     function : callable
         `task.answer` or the function of a `Wrong`.
     cases : sequence of Case
@@ -98,10 +98,12 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
         import sympy
 
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
-    elif not task.wants_function:
+    elif task.module or not task.wants_function:
         value = function()
     inputs = [case.inputs for case in cases]
-    return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions)
+    return run(
+        value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module
+    )
 
 
 def _problem(task: Task, case: Case, result: Result) -> str:

@@ -1,6 +1,6 @@
 """Run an untrusted answer on cases, and return plain arrays or one sentence about what went wrong.
 
-This file and the two that it imports know no right answer and need nothing else of the course, so that a confined worker can
+This file and the three that it imports know no right answer and need nothing else of the course, so that a confined worker can
 load them alone.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
+from attn_course.tasks.module_call import ModuleCall, call_module
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 TIME_LIMIT_S = 10.0
@@ -63,6 +64,7 @@ def run(
     entry: str,
     symbols: Sequence[str] = (),
     functions: Sequence[str] = (),
+    module: ModuleCall | None = None,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> list[Result]:
     """Put an answer through every case.
@@ -70,10 +72,10 @@ def run(
     Parameters
     ----------
     answer : object
-        The learner's function (kinds write and repair), expression (derive) or value (predict, figure).
+        The learner's function or module class (kinds write and repair), expression (derive) or value (predict, figure).
     inputs : sequence of mapping
         For each case its inputs by name; functions receive them by position.
-    kind, entry, symbols, functions
+    kind, entry, symbols, functions, module
         Of the task; `entry` is the name used in messages.
     time_limit_s : float, optional
         Longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts it.
@@ -86,11 +88,11 @@ def run(
     if answer is None or answer is Ellipsis:
         return [Result(problem=f"{entry} has no answer yet")] * len(inputs)
     if kind in ("write", "repair"):
-        if not callable(answer):
+        if module is None and not callable(answer):
             return [Result(problem=f"{entry} must be a function; got {named(answer)}")] * len(inputs)
         ran: list[Result] = []
         for case in inputs:  # after a time-out the rest is not worth the wait
-            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, time_limit_s))
+            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, time_limit_s))
         return ran
     evaluate = evaluate_expression if kind == "derive" else evaluate_value
     results = []
@@ -107,11 +109,13 @@ def run(
     return results
 
 
-def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: str, time_limit_s: float) -> Result:
+def _run_function(
+    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, time_limit_s: float
+) -> Result:
     given = copy.deepcopy(dict(case))
     try:
         with quiet(), time_limit(time_limit_s):
-            returned = function(*given.values())
+            returned = call_module(function, given, entry, module) if module else function(*given.values())
             arrays = as_arrays(returned, entry)
     except AnswerError as error:
         return Result(problem=str(error))
@@ -137,8 +141,10 @@ def _same(before: Any, after: Any) -> bool:
     if isinstance(before, np.ndarray):
         alike = isinstance(after, np.ndarray) and before.dtype == after.dtype and before.shape == after.shape
         return alike and before.tobytes() == after.tobytes()
+    if isinstance(before, Mapping):
+        return isinstance(after, Mapping) and before.keys() == after.keys() and all(_same(before[name], after[name]) for name in before)
     if isinstance(before, (list, tuple)):
-        return len(before) == len(after) and all(map(_same, before, after))
+        return isinstance(after, (list, tuple)) and len(before) == len(after) and all(map(_same, before, after))
     return before is after or bool(before == after)  # a NaN is not equal to itself
 
 

@@ -44,7 +44,7 @@ class Cells:
     """
 
     def __init__(self, trees: Sequence[ast.Module], given: Collection[str] = ()) -> None:
-        own = {ast.dump(node) for text in given for node in ast.parse(text).body}
+        own = {ast.unparse(node) for text in given for node in ast.parse(text).body}
         self._statements = [
             _Statement(node, number, frozenset(_bound(node)), frozenset(_used(node)))
             for number, tree in enumerate(trees)
@@ -57,7 +57,7 @@ class Cells:
         return sorted({statement.cell for statement in self._statements if name in statement.binds})
 
     def making(self, name: str, before: int) -> Slice:
-        """Return what makes a name: the statements that bind it, those that bind what they use, and every import.
+        """Return what makes a name: the statements that bind it, and those that bind what they use, imports among them.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Cells:
         """
         ran = [statement for statement in self._statements if statement.cell < before]
         imported = {name for statement in ran if statement.is_import for name in statement.binds}
-        kept = {id(statement) for statement in ran if statement.is_import}
+        kept: set[int] = set()
         todo, seen = [name], {name}
         while todo:
             wanted = todo.pop()
@@ -81,7 +81,7 @@ class Cells:
                 kept.add(id(statement))
                 todo += statement.uses - seen
                 seen |= statement.uses
-        parts = [statement for statement in ran if id(statement) in kept]
+        parts = [one for one in ran if id(one) in kept or (one.is_import and (one.binds & seen or "*" in one.binds))]
         cells = {statement.cell for statement in parts if not statement.is_import}
         return Slice("\n".join(ast.unparse(statement.node) for statement in parts) + f"\n{name}", tuple(sorted(cells)))
 

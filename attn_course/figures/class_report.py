@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attn_course.figures.base import DISPLAY_DPI, PADDING_INCHES, WIDTH_INCHES, Picture, course_look, render, require_alt, set_title
-from attn_course.figures.palette import GRID, INK, REFERENCE, SCORES
+from attn_course.figures.palette import GRID, INK, PAPER, REFERENCE, SCORES
 
 _BIN = 10  # percent
 _LONGEST_LABEL = 52
@@ -39,8 +39,9 @@ def marks_distribution(percents: Sequence[float]) -> Picture:
 
     def draw(ax: Axes) -> None:
         bars = ax.bar(np.arange(len(counts)) * _BIN + _BIN / 2, counts, width=_BIN * 0.92, color=SCORES, edgecolor=INK, linewidth=0.6)
-        ax.bar_label(bars, labels=[str(count) if count else "" for count in counts], padding=2)
         ax.axvline(median, color=INK, linestyle="--", linewidth=1.4)
+        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # the line of the median may pass there
+        ax.bar_label(bars, labels=[str(count) if count else "" for count in counts], padding=3, bbox=behind, zorder=4)
         ax.annotate(f"median {median:.0f} %", (median, 1.0), (4, 2), xycoords=("data", "axes fraction"), textcoords="offset points")
         ax.set(xlabel="percent of the points", ylabel="students", xlim=(0, 100), ylim=(0, counts.max() * 1.18))
         ax.set_xticks(range(0, 101, _BIN))
@@ -64,7 +65,11 @@ def hardest_tasks(names: Sequence[str], percents: Sequence[float]) -> Picture:
     picture : Picture
         A PNG with its words.
     """
-    title = f"Hardest: task {names[0]}, passed by {percents[0]:.0f} % of the class"
+    equal = sum(percent == percents[0] for percent in percents)
+    which = f"task {names[0]}" if equal == 1 else f"{equal} tasks"
+    title = f"Hardest: {which}, passed by {percents[0]:.0f} % of the class"
+    if percents[0] == 100.0:
+        title = "The whole class passed every task"
     alt = "Horizontal bars, the share of the class that passed each task, the hardest first: " + _said(names, percents, " %")
     return _drawn(title, alt, _height(names), lambda ax: _draw_bars(ax, names, percents, " %", "percent of the class that passed", 100.0))
 
@@ -84,7 +89,9 @@ def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
     picture : Picture
         A PNG with its words.
     """
-    title = f"Commonest mistake: {names[0]}, {counts[0]} time{'s' if counts[0] != 1 else ''}"
+    equal = sum(count == counts[0] for count in counts)
+    times = "once" if counts[0] == 1 else f"{counts[0]} times"
+    title = f"Commonest mistake: {names[0]}, {times}" if equal == 1 else f"Commonest: {equal} mistakes, each made {times}"
     alt = "Horizontal bars, how many notebooks hold each known mistake, the commonest first: " + _said(names, counts, "")
     return _drawn(title, alt, _height(names), lambda ax: _draw_bars(ax, names, counts, "", "notebooks", max(counts)))
 

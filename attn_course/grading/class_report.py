@@ -103,7 +103,8 @@ def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> list[str]:
     if shares:
         parts += ["<h2>Distribution of marks</h2>", _figure(draw.marks_distribution(shares))]
     if tasks := hardest(marked):
-        parts += ["<h2>Hardest tasks</h2>", _figure(draw.hardest_tasks(*zip(*tasks, strict=True)))]
+        missing = '<p class="soft">Of all students: who handed in nothing has passed nothing.</p>'
+        parts += ["<h2>Hardest tasks</h2>", missing, _figure(draw.hardest_tasks(*zip(*tasks, strict=True)))]
     parts.append("<h2>Commonest mistakes</h2>")
     if made := mistakes(marked):
         parts.append(_figure(draw.common_mistakes(*zip(*made, strict=True))))

@@ -18,7 +18,7 @@ import attn_course
 from attn_course.grading.class_store import Result
 from attn_course.grading.submissions import HandIn
 
-_ROOM_OF_GRADES = ("tasks", "reference", "grading", "costs")  # what a grade depends on
+_ROOMS_OF_GRADES = ("tasks", "reference", "grading", "costs")  # what a grade depends on
 _own = threading.local()  # a dask worker may grade in several threads
 
 
@@ -33,8 +33,9 @@ class NoGrader(ClassError):
 @cache
 def course_fingerprint() -> str:
     """Return a hash of the files of the course that grades depend on."""
-    root = Path(attn_course.__file__).parent
-    paths = [path for name in _ROOM_OF_GRADES for path in (root / name).rglob("*.py")]
+    root = Path(attn_course.__file__).parents[1]
+    paths = [path for name in _ROOMS_OF_GRADES for path in (root / "attn_course" / name).rglob("*.py")]
+    paths += (root / "exercises").glob("*.ipynb")
     hashed = hashlib.sha256(attn_course.__version__.encode())
     for path in sorted(paths):
         hashed.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -118,13 +119,17 @@ def grade_here(setup: Setup, hand_in: HandIn) -> Result:
     NoGrader
         If this process cannot grade, whatever the notebook.
     """
+    from attn_course.grading.grader import Unconfined
     from attn_course.tasks import all_tasks
 
     grader = _grader(setup)
     if not hand_in.path.exists():
         raise NoGrader(f"{hand_in.place} is not to be seen (any more) where it is to be graded; workers need the same file system")
     start = time.perf_counter()
-    graded = grader.grade(hand_in.path, student=hand_in.student, chapter=hand_in.chapter)
+    try:
+        graded = grader.grade(hand_in.path, student=hand_in.student, chapter=hand_in.chapter)
+    except Unconfined as error:
+        raise NoGrader(str(error)) from error
     seconds = round(time.perf_counter() - start, 3)
     wanted, got = [task.id for task in all_tasks(hand_in.chapter)], [verdict.task for verdict in graded.verdicts]
     if wanted != got:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from attn_course.grading.cells import MAX_BYTES
+from attn_course.grading.submission import MAX_BYTES
 
 _SKIPPED = {"__pycache__", "__MACOSX"}
 _PREFIX = re.compile(r"(\d{1,2})(?!\d)")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from attn_course.grading.cells import MAX_BYTES
+from attn_course.grading.submission import MAX_BYTES
 from attn_course.grading.submissions import SubmissionsError, find_submissions, parse_time, printable
 from tests.grading.stand_in import notebook
 
@@ -100,7 +100,7 @@ def _huge(path):
 
 ODD = {
     "is a symbolic link": ("02_softmax.ipynb", _link),
-    "is too large (64 MiB; at most 64): clear its outputs": ("02_softmax.ipynb", _huge),
+    "is too large (16 MiB; at most 16): clear its outputs": ("02_softmax.ipynb", _huge),
     "is empty": ("02_softmax.ipynb", lambda path: path.touch()),
     "is not a regular file": ("02_softmax.ipynb", os.mkfifo),
     "is a folder, not a notebook": ("02_softmax.ipynb", lambda path: path.mkdir()),

@@ -135,7 +135,7 @@ def grade_class(
             "due": order.due.isoformat() if order.due else None,
             "seed": seed,
             "version": __version__,
-            "course_sha256": course_fingerprint(),
+            "course_sha256": course_fingerprint()[:16],
         }
         if before is not None:
             _same_run(order.out, before, about)

@@ -99,7 +99,7 @@ class ClassRun:
             while waiting and not crashed and len(under_way) < max(width, 1):
                 under_way[self._submit(waiting[0])] = waiting[0]
                 del waiting[0]
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+            for future in sorted(wait(under_way, return_when=FIRST_COMPLETED).done, key=_failed):
                 hand_in = under_way.pop(future)
                 try:
                     result = future.result()
@@ -167,6 +167,11 @@ def no_points(chapter: int | None, message: str) -> tuple[Verdict, ...]:
 
     tasks = all_tasks(chapter) if chapter is not None else []
     return tuple(Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation) for task in tasks)
+
+
+def _failed(future: "Future[Result]") -> bool:
+    """Whether a future holds no result; those that do come first, so that an error that ends the run loses none of them."""
+    return future.cancelled() or future.exception() is not None
 
 
 def _reason(error: Exception) -> str:

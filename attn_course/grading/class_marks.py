@@ -140,7 +140,7 @@ def remarks(marked: Marked) -> list[tuple[str, str]]:
     """Return what is to be said of a notebook apart from its tasks, each with a word for its kind."""
     said = []
     name = f"{marked.notebook}: " if marked.notebook else ""
-    if marked.status in ("duplicate", "not asked for") or (marked.status == "not judged" and not marked.verdicts):
+    if marked.status in ("duplicate", "not asked for", "not judged"):
         said.append((marked.status, name + "; ".join(marked.notes)))
     else:
         said += [("note", name + note) for note in marked.notes]
@@ -171,7 +171,7 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
     for student in students:
         own = [each for each in marked if each.student == student and each.counts]
         points, most = sum(each.points for each in own), sum(each.max_points for each in own)
-        words = Counter(each.status for each in marked if each.student == student and each.status != "graded")
+        words = Counter(each.status for each in marked if each.student == student and each.status not in ("graded", "not asked for"))
         words.update("late" for each in own if each.late_by is not None)
         row: list[Any] = [student, points, most, f"{percent(points, most):.1f}"]
         row.append("; ".join(f"{count} {word}" for word, count in sorted(words.items())))
@@ -207,6 +207,8 @@ def _marked(hand_in: HandIn, results: Mapping[str, Result], chapters: Sequence[i
         verdicts = no_points(hand_in.chapter, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}")
         notes = (problem, *hand_in.notes)
         return Marked(*who, "not judged", verdicts, notes, late_by, place=hand_in.place)
+    if all(verdict.message.startswith("not graded: ") for verdict in result.verdicts):  # the grader's words for a file it cannot read
+        return Marked(*who, "not judged", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
     return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
 
 

@@ -124,16 +124,23 @@ def _figure(picture: "Picture") -> str:
 
 def _notes(found: Class, marked: Sequence[Marked]) -> str:
     """What asks for a look, as a table."""
-    rows = [(each.student, each.assignment, kind, text) for each in marked for kind, text in remarks(each)]
+    wanted = [each for each in marked if each.status != "not asked for"]
+    rows = [(each.student, each.assignment, kind, text) for each in wanted for kind, text in remarks(each)]
     rows += [
         (each.student, each.assignment, "missing", f"no notebook for chapter {each.chapter}") for each in marked if each.status == "missing"
     ]
     rows += [("", "", "note", note) for note in found.notes]
+    if left_out := len(marked) - len(wanted):
+        rows.append(("", "", "not asked for", f"{left_out} notebook{'s' if left_out > 1 else ''} on other chapters"))
     if not rows:
         return "<h2>To look at</h2>\n<p>Nothing: every notebook was there, in time, and could be judged.</p>"
     cells = ["".join(f"<td>{plain(text)}</td>" for text in row) for row in sorted(rows, key=lambda row: (_WEIGHT.get(row[2], 9), row))]
     head = "".join(f"<th>{name}</th>" for name in ("Student", "Assignment", "Kind", "What"))
-    return f"<h2>To look at</h2>\n<table><tr>{head}</tr>\n" + "\n".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+    return (
+        f'<h2>To look at</h2>\n<div class="wide"><table><tr>{head}</tr>\n'
+        + "\n".join(f"<tr>{row}</tr>" for row in cells)
+        + "</table></div>"
+    )
 
 
 _WEIGHT = {"not judged": 0, "note": 1, "late": 2, "duplicate": 3, "not asked for": 4, "missing": 5}

@@ -92,7 +92,14 @@ def test_a_file_that_cannot_be_graded_gets_no_points_and_the_reason(tmp_path):
     adam = [row for row in rows(grades_csv(graded(tmp_path).marked)) if row["student"] == "adam"]
     assert {(row["points"], row["status"]) for row in adam[:-1]} == {("0", "not judged")}
     assert adam[0]["diagnosis"] == "not judged: 02_softmax.ipynb is a symbolic link: hand in the notebook itself"
-    assert adam[-1]["status"] == "note"
+    assert adam[-1]["status"] == "not judged"
+
+
+def test_a_file_that_the_grader_cannot_read_is_not_judged(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", words="say not graded: the notebook is damaged")
+    done = graded(tmp_path)
+    assert [each.status for each in done.marked] == ["not judged"]
+    assert {row["status"] for row in rows(grades_csv(done.marked))} == {"not judged"}
 
 
 def test_only_chapters_asked_for_count(tmp_path):

@@ -1,0 +1,137 @@
+"""Pages for students and teachers: complete, and inert whatever a student wrote."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from attn_course.figures.drawing import contrast
+from attn_course.grading import page as pages
+from attn_course.grading.class_report import hardest, mistakes
+from attn_course.tasks import all_tasks
+from tests.grading.class_tools import grade, notebook, small_class
+
+HOSTILE = ['<script>alert("x")<', "<img src=x onerror=alert(1)>", "\"><svg onload='alert(1)'>", "</title><script>alert(2)<", "&lt;b&gt;"]
+
+
+class Reader(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def is_inert(text):
+    """Whether a page can neither run nor load anything."""
+    page = Reader(text)
+    allowed = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
+    allowed |= {"table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img"}
+    sources = [value for name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]
+    return (
+        set(page.tags) <= allowed
+        and not any(name.startswith("on") for name, _ in page.attributes)
+        and all(source.startswith("data:image/png;base64,") for source in sources)
+        and "default-src 'none'" in text
+    )
+
+
+def test_the_check_for_inert_pages_can_fail():
+    assert is_inert(pages.page("title", "<p>text</p>"))
+    for bad in ("<script>1</script>", '<p onclick="x">a</p>', '<img src="http://x/y.png">', "<iframe></iframe>"):
+        assert not is_inert(pages.page("title", bad))
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_and_words_are_shown_and_do_nothing(tmp_path, text):
+    name = text.replace("/", "\u2215")
+    notebook(tmp_path / "in" / name / name / f"{name}.ipynb", words=f"say {text} note {text}")
+    grade(tmp_path / "in", tmp_path / "out")
+    (feedback,) = (tmp_path / "out" / "feedback").rglob("*.html")
+    for path in (feedback, tmp_path / "out" / "class.html"):
+        assert is_inert(path.read_text())
+        assert name in Reader(path.read_text()).text
+    assert text in Reader(feedback.read_text()).text
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_feedback_says_everything_about_every_task(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", right="1 3", words="say less < more & more")
+    grade(tmp_path / "in", tmp_path / "out")
+    text = Reader((tmp_path / "out" / "feedback" / "bea" / "02_softmax.html").read_text()).text
+    assert "bea · 02_softmax.ipynb · chapter 2" in text
+    assert "5 of 20 points" in text
+    for task in all_tasks(2):
+        assert f"{task.id} {task.title.replace('`', '')}" in text
+        if task.equation:
+            assert f"Eq. ({task.equation})" in text
+        known = task.wrong[0]
+        assert (known.name.replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
+        assert (known.hint.replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
+    assert text.count("less < more & more") == len(all_tasks(2)) - 2
+    assert text.count("✓ passed") == 2
+    assert text.count("✗ not right") == len(all_tasks(2)) - 2
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_notebook_that_was_not_judged_has_a_page_with_the_reason(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb.txt")
+    grade(tmp_path / "in", tmp_path / "out")
+    text = Reader((tmp_path / "out" / "feedback" / "bea" / "02_softmax.ipynb.txt.html").read_text()).text
+    assert "its name must end in .ipynb" in text
+    assert "0 of 20 points" in text
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_no_two_pages_have_one_name(tmp_path):
+    for name in ("02_softmax.ipynb", "02_softmax.IPYNB", "02_Softmax.ipynb"):
+        notebook(tmp_path / "in" / "bea" / name)
+    notebook(tmp_path / "in" / "bea" / ("\udcff" * 200 + ".ipynb"))
+    grade(tmp_path / "in", tmp_path / "out")
+    found = sorted(path.name.lower() for path in (tmp_path / "out" / "feedback" / "bea").iterdir())
+    assert len(set(found)) == 4
+    assert max(len(name.encode()) for name in found) <= 255
+
+
+def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(tmp_path):
+    small_class(tmp_path / "in", 4)
+    notebook(tmp_path / "in" / "s01" / "02_softmax.ipynb", right="1", words="note code cell 3 was changed")
+    (tmp_path / "in" / "zoe").mkdir()
+    done = grade(tmp_path / "in", tmp_path / "out")
+    text = (tmp_path / "out" / "class.html").read_text()
+    page = Reader(text)
+    assert is_inert(text)
+    alts = [value for name, value in page.attributes if name == "alt"]
+    assert [alt.split()[0] for alt in alts] == ["Histogram", "Horizontal", "Horizontal"]
+    assert all(page.text.count(alt) == 1 for alt in alts)
+    assert "code cell 3 was changed" in page.text
+    assert re.search(r"zoe\s*02_softmax\s*missing", page.text)
+    assert "sandbox: full (a stand-in) (4 notebooks under “full”)" in page.text
+    tasks = all_tasks(2)
+    assert hardest(done.marked)[0] == (f"{tasks[3].id} {tasks[3].title}", 0.0)
+    assert hardest(done.marked)[-1] == (f"{tasks[0].id} {tasks[0].title}", 60.0)
+    assert mistakes(done.marked)[0][1] == 4
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_class_with_nothing_odd_says_so(tmp_path):
+    small_class(tmp_path / "in", 1)
+    grade(tmp_path / "in", tmp_path / "out")
+    assert "Nothing: every notebook was there" in (tmp_path / "out" / "class.html").read_text()
+
+
+def test_colours_can_be_read_in_light_and_dark():
+    light, dark = re.findall(r":root \{(.*?)\}", pages._STYLE, flags=re.DOTALL)
+    for colours in (light, dark):
+        value = dict(re.findall(r"--(\w+): (#\w{6})", colours))
+        for front in ("ink", "soft", "good", "bad", "open"):
+            assert min(contrast(value[front], value[behind]) for behind in ("paper", "card")) >= 4.5

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands import bench, check, doctor, formulas, lab, notebooks, progress, release
+from attn_course.commands import bench, check, doctor, formulas, grade, lab, notebooks, progress, release, similarity
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -23,7 +23,8 @@ _INTERRUPTED = 130
 _LEARN, _TEACH, _AUTHORS = "For learners", "For teachers", "For authors"
 for _command in (lab.lab, check.check, progress.progress, formulas.formulas, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
-app.command(rich_help_panel=_TEACH)(release.release)
+for _command in (release.release, grade.grade, similarity.similarity):
+    app.command(rich_help_panel=_TEACH)(_command)
 app.command(rich_help_panel=_AUTHORS)(bench.bench)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)
 

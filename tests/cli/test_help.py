@@ -10,7 +10,8 @@ import pytest
 from attn_course import __version__, cli
 from attn_course.commands.terminal import Failure
 
-COMMANDS = ["lab", "check", "progress", "formulas", "doctor", "release", "bench", "notebooks", "notebooks build", "notebooks check"]
+COMMANDS = ["lab", "check", "progress", "formulas", "doctor", "release", "grade", "similarity", "bench"]
+COMMANDS += ["notebooks", "notebooks build", "notebooks check"]
 
 
 def test_help_lists_every_command_in_its_group(attn_course):

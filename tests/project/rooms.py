@@ -35,7 +35,9 @@ ROOMS = {
         (
             *("nbformat", "nbclient", "jupyter_client", "IPython", f"{COURSE}.tasks", f"{COURSE}.figures", f"{COURSE}.distributed"),
             *("nbval", "pytest"),  # the plugin that watches a notebook run under nbval
-        )
+        ),
+        exactly=(COURSE, f"{COURSE}.__version__"),
+        in_functions=("distributed",),  # dask's, an extra: a class on a cluster
     ),
     "authoring": Room(("nbformat", "nbclient", "jupytext", f"{COURSE}.equations", f"{COURSE}.tasks")),
     "cli": Room(

@@ -1,0 +1,227 @@
+"""One class run from beginning to end: find, grade, keep each result, write what the teacher reads."""
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from attn_course import __version__
+from attn_course.grading.class_engines import Engine
+from attn_course.grading.class_marks import Marked, mark
+from attn_course.grading.class_outputs import write_outputs
+from attn_course.grading.class_run import ClassRun
+from attn_course.grading.class_store import OtherRun, Result, Store
+from attn_course.grading.class_worker import Setup, course_fingerprint
+from attn_course.grading.submissions import Class, HandIn, SubmissionsError, find_submissions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is to be graded, and how.
+
+    Attributes
+    ----------
+    submissions, out : Path
+        Where the class's notebooks lie; where everything is written.
+    engine : Engine
+        Where to grade.
+    grader : callable
+        Makes a grader.
+    names : mapping of int to str
+        What the assignment on each chapter is called.
+    seed : int or None
+        Draws the cases; None draws a new seed, or takes that of the run that goes on.
+    chapters : tuple of int or None
+        Those asked for; None asks for all that anybody handed in.
+    due : datetime or None
+        When notebooks were due.
+    resume, allow_unsafe : bool
+        Go on with the run in `out`; grade without confinement.
+    """
+
+    submissions: Path
+    out: Path
+    engine: Engine
+    grader: Callable[..., Any]
+    names: Mapping[int, str]
+    seed: int | None = None
+    chapters: tuple[int, ...] | None = None
+    due: datetime | None = None
+    resume: bool = False
+    allow_unsafe: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Attributes
+    ----------
+    total, kept : int
+        Notebooks to grade; those of them that an earlier run had graded.
+    sandbox : str
+        One line on what confines.
+    """
+
+    total: int
+    kept: int
+    sandbox: str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What a run gave.
+
+    Attributes
+    ----------
+    marked : tuple of Marked
+        The marks.
+    found : Class
+        What was handed in.
+    chapters : tuple of int
+        The chapters asked for.
+    seconds : float
+        Time the run took.
+    """
+
+    marked: tuple[Marked, ...]
+    found: Class
+    chapters: tuple[int, ...]
+    seconds: float
+
+
+def grade_class(
+    order: Order, *, on_start: Callable[[Progress], None] = lambda progress: None, on_result: Callable[[Result], None] = lambda result: None
+) -> Graded:
+    """Grade a class and write everything below `order.out`.
+
+    Parameters
+    ----------
+    order : Order
+        What and how.
+    on_start : callable, optional
+        Called once before the first notebook.
+    on_result : callable, optional
+        Called with each result.
+
+    Returns
+    -------
+    graded : Graded
+        The marks.
+
+    Raises
+    ------
+    SubmissionsError
+        If there is no class to grade.
+    StoreError
+        If `order.out` cannot be used or written.
+    ClassError
+        If grading cannot go on.
+    """
+    begun = time.monotonic()
+    _apart(order.submissions, order.out)
+    found, chapters = _asked_for(order)
+    results: dict[str, Result] = {}
+    with Store(order.out, resume=order.resume) as store:
+        before = store.started()
+        seed = _seed(order, before)
+        about = {
+            "submissions": str(order.submissions.resolve()),
+            "chapters": list(order.chapters) if order.chapters is not None else None,
+            "due": order.due.isoformat() if order.due else None,
+            "seed": seed,
+            "version": __version__,
+            "course_sha256": course_fingerprint(),
+        }
+        if before is not None:
+            _same_run(order.out, before, about)
+        to_grade = [each for each in found.hand_ins if not each.problem and each.chapter in chapters]
+        results |= {each.place: kept for each in to_grade if (kept := store.kept(each.key, each.place, each.sha256))}
+        waiting = [each for each in to_grade if each.place not in results]
+        with contextlib.ExitStack() as opened:
+            sandbox = (before or {}).get("sandbox")
+            if waiting or before is None:
+                run = opened.enter_context(ClassRun(order.engine, Setup(seed, order.allow_unsafe, order.grader)))
+                probed = run.probe()
+                if sandbox not in (None, probed.line):
+                    raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{probed.line}”")
+                sandbox = probed.line
+                if before is None:
+                    store.start(about | {"sandbox": sandbox})
+            on_start(Progress(len(to_grade), len(results), str(sandbox)))
+
+            def keep(hand_in: HandIn, result: Result) -> None:
+                if not result.problem:  # one that was given up gets another chance from --resume
+                    store.keep(hand_in.key, result)
+                results[hand_in.place] = result
+                on_result(result)
+
+            if waiting:
+                run.grade(waiting, keep)
+        marked = mark(found, results, chapters=chapters, names=order.names, due=order.due)
+        seconds = time.monotonic() - begun
+        write_outputs(
+            store,
+            found,
+            marked,
+            about={"seed": seed, "version": __version__, "chapters": list(chapters), "due": about["due"], "sandbox": sandbox},
+            times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
+        )
+    return Graded(tuple(marked), found, chapters, seconds)
+
+
+def _apart(submissions: Path, out: Path) -> None:
+    """Neither folder may lie in the other: a report is no student, and a submission no result."""
+    first, second = submissions.resolve(), out.resolve()
+    if first == second or first in second.parents or second in first.parents:
+        raise OtherRun(f"{out}: must not lie in the folder of the submissions, nor they in it; name another folder")
+
+
+def _asked_for(order: Order) -> tuple[Class, tuple[int, ...]]:
+    from attn_course.tasks.registry import chapters as with_tasks
+
+    there = with_tasks()
+    if unknown := sorted(set(order.chapters or ()) - set(there)):
+        raise SubmissionsError(f"--chapters: there are no tasks on {', '.join(map(str, unknown))}; those with tasks: {_listed(there)}")
+    found = find_submissions(order.submissions, chapters=there, names=order.names)
+    handed_in = {each.chapter for each in found.hand_ins if each.chapter is not None}
+    chapters = tuple(sorted(set(order.chapters) if order.chapters is not None else handed_in))
+    if not chapters:
+        raise SubmissionsError(f"{order.submissions}: nobody handed in a notebook of the course, and --chapters names none")
+    return found, chapters
+
+
+def _seed(order: Order, before: Mapping[str, Any] | None) -> int:
+    if before is not None and order.seed is None:
+        return int(before["seed"])
+    return order.seed if order.seed is not None else secrets.randbits(31)
+
+
+def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to mix two runs: their grades would not compare."""
+    words = {
+        "submissions": "the class in",
+        "seed": "--seed",
+        "chapters": "--chapters",
+        "due": "--due",
+        "version": "version",
+        "course_sha256": "another state of attn_course (hash",
+    }
+    for name, what in words.items():
+        if before.get(name) != now[name]:
+            close = ")" if "(" in what else ""
+            raise OtherRun(
+                f"{out}: cannot go on, it was begun with {what} {_value(before.get(name))}{close}, and this run has {_value(now[name])}"
+            )
+
+
+def _value(value: Any) -> str:
+    return "none" if value is None else _listed(value) if isinstance(value, list) else str(value)[:200]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

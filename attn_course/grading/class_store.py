@@ -1,0 +1,197 @@
+"""The folder that a class run writes: what it is about, one file for each result, everything whole or not at all."""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from attn_course.tasks.core import Verdict
+
+FORMAT = 1
+RUN_FILE, RESULTS, LOCK = "run.json", "results", ".lock"
+_TEMPORARY = ".tmp-"
+_LONGEST_TEXT = 4_000
+
+
+class StoreError(Exception):
+    """The folder cannot be used or written; the text is one line."""
+
+
+class OtherRun(StoreError):
+    """The folder holds something else than the run that is asked for."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What grading one notebook gave.
+
+    Attributes
+    ----------
+    place, sha256 : str
+        Which notebook, and which state of it.
+    verdicts : tuple of Verdict
+        One for each task of its chapter.
+    notes : tuple of str
+        What the teacher should know.
+    chapter : int or None
+        The chapter it was graded by.
+    sandbox : str
+        What confined it: "full", "no network namespace", "limits only" or "none".
+    problem : str
+        Why it could not be judged; empty if it was.
+    seconds : float
+        Time it took.
+    """
+
+    place: str
+    sha256: str
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...]
+    chapter: int | None
+    sandbox: str = ""
+    problem: str = ""
+    seconds: float = 0.0
+
+    def cleaned(self) -> "Result":
+        """Return it with texts that every file can hold: hostile code may have put anything into them."""
+        return replace(self, verdicts=tuple(_clean_verdict(verdict) for verdict in self.verdicts), notes=tuple(map(_clean, self.notes)))
+
+
+def _clean_verdict(verdict: Verdict) -> Verdict:
+    return replace(verdict, message=_clean(verdict.message), hint=_clean(verdict.hint) if verdict.hint else verdict.hint)
+
+
+def _clean(text: str) -> str:
+    """Control signs, halves of signs and marks that turn the direction of writing stand as escapes."""
+    cut = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …"
+    return "".join(sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode("ascii") for sign in cut)
+
+
+class Store:
+    """The folder of one class run; a context manager that keeps a second run out of it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    resume : bool
+        Whether a run that is there is to go on. Otherwise the folder must be empty or missing.
+    """
+
+    def __init__(self, folder: Path, *, resume: bool) -> None:
+        self.folder = folder
+        self._resume = resume
+        self._lock = contextlib.ExitStack()
+
+    def __enter__(self) -> "Store":
+        if self.folder.exists() and not self.folder.is_dir():
+            raise OtherRun(f"{self.folder}: is a file, not a folder")
+        there = sorted(entry.name for entry in self.folder.iterdir()) if self.folder.is_dir() else []
+        if RUN_FILE in there and not self._resume:
+            raise OtherRun(f"{self.folder}: holds a class run already; --resume goes on with it, or name another folder")
+        if set(there) - {LOCK} and RUN_FILE not in there:
+            raise OtherRun(f"{self.folder}: is not empty and holds no class run; name another folder")
+        with _clear(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock.enter_context(_locked(self.folder / LOCK))
+            for left in self.folder.rglob(f"{_TEMPORARY}*"):
+                left.unlink()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.close()
+
+    def started(self) -> dict[str, Any] | None:
+        """Return what the run that is there is about, or None if there is none."""
+        path = self.folder / RUN_FILE
+        if not path.exists():
+            return None
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            if about["format"] != FORMAT:
+                raise OtherRun(f"{path}: was written by another version of attn_course (format {about['format']})")
+            return dict(about)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise OtherRun(f"{path}: is damaged: {error}") from None
+
+    def start(self, about: dict[str, Any]) -> None:
+        """Write down what the run is about, before anything is graded."""
+        self.write(RUN_FILE, as_json({"format": FORMAT} | about))
+
+    def keep(self, key: str, result: Result) -> None:
+        """Store one result."""
+        self.write(f"{RESULTS}/{key}.json", as_json(asdict(result)))
+
+    def kept(self, key: str, place: str, sha256: str) -> Result | None:
+        """Return the result of a notebook in this very state, if it was stored whole."""
+        try:
+            data = json.loads((self.folder / RESULTS / f"{key}.json").read_text(encoding="utf-8"))
+            verdicts = tuple(Verdict(**verdict) for verdict in data.pop("verdicts"))
+            result = Result(**data | {"verdicts": verdicts, "notes": tuple(data["notes"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        return result if (result.place, result.sha256) == (place, sha256) else None
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the folder: whole, or not at all.
+
+        Parameters
+        ----------
+        name : str
+            Path below the folder; its folders are made.
+        text : str
+            What to write, as UTF-8.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written; nothing half-written stays behind.
+        """
+        path = self.folder / name
+        temporary = path.with_name(f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}")
+        with _clear(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+                    stream.write(text)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                temporary.replace(path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+                raise
+
+
+def as_json(data: Any) -> str:
+    """Return plain data as JSON, ASCII only, sorted, so that equal data give equal bytes."""
+    return json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+@contextlib.contextmanager
+def _clear(path: Path) -> Iterator[None]:
+    """Turn an error of the file system into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two runs into one folder are the teacher's to avoid
+        yield
+        return
+    with path.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OtherRun(f"{path.parent}: another class run is writing there") from None
+        yield

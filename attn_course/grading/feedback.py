@@ -1,0 +1,71 @@
+"""A page for a student: each task with its points, what is wrong, and what to try."""
+
+from collections.abc import Sequence
+
+from attn_course.grading.class_marks import Marked, remarks, status_of
+from attn_course.grading.page import page, plain, prose
+from attn_course.tasks.core import Verdict
+
+_SIGNS = {"passed": "✓ passed", "failed": "✗ not right", "unanswered": "○ not answered", "not judged": "! not judged"}
+
+
+def feedback_page(marked: Marked) -> str:
+    """Return the feedback on one notebook.
+
+    Parameters
+    ----------
+    marked : Marked
+        A notebook that was handed in, with its marks.
+
+    Returns
+    -------
+    page : str
+        HTML that stands alone; everything that a student could have written is escaped.
+    """
+    title = f"{marked.assignment or marked.notebook}: feedback for {marked.student}"
+    chapter = f"chapter {marked.chapter}" if marked.chapter is not None else "no chapter of the course"
+    parts = [
+        f"<h1>{plain(marked.assignment or marked.notebook)}</h1>",
+        f'<p class="soft">{plain(marked.student)} · {plain(marked.notebook)} · {chapter}</p>',
+        f'<p class="total">{marked.points} of {marked.max_points} points</p>',
+        *([] if marked.counts else ["<p>This notebook does not count.</p>"]),
+        _remarks(marked),
+        *(_task(verdict, status_of(verdict, marked)) for verdict in marked.verdicts if marked.status != "not judged"),
+    ]
+    return page(title, "\n".join(part for part in parts if part))
+
+
+def _remarks(marked: Marked) -> str:
+    said = [text for _, text in remarks(marked)]
+    return f"<h2>About this notebook</h2>\n<ul>{''.join(f'<li>{plain(text)}</li>' for text in said)}</ul>" if said else ""
+
+
+def _task(verdict: Verdict, status: str) -> str:
+    kind = status if status in ("passed", "failed") else "other"
+    lines: Sequence[str] = [
+        f'<section class="task {kind}">',
+        f'<div class="head"><h3>{plain(verdict.task)} {prose(verdict.title)}</h3><div>{verdict.points} of {verdict.max_points}</div></div>',
+        f'<p class="word">{_SIGNS.get(status, status)}</p>',
+        *([] if verdict.passed else _reasons(verdict)),
+        *([f'<p class="soft">Eq. ({plain(verdict.equation)})</p>'] if verdict.equation else []),
+        "</section>",
+    ]
+    return "\n".join(lines)
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    lines = [f'<p class="said">{prose(verdict.message)}</p>']
+    if verdict.mistake:
+        lines.append(f"<p><b>Known mistake:</b> {prose(verdict.mistake)}</p>")
+    if hint := verdict.hint or _first_hint(verdict.task):
+        lines.append(f"<p><b>Hint:</b> {prose(hint)}</p>")
+    return lines
+
+
+def _first_hint(task_id: str) -> str:
+    from attn_course.tasks import UnknownTask, get_task
+
+    try:
+        return get_task(task_id).hints[0]
+    except UnknownTask:
+        return ""

@@ -1,0 +1,297 @@
+"""Find what a class handed in: whose it is, which chapter it answers, when it came, and what is odd about it.
+
+Two layouts are read, also mixed: SUBMISSIONS/<student>/<notebook>.ipynb, and nbgrader's
+submitted/<student>/<assignment>/<notebook>.ipynb. Nothing is executed here and no JSON is parsed: files are hostile.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from attn_course.grading.cells import MAX_BYTES
+
+_SKIPPED = {"__pycache__", "__MACOSX"}
+_PREFIX = re.compile(r"(\d{1,2})(?!\d)")
+_CELL_ID = re.compile(rb'"(?:grade_id|id)"\s*:\s*"task-(\d{1,2})-\d{1,3}(?:-check)?"')  # inside a JSON text the quotes would be escaped
+_TIMESTAMP = "timestamp.txt"
+_DEEPEST = 4  # folders below a student's that are looked through, to say that a notebook lies too deep
+
+
+class SubmissionsError(ValueError):
+    """A folder does not hold a class; the text is one line."""
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """One file that a student handed in.
+
+    Attributes
+    ----------
+    student, assignment, notebook : str
+        Printable names; `assignment` is empty until it is known (no folder of nbgrader's, and no chapter found).
+    path : Path
+        Where it lies.
+    place : str
+        Its path below the folder of all submissions, printable; unique.
+    chapter : int or None
+        The chapter it answers, if that can be told.
+    sha256 : str
+        Of its content; empty if it was not read.
+    problem : str
+        Why it is not graded; empty if it is.
+    notes : tuple of str
+        What the teacher should know about it.
+    handed_in : datetime or None
+        From nbgrader's timestamp.txt.
+    """
+
+    student: str
+    assignment: str
+    notebook: str
+    path: Path
+    place: str
+    chapter: int | None = None
+    sha256: str = ""
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    handed_in: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """A file name for its result: the same in every run, whatever the notebook is called."""
+        return hashlib.sha256(os.fsencode(self.path.name) + b"\0" + self.place.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Class:
+    """All that a class handed in.
+
+    Attributes
+    ----------
+    students : tuple of str
+        Everyone who has a folder, sorted.
+    hand_ins : tuple of HandIn
+        Sorted by student, assignment and notebook.
+    notes : tuple of str
+        What lies beside the students' folders.
+    """
+
+    students: tuple[str, ...]
+    hand_ins: tuple[HandIn, ...]
+    notes: tuple[str, ...] = ()
+
+
+def find_submissions(folder: Path, *, chapters: Collection[int], names: Mapping[int, str]) -> Class:
+    """Return what a class handed in.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the students' folders, or a course folder of nbgrader that holds submitted/.
+    chapters : collection of int
+        Chapters that have tasks.
+    names : mapping of int to str
+        What the assignment on a chapter is called where no folder names it.
+
+    Returns
+    -------
+    found : Class
+        Every student and every notebook, also those that cannot be graded, with the reason.
+
+    Raises
+    ------
+    SubmissionsError
+        If the folder is missing, cannot be read, or holds no student's folder.
+    """
+    if not folder.is_dir():
+        raise SubmissionsError(f"{folder}: is no folder of submissions")
+    root = folder / "submitted"
+    if root.is_symlink() or not root.is_dir() or any(_is_notebook(entry.name) for entry in _top(root)):
+        root = folder
+    students: dict[str, os.DirEntry[str]] = {}
+    notes = []
+    hand_ins = []
+    for entry in _top(root):
+        if entry.is_dir(follow_symlinks=False):
+            students[_unused(printable(entry.name), students)] = entry
+        elif entry.is_symlink() and Path(entry.path).is_dir():
+            notes.append(f"{printable(entry.name)} is a symbolic link to a folder: it was not followed")
+        elif _is_notebook(entry.name):
+            notes.append(f"{printable(entry.name)} lies in no student's folder: it was not graded")
+    if not students:
+        raise SubmissionsError(f"{folder}: holds no student's folder; wanted {folder.name}/<student>/<notebook>.ipynb")
+    for student, entry in students.items():
+        try:
+            hand_ins += [_named(hand_in, names) for hand_in in _of_student(student, Path(entry.path), chapters)]
+        except OSError as error:
+            notes.append(f"the folder of {student} cannot be read: {error.strerror}")
+    hand_ins.sort(key=lambda hand_in: (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.place))
+    return Class(tuple(sorted(students)), tuple(hand_ins), tuple(notes))
+
+
+def printable(name: str) -> str:
+    """Return a name that any file, page and terminal can show: bytes that are no UTF-8 and control signs stand as escapes.
+
+    Examples
+    --------
+    >>> printable("anna\\udcff\\n")
+    'anna\\\\xff\\\\n'
+    """
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+def _top(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return _listed(folder)
+    except OSError as error:
+        raise SubmissionsError(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, sorted by the bytes of the names, without hidden entries and caches."""
+    with os.scandir(folder) as entries:
+        found = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _SKIPPED]
+    return sorted(found, key=lambda entry: os.fsencode(entry.name))
+
+
+def _is_notebook(name: str) -> bool:
+    """Also `02_softmax.ipynb.txt`: a browser's doing, which deserves a row."""
+    return ".ipynb" in name.lower()
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number if an escaped one looks the same."""
+    return next(candidate for candidate in (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3))) if candidate not in taken)
+
+
+def _of_student(student: str, folder: Path, chapters: Collection[int]) -> Iterator[HandIn]:
+    places: set[str] = set()
+    for depth, path in _notebooks(folder):
+        inside = [printable(part) for part in path.relative_to(folder).parts]
+        place = _unused("/".join([student, *inside]), places)
+        places.add(place)
+        hand_in = HandIn(student, inside[0] if depth == 1 else "", inside[-1], path, place)
+        if depth > 1:
+            yield replace(hand_in, problem=f"lies too deep: {student}/<assignment>/<notebook>.ipynb is the deepest place looked at")
+        else:
+            yield _with_time(_examined(hand_in, chapters))
+
+
+def _notebooks(folder: Path, depth: int = 0) -> Iterator[tuple[int, Path]]:
+    """Notebooks below a folder, and how many folders below; links to folders are not followed."""
+    for entry in _listed(folder):
+        if entry.is_dir(follow_symlinks=False) and not _is_notebook(entry.name):
+            try:
+                if depth < _DEEPEST:
+                    yield from _notebooks(Path(entry.path), depth + 1)
+            except OSError:
+                yield depth, Path(entry.path)
+        elif _is_notebook(entry.name):
+            yield depth, Path(entry.path)
+
+
+def _examined(hand_in: HandIn, chapters: Collection[int]) -> HandIn:
+    """Read a file once: is it one that can be graded, and on which chapter?"""
+    notes = [] if _is_utf8(hand_in.path.name) else ["its file name is not UTF-8"]
+    named = _PREFIX.match(hand_in.notebook)
+    by_name = int(named[1]) if named and int(named[1]) in chapters else None
+    try:
+        problem, content = _read(hand_in.path)
+    except OSError as error:
+        problem, content = f"cannot be read: {error.strerror}", b""
+    if problem:
+        return replace(hand_in, chapter=by_name, problem=problem, notes=tuple(notes))
+    counted = Counter(int(number) for number in _CELL_ID.findall(content))
+    by_cells = {chapter for chapter in counted if chapter in chapters}
+    chapter = by_name if by_name in by_cells or not by_cells else min(by_cells, key=lambda number: (-counted[number], number))
+    if by_name is not None and chapter != by_name:
+        notes.append(f"named for chapter {by_name}, but its cells are those of chapter {chapter}, by which it is graded")
+    if len(by_cells) > 1:
+        notes.append(f"holds cells of chapters {', '.join(map(str, sorted(by_cells)))}; graded as chapter {chapter}")
+    problem = "" if chapter is not None else "holds no task of the course, and its name begins with no chapter's number"
+    return replace(hand_in, chapter=chapter, sha256=hashlib.sha256(content).hexdigest(), problem=problem, notes=tuple(notes))
+
+
+def _read(path: Path) -> tuple[str, bytes]:
+    """Why a file is not to be graded, or its content; nothing but a regular file is opened."""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return "is a symbolic link: hand in the notebook itself", b""
+    if stat.S_ISDIR(status.st_mode):
+        return "is a folder, not a notebook" + ("" if os.access(path, os.R_OK | os.X_OK) else ", and cannot be read"), b""
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a regular file", b""
+    if path.suffix.lower() != ".ipynb":
+        return "its name must end in .ipynb", b""
+    if status.st_size > MAX_BYTES:
+        return f"is too large ({status.st_size / 2**20:.0f} MiB; at most {MAX_BYTES / 2**20:.0f}): clear its outputs", b""
+    if not status.st_size:
+        return "is empty", b""
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
+        return "", stream.read(MAX_BYTES + 1)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(hand_in: HandIn, names: Mapping[int, str]) -> HandIn:
+    if hand_in.assignment or hand_in.chapter is None:
+        return hand_in
+    return replace(hand_in, assignment=names.get(hand_in.chapter, f"chapter {hand_in.chapter}"))
+
+
+def _with_time(hand_in: HandIn) -> HandIn:
+    """Add when nbgrader received it."""
+    path = hand_in.path.parent / _TIMESTAMP
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > 200:
+            return hand_in
+        return replace(hand_in, handed_in=parse_time(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return replace(hand_in, notes=(*hand_in.notes, f"its {_TIMESTAMP} holds no time that can be read"))
+
+
+def parse_time(text: str) -> datetime:
+    """Return the time that a text means, in UTC.
+
+    Parameters
+    ----------
+    text : str
+        As nbgrader writes it, "2026-11-20 23:59:00.000000 UTC" or with a zone such as Europe/Berlin, or ISO 8601.
+        Without a zone it is UTC.
+
+    Returns
+    -------
+    time : datetime
+        With its zone, UTC.
+
+    Raises
+    ------
+    ValueError
+        If the text is no time.
+
+    Examples
+    --------
+    >>> parse_time("2026-11-20 23:59 Europe/Berlin").isoformat()
+    '2026-11-20T22:59:00+00:00'
+    """
+    words = text.split()
+    try:
+        zone = ZoneInfo(words.pop()) if len(words) > 1 and words[-1][0].isalpha() else None
+        time = datetime.fromisoformat("T".join(words[:2]) + "".join(words[2:]))
+    except (ValueError, LookupError):  # LookupError: a zone nobody knows
+        raise ValueError(f"wanted a time such as '2026-11-20 23:59 UTC'; got {text.strip()!r}") from None
+    return (time.replace(tzinfo=zone or UTC) if time.tzinfo is None else time).astimezone(UTC)

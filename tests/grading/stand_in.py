@@ -1,0 +1,87 @@
+"""A grader that executes nothing: a notebook says in words what is to happen, so that class runs are tested apart from the sandbox.
+
+"right 2.1" passes task 2.1. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
+"break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher.
+"""
+
+import json
+import os
+import re
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from attn_course.tasks import all_tasks
+from attn_course.tasks.core import Verdict
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the stand-in says of its sandbox."""
+
+    level: str = "full"
+
+    def __str__(self) -> str:
+        return "sandbox: full (a stand-in)"
+
+
+class StandIn:
+    """The interface of attn_course.grading.grader.Grader."""
+
+    def __init__(self, *, seed: int, allow_unsafe: bool = False) -> None:
+        self.seed = seed
+        self.probe = Probe()
+
+    def __enter__(self) -> "StandIn":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def grade(self, path: Path, *, student: str, chapter: int | None = None) -> Any:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        if wanted := re.search(r"slow ([\d.]+)", text):
+            time.sleep(float(wanted[1]))
+        if wanted := re.search(r"kill once (\S+?)[\"\\ ]", text):
+            flag = Path(wanted[1])
+            if not flag.exists():
+                flag.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        elif "kill" in text:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "break" in text:
+            raise ZeroDivisionError("the stand-in broke")
+        said = json.loads(f'"{wanted[1]}"') if (wanted := re.search(r"say (.*?)\\n", text)) else f"wrong, with seed {self.seed}"
+        notes = tuple(re.findall(r"note (.*?)\\n", text))
+        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in all_tasks(chapter))
+        return SimpleNamespace(verdicts=verdicts, notes=notes, chapter=chapter, seconds=0.0)
+
+
+class Unsafe(StandIn):
+    """Refuses to grade, as the real one does without a sandbox."""
+
+    def __init__(self, *, seed: int, allow_unsafe: bool = False) -> None:
+        super().__init__(seed=seed)
+        if not allow_unsafe:
+            raise RuntimeError("no sandbox here; --allow-unsafe grades without one")
+
+
+def _verdict(task: Any, right: bool, said: str) -> Verdict:
+    if right:
+        return Verdict(task.id, task.title, True, task.points, task.points, task.ok_line, equation=task.equation)
+    known = task.wrong[0]
+    return Verdict(task.id, task.title, False, 0, task.points, said, known.name, known.hint, task.equation)
+
+
+def notebook(path: Path, chapter: int = 2, *, right: str = "", words: str = "") -> Path:
+    """Write a notebook of a chapter that gets these tasks right ("1 3" for tasks 1 and 3) and does what the words say."""
+    source = " ".join(f"right {chapter}.{number} " for number in right.split()) + f"{words}\n"
+    cells = [
+        {"cell_type": "code", "id": f"task-{chapter}-1", "metadata": {}, "source": source, "outputs": [], "execution_count": None},
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}), encoding="utf-8")
+    return path

@@ -51,13 +51,15 @@ class Cell:
         return line if len(line) <= 40 else line[:39] + "…"
 
 
-def read_code_cells(path: Path) -> list[Cell]:
+def read_code_cells(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Cell]:
     """Return the code cells of a notebook, each with its role.
 
     Parameters
     ----------
     path : Path
         A notebook of format 4, as JupyterLab, VS Code and Colab write it.
+    max_bytes : int, optional
+        Largest size of the file.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def read_code_cells(path: Path) -> list[Cell]:
     NotebookError
         If the file is missing, too large, or not a Python notebook of format 4.
     """
-    notebook = _read_json(path)
+    notebook = _read_json(path, max_bytes)
     version = notebook.get("nbformat")
     if not isinstance(version, int) or not isinstance(notebook.get("cells", []), list):
         raise NotebookError(f"{path}: is JSON, but not a notebook (no nbformat number, or no list of cells)")
@@ -86,7 +88,7 @@ def read_code_cells(path: Path) -> list[Cell]:
     return [replace(cell, number=number) for number, cell in enumerate(cells, 1)]
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, max_bytes: int) -> dict[str, Any]:
     try:
         if path.is_dir():
             raise NotebookError(f"{path}: is a directory; name a notebook (.ipynb)")
@@ -95,8 +97,8 @@ def _read_json(path: Path) -> dict[str, Any]:
         if not path.is_file():
             raise NotebookError(f"{path}: is not a regular file")
         size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise NotebookError(f"{path}: is too large ({size / 2**20:.0f} MiB; at most {MAX_BYTES / 2**20:.0f}): clear its outputs")
+        if size > max_bytes:
+            raise NotebookError(f"{path}: is too large ({size / 2**20:.0f} MiB; at most {max_bytes / 2**20:.0f}): clear its outputs")
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise NotebookError(f"{path}: is not a notebook: byte {error.start} is not UTF-8 text") from None

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from attn_course.grading.class_worker import NoGrader, start_process
 
+CONNECT_S = 10.0
+
 
 class Engine(Protocol):
     """Where notebooks are graded."""
@@ -71,7 +73,7 @@ class Cluster:
         except ImportError:
             raise NoGrader("--scheduler needs dask: pip install 'attn_course[class]'") from None
         try:
-            client = Client(self.address, timeout=10, set_as_default=False)
+            client = Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise NoGrader(f"--scheduler: no dask scheduler answers at {self.address}: {error}") from None
         with client, client.get_executor() as executor:

@@ -110,6 +110,8 @@ def status_of(verdict: Verdict, marked: Marked) -> str:
     """Return the word for one task: passed, failed, unanswered, missing or not judged."""
     if marked.status in ("missing", "not judged"):
         return marked.status
+    if verdict.message.startswith(("not judged: ", "not graded: ")):
+        return "not judged"
     return "passed" if verdict.passed else "unanswered" if " has no answer yet" in verdict.message[:120] else "failed"
 
 

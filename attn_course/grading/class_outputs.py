@@ -35,7 +35,7 @@ def write_outputs(store: Store, found: Class, marked: Sequence[Marked], *, about
     store.write("grades.csv", grades_csv(marked))
     store.write("summary.csv", summary_csv(marked, found.students))
     for name, each in feedback_names(marked):
-        store.write(name, feedback_page(each))
+        store.write(name, feedback_page(each), durable=False)
     store.write("class.html", class_page(found, marked, about))
     store.write("report.json", as_json(report(found, marked, about) | {"times": dict(times)}))
 

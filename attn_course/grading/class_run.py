@@ -28,7 +28,7 @@ class ClassRun:
     Notes
     -----
     When a process dies, every notebook under way is suspect, because nobody can tell which of them ended it. Suspects
-    are graded again one at a time; one that ends its process alone as well is given up. No notebook pays for another.
+    are graded again one at a time; one that ends its process twice when alone is given up. No notebook pays for another.
     """
 
     def __init__(self, engine: Engine, setup: Setup) -> None:
@@ -83,6 +83,8 @@ class ClassRun:
         while waiting:
             for suspect, _ in self._grade_until_a_crash(waiting, self.engine.width, on_result):
                 again = self._grade_until_a_crash([suspect], 1, on_result)
+                if again:  # it may only now have ended its first process
+                    again = self._grade_until_a_crash([suspect], 1, on_result)
                 in_a_row = in_a_row + 1 if again else 0
                 for _, reason in again:
                     if in_a_row == _MOST_GIVEN_UP_IN_A_ROW:
@@ -170,7 +172,7 @@ def no_points(chapter: int | None, message: str) -> tuple[Verdict, ...]:
 def _reason(error: Exception) -> str:
     """Why a notebook has no result; KilledWorker is dask's word for a worker that died several times."""
     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
-        return "grading it ended the grading process, and did so again with no other notebook beside it"
+        return "grading it ended the grading process twice, with no other notebook beside it"
     return f"the grader itself failed ({_line(error)})"
 
 

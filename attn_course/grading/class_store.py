@@ -136,7 +136,7 @@ class Store:
             return None
         return result if (result.place, result.sha256) == (place, sha256) else None
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str, *, durable: bool = True) -> None:
         """Write a file of the folder: whole, or not at all.
 
         Parameters
@@ -145,6 +145,8 @@ class Store:
             Path below the folder; its folders are made.
         text : str
             What to write, as UTF-8.
+        durable : bool, optional
+            Whether it is to survive a power cut; what can be made again need not.
 
         Raises
         ------
@@ -158,8 +160,9 @@ class Store:
             try:
                 with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
                     stream.write(text)
-                    stream.flush()
-                    os.fsync(stream.fileno())
+                    if durable:
+                        stream.flush()
+                        os.fsync(stream.fileno())
                 temporary.replace(path)
             except BaseException:
                 with contextlib.suppress(OSError):

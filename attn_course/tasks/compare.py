@@ -1,6 +1,6 @@
 """Compare arrays with the right ones: the first element that is wrong, or the form."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ TOLERANCE = {"float32": 5e-4}  # of results wider than float32: Task.tolerance, 
 
 @dataclass(frozen=True)
 class Miss:
-    """How a result differs from the right one: in form (`reason`), or in numbers."""
+    """How a result of so many `items` differs from the right one: in form (`reason`), or in numbers."""
 
     reason: str = ""
     item: int | None = None
@@ -21,6 +21,7 @@ class Miss:
     got: float = 0.0
     wanted: float = 0.0
     largest_error: float = 0.0
+    items: int = 1
 
 
 def compare(
@@ -48,7 +49,7 @@ def compare(
         which = f"item {position} of the tuple" if len(wanted) > 1 else "the result"
         if ours.shape != theirs.shape:
             wanted_form = f"have shape {theirs.shape}" if theirs.shape else "be a single number"
-            return Miss(f"{which} must {wanted_form}; got {ours.shape or 'a single number'}")
+            return Miss(f"{which} must {wanted_form}; got {ours.shape or 'a single number'}", position if len(wanted) > 1 else None, items=len(wanted))
         finite = np.abs(theirs[np.isfinite(theirs)])
         scale = float(finite.max(initial=0.0)) or 1.0
         rounding = max(np.finfo(ours.dtype).eps, np.finfo(np.float64).eps)
@@ -60,13 +61,15 @@ def compare(
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             largest = float(error[wrong & np.isfinite(error)].max(initial=0.0))
-            return Miss("", position if len(wanted) > 1 else None, index, float(ours[index]), float(theirs[index]), largest)
+            item = position if len(wanted) > 1 else None
+            return Miss("", item, index, float(ours[index]), float(theirs[index]), largest, len(wanted))
     return None
 
 
 def largest_input(case: Case) -> float:
     """Return the size of the largest finite number that goes into a case."""
-    parts = [part for value in case.inputs.values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+    values = [[*value.values()] if isinstance(value, Mapping) else value for value in case.inputs.values()]
+    parts = [part for value in values for part in (value if isinstance(value, (list, tuple)) else [value])]
     arrays = [np.asarray(part, dtype=np.float64) for part in parts if isinstance(part, (np.ndarray, float))]
     return max((float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in arrays), default=0.0)
 

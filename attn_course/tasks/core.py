@@ -6,9 +6,12 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from attn_course.tasks.module_call import ModuleCall
 
 KINDS = {  # and how a card names them
     "write": "write a function",
@@ -28,7 +31,7 @@ class Case:
     name : str
         What is special about this case, in words; failing checks print it.
     **inputs : object
-        ndarrays, lists of ndarrays, or plain numbers.
+        ndarrays, lists or dicts of ndarrays, or plain numbers.
     """
 
     def __init__(self, name: str, **inputs: Any) -> None:
@@ -72,6 +75,7 @@ class Task:
         Takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value.
     answer : callable
         The right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols -> expression.
+        With `module`: nothing -> a class.
     wrong : sequence of Wrong
         At least three known mistakes, of the same form as `answer`.
     hints : sequence of str
@@ -88,6 +92,8 @@ class Task:
         Repair tasks: the function that the exercise shows, named `entry`.
     figure_data : callable, optional
         Figure tasks: takes nothing, returns what the figure to be read is drawn from.
+    module : ModuleCall, optional
+        Of a task whose answer is a class of torch modules: how it is put to a case.
     """
 
     id: str
@@ -110,6 +116,7 @@ class Task:
     functions: Sequence[str] = ()
     broken: Callable[..., Any] | None = None
     figure_data: Callable[[], dict[str, Any]] | None = None
+    module: ModuleCall | None = None
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -124,6 +131,7 @@ class Task:
             ("three hints", len(self.hints) == 3),
             ("symbols if, and only if, it is a derive task", bool(self.symbols) == (self.kind == "derive")),
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
+            ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
             if not holds:
@@ -144,7 +152,7 @@ class Task:
         """Whether the learner defines a function, not a value."""
         return self.kind in ("write", "repair")
 
-    @property
+    @cached_property
     def ok_line(self) -> str:
         """The one line a passed check prints."""
         count = len(self.cases(np.random.default_rng(CHECK_SEED)))
@@ -181,7 +189,7 @@ class Task:
         if self.broken is None:
             return ""
         source = textwrap.dedent(inspect.getsource(self.broken)).rstrip()
-        return re.sub(rf"\bdef {self.broken.__name__}\(", f"def {self.entry}(", source, count=1)
+        return re.sub(rf"\b(def|class) {self.broken.__name__}\(", rf"\1 {self.entry}(", source, count=1)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -12,7 +12,10 @@ from attn_course.tasks.run import Result, run
 from attn_course.tasks.wording import SECRET, nearly_right, pattern, shown
 
 
-def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdict:
+Expected = Callable[[Task, Callable[..., Any], Sequence[Case]], list[Result]]
+
+
+def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
     """Compare what an answer returned with what is right.
 
     Parameters
@@ -23,6 +26,8 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
         The cases that were run.
     results : sequence of Result
         What `run` gave for them, in the same order.
+    expect : callable, optional
+        Runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it gave.
 
     Returns
     -------
@@ -41,7 +46,8 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
             return _failed(task, _problem(task, case, result))
         if result.changed:
             return _failed(task, f"{task.entry} changed its input `{result.changed}`{_in_case(task, case)}: work on a copy")
-    rights = expected(task, task.answer, cases)
+    expect = expect or expected
+    rights = expect(task, task.answer, cases)
     if broken := next((right.problem for right in rights if right.problem), None):
         raise ValueError(f"the right answer of task {task.id} must hold in every case; {broken}")
     for case, result, right in zip(cases, results, rights, strict=True):
@@ -55,7 +61,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result]) -> Verdi
     }
     if not misses:
         return Verdict(task.id, task.title, True, task.points, task.points, task.ok_line, equation=task.equation)
-    known, explained = _recognise(task, cases, results, list(misses))
+    known, explained = _recognise(task, cases, results, list(misses), expect)
     number = min(explained or misses)
     words = shown(task, cases[number], misses[number])
     if known is None:
@@ -76,7 +82,7 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
     Parameters
     ----------
     task : Task
-        Says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure).
+        Says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
     function : callable
         `task.answer` or the function of a `Wrong`.
     cases : sequence of Case
@@ -92,10 +98,12 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
         import sympy
 
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
-    elif not task.wants_function:
+    elif task.module or not task.wants_function:
         value = function()
     inputs = [case.inputs for case in cases]
-    return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions)
+    return run(
+        value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module
+    )
 
 
 def _problem(task: Task, case: Case, result: Result) -> str:
@@ -115,7 +123,7 @@ def _fitted(task: Task, result: Result, right: Result) -> Result:
 
 
 def _recognise(
-    task: Task, cases: Sequence[Case], results: Sequence[Result], missed: Sequence[int]
+    task: Task, cases: Sequence[Case], results: Sequence[Result], missed: Sequence[int], expect: Expected
 ) -> tuple[Wrong, list[int]] | tuple[None, list[int]]:
     """The known wrong answer that explains most of the missed cases, half of them at least, and these cases.
 
@@ -125,7 +133,7 @@ def _recognise(
     best: tuple[Wrong, list[int]] | tuple[None, list[int]] = (None, [])
     most = (len(missed) - 1) // 2
     for wrong in task.wrong:
-        theirs = expected(task, wrong.function, cases)
+        theirs = expect(task, wrong.function, cases)
         alike = [
             n
             for n, wrong_result in enumerate(theirs)

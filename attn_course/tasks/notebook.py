@@ -122,7 +122,14 @@ def _assess(task: Task, answer: Any, cells: Sequence[str], names: Mapping[str, A
     cases = task.cases(np.random.default_rng(seed))
     inputs = [case.inputs for case in cases]
     results = run(
-        answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, time_limit_s=time_limit_s
+        answer,
+        inputs,
+        kind=task.kind,
+        entry=task.entry,
+        symbols=task.symbols,
+        functions=task.functions,
+        module=task.module,
+        time_limit_s=time_limit_s,
     )
     return judge(task, cases, results)
 

@@ -1,6 +1,6 @@
 """Run an untrusted answer on cases, and return plain arrays or one sentence about what went wrong.
 
-This file and the two that it imports know no right answer and need nothing else of the course, so that a confined worker can
+This file and the three that it imports know no right answer and need nothing else of the course, so that a confined worker can
 load them alone.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
+from attn_course.tasks.module_call import ModuleCall, call_module
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 TIME_LIMIT_S = 10.0
@@ -42,6 +43,8 @@ class Result:
         A question to the learner about the problem, if it is a common one.
     listed : str
         If the answer returned a list, what is wrong with that where a single array is wanted.
+    after : mapping or None
+        The inputs as they are when a function has returned.
     """
 
     arrays: tuple[np.ndarray, ...] | None = None
@@ -50,6 +53,7 @@ class Result:
     timed_out: bool = False
     advice: str = ""
     listed: str = ""
+    after: Mapping[str, Any] | None = None
 
 
 def run(
@@ -60,6 +64,7 @@ def run(
     entry: str,
     symbols: Sequence[str] = (),
     functions: Sequence[str] = (),
+    module: ModuleCall | None = None,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> list[Result]:
     """Put an answer through every case.
@@ -67,10 +72,10 @@ def run(
     Parameters
     ----------
     answer : object
-        The learner's function (kinds write and repair), expression (derive) or value (predict, figure).
+        The learner's function or module class (kinds write and repair), expression (derive) or value (predict, figure).
     inputs : sequence of mapping
         For each case its inputs by name; functions receive them by position.
-    kind, entry, symbols, functions
+    kind, entry, symbols, functions, module
         Of the task; `entry` is the name used in messages.
     time_limit_s : float, optional
         Longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts it.
@@ -83,11 +88,11 @@ def run(
     if answer is None or answer is Ellipsis:
         return [Result(problem=f"{entry} has no answer yet")] * len(inputs)
     if kind in ("write", "repair"):
-        if not callable(answer):
+        if module is None and not callable(answer):
             return [Result(problem=f"{entry} must be a function; got {named(answer)}")] * len(inputs)
         ran: list[Result] = []
         for case in inputs:  # after a time-out the rest is not worth the wait
-            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, time_limit_s))
+            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, time_limit_s))
         return ran
     evaluate = evaluate_expression if kind == "derive" else evaluate_value
     results = []
@@ -104,11 +109,13 @@ def run(
     return results
 
 
-def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: str, time_limit_s: float) -> Result:
+def _run_function(
+    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, time_limit_s: float
+) -> Result:
     given = copy.deepcopy(dict(case))
     try:
         with quiet(), time_limit(time_limit_s):
-            returned = function(*given.values())
+            returned = call_module(function, given, entry, module) if module else function(*given.values())
             arrays = as_arrays(returned, entry)
     except AnswerError as error:
         return Result(problem=str(error))
@@ -122,16 +129,22 @@ def _run_function(function: Callable[..., Any], case: Mapping[str, Any], entry: 
         text = _one_line(error)
         advice = "did a reduction lose its axis? See keepdims." if any(words in text for words in BROADCAST) else ""
         return Result(problem=f"{entry} raised {type(error).__name__}: {text}{_where(error)}", advice=advice)
-    changed = next((name for name, before in case.items() if not _same(before, given[name])), None)
-    return Result(arrays, changed=changed, listed=list_refused(entry) if isinstance(returned, list) else "")
+    return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)
+
+
+def changed_input(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """Return the name of the first input that is not what it was, bit for bit, or None."""
+    return next((name for name, value in before.items() if name not in after or not _same(value, after[name])), None)
 
 
 def _same(before: Any, after: Any) -> bool:
     if isinstance(before, np.ndarray):
         alike = isinstance(after, np.ndarray) and before.dtype == after.dtype and before.shape == after.shape
         return alike and before.tobytes() == after.tobytes()
+    if isinstance(before, Mapping):
+        return isinstance(after, Mapping) and before.keys() == after.keys() and all(_same(before[name], after[name]) for name in before)
     if isinstance(before, (list, tuple)):
-        return len(before) == len(after) and all(map(_same, before, after))
+        return isinstance(after, (list, tuple)) and len(before) == len(after) and all(map(_same, before, after))
     return before is after or bool(before == after)  # a NaN is not equal to itself
 
 

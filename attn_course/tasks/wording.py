@@ -75,8 +75,11 @@ def _remark(ours: np.ndarray, theirs: np.ndarray, rtol: float) -> str:
 
 def shown(task: Task, case: Case, miss: Miss) -> str:
     """Return where and by how much a result is off; never the right number where finding it is the task."""
+    item = "" if miss.item is None else f"item {miss.item} of the tuple"
+    if task.module and miss.item is not None:
+        item = task.module.names(case.inputs, miss.items)[miss.item]
     if miss.reason:
-        return f" Shape or form: {miss.reason}."
+        return f" Shape or form: {miss.reason.replace(f'item {miss.item} of the tuple', item)}."
     if task.kind in SECRET:
         place = f" Entry {miss.index[0]} is the first that is off." if miss.index else ""
         return f"{place} You gave {number(miss.got)}."
@@ -88,7 +91,7 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
         point = ", ".join(f"{name} = {number(values[miss.index], 4)}" for name, values in zip(task.symbols, points, strict=True))
         return f" At {point} it {numbers}."
     places = [f"element {list(miss.index)}"] if miss.index else []
-    places += [] if miss.item is None else [f"item {miss.item} of the tuple"]
+    places += [item] if item else []
     return f" First wrong: {' of '.join(places) or 'the number'} {numbers}."
 
 

@@ -1,0 +1,301 @@
+"""Grade one untrusted notebook after the other: workers run them, this process judges the arrays that come back."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attn_course.grading.sandbox import Limits, Probe, probe
+from attn_course.grading.submission import EXERCISES, Exercise, Submission, SubmissionError, chapter_named, read_exercise, read_submission
+from attn_course.grading.workers import UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
+from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, chapters, judge
+from attn_course.tasks.judge import expected
+from attn_course.tasks.notebook import DERIVING
+from attn_course.tasks.run import changed_input, quiet
+
+CELL_S, CALL_S = 20.0, 10.0
+LIMITS = Limits(cpu_s=60.0, wall_s=120.0)  # whatever passes in the learner's notebook is to pass here
+GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
+MAX_TEXT = 1_000
+
+
+class Unconfined(RuntimeError):
+    """This machine cannot confine untrusted work."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What the grader found in one submission.
+
+    Attributes
+    ----------
+    verdicts : tuple of Verdict
+        One for each task of the chapter, in order, whatever became of the submission.
+    notes : tuple of str
+        What a teacher should know.
+    chapter : int or None
+        The chapter; None if it cannot be told, and there are no verdicts then.
+    seconds : float
+        Time taken.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...]
+    chapter: int | None
+    seconds: float
+
+
+class Grader:
+    """Grades notebooks; a context manager that owns the process its workers are forked from.
+
+    Parameters
+    ----------
+    seed : int
+        Draws the cases, the same for every student, so that a run can be repeated.
+    allow_unsafe : bool, optional
+        Grade where nothing confines the work.
+    limits : Limits, optional
+        Of one worker.
+    cell_s, call_s : float, optional
+        Longest time for a cell, and for one call of an answer, in seconds.
+    exercises : Path, optional
+        Folder of the pristine exercises.
+    fork : bool, optional
+        Whether workers are forked from a warm process; by default wherever that is to be had.
+
+    Raises
+    ------
+    Unconfined
+        If the sandbox is below "limits only" and `allow_unsafe` is not given.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        allow_unsafe: bool = False,
+        limits: Limits = LIMITS,
+        cell_s: float = CELL_S,
+        call_s: float = CALL_S,
+        exercises: Path = EXERCISES,
+        fork: bool | None = None,
+    ) -> None:
+        self.probe: Probe = probe()
+        if self.probe.level == "none" and not allow_unsafe:
+            raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
+        self._seed, self._limits, self._cell_s, self._call_s, self._exercises = seed, limits, cell_s, call_s, exercises
+        can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
+        self._workers: Forked | Plain = (Forked if (can_fork if fork is None else fork) else Plain)(self.probe.holding)
+        self._cases: dict[str, list[Case]] = {}
+        self._expected: dict[tuple[str, int], list[Result]] = {}
+
+    def __enter__(self) -> "Grader":
+        self._workers.prepare()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that workers are forked from."""
+        self._workers.close()
+
+    def grade(self, path: Path, *, student: str, chapter: int | None = None) -> Graded:
+        """Grade one notebook.
+
+        Parameters
+        ----------
+        path : Path
+            The submitted file.
+        student : str
+            Whose it is; seeds the random generators of the learner's own code.
+        chapter : int, optional
+            Whose tasks to judge, if the notebook is not to say it.
+
+        Returns
+        -------
+        graded : Graded
+            A task is judged on what its name stands for where its check cell stands. If the notebook ends Python or runs too
+            long, the tasks judged until then keep their points, and the later ones get none.
+        """
+        start = time.monotonic()
+        try:
+            submission = read_submission(path, chapter=chapter, exercises=self._exercises)
+        except SubmissionError as error:
+            number = chapter if chapter is not None else chapter_named(path)
+            tasks = all_tasks(number) if number in chapters() else []
+            verdicts = tuple(_failed(task, f"not graded: {error}") for task in tasks)
+            return Graded(verdicts, (str(error),), number if tasks else None, time.monotonic() - start)
+        pristine = read_exercise(submission.chapter, self._exercises)
+        worker = self._workers.start(self._limits)
+        sitting = _Sitting(submission, worker, self)
+        try:
+            sitting.hold(pristine, _number(f"{self._seed} {student}"))
+        except WorkerGone as gone:
+            ended = self._workers.end(worker)
+            if ended == UNCONFINED:
+                raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}") from None
+            sitting.broken_off(str(gone) + (how_it_ended(ended) if str(gone) == "ended Python" else ""))
+        else:
+            self._workers.end(worker)
+        verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
+        return Graded(verdicts, (*submission.notes, *sitting.notes), submission.chapter, time.monotonic() - start)
+
+    def cases(self, task: Task) -> list[Case]:
+        """Return the secret cases of a task."""
+        if task.id not in self._cases:
+            self._cases[task.id] = task.cases(np.random.default_rng([self._seed, *map(int, task.id.split("."))]))
+        return self._cases[task.id]
+
+    def judge(self, task: Task, results: Sequence[Result]) -> Verdict:
+        """Return the verdict on what came back for the cases of a task."""
+        with quiet():
+            return judge(task, self.cases(task), results, expect=self._remembered)
+
+    def _remembered(self, task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
+        key = task.id, id(function)
+        if key not in self._expected:
+            self._expected[key] = expected(task, function, cases)
+        return self._expected[key]
+
+
+class _Sitting:
+    """One submission before the grader, from the first cell to the last."""
+
+    def __init__(self, submission: Submission, worker: Worker, grader: Grader) -> None:
+        self.submission, self.worker, self.grader = submission, worker, grader
+        self.verdicts: dict[str, Verdict] = {}
+        self.notes: list[str] = []
+        self._problems: dict[int, str] = {}
+        self._defined: Mapping[str, list[int]] = {}
+        self._task: Task | None = None
+        self._where = "the notebook"
+        self._deadline = time.monotonic() + grader._limits.wall_s
+
+    def hold(self, pristine: Exercise, seed: int) -> None:
+        """Run the cells in order, and judge each task where its check stands."""
+        submission = self.submission
+        found = self._ask(
+            "begin",
+            self.grader._cell_s + GRACE_S,
+            cells=[cell.source for cell in submission.cells],
+            numbers=[cell.number for cell in submission.cells],
+            setup=list(pristine.setup),
+            given=list(pristine.given),
+            tasks=[_rules(task, submission) for task in submission.tasks],
+            seed=seed,
+        )
+        self._defined = found["defined"]  # said before anything of the learner's ran: it can be trusted
+        for position in range(len(submission.cells) + 1):
+            for task in submission.tasks:
+                if found["at"][task.id] == position:
+                    self._judge(task, found["refusals"][task.id])
+            if position < len(submission.cells):
+                self._run(position)
+
+    def broken_off(self, reason: str) -> None:
+        """The worker is gone: what is not judged by now gets no points."""
+        if self._task is not None:
+            self.verdicts[self._task.id] = _failed(self._task, f"{self._task.entry} {reason}")
+        self.notes.append(f"{self._where} {reason}")
+        for task in self.submission.tasks:
+            self.verdicts.setdefault(task.id, _failed(task, f"not judged: {self._where} {reason}"))
+
+    def _run(self, position: int) -> None:
+        cell = self.submission.cells[position]
+        self._where = f"code cell {cell.number}"
+        limit = self.grader._cell_s
+        problem = self._ask("cell", limit + GRACE_S, n=position, limit=limit).get("problem")
+        if problem:
+            self._problems[position] = _text(problem)
+            if cell.role == "other":
+                self.notes.append(f"code cell {cell.number}: {_text(problem)}")
+
+    def _judge(self, task: Task, refusal: str) -> None:
+        self._where, self._task = f"task {task.id}", task
+        self.verdicts[task.id] = self._verdict(task, refusal)
+        self._task = None
+
+    def _verdict(self, task: Task, refusal: str) -> Verdict:
+        if refusal:
+            return _failed(task, refusal)
+        cases, results = self.grader.cases(task), []
+        for case in cases:
+            limit = self.grader._call_s
+            reply = self._ask("call", limit + GRACE_S, task=task.id, case=dict(case.inputs), limit=limit)
+            if reply.get("undefined"):
+                return _failed(task, self._undefined(task))
+            if reply.get("refused"):
+                return _failed(task, f"{task.entry} calls {_text(reply['refused'])}, which would answer the task for you: write it yourself")
+            results.append(_result(case, reply))
+            if results[-1].problem:  # the judge looks no further
+                break
+        return self.grader.judge(task, [*results, *[results[-1]] * (len(cases) - len(results))])
+
+    def _undefined(self, task: Task) -> str:
+        """The answer's name does not exist where it is judged."""
+        answers = self.submission.answers[task.id]
+        if failed := next((self._problems[position] for position in answers if position in self._problems), None):
+            return f"the answer cell does not run: {failed}"
+        if self._defined[task.id]:
+            return f"{task.entry} is defined only below its check: a notebook is graded from top to bottom"
+        if answers:
+            return f"the answer cell does not define {task.entry}"
+        return f"the answer cell is gone: a cell must define {task.entry}"
+
+    def _ask(self, do: str, within_s: float, **message: Any) -> dict[str, Any]:
+        left = max(0.0, self._deadline - time.monotonic())
+        try:
+            return self.worker.ask(do, min(within_s, left), **message)
+        except OutOfTime:
+            if within_s < left:
+                raise
+            raise WorkerGone(f"was running when the {self.grader._limits.wall_s:g} s for one notebook were over") from None
+
+
+def _rules(task: Task, submission: Submission) -> dict[str, Any]:
+    """What a worker is told of a task: nothing that helps to answer it."""
+    return {
+        "id": task.id,
+        "entry": task.entry,
+        "kind": task.kind,
+        "symbols": list(task.symbols),
+        "functions": list(task.functions),
+        "module": asdict(task.module) if task.module else None,
+        "forbid": [*task.forbid, *(DERIVING if task.kind == "derive" else ())],
+        "at": submission.judged_after.get(task.id),
+        "answers": list(submission.answers[task.id]),
+    }
+
+
+def _result(case: Case, reply: Mapping[str, Any]) -> Result:
+    """What a worker says of one case, taken as no more than arrays and text."""
+    arrays, after = reply.get("arrays"), reply.get("after")
+    if reply.get("problem") or not isinstance(arrays, tuple) or not all(_is_result(array) for array in arrays):
+        problem = _text(reply.get("problem") or "the answer came back in no form that can be judged")
+        return Result(problem=problem, timed_out=reply.get("timed_out") is True, advice=_text(reply.get("advice")))
+    changed = changed_input(case.inputs, after) if isinstance(after, dict) else None
+    return Result(arrays, changed=changed, listed=_text(reply.get("listed")))
+
+
+def _is_result(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.dtype.itemsize >= 4
+
+
+def _text(value: Any) -> str:
+    """A text of the learner's making: short, on one line, without control characters."""
+    text = value if isinstance(value, str) else ""
+    return "".join(sign if sign.isprintable() else " " for sign in text[:MAX_TEXT])
+
+
+def _failed(task: Task, message: str) -> Verdict:
+    return Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation)
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:4], "big")

@@ -1,0 +1,286 @@
+"""Run one notebook's cells and put its answers to the cases that the grader sends, one call at a time.
+
+This half runs untrusted code and knows no answer. It imports the standard library, NumPy, SymPy, IPython, the sandbox, and those
+files of attn_course/tasks that know none either; while the notebook runs, attn_course cannot be imported.
+"""
+
+import ast
+import builtins
+import contextlib
+import linecache
+import random
+import socket
+import sys
+import traceback
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from attn_course.grading.magics import Shell, to_python
+from attn_course.grading.protocol import LENGTHS, ProtocolError, decode, encode, lengths
+from attn_course.grading.stubs import CELLS, Refused, Stubs
+from attn_course.tasks.module_call import ModuleCall
+from attn_course.tasks.run import run
+from attn_course.tasks.slices import Cells
+from attn_course.tasks.source import course_uses, forbidden_calls
+from attn_course.tasks.time_limit import TimeIsUp, time_limit
+
+MAX_TEXT = 1_000  # characters of a message to the learner
+
+
+class Absent:
+    """What stands for everything imported from attn_course: it may be called and taken apart, and does nothing."""
+
+    def __call__(self, *_: Any, **__: Any) -> "Absent":
+        return self
+
+    def __getattr__(self, name: str) -> "Absent":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def keys(self) -> list[str]:
+        """No arguments, where it is unpacked as such."""
+        return []
+
+    def __getitem__(self, item: Any) -> "Absent":
+        return self
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class _WithoutCourse(ast.NodeTransformer):
+    """Imports of attn_course become names for something absent."""
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        ours = [alias for alias in node.names if _is_course(alias.name)]
+        if not ours:
+            return node
+        kept = [alias for alias in node.names if alias not in ours]
+        absent = [_absent(alias.asname or alias.name.partition(".")[0], node) for alias in ours]
+        return [*([ast.copy_location(ast.Import(kept), node)] if kept else []), *absent]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        if not _is_course(node.module or "") or node.level:
+            return node
+        return [_absent(alias.asname or alias.name, node) for alias in node.names if alias.name != "*"] or ast.copy_location(ast.Pass(), node)
+
+
+def _is_course(module: str) -> bool:
+    return module.partition(".")[0] == "attn_course"
+
+
+def _absent(name: str, node: ast.stmt) -> ast.stmt:
+    assign = ast.Assign([ast.Name(name, ast.Store())], ast.Name("_attn_course_is_absent", ast.Load()))
+    return ast.fix_missing_locations(ast.copy_location(assign, node))
+
+
+class Session:
+    """One notebook: its names, its cells, its answers."""
+
+    def __init__(self) -> None:
+        self._module = types.ModuleType("__main__")
+        self._module.__dict__["_attn_course_is_absent"] = Absent()
+        self._cells: list[types.CodeType | None] = []
+        self._problems: list[str] = []
+        self._names: list[str] = []
+        self._tasks: dict[str, dict[str, Any]] = {}
+        self._forbid: dict[int, list[str]] = {}
+        self._stubs = Stubs()
+        shell = Shell()
+        self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = lambda: shell
+
+    def begin(
+        self, cells: list[str], numbers: list[int], setup: list[str], given: list[str], tasks: list[dict[str, Any]], seed: int
+    ) -> dict[str, Any]:
+        """Read the cells, run the exercise's own setup, and say what forbidden things the answers' texts use.
+
+        Nothing of the learner's has run when this returns, so what it says can be trusted.
+
+        Parameters
+        ----------
+        cells : list of str
+            The learner's cells, as they stand in the notebook.
+        numbers : list of int
+            Of these cells, for messages.
+        setup, given : list of str
+            Cells of the pristine exercise: imports; helper functions and symbols.
+        tasks : list of dict
+            Of each task id, entry, kind, symbols, functions, module, forbid; `at` is the number of cells run before it is put to the
+            cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the entry.
+        seed : int
+            Of the random generators that the learner's code may use.
+
+        Returns
+        -------
+        found : dict
+            By task id: `at` the number of cells, `refusals` what is forbidden in its text, `defined` the cells that bind its entry.
+        """
+        _seed(seed)
+        trees = [self._read(text, number) for text, number in zip(cells, numbers, strict=True)]
+        parsed = Cells(trees, given)
+        found: dict[str, Any] = {"at": {}, "refusals": {}, "defined": {}}
+        for task in tasks:
+            name, entry = task["id"], task["entry"]
+            self._tasks[name] = task
+            defined = parsed.binding(entry)
+            at = task["at"] if task["at"] is not None else max([*defined, *task["answers"], -1]) + 1
+            making = parsed.making(entry, at)
+            found["at"][name], found["defined"][name] = at, defined
+            found["refusals"][name] = _refusal(entry, making.text, task["forbid"])
+            if task["kind"] == "derive":
+                for cell in making.cells:
+                    self._forbid[cell] = task["forbid"]
+        self._compile(trees)
+        for text in [*setup, *given]:
+            exec(compile(text, "<exercise>", "exec", dont_inherit=True), self._module.__dict__)
+        self._stubs.install({rule for task in tasks for rule in task["forbid"]})
+        sys.modules["__main__"] = self._module
+        return found
+
+    def cell(self, n: int, limit: float) -> dict[str, Any]:
+        """Run a cell; return `problem`, one sentence about what went wrong in it, or None."""
+        code = self._cells[n]
+        if code is None:
+            return {"problem": self._problems[n]}
+        try:
+            with self._stubs.forbidding(self._forbid.get(n, ())), time_limit(limit):
+                exec(code, self._module.__dict__)
+        except TimeIsUp:
+            return {"problem": f"did not finish within {limit:g} s: is there a loop that never ends?"}
+        except Refused as refused:
+            return {"problem": f"calls {refused}, which would answer the task for you"}
+        except BaseException as error:
+            return {"problem": _one_line(error)}
+        return {"problem": None}
+
+    def call(self, task: str, case: dict[str, Any], limit: float) -> dict[str, Any]:
+        """Put an answer to one case; return what `run` found, with the inputs as they are afterwards."""
+        rules = self._tasks[task]
+        entry = rules["entry"]
+        if entry not in self._module.__dict__:
+            return {"undefined": True}
+        with self._stubs.forbidding(rules["forbid"] if rules["kind"] in ("write", "repair") else ()):
+            (result,) = run(
+                self._module.__dict__[entry],
+                [case],
+                kind=rules["kind"],
+                entry=entry,
+                symbols=rules["symbols"],
+                functions=rules["functions"],
+                module=rules["module"] and ModuleCall(**rules["module"]),
+                time_limit_s=limit,
+            )
+        return {
+            "arrays": result.arrays,
+            "problem": result.problem,
+            "timed_out": result.timed_out,
+            "advice": result.advice,
+            "listed": result.listed,
+            "after": result.after,
+            "refused": self._stubs.caught,
+        }
+
+    def _read(self, text: str, number: int) -> ast.Module:
+        """The tree of a cell, empty if it does not parse; its text is kept for tracebacks."""
+        name = f"{CELLS}{number}>"
+        self._names.append(name)
+        self._problems.append("")
+        try:
+            source = to_python(text)
+            tree = ast.parse(source, name)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self._problems[-1] = _one_line(error)
+            return ast.Module([], [])
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        return tree
+
+    def _compile(self, trees: list[ast.Module]) -> None:
+        for n, tree in enumerate(trees):
+            code = None
+            if not self._problems[n]:
+                try:
+                    code = compile(_WithoutCourse().visit(tree), self._names[n], "exec", dont_inherit=True)
+                except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                    self._problems[n] = _one_line(error)
+            self._cells.append(code)
+
+
+def _refusal(entry: str, text: str, forbid: list[str]) -> str:
+    """Why an answer is not even called, from its text; "" if it may be."""
+    if "attn_course" in text and (found := course_uses(text, {})):
+        return f"{entry} uses {', '.join(found)}, the course's own answer: write it yourself"
+    if any(rule.removesuffix(".*").rpartition(".")[2] in text for rule in forbid) and (found := forbidden_calls(text, forbid, {})):
+        return f"{entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
+    return ""
+
+
+def _one_line(error: BaseException) -> str:
+    try:
+        text = str(error).strip().partition("\n")[0]
+    except Exception:  # the learner's own exception class may be broken
+        text = ""
+    if isinstance(error, SystemExit):
+        return "SystemExit: it leaves Python, which a notebook does not do"
+    return f"{type(error).__name__}: {text}".rstrip(": ")[:MAX_TEXT]
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+def serve(line: socket.socket) -> None:
+    """Answer the grader's requests until it hangs up.
+
+    Parameters
+    ----------
+    line : socket
+        To the grader. Whatever the learner's code does to it, the grader gets arrays and text, or loses the worker.
+    """
+    session = Session()
+    actions: Mapping[str, Callable[..., dict[str, Any]]] = {"begin": session.begin, "cell": session.cell, "call": session.call}
+    while (request := receive(line)) is not None:
+        nonce, action = request.pop("nonce"), request.pop("do")
+        reply = actions[action](**request)
+        _flush()
+        line.sendall(_encoded({"nonce": nonce, **reply}))
+
+
+def _encoded(reply: dict[str, Any]) -> bytes:
+    try:
+        return encode(reply)
+    except Exception as error:  # an array of the learner's that no frame holds
+        return encode({"nonce": reply["nonce"], "problem": f"its result cannot be sent: {type(error).__name__}"})
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def receive(line: socket.socket) -> dict[str, Any] | None:
+    """Return the next message from the grader, or None at the end."""
+    start = _exactly(line, LENGTHS.size)
+    if start is None:
+        return None
+    header, body = (_exactly(line, count) for count in lengths(start))
+    if header is None or body is None:
+        return None
+    return decode(header, body)
+
+
+def _exactly(line: socket.socket, count: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < count:
+        part = line.recv(min(count - len(parts), 2**20))
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)

@@ -1,0 +1,343 @@
+"""Start confined workers, talk to them within time limits, and end them: forked from a zygote, or a plain process for each."""
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, ProtocolError, decode, encode, lengths
+from attn_course.grading.sandbox import Limits
+
+SCRIPT = Path(__file__).with_name("zygote.py")
+START_S = 60.0
+_ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
+_KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
+
+
+UNCONFINED = 71  # exit status of a worker that could not be confined
+
+
+class WorkerGone(Exception):
+    """The worker gives no more answers; the text says why, as the end of "code cell 7 ..."."""
+
+
+class OutOfTime(WorkerGone):
+    """It did not answer in time."""
+
+
+class Worker:
+    """One confined process that runs one submission.
+
+    Parameters
+    ----------
+    line : socket
+        To the process.
+    output : int or None
+        Descriptor of the pipe that it prints to.
+    home : Path
+        Its own temporary folder; what it prints goes to output.txt in it if there is no pipe.
+    limits : Limits
+        Of which the output is held here.
+    """
+
+    def __init__(self, line: socket.socket, output: int | None, home: Path, limits: Limits) -> None:
+        self._line, self._output, self.home, self._limits = line, output, home, limits
+        self._printed = 0
+        self.first_words = b""  # of what it printed
+        line.setblocking(False)
+
+    def ask(self, do: str, within_s: float, **message: Any) -> dict[str, Any]:
+        """Send a request and return the reply.
+
+        Parameters
+        ----------
+        do : str
+            What to do: "begin", "cell" or "call".
+        within_s : float
+            Longest time until the reply is here.
+        **message : object
+            Arguments.
+
+        Returns
+        -------
+        reply : dict
+            Well-formed, and otherwise not to be trusted.
+
+        Raises
+        ------
+        WorkerGone
+            If there is no such reply in time.
+        """
+        nonce = secrets.token_hex(8)
+        deadline = time.monotonic() + within_s
+        self._send(encode({"nonce": nonce, "do": do, **message}), deadline)
+        try:
+            header, body = lengths(self._receive(LENGTHS.size, deadline), max_header=MAX_REPLY_HEADER_BYTES)
+            reply = decode(self._receive(header, deadline), self._receive(body, deadline))
+        except ProtocolError as error:
+            raise WorkerGone(f"sent the grader what is no answer: {error}") from None
+        if reply.pop("nonce", None) != nonce:
+            raise WorkerGone("sent the grader an answer to what was not asked")
+        return reply
+
+    def _send(self, frame: bytes, deadline: float) -> None:
+        rest = memoryview(frame)
+        while rest:
+            self._wait(deadline, writing=True)
+            try:
+                rest = rest[self._line.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise WorkerGone("ended Python") from None
+
+    def _receive(self, count: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            try:
+                part = self._line.recv(min(count - len(parts), 2**20))
+            except BlockingIOError:
+                self._wait(deadline)
+                continue
+            except OSError:
+                part = b""
+            if not part:
+                raise WorkerGone("ended Python")
+            parts += part
+        return bytes(parts)
+
+    def _wait(self, deadline: float, *, writing: bool = False) -> None:
+        """Until the line is ready; meanwhile take in what is printed."""
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise OutOfTime("did not finish in time: is there a loop that never ends?")
+            watched = [self._line] if not writing else []
+            outputs = [self._output] if self._output is not None else []
+            ready, able, _ = select.select([*watched, *outputs], [self._line] if writing else [], [], left if outputs else min(left, 0.2))
+            if self._output in ready:
+                self._drain()
+            elif not outputs:
+                self._printed = _size(self.home / "output.txt")
+            if self._printed > self._limits.output_bytes:
+                raise WorkerGone(f"printed more than {self._limits.output_bytes / 2**20:g} MiB")
+            if self._line in ready or self._line in able:
+                return
+
+    def _drain(self) -> None:
+        part = os.read(self._output, 2**16) if self._output is not None else b""
+        self._printed += len(part)
+        self.first_words = (self.first_words + part)[:1_000]
+        if not part and self._output is not None:  # closed by the learner's code
+            os.close(self._output)
+            self._output = None
+
+    def close(self) -> None:
+        """Let go of the lines to the worker; the process and its folder are dealt with by who started it."""
+        self._line.close()
+        if self._output is not None:
+            os.close(self._output)
+            self._output = None
+
+
+def how_it_ended(code: int | None) -> str:
+    """Return what an exit status means, as a remark in brackets, or ""."""
+    if code is None:
+        return ""
+    if code >= 0:
+        return f" (exit status {code}: does it call os._exit?)"
+    meanings = {"SIGKILL": "killed, as for too much memory", "SIGSEGV": "a crash", "SIGXCPU": "too much computing time", "SIGABRT": "a crash"}
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-code).name
+        return f" ({name}: {meanings[name]})" if name in meanings else f" ({name})"
+    return ""
+
+
+class Forked:
+    """Workers forked from a zygote, which is started when first needed and again when it has died."""
+
+    def __init__(self, layers: Any) -> None:
+        self._layers = layers
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._ready = False
+        self._home: Path | None = None
+
+    def prepare(self) -> None:
+        """Start the zygote, without waiting for it."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.close()
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-I", str(SCRIPT), "--control", str(theirs.fileno())]
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment(), start_new_session=True
+        )
+        theirs.close()
+        ours.settimeout(START_S)
+        self._control, self._ready = ours, False
+
+    def start(self, limits: Limits) -> Worker:
+        """Return a fresh worker."""
+        for attempt in range(3):
+            self.prepare()
+            with contextlib.suppress(OSError, ValueError):
+                return self._start(limits)
+            self.close()
+        raise OSError("the process that workers are forked from does not start")
+
+    def _start(self, limits: Limits) -> Worker:
+        assert self._control is not None
+        if not self._ready:
+            self._reply()
+            self._ready = True
+        home = self._empty_folder()
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self._layers}
+        try:
+            socket.send_fds(self._control, [json.dumps(order).encode()], [theirs.fileno(), writing])
+            self._reply()
+        except (OSError, ValueError):
+            ours.close()
+            os.close(reading)
+            raise
+        finally:
+            theirs.close()
+            os.close(writing)
+        return Worker(ours, reading, home, limits)
+
+    def _empty_folder(self) -> Path:
+        """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time."""
+        if self._home is not None and any(self._home.iterdir()):
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
+        if self._home is None:
+            self._home = Path(tempfile.mkdtemp(prefix="attn-"))
+        return self._home
+
+    def end(self, worker: Worker) -> int | None:
+        """End a worker; return its exit status, or None if it had to be killed or cannot be known."""
+        worker.close()
+        try:
+            assert self._control is not None
+            self._control.sendall(b'{"do": "end"}')
+            found = self._reply()
+        except (OSError, ValueError):
+            self.close()
+            return None
+        return None if found.get("killed") else found.get("exit")
+
+    def _reply(self) -> dict[str, Any]:
+        assert self._control is not None
+        data = b""
+        while not data.endswith(b"\n"):
+            part = self._control.recv(65536)
+            if not part:
+                raise OSError("the zygote has ended")
+            data += part
+        return dict(json.loads(data))
+
+    def close(self) -> None:
+        """End the zygote, and with it its worker."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            try:
+                self._process.wait(timeout=5.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
+
+
+class Plain:
+    """A plain process for each worker, for systems without fork; slower, and confined by less."""
+
+    def __init__(self, layers: Any) -> None:
+        self._layers = layers
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def prepare(self) -> None:
+        """Nothing is kept ready."""
+
+    def start(self, limits: Limits) -> Worker:
+        """Return a fresh worker."""
+        home = Path(tempfile.mkdtemp(prefix="attn-"))
+        token = secrets.token_bytes(32)
+        with socket.create_server(("127.0.0.1", 0)) as server, (home / "output.txt").open("wb") as output:
+            command = [sys.executable, "-I", str(SCRIPT), "--once", str(server.getsockname()[1])]
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment(), start_new_session=True
+            )
+            assert process.stdin is not None
+            order = {"writable": str(home), "limits": asdict(limits), "layers": self._layers, "token": token.hex()}
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.close()
+            line = _accept(server, token, process)
+        worker = Worker(line, None, home, limits)
+        self._processes[id(worker)] = process
+        return worker
+
+    def end(self, worker: Worker) -> int | None:
+        """End a worker; return its exit status, or None if it had to be killed."""
+        process = self._processes.pop(id(worker))
+        code = process.poll()
+        if code is None:
+            with contextlib.suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        worker.close()
+        shutil.rmtree(worker.home, ignore_errors=True)
+        return code
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+def _accept(server: socket.socket, token: bytes, process: subprocess.Popen[bytes]) -> socket.socket:
+    """The connection of who knows the token."""
+    deadline = time.monotonic() + START_S
+    server.settimeout(0.2)
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            line, _ = server.accept()
+        except TimeoutError:
+            continue
+        line.settimeout(5.0)
+        with contextlib.suppress(OSError):
+            if secrets.compare_digest(line.recv(len(token), socket.MSG_WAITALL), token):
+                return line
+        line.close()
+    process.kill()
+    raise OSError("a worker does not start")
+
+
+def _environment() -> Mapping[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **_ENVIRONMENT, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,225 @@
+"""The process that workers are forked from: it has imported what they need, and knows no task, answer or case.
+
+Run as a script, never imported: `python -I zygote.py --control FD` serves one grader; `--once PORT` is a worker by itself, for
+systems without fork.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib.abc
+import json
+import os
+import signal
+import socket
+import sys
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+_COURSE = _HERE.parent
+
+
+class _NoCourse(importlib.abc.MetaPathFinder):
+    """Says of attn_course that there is no such module."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] == "attn_course":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def _load(*, alone: bool) -> Any:
+    """Import everything a worker needs, the course's packages without what their __init__ imports; then hide the course.
+
+    `alone`: in namespaces of our own, which are to be had before there is a second thread.
+    """
+    for name, folder in (("attn_course", _COURSE), ("attn_course.tasks", _COURSE / "tasks"), ("attn_course.grading", _HERE)):
+        package = types.ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    from attn_course.grading import sandbox
+
+    if alone:
+        sandbox.leave_for_own_namespaces()
+    import sympy
+    import torch
+
+    from attn_course.grading import worker
+
+    torch.set_num_threads(1)
+    _warm(sympy, torch, worker)
+    knowing = [name for name in sys.modules if name.startswith("attn_course.") and name not in _ALLOWED]
+    knowing = [name for name in knowing if not name.startswith("attn_course.grading.sandbox.")]
+    assert not knowing, f"the zygote must not know {knowing}"
+    _READABLE[:] = sandbox.interpreter_paths()
+    _hide_course()
+    return worker, sandbox
+
+
+_ALLOWED = {
+    *("attn_course.tasks", "attn_course.grading", "attn_course.grading.sandbox", "attn_course.grading.worker", "attn_course.grading.magics"),
+    *("attn_course.grading.protocol", "attn_course.grading.stubs", "attn_course.tasks.forms", "attn_course.tasks.module_call", "attn_course.tasks.run"),
+    *("attn_course.tasks.slices", "attn_course.tasks.source", "attn_course.tasks.time_limit"),
+}
+
+
+def _warm(sympy: Any, torch: Any, worker: Any) -> None:
+    """Do once what is slow the first time."""
+    x, y = sympy.symbols("x y", real=True)
+    expression = sympy.exp(x - y) * sympy.log(x**2 / y + 1) - sympy.sqrt(x * y) + 2 * (1 - x) / (x + y) - sympy.tanh(y)
+    worker.run(expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], kind="derive", entry="x", symbols=("x", "y"), functions=("exp", "log", "tanh"))
+    session = worker.Session()
+    task = {"id": "0.0", "entry": "f", "kind": "write", "symbols": [], "functions": [], "module": None, "forbid": [".softmax"], "at": 1, "answers": [0]}
+    session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], [], [], [task], 0)
+    session.call("0.0", {"x": worker.np.ones(2)}, 1.0)
+    tensor = torch.ones(2, 2, requires_grad=True)
+    torch.softmax(tensor @ tensor, -1).sum().backward()
+    worker.to_python("%time 1\n")
+
+
+def _hide_course() -> None:
+    """From here on attn_course cannot be imported, by whatever way it came onto the path."""
+    sys.path[:] = [entry for entry in sys.path if not (Path(entry or ".") / "attn_course").exists()]
+    sys.meta_path[:] = [_NoCourse(), *(f for f in sys.meta_path if not getattr(f, "__module__", "").startswith("__editable__"))]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "attn_course" or name.startswith("__editable__")]:
+        del sys.modules[name]
+    sys.path_importer_cache.clear()
+    sys.argv[:] = [""]
+
+
+def _become_worker(worker: Any, sandbox: Any, line: socket.socket, order: dict[str, Any]) -> None:
+    """Confine this process and serve the grader, to the end of the process."""
+    try:
+        sandbox.confine(
+            readable=_READABLE,
+            writable=Path(order["writable"]),
+            limits=sandbox.Limits(**order["limits"]),
+            layers=order["layers"],
+            keep=[line.fileno()],
+        )
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+        os._exit(UNCONFINED)
+    os.environ.update({"MPLCONFIGDIR": order["writable"], "MPLBACKEND": "Agg"})
+    worker.serve(line)
+    os._exit(0)
+
+
+UNCONFINED = 71  # exit status
+_READABLE: list[Path] = []
+
+
+def _streams(output: int) -> None:
+    """Nothing to read; what is printed goes to the grader, which counts it."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    for number in {nothing, output} - {0, 1, 2}:
+        os.close(number)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)
+    sys.stdout, sys.stderr = (open(n, "w", encoding="utf-8", errors="backslashreplace", closefd=False) for n in (1, 2))
+
+
+def _fork(worker: Any, sandbox: Any, order: dict[str, Any], descriptors: list[int]) -> int:
+    assert threads() == 1, "a zygote forks while it has one thread"
+    pid = int(sandbox.fork_alone())
+    if pid:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return pid
+    try:
+        os.setsid()
+        _usual_signals()
+        _streams(descriptors[1])
+        _become_worker(worker, sandbox, socket.socket(fileno=descriptors[0]), order)
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+    finally:
+        os._exit(70)
+
+
+def _usual_signals() -> None:
+    """As in a fresh Python, whoever started the grader: nothing blocked, and nothing ignored but what Python ignores."""
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def threads() -> int:
+    """Return how many threads this process has; 1 where that cannot be seen."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 1
+
+
+def _adopt_orphans() -> None:
+    """What a worker leaves behind comes to us, where it has no namespace of its own to end with."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+def _end(pid: int) -> dict[str, Any]:
+    """Kill a worker and what it left behind; say how it ended."""
+    own, status, usage = os.wait4(pid, os.WNOHANG)
+    killed = own == 0
+    if killed:
+        os.kill(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+    for _ in range(10_000):  # orphans come to us
+        try:
+            for child in _children():
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(-1, 0)
+        except (ChildProcessError, ProcessLookupError):
+            break
+    return {"killed": killed, "exit": os.waitstatus_to_exitcode(status), "cpu_s": usage.ru_utime + usage.ru_stime, "user": usage.ru_utime, "sys": usage.ru_stime, "faults": usage.ru_minflt}
+
+
+def _children() -> list[int]:
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _serve(control: socket.socket) -> None:
+    worker, sandbox = _load(alone=True)
+    _adopt_orphans()
+    gc.collect()
+    gc.freeze()
+    control.sendall(b'{"ready": true}\n')
+    pid = 0
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(control, 65536, 2)
+        if not data:
+            break
+        order = json.loads(data)
+        if order["do"] == "start":
+            pid = _fork(worker, sandbox, order, descriptors)
+            reply: dict[str, Any] = {"pid": pid}
+        else:
+            reply, pid = (_end(pid) if pid else {}), 0
+        control.sendall(json.dumps(reply).encode() + b"\n")
+    if pid:
+        _end(pid)
+
+
+def _once(port: int) -> None:
+    """One worker without fork: the grader waits on a port of this machine, and has written its order to our stdin."""
+    order = json.loads(sys.stdin.readline())
+    worker, sandbox = _load(alone=False)
+    line = socket.create_connection(("127.0.0.1", port))
+    line.sendall(bytes.fromhex(order["token"]))
+    _become_worker(worker, sandbox, line, order)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "--control":
+        _serve(socket.socket(fileno=int(sys.argv[2])))
+    else:
+        _once(int(sys.argv[2]))

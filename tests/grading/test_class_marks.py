@@ -1,0 +1,124 @@
+"""Which notebook counts, what is missing or late, and the tables that say so."""
+
+import csv
+import io
+
+import pytest
+
+from attn_course.grading.class_marks import cell, grades_csv, summary_csv
+from attn_course.grading.submissions import parse_time
+from attn_course.tasks import all_tasks
+from tests.grading.class_tools import grade, notebook, small_class
+
+FULL = " ".join(task.id.split(".")[1] for task in all_tasks(2))
+
+
+@pytest.fixture(autouse=True)
+def _quick(without_pictures):
+    """The tables need no figures."""
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def graded(tmp_path, **changes):
+    return grade(tmp_path / "in", tmp_path / "out", **changes)
+
+
+def test_every_task_of_every_student_has_a_row(tmp_path):
+    small_class(tmp_path / "in", 3)
+    (tmp_path / "in" / "zoe").mkdir()
+    found = rows(grades_csv(graded(tmp_path).marked))
+    tasks = all_tasks(2)
+    assert [(row["student"], row["task"]) for row in found] == [(s, t.id) for s in ("s00", "s01", "s02", "zoe") for t in tasks]
+    assert {row["status"] for row in found if row["student"] == "zoe"} == {"missing"}
+    assert [row["points"] for row in found if row["student"] == "s01"] == [str(tasks[0].points)] + ["0"] * (len(tasks) - 1)
+    assert {row["assignment"] for row in found} == {"02_softmax"}
+    assert (tmp_path / "out" / "grades.csv").read_text() == grades_csv(graded(tmp_path, resume=True).marked)
+
+
+def test_the_summary_has_one_row_for_each_student(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", right=FULL)
+    notebook(tmp_path / "in" / "adam" / "03_scale.ipynb", 3)
+    done = graded(tmp_path)
+    bea = rows(summary_csv(done.marked, done.found.students))[1]
+    most = [sum(task.points for task in all_tasks(chapter)) for chapter in (2, 3)]
+    assert bea == {
+        "student": "bea",
+        "points": str(most[0]),
+        "max_points": str(sum(most)),
+        "percent": f"{100 * most[0] / sum(most):.1f}",
+        "remarks": "1 missing",
+        "02_softmax points": str(most[0]),
+        "02_softmax max_points": str(most[0]),
+        "03_similarity_and_scale points": "0",
+        "03_similarity_and_scale max_points": str(most[1]),
+    }
+
+
+def test_of_two_notebooks_on_a_chapter_the_better_counts_and_the_other_says_so(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", right="1")
+    notebook(tmp_path / "in" / "bea" / "02_softmax-Copy1.ipynb", right=FULL)
+    done = graded(tmp_path)
+    assert [(each.notebook, each.status) for each in done.marked] == [
+        ("02_softmax-Copy1.ipynb", "graded"),
+        ("02_softmax.ipynb", "duplicate"),
+    ]
+    found = rows(grades_csv(done.marked))
+    assert len(found) == len(all_tasks(2)) + 1
+    assert found[-1]["status"] == "duplicate"
+    assert found[-1]["diagnosis"].startswith("02_softmax.ipynb: 02_softmax-Copy1.ipynb counts for chapter 2; this one has 3 of 20 points")
+
+
+def test_late_is_said_and_costs_nothing(tmp_path):
+    for student, minute in (("early", 58), ("late", 59)):
+        path = notebook(tmp_path / "in" / student / "week 1" / "02_softmax.ipynb", right="1")
+        (path.parent / "timestamp.txt").write_text(f"2026-11-21 01:{minute}:00 UTC")
+    done = graded(tmp_path, due=parse_time("2026-11-20 23:58:30 UTC"))
+    late = [row for row in rows(grades_csv(done.marked)) if row["status"] == "late"]
+    assert [row["diagnosis"] for row in late] == [
+        "02_softmax.ipynb: handed in 1 h 59 min after it was due",
+        "02_softmax.ipynb: handed in 2 h after it was due",
+    ]
+    assert {each.points for each in done.marked} == {3}
+    assert rows(summary_csv(done.marked, done.found.students))[1]["remarks"] == "1 late"
+
+
+def test_a_file_that_cannot_be_graded_gets_no_points_and_the_reason(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", right="1")
+    (tmp_path / "in" / "adam").mkdir()
+    (tmp_path / "in" / "adam" / "02_softmax.ipynb").symlink_to(tmp_path / "in" / "bea" / "02_softmax.ipynb")
+    adam = [row for row in rows(grades_csv(graded(tmp_path).marked)) if row["student"] == "adam"]
+    assert {(row["points"], row["status"]) for row in adam[:-1]} == {("0", "not judged")}
+    assert adam[0]["diagnosis"] == "not judged: 02_softmax.ipynb is a symbolic link: hand in the notebook itself"
+    assert adam[-1]["status"] == "note"
+
+
+def test_only_chapters_asked_for_count(tmp_path):
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb")
+    notebook(tmp_path / "in" / "bea" / "03_scale.ipynb", 3)
+    done = graded(tmp_path, chapters=(2, 4))
+    assert [(each.chapter, each.status) for each in done.marked] == [(2, "graded"), (3, "not asked for"), (4, "missing")]
+    assert sum(each.max_points for each in done.marked if each.counts) == sum(task.points for n in (2, 4) for task in all_tasks(n))
+
+
+def test_an_assignment_is_missing_under_the_name_the_class_uses(tmp_path):
+    for student in ("adam", "bea", "cleo"):
+        notebook(tmp_path / "in" / student / ("week 1" if student != "cleo" else "weak 1") / "02_softmax.ipynb")
+    (tmp_path / "in" / "zoe").mkdir()
+    assert [each.assignment for each in graded(tmp_path).marked] == ["week 1", "week 1", "weak 1", "week 1"]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", '=HYPERLINK("http://x","y")'])
+def test_a_cell_that_a_spreadsheet_would_run_is_quoted(text):
+    assert cell(text) == "'" + text
+
+
+def test_hostile_names_and_words_stay_text_in_the_tables(tmp_path):
+    notebook(tmp_path / "in" / "=cmd|' calc'!A0" / "02_softmax.ipynb", words='say @SUM(1),"x"')
+    done = graded(tmp_path)
+    found = rows(grades_csv(done.marked))
+    assert found[0]["student"] == "'=cmd|' calc'!A0"
+    assert found[0]["diagnosis"] == '\'@SUM(1),"x"'
+    assert rows(summary_csv(done.marked, done.found.students))[0]["student"].startswith("'=")

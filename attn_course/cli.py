@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands import bench, check, doctor, formulas, grade, lab, notebooks, progress, release, similarity
+from attn_course.commands import bench, check, doctor, formulas, grade, lab, nbgrader, notebooks, progress, release, similarity
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ for _command in (lab.lab, check.check, progress.progress, formulas.formulas, doc
 for _command in (release.release, grade.grade, similarity.similarity):
     app.command(rich_help_panel=_TEACH)(_command)
 app.command(rich_help_panel=_AUTHORS)(bench.bench)
+app.add_typer(nbgrader.app, name="nbgrader", rich_help_panel=_TEACH)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)
 
 

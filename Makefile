@@ -21,7 +21,7 @@ help: ## print this list
 lab: $(VENV)/.runtime ## open the course in JupyterLab (installs it first)
 	@$(BIN)/attn-course lab
 
-test: $(VENV)/.test ## run everything CI runs
+test: $(VENV)/.test $(VENV)/.nbgrader ## run everything CI runs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from src/
@@ -66,4 +66,12 @@ $(VENV)/.runtime: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.runtime
 	$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@
+
+# nbgrader in its own environment, which sees the course's packages behind its own.
+$(VENV)/.nbgrader: $(VENV)/.test tests/nbgrader/requirements.txt
+	@$(BIN)/python -m venv $(VENV)/nbgrader
+	$(VENV)/nbgrader/bin/python -m pip install --no-deps -r tests/nbgrader/requirements.txt
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	    "$$($(VENV)/nbgrader/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/the_course.pth"
 	@touch $@

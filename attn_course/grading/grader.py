@@ -231,7 +231,9 @@ class _Sitting:
             if reply.get("undefined"):
                 return _failed(task, self._undefined(task))
             if reply.get("refused"):
-                return _failed(task, f"{task.entry} calls {_text(reply['refused'])}, which would answer the task for you: write it yourself")
+                return _failed(
+                    task, f"{task.entry} calls {_text(reply['refused'])}, which would answer the task for you: write it yourself"
+                )
             results.append(_result(case, reply))
             if results[-1].problem:  # the judge looks no further
                 break

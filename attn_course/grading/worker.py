@@ -66,7 +66,9 @@ class _WithoutCourse(ast.NodeTransformer):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if not _is_course(node.module or "") or node.level:
             return node
-        return [_absent(alias.asname or alias.name, node) for alias in node.names if alias.name != "*"] or ast.copy_location(ast.Pass(), node)
+        return [_absent(alias.asname or alias.name, node) for alias in node.names if alias.name != "*"] or ast.copy_location(
+            ast.Pass(), node
+        )
 
 
 def _is_course(module: str) -> bool:

@@ -101,9 +101,7 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
     elif task.module or not task.wants_function:
         value = function()
     inputs = [case.inputs for case in cases]
-    return run(
-        value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module
-    )
+    return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
 
 
 def _problem(task: Task, case: Case, result: Result) -> str:

@@ -37,7 +37,7 @@ ROOMS = {
             *("nbval", "pytest"),  # the plugin that watches a notebook run under nbval
         ),
         exactly=(COURSE, f"{COURSE}.__version__"),
-        in_functions=("distributed",),  # dask's, an extra: a class on a cluster
+        in_functions=("distributed", "nbgrader", "sqlalchemy"),  # extras: a class on a cluster; the gradebook of nbgrader
     ),
     "authoring": Room(("nbformat", "nbclient", "jupytext", f"{COURSE}.equations", f"{COURSE}.tasks")),
     "cli": Room(

@@ -1,0 +1,71 @@
+"""`attn-course nbgrader prepare|export`: for courses that run on nbgrader."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attn_course.commands.course import find_course, shown
+from attn_course.commands.terminal import BadInput, console
+
+app = typer.Typer(rich_markup_mode="markdown")
+
+
+@app.callback(invoke_without_command=True)
+def nbgrader(context: typer.Context) -> None:
+    """Use the course with nbgrader: sources for it, and our marks in its gradebook."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+@app.command()
+def prepare(
+    out: Annotated[Path, typer.Argument(metavar="COURSE", help="nbgrader's course folder.", show_default=False)],
+    chapters: Annotated[
+        str | None, typer.Option("--chapters", metavar="LIST", help="Such as 2,4 or 02_softmax; all if left out.", show_default=False)
+    ] = None,
+) -> None:
+    """Write source/CHAPTER/CHAPTER.ipynb, from which nbgrader generates the assignment.
+
+    Then, with nbgrader installed: nbgrader generate_assignment CHAPTER.
+
+    Examples:
+
+        attn-course nbgrader prepare . --chapters 2
+    """
+    from attn_course.authoring import AuthoringError
+    from attn_course.authoring.nbgrader_source import prepare as make
+
+    names = None if chapters is None else [name.strip() for name in chapters.split(",") if name.strip()]
+    if names == []:
+        raise BadInput("--chapters is empty: name chapters such as 2,4, or leave it out for all")
+    try:
+        paths = make(find_course(), out, names)
+    except AuthoringError as error:
+        raise BadInput(str(error)) from None
+    for path in paths:
+        console().print(f"wrote {shown(path.absolute())}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def export(
+    grades: Annotated[Path, typer.Argument(metavar="DIR", help="What attn-course grade wrote.", show_default=False)],
+    gradebook: Annotated[Path, typer.Option("--gradebook", metavar="FILE", help="nbgrader's database.")] = Path("gradebook.db"),
+) -> None:
+    """Write the marks of attn-course grade into nbgrader's gradebook; marks for the same cells are replaced.
+
+    nbgrader must be installed here. If it lives in an environment of its own, run there:
+    python -m attn_course.grading.nbgrader_marks DIR FILE.
+
+    Examples:
+
+        attn-course nbgrader export grades-02 --gradebook gradebook.db
+    """
+    from attn_course.grading.nbgrader_marks import MarksError, export_marks, read_report
+
+    try:
+        count = export_marks(read_report(grades), gradebook)
+    except MarksError as error:
+        raise BadInput(str(error)) from None
+    console().print(f"{count} marks in {shown(gradebook.absolute())}", markup=False, soft_wrap=True)

@@ -1,0 +1,123 @@
+"""`attn-course similarity`: which submissions of a class are alike."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attn_course.commands.course import find_course, shown
+from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
+
+if TYPE_CHECKING:
+    from attn_course.grading.similarity import Pair
+
+
+def similarity(
+    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder of the students' folders.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Also write a page that shows the shared parts.", show_default=False)
+    ] = None,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Also write the pairs as JSON; - prints nothing else.", show_default=False)
+    ] = None,
+    threshold: Annotated[float, typer.Option("--threshold", metavar="SHARE", help="Smallest share of the shorter one to list.")] = 0.6,
+) -> None:
+    """List pairs of submissions whose code is alike, whatever its names, layout and comments; nothing is run.
+
+    Code that the exercise shows, and code that a quarter of the class shares, does not count. Alike is a reason to
+    look, never a proof.
+
+    Examples:
+
+        attn-course similarity submitted
+        attn-course similarity submitted --out similar.html --threshold 0.8
+    """
+    check_json_target(json_file)
+    if out is not None and (out.suffix != ".html" or out.is_dir() or not out.absolute().parent.is_dir()):
+        raise BadInput(f"--out: wanted a .html file in a folder that exists; got {out}")
+    from attn_course.grading.similarity import similar_pairs
+
+    root = find_course()
+    by_assignment, notes = _cells(submissions, root)
+    found: dict[str, list[Pair]] = {}
+    for name, cells in sorted(by_assignment.items()):
+        try:
+            found[name] = similar_pairs(cells, shown=_given(root, name), threshold=threshold)
+        except ValueError as error:
+            raise BadInput(str(error)) from None
+    count = sum(map(len, by_assignment.values()))
+    if json_file:
+        write_json(json_file, {"version": 1, "compared": count, "pairs": _plain(found)})
+    if out is not None:
+        from attn_course.authoring.sealed import write_atomically
+        from attn_course.grading.similarity_page import similarity_page
+
+        try:
+            write_atomically(out, similarity_page(found, count))
+        except OSError as error:
+            raise BadInput(f"--out: {out}: {error.strerror or error}") from None
+    if json_file != "-":
+        _show(found, count, notes, out)
+
+
+def _cells(submissions: Path, root: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
+    """The code cells of each student, less the checks, by assignment."""
+    from attn_course.grading.cells import NotebookError, read_code_cells
+    from attn_course.grading.submissions import SubmissionsError, find_submissions
+    from attn_course.tasks import chapters
+
+    names = {int(path.name[:2]): path.stem for path in sorted((root / "exercises").glob("[0-9][0-9]_*.ipynb"))}
+    try:
+        found = find_submissions(submissions, chapters=chapters(), names=names)
+    except SubmissionsError as error:
+        raise BadInput(str(error)) from None
+    by_assignment: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    notes = list(found.notes)
+    for hand_in in found.hand_ins:
+        problem = hand_in.problem
+        if not problem and hand_in.chapter is not None:
+            try:
+                cells = [cell.source for cell in read_code_cells(hand_in.path) if cell.role != "check"]
+            except NotebookError as error:
+                problem = str(error).removeprefix(f"{hand_in.path}: ")
+            else:
+                name = names.get(hand_in.chapter, f"chapter {hand_in.chapter:02d}")
+                by_assignment[name].setdefault(hand_in.student, []).extend(cells)  # two notebooks of one student count together
+        if problem:
+            notes.append(f"{hand_in.place}: {problem}")
+    return by_assignment, notes
+
+
+def _given(root: Path, name: str) -> list[str]:
+    """What everybody was handed: the cells of the exercise."""
+    from attn_course.grading.cells import NotebookError, read_code_cells
+
+    try:
+        return [cell.source for cell in read_code_cells(root / "exercises" / f"{name}.ipynb")]
+    except NotebookError:
+        return []
+
+
+def _plain(found: "dict[str, list[Pair]]") -> list[dict[str, object]]:
+    return [
+        {"assignment": name, "students": list(pair.students), "share": round(pair.share, 4), "rows": pair.rows}
+        for name, pairs in found.items()
+        for pair in pairs
+    ]
+
+
+def _show(found: "dict[str, list[Pair]]", count: int, notes: Sequence[str], out: Path | None) -> None:
+    from rich.text import Text
+
+    terminal = console()
+    for name, pairs in found.items():
+        terminal.print(Text(name, "bold"))
+        for pair in pairs:
+            terminal.print(f"  {pair.share:4.0%}  {pair.students[0]} and {pair.students[1]}", markup=False)
+        if not pairs:
+            terminal.print("  no pair stands out")
+    for note in notes:
+        terminal.print(Text.assemble(("Note", "bold yellow"), f": {note}"))
+    terminal.print(f"{count} notebooks compared" + (f"; shared parts in {shown(out.absolute())}" if out else ""), markup=False)

@@ -13,7 +13,7 @@ import numpy as np
 from attn_course.grading.sandbox import Limits, Probe, probe
 from attn_course.grading.submission import EXERCISES, Exercise, Submission, SubmissionError, chapter_named, read_exercise, read_submission
 from attn_course.grading.workers import UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
-from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, chapters, judge
+from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
 from attn_course.tasks.judge import expected
 from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
@@ -128,7 +128,7 @@ class Grader:
             submission = read_submission(path, chapter=chapter, exercises=self._exercises)
         except SubmissionError as error:
             number = chapter if chapter is not None else chapter_named(path)
-            tasks = all_tasks(number) if number in chapters() else []
+            tasks = all_tasks(number) if number in registry.chapters() else []
             verdicts = tuple(_failed(task, f"not graded: {error}") for task in tasks)
             return Graded(verdicts, (str(error),), number if tasks else None, time.monotonic() - start)
         pristine = read_exercise(submission.chapter, self._exercises)
@@ -231,7 +231,9 @@ class _Sitting:
             if reply.get("undefined"):
                 return _failed(task, self._undefined(task))
             if reply.get("refused"):
-                return _failed(task, f"{task.entry} calls {_text(reply['refused'])}, which would answer the task for you: write it yourself")
+                return _failed(
+                    task, f"{task.entry} calls {_text(reply['refused'])}, which would answer the task for you: write it yourself"
+                )
             results.append(_result(case, reply))
             if results[-1].problem:  # the judge looks no further
                 break

@@ -11,7 +11,6 @@ import linecache
 import random
 import socket
 import sys
-import traceback
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.grading.magics import Shell, to_python
-from attn_course.grading.protocol import LENGTHS, ProtocolError, decode, encode, lengths
+from attn_course.grading.protocol import LENGTHS, decode, encode, lengths
 from attn_course.grading.stubs import CELLS, Refused, Stubs
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
@@ -66,7 +65,9 @@ class _WithoutCourse(ast.NodeTransformer):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if not _is_course(node.module or "") or node.level:
             return node
-        return [_absent(alias.asname or alias.name, node) for alias in node.names if alias.name != "*"] or ast.copy_location(ast.Pass(), node)
+        return [_absent(alias.asname or alias.name, node) for alias in node.names if alias.name != "*"] or ast.copy_location(
+            ast.Pass(), node
+        )
 
 
 def _is_course(module: str) -> bool:

@@ -158,7 +158,12 @@ def how_it_ended(code: int | None) -> str:
         return ""
     if code >= 0:
         return f" (exit status {code}: does it call os._exit?)"
-    meanings = {"SIGKILL": "killed, as for too much memory", "SIGSEGV": "a crash", "SIGXCPU": "too much computing time", "SIGABRT": "a crash"}
+    meanings = {
+        "SIGKILL": "killed, as for too much memory",
+        "SIGSEGV": "a crash",
+        "SIGXCPU": "too much computing time",
+        "SIGABRT": "a crash",
+    }
     with contextlib.suppress(ValueError):
         name = signal.Signals(-code).name
         return f" ({name}: {meanings[name]})" if name in meanings else f" ({name})"
@@ -183,7 +188,12 @@ class Forked:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-I", str(SCRIPT), "--control", str(theirs.fileno())]
         self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment(), start_new_session=True
+            command,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=_environment(),
+            start_new_session=True,
         )
         theirs.close()
         ours.settimeout(START_S)

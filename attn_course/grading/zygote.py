@@ -59,8 +59,20 @@ def _load(*, alone: bool) -> Any:
 
 
 _ALLOWED = {
-    *("attn_course.tasks", "attn_course.grading", "attn_course.grading.sandbox", "attn_course.grading.worker", "attn_course.grading.magics"),
-    *("attn_course.grading.protocol", "attn_course.grading.stubs", "attn_course.tasks.forms", "attn_course.tasks.module_call", "attn_course.tasks.run"),
+    *(
+        "attn_course.tasks",
+        "attn_course.grading",
+        "attn_course.grading.sandbox",
+        "attn_course.grading.worker",
+        "attn_course.grading.magics",
+    ),
+    *(
+        "attn_course.grading.protocol",
+        "attn_course.grading.stubs",
+        "attn_course.tasks.forms",
+        "attn_course.tasks.module_call",
+        "attn_course.tasks.run",
+    ),
     *("attn_course.tasks.slices", "attn_course.tasks.source", "attn_course.tasks.time_limit"),
 }
 
@@ -69,9 +81,21 @@ def _warm(sympy: Any, torch: Any, worker: Any) -> None:
     """Do once what is slow the first time."""
     x, y = sympy.symbols("x y", real=True)
     expression = sympy.exp(x - y) * sympy.log(x**2 / y + 1) - sympy.sqrt(x * y) + 2 * (1 - x) / (x + y) - sympy.tanh(y)
-    worker.run(expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], kind="derive", entry="x", symbols=("x", "y"), functions=("exp", "log", "tanh"))
+    worker.run(
+        expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], kind="derive", entry="x", symbols=("x", "y"), functions=("exp", "log", "tanh")
+    )
     session = worker.Session()
-    task = {"id": "0.0", "entry": "f", "kind": "write", "symbols": [], "functions": [], "module": None, "forbid": [".softmax"], "at": 1, "answers": [0]}
+    task = {
+        "id": "0.0",
+        "entry": "f",
+        "kind": "write",
+        "symbols": [],
+        "functions": [],
+        "module": None,
+        "forbid": [".softmax"],
+        "at": 1,
+        "answers": [0],
+    }
     session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], [], [], [task], 0)
     session.call("0.0", {"x": worker.np.ones(2)}, 1.0)
     tensor = torch.ones(2, 2, requires_grad=True)
@@ -176,7 +200,14 @@ def _end(pid: int) -> dict[str, Any]:
             os.waitpid(-1, 0)
         except (ChildProcessError, ProcessLookupError):
             break
-    return {"killed": killed, "exit": os.waitstatus_to_exitcode(status), "cpu_s": usage.ru_utime + usage.ru_stime, "user": usage.ru_utime, "sys": usage.ru_stime, "faults": usage.ru_minflt}
+    return {
+        "killed": killed,
+        "exit": os.waitstatus_to_exitcode(status),
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "user": usage.ru_utime,
+        "sys": usage.ru_stime,
+        "faults": usage.ru_minflt,
+    }
 
 
 def _children() -> list[int]:

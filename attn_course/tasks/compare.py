@@ -49,7 +49,11 @@ def compare(
         which = f"item {position} of the tuple" if len(wanted) > 1 else "the result"
         if ours.shape != theirs.shape:
             wanted_form = f"have shape {theirs.shape}" if theirs.shape else "be a single number"
-            return Miss(f"{which} must {wanted_form}; got {ours.shape or 'a single number'}", position if len(wanted) > 1 else None, items=len(wanted))
+            return Miss(
+                f"{which} must {wanted_form}; got {ours.shape or 'a single number'}",
+                position if len(wanted) > 1 else None,
+                items=len(wanted),
+            )
         finite = np.abs(theirs[np.isfinite(theirs)])
         scale = float(finite.max(initial=0.0)) or 1.0
         rounding = max(np.finfo(ours.dtype).eps, np.finfo(np.float64).eps)

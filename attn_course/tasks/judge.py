@@ -11,7 +11,6 @@ from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.run import Result, run
 from attn_course.tasks.wording import SECRET, nearly_right, pattern, shown
 
-
 Expected = Callable[[Task, Callable[..., Any], Sequence[Case]], list[Result]]
 
 
@@ -101,9 +100,7 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
     elif task.module or not task.wants_function:
         value = function()
     inputs = [case.inputs for case in cases]
-    return run(
-        value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module
-    )
+    return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
 
 
 def _problem(task: Task, case: Case, result: Result) -> str:

@@ -77,7 +77,9 @@ class Cells:
         todo, seen = [name], {name}
         while todo:
             wanted = todo.pop()
-            for statement in _meaning([one for one in ran if wanted in one.binds and not (one.is_import or _calls_on(one, imported))], wanted):
+            for statement in _meaning(
+                [one for one in ran if wanted in one.binds and not (one.is_import or _calls_on(one, imported))], wanted
+            ):
                 kept.add(id(statement))
                 todo += statement.uses - seen
                 seen |= statement.uses

@@ -33,6 +33,7 @@ class Absent:
     """What stands for everything imported from attn_course: it may be called and taken apart, and does nothing."""
 
     def __call__(self, *_: Any, **__: Any) -> "Absent":
+        """Nothing, again."""
         return self
 
     def __getattr__(self, name: str) -> "Absent":
@@ -231,7 +232,7 @@ def _one_line(error: BaseException) -> str:
 
 def _seed(seed: int) -> None:
     random.seed(seed)
-    np.random.seed(seed % 2**32)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  # what the learner's code may draw from
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
 

@@ -124,8 +124,8 @@ class Worker:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise OutOfTime("did not finish in time: is there a loop that never ends?")
-            watched = [self._line] if not writing else []
-            outputs = [self._output] if self._output is not None else []
+            watched: list[Any] = [] if writing else [self._line]
+            outputs = [] if self._output is None else [self._output]
             ready, able, _ = select.select([*watched, *outputs], [self._line] if writing else [], [], left if outputs else min(left, 0.2))
             if self._output in ready:
                 self._drain()
@@ -201,7 +201,7 @@ class Forked:
 
     def start(self, limits: Limits) -> Worker:
         """Return a fresh worker."""
-        for attempt in range(3):
+        for _attempt in range(3):
             self.prepare()
             with contextlib.suppress(OSError, ValueError):
                 return self._start(limits)

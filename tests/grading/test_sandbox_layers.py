@@ -131,7 +131,8 @@ def test_an_endless_loop_is_killed_by_the_processor_time_it_uses(stage: Stage):
 
 
 @pytest.mark.parametrize(
-    ("layers", "user"), [*((LAYERS, user) for user in USERS), *((layers, USERS[0]) for layers in (None, LAYERS[:1], (*LAYERS[:1], *LAYERS[2:])))]
+    ("layers", "user"),
+    [*((LAYERS, user) for user in USERS), *((layers, USERS[0]) for layers in (None, LAYERS[:1], (*LAYERS[:1], *LAYERS[2:])))],
 )
 def test_honest_acts_work_at_every_level(stage: Stage, layers: tuple[str, ...] | None, user: str):
     for act, (verdict, said) in zip(HONEST, confined(HONEST, layers, stage, user=user), strict=True):

@@ -105,6 +105,8 @@ def interpreter_paths() -> tuple[Path, ...]:
 
     Ask once, in the zygote: folders of packages that hold the course are listed entry by entry.
     """
+    if sys.platform != "linux":
+        return ()  # no layer asks
     base = Path(sys.base_prefix)
     folders = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
     folders += _package_folders()

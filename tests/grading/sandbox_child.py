@@ -1,11 +1,14 @@
 """Run a few lines in a fresh interpreter that confines itself first, as this user or as nobody."""
 
+import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -71,11 +74,20 @@ class Stage:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.own, self.outside, self.port = folder / "own", folder / "outside", port
-        folder.chmod(0o777)
+        folder.chmod(0o777)  # for nobody
         self.own.mkdir()
         self.own.chmod(0o777)
         self.outside.write_text("the right answers")
         self.outside.chmod(0o666)
+
+
+@contextlib.contextmanager
+def a_stage() -> Iterator[Stage]:
+    """Set a stage where nobody gets to, too: the temporary folders of pytest are private."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield Stage(Path(folder).resolve(), server.getsockname()[1])
 
 
 def _as_nobody() -> list[str]:

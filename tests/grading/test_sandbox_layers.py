@@ -1,15 +1,13 @@
 """Each layer refuses what it is for, and (so that these tests can fail) without it the same act succeeds."""
 
 import signal
-import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from attn_course.grading.sandbox import LAYERS, probe
-from tests.grading.sandbox_child import HERE, USERS, Stage, confined, python
+from tests.grading.sandbox_child import HERE, USERS, Stage, a_stage, confined, python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 SYSCALL = "sandbox.system_calls.system_call"
@@ -86,14 +84,9 @@ SMALL = "address_space_bytes=500 << 20"
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    for folder in tmp_path.parents:
-        if folder.name.startswith("pytest-"):
-            folder.chmod(0o755)  # nobody must get there; pytest makes it private
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        yield Stage(tmp_path, server.getsockname()[1])
+def stage() -> Iterator[Stage]:
+    with a_stage() as made:
+        yield made
 
 
 @pytest.fixture(scope="module", autouse=True)

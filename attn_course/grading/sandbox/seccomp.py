@@ -36,7 +36,17 @@ REFUSED = (
     *("socket", "connect", "bind", "listen", "accept", "accept4"),
     *("fork", "vfork", "execve", "execveat"),
     *("unshare", "setns", "chroot", "pivot_root", "mount", "umount2", "mount_setattr", "move_mount", "open_tree"),
-    *("fsopen", "fsconfig", "fsmount", "fspick", "open_by_handle_at", "name_to_handle_at", "fanotify_init"),
+    *(
+        "fsopen",
+        "fsconfig",
+        "fsmount",
+        "fspick",
+        "open_by_handle_at",
+        "name_to_handle_at",
+        "fanotify_init",
+        "inotify_init",
+        "inotify_init1",
+    ),
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "truncate"),  # Landlock lets these pass
     *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
     *("memfd_create", "memfd_secret", "shmget", "msgget", "semget", "mq_open"),  # memory that no rlimit counts

@@ -45,6 +45,8 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fsopen": (430, 430),
     "fspick": (433, 433),
     "futimesat": (261, None),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
     "init_module": (175, 105),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),

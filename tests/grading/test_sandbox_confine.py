@@ -202,16 +202,16 @@ sandbox.leave_for_own_namespaces()
 for _ in range(20):
     worker = sandbox.fork_alone()
     if worker == 0:
-        start = time.perf_counter()
+        start = time.process_time()
         sandbox.confine(readable=paths, writable=Path({str(stage.own)!r}))
-        print((time.perf_counter() - start) * 1e3, flush=True)
+        print((time.process_time() - start) * 1e3, flush=True)
         os._exit(0)
     os.waitpid(worker, 0)
 """
     took_ms = sorted(float(line) for line in python(code).stdout.split())
     with capsys.disabled():
-        print(f"\nconfine: fastest {took_ms[0]:.1f} ms, median {took_ms[10]:.1f} ms of 20")
-    assert took_ms[0] < 15  # 3 ms on an idle machine; the fastest is the least disturbed
+        print(f"\nconfine: fastest {took_ms[0]:.1f} ms, median {took_ms[10]:.1f} ms of processor time, 20 times")
+    assert took_ms[0] < 10  # about 3 ms
 
 
 def test_limits_have_defaults_as_the_teachers_guide_says():

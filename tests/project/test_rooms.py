@@ -6,7 +6,6 @@ import pytest
 
 from tests.project.rooms import ROOMS, violations
 
-
 WORKER = "the worker half of grading may not import"
 
 

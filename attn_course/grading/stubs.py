@@ -78,7 +78,7 @@ class Stubs:
         dotted = f"{getattr(owner, '__module__', '') + '.' if inspect.isclass(owner) else ''}{owner.__name__}.{name}"
         if inspect.isclass(value):  # the class stays itself, for isinstance and subclasses
             with contextlib.suppress(TypeError):
-                value.__init__ = self._stub(value.__init__, rule, dotted, direct)
+                setattr(value, "__init__", self._stub(value.__init__, rule, dotted, direct))  # noqa: B010  # mypy knows it as a method
         elif callable(value):
             with contextlib.suppress(TypeError, AttributeError):
                 setattr(owner, name, self._stub(value, rule, dotted, direct))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.grading.cells import Cell, NotebookError, read_code_cells
-from attn_course.tasks import Task, all_tasks, chapters
+from attn_course.tasks import Task, all_tasks, registry
 
 MAX_BYTES = 16 * 2**20
 MAX_CELLS = 2_000
@@ -128,7 +128,7 @@ def _chapter(cells: Sequence[Cell], path: Path, wanted: int | None) -> int:
     chapter = wanted if wanted is not None else next(iter(marked), named)
     if chapter is None:
         raise SubmissionError("the notebook holds no task of the course, and its name begins with no chapter's number")
-    if chapter not in chapters():
+    if chapter not in registry.chapters():
         raise SubmissionError(f"the course has no tasks of chapter {chapter}")
     return chapter
 

@@ -11,7 +11,6 @@ import linecache
 import random
 import socket
 import sys
-import traceback
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.grading.magics import Shell, to_python
-from attn_course.grading.protocol import LENGTHS, ProtocolError, decode, encode, lengths
+from attn_course.grading.protocol import LENGTHS, decode, encode, lengths
 from attn_course.grading.stubs import CELLS, Refused, Stubs
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
@@ -34,6 +33,7 @@ class Absent:
     """What stands for everything imported from attn_course: it may be called and taken apart, and does nothing."""
 
     def __call__(self, *_: Any, **__: Any) -> "Absent":
+        """Nothing, again."""
         return self
 
     def __getattr__(self, name: str) -> "Absent":
@@ -232,9 +232,9 @@ def _one_line(error: BaseException) -> str:
 
 def _seed(seed: int) -> None:
     random.seed(seed)
-    np.random.seed(seed % 2**32)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  # what the learner's code may draw from
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(seed)
+        sys.modules["torch"].default_generator.manual_seed(seed)  # torch.manual_seed looks for every other device first
 
 
 def serve(line: socket.socket) -> None:

@@ -26,6 +26,7 @@ _ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL"
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 
 
+KILLED = -9  # exit status of a process that SIGKILL ended
 UNCONFINED = 71  # exit status of a worker that could not be confined
 
 
@@ -124,8 +125,8 @@ class Worker:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise OutOfTime("did not finish in time: is there a loop that never ends?")
-            watched = [self._line] if not writing else []
-            outputs = [self._output] if self._output is not None else []
+            watched: list[Any] = [] if writing else [self._line]
+            outputs = [] if self._output is None else [self._output]
             ready, able, _ = select.select([*watched, *outputs], [self._line] if writing else [], [], left if outputs else min(left, 0.2))
             if self._output in ready:
                 self._drain()
@@ -201,7 +202,7 @@ class Forked:
 
     def start(self, limits: Limits) -> Worker:
         """Return a fresh worker."""
-        for attempt in range(3):
+        for _attempt in range(3):
             self.prepare()
             with contextlib.suppress(OSError, ValueError):
                 return self._start(limits)
@@ -239,7 +240,7 @@ class Forked:
         return self._home
 
     def end(self, worker: Worker) -> int | None:
-        """End a worker; return its exit status, or None if it had to be killed or cannot be known."""
+        """End a worker; return its exit status, or None if it had to be killed. A zygote that is gone has taken its worker along."""
         worker.close()
         try:
             assert self._control is not None
@@ -247,7 +248,7 @@ class Forked:
             found = self._reply()
         except (OSError, ValueError):
             self.close()
-            return None
+            return KILLED
         return None if found.get("killed") else found.get("exit")
 
     def _reply(self) -> dict[str, Any]:

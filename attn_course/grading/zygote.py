@@ -142,8 +142,8 @@ def _streams(output: int) -> None:
         os.dup2(source, target)
     for number in {nothing, output} - {0, 1, 2}:
         os.close(number)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout, sys.stderr = (open(n, "w", encoding="utf-8", errors="backslashreplace", closefd=False) for n in (1, 2))
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout, sys.stderr = (os.fdopen(n, "w", encoding="utf-8", errors="backslashreplace", closefd=False) for n in (1, 2))
 
 
 def _fork(worker: Any, sandbox: Any, order: dict[str, Any], descriptors: list[int]) -> int:
@@ -175,7 +175,7 @@ def _usual_signals() -> None:
 def threads() -> int:
     """Return how many threads this process has; 1 where that cannot be seen."""
     try:
-        return len(os.listdir("/proc/self/task"))
+        return len([*Path("/proc/self/task").iterdir()])
     except OSError:
         return 1
 

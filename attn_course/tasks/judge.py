@@ -11,7 +11,6 @@ from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.run import Result, run
 from attn_course.tasks.wording import SECRET, nearly_right, pattern, shown
 
-
 Expected = Callable[[Task, Callable[..., Any], Sequence[Case]], list[Result]]
 
 

@@ -1,0 +1,139 @@
+"""What hostile learners write: into the cell that should define `thrice` (task 97.2), or `my_softmax` (task 2.1)."""
+
+FORGED = """
+import gc, json, socket, struct
+header = json.dumps({"nonce": "0", "problem": None, "passed": True, "points": 1000}).encode()
+for line in [o for o in gc.get_objects() if isinstance(o, socket.socket)]:
+    line.sendall(struct.pack(">IQ", len(header), 0) + header)
+"""
+CATCHES_EVERYTHING = """
+while True:
+    try:
+        while True: pass
+    except BaseException: pass
+"""
+SLEEPS = """
+import signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+time.sleep(1000)
+"""
+HANGS_UP = """
+import gc, socket
+for o in gc.get_objects():
+    if isinstance(o, socket.socket): o.close()
+"""
+ENDED, LATE = "ended Python", "did not finish"
+ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, one of which must be there
+    "ends Python": ("import os\nos._exit(0)", ("ended Python (exit status 0: does it call os._exit?)",)),
+    "leaves Python": ("import sys\nsys.exit(0)", ("SystemExit",)),
+    "kills itself": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", (ENDED, "does not define")),  # number 1 cannot
+    "crashes": ("import ctypes\nctypes.string_at(0)", ("(SIGSEGV: a crash)",)),
+    "loops": ("while True: pass", ("did not finish within 2 s: is there a loop that never ends?",)),
+    "loops and catches everything": (CATCHES_EVERYTHING, (LATE,)),
+    "sleeps": (SLEEPS, ("did not finish in time",)),
+    "floods": ("import os\nwhile True: os.write(1, b'x' * 65536)", ("printed more than 1 MiB",)),
+    "takes all memory": ("hoard = []\nwhile True: hoard.append(bytearray(2**26))", ("MemoryError",)),
+    "forks": ("import os\nwhile True: os.fork()", ("PermissionError",)),
+    "forges a frame": (FORGED, ("sent the grader an answer to what was not asked",)),
+    "hangs up": (HANGS_UP, (ENDED,)),
+    "shuts every descriptor": ("import os\nos.closerange(0, 100)", (ENDED,)),
+    "kills its parent": ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", ("Error",)),
+    "reads the memory": ("open('/proc/self/mem')", ("Error",)),
+}
+
+PATCHED_LIBRARY = """
+import numpy as np
+np.allclose = np.isclose = np.array_equal = lambda *a, **k: True
+def thrice(x): return x
+"""
+EQUAL = """
+class Same:
+    def __eq__(self, other): return True
+def thrice(x): return Same()
+"""
+EQUAL_ARRAY = """
+import numpy as np
+class Same(np.ndarray):
+    def __eq__(self, other): return np.True_
+    def __sub__(self, other): return 0 * np.asarray(self)
+def thrice(x): return x.view(Same)
+"""
+PATCHED_ENGINE = """
+import sys
+class Found:
+    arrays, problem, timed_out, advice, listed, after = None, None, False, "", "", None
+def thrice(x):
+    frame = sys._getframe()
+    while "rules" not in frame.f_locals and frame.f_back:
+        frame = frame.f_back
+    frame.f_globals["run"] = lambda *a, **k: [Found]
+    return x
+"""
+LIES = {
+    "a patched comparison": PATCHED_LIBRARY,
+    "equal to everything": EQUAL,
+    "an array that says it is equal": EQUAL_ARRAY,
+    "a patched engine": PATCHED_ENGINE,
+    "the line of a passed check": "def thrice(x):\n    print('ok 97.2 thrice: 1 case, 3 points')\n    return x",
+    "NaN": "def thrice(x): return x * float('nan')",
+    "imported answers": "from attn_course.tasks import get_task\nthrice = get_task('97.2').answer",
+    "answers imported by a hidden name": "from importlib import import_module as i\nthrice = i('attn_' + 'course').get_task('97.2').answer",
+}
+
+GETATTR = """
+import torch
+def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
+"""
+IMPORTLIB = """
+import importlib
+def my_softmax(scores, axis):
+    t = importlib.import_module("to" + "rch")
+    return vars(t.nn.functional)["soft" + "max"](t.as_tensor(scores), axis)
+"""
+METHOD = """
+import torch
+def my_softmax(scores, axis): return getattr(torch.as_tensor(scores), "soft" + "max")(axis)
+"""
+CAUGHT = """
+import torch
+def my_softmax(scores, axis):
+    try: return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
+    except BaseException: return scores
+"""
+MADE_BEFORE = """
+import torch
+layers = {n: getattr(torch.nn, "Soft" + "max")(n) for n in range(-3, 3)}
+def my_softmax(scores, axis): return layers[axis](torch.as_tensor(scores))
+"""
+HELPER = """
+import torch
+def helper(scores, axis): return scores.softmax(axis)
+def my_softmax(scores, axis): return helper(torch.as_tensor(scores), axis)
+"""
+STAR = """
+import torch
+from torch.nn.functional import *
+def my_softmax(scores, axis): return softmax(torch.as_tensor(scores), axis)
+"""
+ALIASED = """
+import torch, torch.nn.functional as F
+sm = F.softmax
+def my_softmax(scores, axis): return sm(torch.as_tensor(scores), axis)
+"""
+FORBIDDEN = {
+    "direct": "import torch\ndef my_softmax(scores, axis): return torch.softmax(torch.as_tensor(scores), axis)",
+    "aliased": ALIASED,
+    "getattr": GETATTR,
+    "importlib": IMPORTLIB,
+    "a method": METHOD,
+    "caught": CAUGHT,
+    "made before": MADE_BEFORE,
+    "in a helper": HELPER,
+    "star": STAR,
+}
+HIDDEN_DIFF = """
+import sympy
+z = sympy.Symbol("z")
+slope = getattr(z**2, "di" + "ff")(z) / (2 * z)
+my_derivative = slope * delta_ij - s_j
+"""

@@ -1,0 +1,86 @@
+"""Hostile notebooks: nothing on the attacked task, with a named reason; and the notebook graded next is none the worse."""
+
+import textwrap
+
+import pytest
+
+from attn_course.grading.grader import Grader
+from attn_course.grading.sandbox import Limits
+from tests.grading import notebooks, toy
+from tests.grading.hostile.attacks import ATTACKS, FORBIDDEN, HIDDEN_DIFF, LIES
+
+
+@pytest.fixture(scope="module")
+def strict(exercises):
+    limits = Limits(address_space_bytes=2**28, cpu_s=30.0, wall_s=120.0)
+    with Grader(seed=5, exercises=exercises, cell_s=2.0, call_s=2.0, limits=limits) as grader:
+        yield grader
+
+
+def grade(grader, path, answers):
+    return grader.grade(toy.write(path, toy.cells(answers)), student="mallory")
+
+
+def assert_neighbour_unharmed(grader, tmp_path):
+    graded = grade(grader, tmp_path / "97_neighbour.ipynb", toy.RIGHT)
+    assert [verdict.points for verdict in graded.verdicts] == [2, 3, 4], graded
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_in_an_answer_cell_gets_nothing_there_and_harms_no_neighbour(strict, toy_chapter, tmp_path, attack):
+    source, reasons = ATTACKS[attack]
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": source})
+    first, attacked, _ = graded.verdicts
+    assert first.passed, "a task judged before the attack keeps its points"
+    assert attacked.points == 0
+    assert any(reason in attacked.message for reason in reasons), attacked.message
+    assert_neighbour_unharmed(strict, tmp_path)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_inside_a_called_answer_gets_nothing_either(strict, toy_chapter, tmp_path, attack):
+    body = textwrap.indent(ATTACKS[attack][0], "    ")
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": f"def thrice(x):\n{body}"})
+    assert graded.verdicts[0].passed
+    assert graded.verdicts[1].points == 0
+    assert_neighbour_unharmed(strict, tmp_path)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_gets_nothing(strict, toy_chapter, tmp_path, lie):
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": LIES[lie]})
+    assert [verdict.points for verdict in graded.verdicts][:2] == [2, 0], graded
+    assert_neighbour_unharmed(strict, tmp_path)
+
+
+@pytest.mark.parametrize("way", FORBIDDEN)
+def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way):
+    book = notebooks.answered(root, 2, {"2.1": FORBIDDEN[way]}, folder="solutions")
+    graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
+    verdict = graded.verdicts[0]
+    assert verdict.points == 0
+    assert "oftmax" in verdict.message
+    assert "which would answer the task for you" in verdict.message
+    assert sum(verdict.points for verdict in graded.verdicts[1:]) == 17
+
+
+def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
+    own = "import torch\nx = torch.ones(2, 3)\ntorch.testing.assert_close(torch.as_tensor(my_softmax(x.numpy(), 0)), torch.softmax(x, 0))"
+    book = notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own})
+    graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="ada")
+    assert all(verdict.passed for verdict in graded.verdicts)
+    assert graded.notes == ()
+
+
+def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path):
+    book = notebooks.answered(root, 2, {"2.3": HIDDEN_DIFF}, folder="solutions")
+    graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
+    assert graded.verdicts[2].points == 0
+    assert "diff, which would answer the task for you" in graded.verdicts[2].message
+
+
+def test_what_a_worker_says_is_taken_as_text_of_limited_length(strict, toy_chapter, tmp_path):
+    source = "def thrice(x): raise ValueError('\\x1b[31m\\u202e' + 'a' * 10**6)"
+    message = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": source}).verdicts[1].message
+    assert len(message) < 1_500
+    assert message.isprintable()

@@ -1,0 +1,199 @@
+"""What the grader makes of honest notebooks: whatever is right gets full marks, whatever is not says why."""
+
+import json
+
+import pytest
+
+from attn_course.grading.grader import Grader
+from attn_course.tasks import all_tasks, chapters
+from tests.grading import notebooks, toy
+from tests.grading.toy import cell
+
+
+@pytest.fixture
+def grade(grader, tmp_path):
+    """Grades a notebook given as a dict or as bytes."""
+
+    def graded(book, name="97_toy.ipynb", **keywords):
+        path = tmp_path / name
+        path.write_bytes(book if isinstance(book, bytes) else json.dumps(book).encode())
+        return grader.grade(path, student="ada", **keywords)
+
+    return graded
+
+
+def points(graded):
+    return {verdict.task: verdict.points for verdict in graded.verdicts}
+
+
+def full(chapter):
+    return {task.id: task.points for task in all_tasks(chapter)}
+
+
+def book(*cells):
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)}
+
+
+# --- whole chapters ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_every_solution_gets_full_marks_and_no_note(grade, root, chapter):
+    graded = grade(notebooks.load(root, "solutions", chapter), f"{chapter:02d}_solved.ipynb")
+    assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
+    assert (graded.chapter, graded.notes) == (chapter, ())
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_every_pristine_exercise_gets_nothing_and_says_what_is_missing(grade, root, chapter):
+    graded = grade(notebooks.load(root, "exercises", chapter), f"{chapter:02d}_untouched.ipynb")
+    for task, verdict in zip(all_tasks(chapter), graded.verdicts, strict=True):
+        assert (verdict.task, verdict.points) == (task.id, 0)
+        assert task.kind == "repair" or verdict.message.startswith(f"{task.entry} has no answer yet")
+
+
+@pytest.mark.parametrize("style", range(5))
+@pytest.mark.parametrize("chapter", [2, 7])
+def test_right_answers_in_five_styles_get_full_marks(grade, root, chapter, style):
+    graded = grade(notebooks.in_style(root, chapter, style), f"{chapter:02d}_style.ipynb")
+    assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
+
+
+def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
+    path = notebooks.save(notebooks.load(root, "solutions", 2), tmp_path / "02.ipynb")
+    other = Grader(seed=12)
+    other._workers = grader._workers
+    assert points(other.grade(path, student="ada")) == full(2)
+    first, second = (who.cases(all_tasks(2)[0])[0].inputs["scores"] for who in (grader, other))
+    assert (first != second).all()
+
+
+# --- what learners do to notebooks ---------------------------------------------------------------------
+
+
+def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
+    graded = grade(notebooks.without(notebooks.load(root, "solutions", 2), ending="-check"), "02_softmax.ipynb")
+    assert points(graded) == full(2)
+    assert graded.notes[0] == "the check cell of task 2.1 is gone; it is judged after the last cell that defines the answer"
+
+
+def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
+    stripped = [
+        {"cell_type": "code", "metadata": {}, "source": old["source"], "outputs": [], "execution_count": None}
+        for old in notebooks.load(root, "solutions", 2)["cells"]
+        if old["cell_type"] == "code" and not old["id"].endswith(("-check", "-given"))
+    ]
+    assert points(grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": stripped}, "02_softmax.ipynb")) == full(2)
+
+
+def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):
+    solved = notebooks.load(root, "solutions", 2)
+    own = notebooks.with_cells(
+        solved,
+        first="%matplotlib inline\nimport warnings\nfrom attn_course import check, figures, verify\nverify('2.1')\n!pip install numpy",
+        after={
+            "setup": "def largest(x, axis):\n    return x.max(axis=axis, keepdims=True)",
+            "task-2-2": "1 / 0",
+            "task-2-4": "pip install torch",
+        },
+    )
+    answer = next(old for old in own["cells"] if old["id"] == "task-2-1")
+    answer["source"] = (
+        "%%time\ndef my_softmax(scores, axis):\n    e = np.exp(scores - largest(scores, axis))\n    return e / e.sum(axis, keepdims=True)\n"
+    )
+    answer["source"] += "check('2.1', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
+    graded = grade(own, "02_softmax.ipynb")
+    assert points(graded) == full(2)
+    assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 8: ZeroDivisionError: division by zero"]
+    assert len(graded.notes) == 2
+
+
+def test_the_answer_is_what_its_name_stands_for_where_the_check_stands(grade, toy_chapter):
+    cells = toy.cells(toy.RIGHT)
+    later = [*cells, cell("def twice(x):\n    return x", "own")]
+    sooner = [*cells[:2], cell("def twice(x):\n    return x", "own"), *cells[2:]]
+    assert points(grade(book(*later)))["97.1"] == 2
+    assert points(grade(book(*sooner)))["97.1"] == 0
+
+
+def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, toy_chapter):
+    cells = toy.cells({**toy.RIGHT, "97.2": "def thrice(x):\n    return x"})
+    cells.insert(2, dict(cells[1]))
+    for old in cells:
+        if old["id"] == "task-97-2-check":
+            old["source"], old["metadata"]["nbgrader"]["points"] = "thrice = lambda x: 3 * x\nprint('ok 97.2')", 1000
+    graded = grade(book(*cells))
+    assert points(graded) == {"97.1": 2, "97.2": 0, "97.3": 4}
+    assert graded.notes[:2] == (
+        "code cell 6, the check of task 97.2, was edited; it does not run here",
+        "task 97.1 has 2 answer cells (code cells 2 and 3); what stands at its check counts",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def twice(x)\n    return x", "the answer cell does not run: SyntaxError: expected ':' (<code cell 2>, line 1)"),
+        ("1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
+        ("doubled = 3", "the answer cell does not define twice"),
+        ("%%bash\necho", "the answer cell does not run: UnknownMagic: a %%bash cell is no Python"),
+        ("twice = 3", "twice must be a function; got int 3 in the case “five numbers”"),
+        ("def twice(x):\n    return 2 * y", "twice raised NameError: name 'y' is not defined in line 2 of twice: `return 2 * y`"),
+        ("def twice(x):\n    x *= 2\n    return x", "twice changed its input `x` in the case “five numbers”: work on a copy"),
+        ("def twice(x):\n    return [2.0, 4.0]", "twice must return a NumPy array or a torch tensor; got list"),
+        ("def twice(x):\n    return (2 * x).astype(int)", "twice must return float32 or float64 numbers; got an array of int64"),
+        ("def twice(x):\n    return x * float('nan')", "It holds NaN"),
+    ],
+)
+def test_a_wrong_answer_says_why(grade, toy_chapter, source, message):
+    verdict = grade(book(*toy.cells({**toy.RIGHT, "97.1": source}))).verdicts[0]
+    assert verdict.points == 0
+    assert message in verdict.message
+
+
+def test_known_mistakes_are_named(grade, toy_chapter):
+    wrong = {"97.1": "twice = lambda x: -2 * x", "97.2": "thrice = lambda x: 3 * x + 1", "97.3": "four_times = lambda x: x"}
+    verdicts = grade(book(*toy.cells(wrong))).verdicts
+    assert [verdict.mistake for verdict in verdicts] == ["lost the sign", "added one", "forgot the factor"]
+    assert verdicts[0].hint == "hint: you lost the sign"
+
+
+# --- files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the notebook is empty"),
+        (b"{", "the notebook is cut short or damaged"),
+        (b"[" * 100_000, "the notebook is not a notebook: its JSON is nested too deep"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b" " * (16 * 2**20 + 1), "the notebook is too large (16 MiB; at most 16)"),
+        (json.dumps(book(*[cell("1", f"c{n}") for n in range(2001)])).encode(), "the notebook holds more than 2000 code cells"),
+        (json.dumps(book(cell("", "task-96-1"))).encode(), "not of chapter 97"),
+    ],
+    ids=["empty", "cut", "deep", "encoding", "large", "cells", "chapter"],
+)
+def test_a_file_that_is_no_notebook_gets_nothing_with_a_reason_for_every_task(grade, toy_chapter, content, reason):
+    graded = grade(content, chapter=97)
+    assert points(graded) == {"97.1": 0, "97.2": 0, "97.3": 0}
+    assert all(reason in verdict.message for verdict in graded.verdicts)
+    assert reason in graded.notes[0]
+
+
+def test_a_link_is_not_followed(grader, root, tmp_path):
+    (solution,) = (root / "solutions").glob("02_*.ipynb")
+    (tmp_path / "02_softmax.ipynb").symlink_to(solution)
+    graded = grader.grade(tmp_path / "02_softmax.ipynb", student="eve")
+    assert graded.notes == ("the notebook is a symbolic link, which is not followed",)
+    assert sum(points(graded).values()) == 0
+
+
+def test_a_byte_order_mark_is_no_obstacle(grade, toy_chapter):
+    assert sum(points(grade(b"\xef\xbb\xbf" + json.dumps(book(*toy.cells(toy.RIGHT))).encode())).values()) == 9
+
+
+def test_grading_twice_gives_the_same(grade, root):
+    scratch = "import random\nmy_entropy = np.log(2) * random.choice([1.5, 1.0, 2.0]) + np.random.normal()"
+    noisy = notebooks.answered(root, 2, {"2.2": scratch})
+    assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts

@@ -1,0 +1,152 @@
+"""A task whose answer is a torch module: constructed, filled, called, and its gradients judged, in the notebook as in a class."""
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course.grading.grader import Grader
+from attn_course.tasks import Case, CheckFailed, Task, Wrong, check, registry
+from attn_course.tasks.module_call import ModuleCall, call_module
+from tests.grading import toy
+
+
+def scaled_linear(scale=1.0, bias_sign=1.0):
+    """A class of modules: x -> scale * (x w) + bias."""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self, d_in, d_out):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(d_in, d_out))
+            self.bias = torch.nn.Parameter(torch.zeros(d_out))
+            self.register_buffer("factor", torch.tensor(scale))
+
+        def forward(self, x):
+            return self.factor * (x @ self.weight) + bias_sign * self.bias
+
+    return Scaled
+
+
+class Detached(scaled_linear(2.0)):
+    def forward(self, x):
+        return super().forward(x) + 0.0 * self.bias - (self.bias - self.bias.detach())  # the right numbers, a wrong gradient
+
+
+def _cases(rng):
+    def case(name, rows):
+        state = {"weight": rng.normal(size=(5, 3)), "bias": rng.normal(size=3)}
+        return Case(name, d_in=5, d_out=3, state=state, x=rng.normal(size=(rows, 5)), d_output=rng.normal(size=(rows, 3)))
+
+    return [case("two rows", 2), case("seven rows", 7)]
+
+
+TASK = Task(
+    id="97.1",
+    title="Twice a linear layer",
+    entry="Twice",
+    kind="write",
+    equation=None,
+    points=4,
+    difficulty=1,
+    minutes=1,
+    trains="modules",
+    cases=_cases,
+    answer=lambda: scaled_linear(2.0),
+    module=ModuleCall(construct=("d_in", "d_out"), inputs=("x",), d_output="d_output"),
+    wrong=[
+        Wrong("not doubled", lambda: scaled_linear(1.0), "double it"),
+        Wrong("bias subtracted", lambda: scaled_linear(2.0, -1.0), "add the bias"),
+        Wrong("bias without gradient", lambda: Detached, "do not detach"),
+    ],
+    hints=["a", "b", "c"],
+)
+RIGHT = """
+import torch
+class Twice(torch.nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(d_in, d_out))
+        self.bias = torch.nn.Parameter(torch.zeros(d_out))
+    def forward(self, x):
+        return torch.einsum("ni,io->no", x, 2 * self.weight) + self.bias
+"""
+
+
+@pytest.fixture(autouse=True)
+def _only_this_task(monkeypatch):
+    monkeypatch.setattr(registry, "chapters", lambda: [97])
+    monkeypatch.setattr(registry, "_chapter_tasks", lambda chapter: (TASK,))
+
+
+def defined(source):
+    names = {"__name__": "__main__"}
+    exec(source, names)
+    return names["Twice"]
+
+
+def test_a_right_module_passes(capsys):
+    check("97.1", defined(RIGHT))
+    assert capsys.readouterr().out == "ok 97.1 twice a linear layer: 2 cases, 4 points\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("2 * self.weight", "self.weight"), "this is “not doubled”"),
+        (("self.weight) + ", "self.weight) - "), "this is “bias subtracted”"),
+        (("+ self.bias", "+ self.bias.detach()"), "First wrong: element [0] of the gradient of bias is 0"),
+        (("+ self.bias", "+ 2 * self.bias - self.bias.detach()"), "First wrong: element [0] of the gradient of bias is"),
+        (("self.bias = ", "self.shift = "), "it lacks bias and has also shift"),
+        (("self.weight = ", "self.extra = torch.nn.Parameter(torch.zeros(1)); self.weight = "), "it has also extra"),
+        (("zeros(d_out)", "zeros(1)"), "the parameter bias of Twice must have shape (3,); got (1,)"),
+        (("+ self.bias", "[0] + self.bias"), "Twice must return an output of shape (2, 3); got (3,)"),
+        (("return ", "return self.bias.detach().expand(2, 3)\n        "), "returns a result without gradients"),
+        (("        return", "        raise NotImplementedError()\n        return"), "has no answer yet"),
+        (("(torch.nn.Module)", ""), "Twice"),
+    ],
+)
+def test_a_wrong_module_says_why(change, message):
+    with pytest.raises(CheckFailed) as failed:
+        check("97.1", defined(RIGHT.replace(*change)))
+    assert message in str(failed.value)
+
+
+def test_a_function_is_no_module():
+    with pytest.raises(CheckFailed, match=r"must be a class derived from torch\.nn\.Module; got function"):
+        check("97.1", lambda x: x)
+
+
+def test_every_known_wrong_module_is_named():
+    for wrong in TASK.wrong:
+        with pytest.raises(CheckFailed) as failed:
+            check("97.1", wrong.function())
+        assert failed.value.verdict.mistake == wrong.name
+
+
+def test_a_class_grades_modules_alike(tmp_path):
+    toy.write(tmp_path / "97_toy.ipynb", [toy.cell("import numpy as np", "setup")])
+    with Grader(seed=3, exercises=tmp_path) as grader:
+        for source, points in ((RIGHT, 4), (RIGHT.replace("2 * ", ""), 0)):
+            path = toy.write(tmp_path / "97_mine.ipynb", [toy.cell(source, "task-97-1")])
+            (verdict,) = grader.grade(path, student="ada").verdicts
+            assert verdict.points == points, verdict
+    assert verdict.mistake == "not doubled"
+
+
+def test_a_state_of_float32_is_computed_in_float32():
+    seen = []
+
+    class Watched(scaled_linear(2.0)):
+        def forward(self, x):
+            seen.append((self.weight.dtype, x.dtype))
+            return super().forward(x)
+
+    def narrow(inputs):
+        return {name: value.astype(np.float32) if isinstance(value, np.ndarray) else value for name, value in inputs.items()}
+
+    case = narrow(_cases(np.random.default_rng(0))[0].inputs)
+    case["state"] = narrow(case["state"])
+    arrays = call_module(Watched, case, "Twice", TASK.module)
+    assert seen == [(torch.float32, torch.float32)]
+    assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
+    names = TASK.module.names(case, len(arrays))
+    assert names == ["the output", "the gradient of x", "the gradient of weight", "the gradient of bias"]

@@ -23,8 +23,9 @@ _INTERRUPTED = 130
 _LEARN, _TEACH, _AUTHORS = "For learners", "For teachers", "For authors"
 for _command in (lab.lab, check.check, progress.progress, formulas.formulas, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
-for _command in (release.release, grade.grade, similarity.similarity):
-    app.command(rich_help_panel=_TEACH)(_command)
+app.command(rich_help_panel=_TEACH)(release.release)
+app.command(rich_help_panel=_TEACH)(grade.grade)
+app.command(rich_help_panel=_TEACH)(similarity.similarity)
 app.command(rich_help_panel=_AUTHORS)(bench.bench)
 app.add_typer(nbgrader.app, name="nbgrader", rich_help_panel=_TEACH)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)

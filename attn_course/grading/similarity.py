@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 SPAN = 16  # tokens; about one line of array code
 COMMON = 0.25  # of the class; at least two students may always share a row
+_GAP = 4  # lines, the docstring of a short function for one, that do not part a passage
 _BUILTINS = frozenset(dir(builtins))
 _MAGIC = re.compile(r"^[ \t]*[%!].*$", re.MULTILINE)
 
@@ -198,12 +199,10 @@ def _tokens(node: ast.AST, names: _Names) -> Iterator[_Token]:
 
 
 def _passages(cells: Sequence[str], rows: Sequence[_Row]) -> tuple[Passage, ...]:
-    """Runs of lines that the rows cover, in the order of the notebook."""
-    lines = sorted({(row.cell, line) for row in rows for line in row.lines if line})
-    found = []
-    for _, run in itertools.groupby(enumerate(lines), key=lambda place: (place[1][0], place[1][1] - place[0])):
-        covered = [place for _, place in run]
-        cell, first = covered[0]
-        last = covered[-1][1]
-        found.append(Passage(cell, first, last, "\n".join(cells[cell].splitlines()[first - 1 : last])))
+    """Stretches of lines that the rows cover, but for short gaps, in the order of the notebook."""
+    found: list[Passage] = []
+    for cell, line in sorted({(row.cell, line) for row in rows for line in row.lines if line}):
+        joins = bool(found) and found[-1].cell == cell and line - found[-1].last <= _GAP
+        first = found.pop().first if joins else line
+        found.append(Passage(cell, first, line, "\n".join(cells[cell].splitlines()[first - 1 : line])))
     return tuple(found)

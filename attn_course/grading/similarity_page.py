@@ -44,6 +44,6 @@ def _pair(pair: Pair) -> str:
 
 def _passages(passages: Sequence[Passage]) -> str:
     return "".join(
-        f'<p class="soft">code cell {each.cell + 1}, lines {each.first} to {each.last}</p><pre><code>{plain(each.text)}</code></pre>'
+        f'<p class="soft">code cell {each.cell + 1}, from line {each.first}</p><pre><code>{plain(each.text)}</code></pre>'
         for each in passages
     )

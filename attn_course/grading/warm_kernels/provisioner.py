@@ -1,0 +1,85 @@
+"""A jupyter_client kernel provisioner: kernels come from the warm process, or are plain where that is not to be had."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from attn_course.grading.warm_kernels.client import ForkedKernel, NotToBeHad, can_fork
+from attn_course.grading.warm_kernels.settings import SOCKET_VARIABLE
+
+_KILLED_S = 5.0
+_WAIT_S = 0.005
+_told: set[str] = set()
+
+
+class WarmProvisioner(LocalProvisioner):
+    """Fork a Python kernel from the warm process named by the environment variable ATTN_COURSE_WARM_KERNELS.
+
+    Everything but the launch is the local provisioner's, so a plain kernel is exactly what jupyter_client would have started.
+    """
+
+    plain_because: str | None = None
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        """Fork the kernel; start a plain one, and say so on stderr, if that cannot be."""
+        try:
+            self.process = self._fork(cmd, **kwargs)
+        except NotToBeHad as reason:
+            self.plain_because = str(reason)
+            tell_once(self.plain_because)
+            return await super().launch_kernel(cmd, **kwargs)
+        self.pid = self.process.pid
+        self.pgid = None  # signals go through the warm process, which knows whether the pid is still the kernel's
+        self.cwd = kwargs.get("cwd") or str(Path.cwd())
+        return self.connection_info
+
+    async def kill(self, restart: bool = False) -> None:
+        """Kill, and return when the kernel is gone; jupyter_client would look only every 0.1 s."""
+        await super().kill(restart=restart)
+        for _ in range(round(_KILLED_S / _WAIT_S)):
+            if await self.poll() is not None:
+                return
+            await asyncio.sleep(_WAIT_S)
+
+    def _fork(self, cmd: list[str], **kwargs: Any) -> ForkedKernel:
+        path = os.environ.get(SOCKET_VARIABLE)
+        if not path or not can_fork():
+            raise NotToBeHad("no warm process was started" if can_fork() else f"kernels cannot be forked on {sys.platform}")
+        environment = {name: value for name, value in kwargs["env"].items() if name != SOCKET_VARIABLE}
+        folder = str(Path(kwargs.get("cwd") or Path.cwd()).absolute())
+        return ForkedKernel(
+            path, arguments=_kernel_arguments(cmd), folder=folder, environment=environment,
+            files=(_file_number(kwargs.get("stdout"), 1), _file_number(kwargs.get("stderr"), 2)),
+        )  # fmt: skip
+
+
+def tell_once(reason: str) -> None:
+    """Say on stderr, once for each reason, why kernels are plain."""
+    if reason not in _told:
+        _told.add(reason)
+        print(f"attn-course: starting plain kernels, which is slower: {reason}", file=sys.stderr)
+
+
+def _kernel_arguments(cmd: list[str]) -> list[str]:
+    """What follows `python -m ipykernel_launcher`; an option of Python that changes what runs is none of ours."""
+    executable, *rest = cmd
+    options = [part for part in rest[:1] if part == "-Xfrozen_modules=off"]  # for the debugger only
+    if executable != sys.executable or rest[len(options) : len(options) + 2] != ["-m", "ipykernel_launcher"]:
+        raise NotToBeHad("the kernel is not this environment's IPython")
+    return rest[len(options) + 2 :]
+
+
+def _file_number(stream: Any, default: int) -> int:
+    """The file behind what Popen takes as stdout or stderr."""
+    if stream is None:
+        return default
+    if isinstance(stream, int) and stream >= 0:
+        return stream
+    if hasattr(stream, "fileno"):
+        return int(stream.fileno())
+    raise NotToBeHad("the kernel's output is wanted through a pipe")

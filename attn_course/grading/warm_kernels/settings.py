@@ -1,0 +1,34 @@
+"""What the two sides of a warm process agree on: names, what is imported, and which environment variables must be the same."""
+
+from collections.abc import Iterable, Mapping
+
+SOCKET_VARIABLE = "ATTN_COURSE_WARM_KERNELS"  # the path of the socket; without it kernels are plain
+PROVISIONER = "attn-course-warm"
+PROVISIONER_CLASS = "attn_course.grading.warm_kernels.provisioner:WarmProvisioner"
+
+# Not matplotlib.pyplot: it looks for IPython when it is imported. Not the course itself: its files may have changed since.
+IMPORTS = ("numpy", "torch", "torch.nn", "torch.testing", "sympy", "matplotlib.figure", "matplotlib.backends.backend_agg")
+
+# Read when Python or a library starts, so they cannot be changed in a fork. MPLBACKEND can be.
+_FIXED = ("HOME", "LANG", "LANGUAGE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+_FIXED_PREFIXES = (
+    *("PYTHON", "LD_", "DYLD_", "LC_", "GLIBC_", "MALLOC_"),
+    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NUMEXPR_"),
+    *("NPY_", "NUMPY_", "TORCH", "PYTORCH_", "ATEN_", "CUDA", "SYMPY_", "MPL", "MATPLOTLIB"),
+)
+_FREE = ("MPLBACKEND", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")  # `forked` applies them
+
+
+def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """Return the variables that must be the same in a warm process and in a kernel forked from it, and are not."""
+    return sorted(name for name in {*ours, *theirs} if _is_fixed(name) and ours.get(name) != theirs.get(name))
+
+
+def _is_fixed(name: str) -> bool:
+    return name not in _FREE and (name in _FIXED or name.startswith(_FIXED_PREFIXES))
+
+
+def shadows(modules: Iterable[str], files: Iterable[str]) -> list[str]:
+    """Return those of the imported modules that a plain kernel would have found among these files instead."""
+    stems = {name.partition(".")[0] for name in files}
+    return sorted(stems.intersection(modules))

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 _FORK_S = 60.0  # the warm process may still be importing
@@ -46,6 +47,7 @@ class ForkedKernel:
     def __init__(self, path: str, *, arguments: Sequence[str], folder: str, environment: Mapping[str, str], files: tuple[int, int]) -> None:
         self.returncode: int | None = None
         self._heard = bytearray()
+        self._listens = False
         request = {"arguments": list(arguments), "folder": folder, "environment": dict(environment), "executable": sys.executable}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(_FORK_S)
@@ -62,13 +64,19 @@ class ForkedKernel:
         self.pid = int(answer["pid"])
         self._socket.setblocking(False)
 
+    def is_ready(self) -> bool:
+        """Whether the kernel listens on its ports, or has ended."""
+        with contextlib.suppress(BlockingIOError):
+            while self.returncode is None and not self._listens:
+                self._take(self._next_message())
+        return self._listens or self.returncode is not None
+
     def poll(self) -> int | None:
         """Return the exit code, or None while the kernel runs."""
         if self.returncode is None:
             with contextlib.suppress(BlockingIOError):
-                message = self._next_message()
-                self.returncode = message["exit"] if message else -signal.SIGKILL  # the warm process takes its kernels along
-                self._socket.close()
+                while self.returncode is None:
+                    self._take(self._next_message())
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -94,6 +102,13 @@ class ForkedKernel:
         """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
+    def _take(self, message: dict[str, Any] | None) -> None:
+        if message == {}:
+            self._listens = True
+        else:
+            self.returncode = message["exit"] if message else -signal.SIGKILL  # the warm process takes its kernels along
+            self._socket.close()
+
     def _next_message(self) -> dict[str, Any] | None:
         while b"\n" not in self._heard:
             try:
@@ -116,4 +131,4 @@ def _send_request(connection: socket.socket, text: bytes, files: tuple[int, int]
 
 def can_fork() -> bool:
     """Whether kernels can be forked on this system at all: Linux can; macOS's own libraries do not survive a fork."""
-    return sys.platform == "linux" and hasattr(os, "fork") and os.path.isdir("/proc/self/task")
+    return sys.platform == "linux" and hasattr(os, "fork") and Path("/proc/self/task").is_dir()

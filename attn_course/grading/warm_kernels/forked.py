@@ -6,12 +6,14 @@ import importlib
 import os
 import random
 import signal
+import socket
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from ipykernel.kernelapp import IPKernelApp
 
 _INLINE = "module://matplotlib_inline.backend_inline"
 _PR_SET_PDEATHSIG = 1
@@ -37,6 +39,8 @@ class Job:
         All of its environment variables.
     files : tuple of int
         Its stdout and stderr.
+    client : socket.socket
+        Where to say that it listens.
     warm_pid : int
         The process it was forked from.
     warm_environment : dict of str to str
@@ -47,14 +51,9 @@ class Job:
     folder: str
     environment: Mapping[str, str]
     files: tuple[int, ...]
+    client: socket.socket
     warm_pid: int
     warm_environment: Mapping[str, str]
-
-
-def kernel_modules() -> Any:
-    """Import what every kernel needs, and return the application."""
-    importlib.import_module("ipykernel.ipkernel")
-    return importlib.import_module("ipykernel.kernelapp").IPKernelApp
 
 
 def become(job: Job) -> None:
@@ -72,8 +71,10 @@ def become(job: Job) -> None:
     _let_openblas_have_its_threads()
     _choose_backend()
     sys.argv = ["ipykernel_launcher", *job.arguments]
-    application = kernel_modules().instance(parent_handle=job.warm_pid)  # its class read JPY_PARENT_PID when it was imported
+    application = IPKernelApp.instance(parent_handle=job.warm_pid)  # the class read JPY_PARENT_PID when it was imported
     application.initialize()
+    with job.client:
+        job.client.sendall(b"{}\n")  # it listens now; a client that connects earlier waits 0.1 s before it tries again
     application.start()
 
 

@@ -28,12 +28,14 @@ class WarmProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork the kernel; start a plain one, and say so on stderr, if that cannot be."""
         try:
-            self.process = self._fork(cmd, **kwargs)
+            kernel = self._fork(cmd, **kwargs)
         except NotToBeHad as reason:
             self.plain_because = str(reason)
             tell_once(self.plain_because)
             return await super().launch_kernel(cmd, **kwargs)
-        self.pid = self.process.pid
+        while not kernel.is_ready():
+            await asyncio.sleep(_WAIT_S)
+        self.process, self.pid = kernel, kernel.pid
         self.pgid = None  # signals go through the warm process, which knows whether the pid is still the kernel's
         self.cwd = kwargs.get("cwd") or str(Path.cwd())
         return self.connection_info

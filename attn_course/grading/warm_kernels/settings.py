@@ -6,15 +6,26 @@ SOCKET_VARIABLE = "ATTN_COURSE_WARM_KERNELS"  # the path of the socket; without 
 PROVISIONER = "attn-course-warm"
 PROVISIONER_CLASS = "attn_course.grading.warm_kernels.provisioner:WarmProvisioner"
 
-# Not matplotlib.pyplot: it looks for IPython when it is imported. Not the course itself: its files may have changed since.
-IMPORTS = ("numpy", "torch", "torch.nn", "torch.testing", "sympy", "matplotlib.figure", "matplotlib.backends.backend_agg")
+# What a plain kernel imports while it starts, or with its first cell.
+KERNEL_IMPORTS = (
+    *("ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.debugger", "tornado.platform.asyncio", "sqlite3", "psutil"),
+    *("IPython.core.completerlib", "IPython.core.debugger", "IPython.core.oinspect", "IPython.extensions.storemagic"),
+)
+
+# What notebooks import. Not matplotlib.pyplot: it looks for IPython when it is imported. Not the course itself: its files may change.
+IMPORTS = (
+    *("numpy", "numpy.f2py", "numpy.fft", "numpy.polynomial", "numpy.rec", "numpy.char", "numpy.strings", "numpy.testing"),
+    *("torch", "torch.nn", "torch.testing", "torch.fx.experimental.symbolic_shapes", "jaxtyping", "importlib.resources.readers"),
+    *("sympy", "sympy.tensor.tensor", "sympy.codegen.ast", "sympy.physics.units.systems.si"),
+    *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.style", "matplotlib.patheffects", "contourpy"),
+)
 
 # Read when Python or a library starts, so they cannot be changed in a fork. MPLBACKEND can be.
 _FIXED = ("HOME", "LANG", "LANGUAGE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 _FIXED_PREFIXES = (
     *("PYTHON", "LD_", "DYLD_", "LC_", "GLIBC_", "MALLOC_"),
     *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NUMEXPR_"),
-    *("NPY_", "NUMPY_", "TORCH", "PYTORCH_", "ATEN_", "CUDA", "SYMPY_", "MPL", "MATPLOTLIB"),
+    *("NPY_", "NUMPY_", "TORCH", "PYTORCH_", "ATEN_", "CUDA", "SYMPY_", "JAXTYPING_", "MPL", "MATPLOTLIB"),
 )
 _FREE = ("MPLBACKEND", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")  # `forked` applies them
 

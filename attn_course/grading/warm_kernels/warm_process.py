@@ -18,12 +18,13 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.warm_kernels.forked import Job, kernel_modules
-from attn_course.grading.warm_kernels.settings import IMPORTS, differing, shadows
+from attn_course.grading.warm_kernels.forked import Job
+from attn_course.grading.warm_kernels.settings import IMPORTS, KERNEL_IMPORTS, differing, shadows
 
 _OWNER_LOOK_S = 1.0
 _REQUEST_S = 10.0
@@ -127,7 +128,7 @@ class WarmProcess:
         return None
 
     def _check(self, request: dict[str, Any]) -> None:
-        threads = len(os.listdir("/proc/self/task"))
+        threads = len(list(Path("/proc/self/task").iterdir()))
         if threads != 1:
             raise Refusal(f"the warm process has {threads} threads")
         if names := differing(self.environment, request["environment"]):
@@ -135,7 +136,7 @@ class WarmProcess:
         if request["executable"] != sys.executable:
             raise Refusal("the kernel's Python is another")
         folders = [request["folder"], *filter(None, request["environment"].get("PYTHONPATH", "").split(os.pathsep))]
-        files = [name for folder in folders if Path(folder).is_dir() for name in os.listdir(folder)]
+        files = [name for folder in folders if Path(folder).is_dir() for name in os.listdir(folder)]  # noqa: PTH208  # names
         if names := shadows(self.preloaded, files):
             raise Refusal(f"the kernel's folders hold files named like libraries: {', '.join(names)}")
 
@@ -145,14 +146,14 @@ class WarmProcess:
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for kept in (client, *self.kernels):
+        for kept in self.kernels:
             kept.close()
         for file in self.own_files:
             os.close(file)
         self.listener.detach()
         return Job(
             arguments=tuple(request["arguments"]), folder=request["folder"], environment=request["environment"], files=tuple(files),
-            warm_pid=os.getppid(), warm_environment=self.environment,
+            client=client, warm_pid=os.getppid(), warm_environment=self.environment,
         )  # fmt: skip
 
     def _listen(self, client: socket.socket) -> None:
@@ -195,16 +196,20 @@ def _import(names: tuple[str, ...]) -> frozenset[str]:
     threads = os.environ.get("OPENBLAS_NUM_THREADS")
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it starts its threads when it is loaded; a fork gets them back
     try:
-        kernel_modules()
+        _import_each(KERNEL_IMPORTS)
         plain = {name.partition(".")[0] for name in sys.modules}
-        for name in names:
-            with contextlib.suppress(ModuleNotFoundError):
-                importlib.import_module(name)
+        _import_each(names)
     finally:
         del os.environ["OPENBLAS_NUM_THREADS"]
         if threads is not None:
             os.environ["OPENBLAS_NUM_THREADS"] = threads
     return frozenset({name.partition(".")[0] for name in sys.modules} - plain)
+
+
+def _import_each(names: Iterable[str]) -> None:
+    for name in names:
+        with contextlib.suppress(ModuleNotFoundError):  # not installed, or not in this version
+            importlib.import_module(name)
 
 
 def _receive(client: socket.socket) -> tuple[dict[str, Any], list[int]]:

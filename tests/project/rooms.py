@@ -33,7 +33,16 @@ ROOMS = {
     "figures": Room(("numpy", "matplotlib", "IPython")),
     "grading": Room(
         (
-            *("nbformat", "nbclient", "jupyter_client", "IPython", "ipykernel", f"{COURSE}.tasks", f"{COURSE}.figures", f"{COURSE}.distributed"),
+            *(
+                "nbformat",
+                "nbclient",
+                "jupyter_client",
+                "IPython",
+                "ipykernel",
+                f"{COURSE}.tasks",
+                f"{COURSE}.figures",
+                f"{COURSE}.distributed",
+            ),
             *("nbval", "pytest"),  # the plugin that watches a notebook run under nbval
         )
     ),

@@ -7,12 +7,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
 from attn_course.grading.warm_kernels.client import NotToBeHad, can_fork
-from attn_course.grading.warm_kernels.settings import IMPORTS, SOCKET_VARIABLE
+from attn_course.grading.warm_kernels.settings import IMPORTS, OFF, SOCKET_VARIABLE, tell_once
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 _MAIN = """
@@ -82,6 +82,13 @@ class WarmKernels:
             raise NotToBeHad(f"the warm process does not start ({error.strerror or error})") from None
         return self
 
+    def wait_until_ready(self) -> None:
+        """Return when the imports are done and a kernel would be forked at once; nobody needs to wait for it."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.connect(self.socket_path)
+            client.shutdown(socket.SHUT_WR)
+            client.recv(4096)  # it refuses an empty request
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """End it and all its kernels."""
         assert self.process is not None
@@ -94,3 +101,21 @@ class WarmKernels:
             self.process.wait()
         with contextlib.suppress(OSError):
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def warm_kernels_or_none() -> Iterator[WarmKernels | None]:
+    """Start a warm process for kernels with our environment; say on stderr why there is none, and give None.
+
+    The environment variable ATTN_COURSE_WARM_KERNELS=off asks for plain kernels, without a word.
+    """
+    if os.environ.get(SOCKET_VARIABLE) == OFF:
+        yield None
+        return
+    with contextlib.ExitStack() as stack:
+        warm = None
+        try:
+            warm = stack.enter_context(WarmKernels())
+        except NotToBeHad as reason:
+            tell_once(str(reason))
+        yield warm

@@ -3,18 +3,21 @@
 import asyncio
 import os
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from attn_course.grading.warm_kernels.client import ForkedKernel, NotToBeHad, can_fork
-from attn_course.grading.warm_kernels.settings import SOCKET_VARIABLE
+from attn_course.grading.warm_kernels.owner import WarmKernels
+from attn_course.grading.warm_kernels.settings import OFF, PROVISIONER, PROVISIONER_CLASS, SOCKET_VARIABLE, tell_once
 
 _KILLED_S = 5.0
 _WAIT_S = 0.005
-_told: set[str] = set()
 
 
 class WarmProvisioner(LocalProvisioner):
@@ -27,8 +30,11 @@ class WarmProvisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork the kernel; start a plain one, and say so on stderr, if that cannot be."""
+        path = kwargs["env"].pop(SOCKET_VARIABLE, "")
+        if path == OFF:
+            return await super().launch_kernel(cmd, **kwargs)
         try:
-            kernel = self._fork(cmd, **kwargs)
+            kernel = self._fork(path, cmd, **kwargs)
         except NotToBeHad as reason:
             self.plain_because = str(reason)
             tell_once(self.plain_because)
@@ -48,23 +54,37 @@ class WarmProvisioner(LocalProvisioner):
                 return
             await asyncio.sleep(_WAIT_S)
 
-    def _fork(self, cmd: list[str], **kwargs: Any) -> ForkedKernel:
-        path = os.environ.get(SOCKET_VARIABLE)
+    def _fork(self, path: str, cmd: list[str], **kwargs: Any) -> ForkedKernel:
         if not path or not can_fork():
             raise NotToBeHad("no warm process was started" if can_fork() else f"kernels cannot be forked on {sys.platform}")
-        environment = {name: value for name, value in kwargs["env"].items() if name != SOCKET_VARIABLE}
         folder = str(Path(kwargs.get("cwd") or Path.cwd()).absolute())
         return ForkedKernel(
-            path, arguments=_kernel_arguments(cmd), folder=folder, environment=environment,
+            path, arguments=_kernel_arguments(cmd), folder=folder, environment=kwargs["env"],
             files=(_file_number(kwargs.get("stdout"), 1), _file_number(kwargs.get("stderr"), 2)),
         )  # fmt: skip
 
 
-def tell_once(reason: str) -> None:
-    """Say on stderr, once for each reason, why kernels are plain."""
-    if reason not in _told:
-        _told.add(reason)
-        print(f"attn-course: starting plain kernels, which is slower: {reason}", file=sys.stderr)
+def use_warm_kernels() -> None:
+    """If our environment names a warm process, make this the provisioner of all kernels that ask for no other."""
+    if SOCKET_VARIABLE in os.environ:
+        _register().default_provisioner_name = PROVISIONER
+
+
+def use_warm_kernel(manager: KernelManager, warm: WarmKernels | None) -> dict[str, str]:
+    """Let one manager fork its kernel from a warm process, if there is one; return the variables its environment then needs."""
+    if warm is None:
+        return {}
+    _register()
+    assert manager.kernel_spec is not None
+    manager.kernel_spec.metadata["kernel_provisioner"] = {"provisioner_name": PROVISIONER}
+    return warm.variables
+
+
+def _register() -> KernelProvisionerFactory:
+    """Make the provisioner known also where the course is not installed, or was before it had one."""
+    factory = KernelProvisionerFactory.instance()
+    factory.provisioners[PROVISIONER] = EntryPoint(PROVISIONER, PROVISIONER_CLASS, KernelProvisionerFactory.GROUP_NAME)
+    return factory
 
 
 def _kernel_arguments(cmd: list[str]) -> list[str]:

@@ -1,8 +1,10 @@
 """What the two sides of a warm process agree on: names, what is imported, and which environment variables must be the same."""
 
+import sys
 from collections.abc import Iterable, Mapping
 
 SOCKET_VARIABLE = "ATTN_COURSE_WARM_KERNELS"  # the path of the socket; without it kernels are plain
+OFF = "off"
 PROVISIONER = "attn-course-warm"
 PROVISIONER_CLASS = "attn_course.grading.warm_kernels.provisioner:WarmProvisioner"
 
@@ -28,6 +30,16 @@ _FIXED_PREFIXES = (
     *("NPY_", "NUMPY_", "TORCH", "PYTORCH_", "ATEN_", "CUDA", "SYMPY_", "JAXTYPING_", "MPL", "MATPLOTLIB"),
 )
 _FREE = ("MPLBACKEND", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")  # `forked` applies them
+
+PLAIN = "attn-course: starting plain kernels, which is slower: "
+_told: set[str] = set()
+
+
+def tell_once(reason: str) -> None:
+    """Say on stderr, once for each reason, why kernels are plain."""
+    if reason not in _told:
+        _told.add(reason)
+        print(PLAIN + reason, file=sys.stderr)
 
 
 def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:

@@ -64,6 +64,7 @@ class WarmProcess:
         self.environment = dict(os.environ)
         self.kernels: dict[socket.socket, _Kernel] = {}
         self.preloaded = _import(imports)
+        gc.collect()
 
     def serve(self) -> Job | None:
         """Fork kernels until the owner is gone; in a fork return what the kernel is to be, in the warm process None."""
@@ -108,7 +109,6 @@ class WarmProcess:
             client.settimeout(_REQUEST_S)
             request, files = _receive(client)
             self._check(request)
-            gc.collect()
             gc.freeze()
             pid = os.fork()
         except (Refusal, OSError, ValueError, KeyError) as error:

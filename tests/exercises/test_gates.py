@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from nbclient import NotebookClient
 
+from attn_course.grading.warm_kernels.provisioner import use_warm_kernel
 from attn_course.tasks import all_tasks, assess, chapters
 from attn_course.tasks.notebook import plain
-from attn_course.grading.warm_kernels.provisioner import use_warm_kernel
 from tests.exercises.answers import SEEDS, as_answer, notebook, right_answers, run_and_judge
 
 TASKS = all_tasks()

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import subprocess
 import sys
+from contextlib import ExitStack
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -58,9 +60,10 @@ class WarmProvisioner(LocalProvisioner):
         if not path or not can_fork():
             raise NotToBeHad("no warm process was started" if can_fork() else f"kernels cannot be forked on {sys.platform}")
         folder = str(Path(kwargs.get("cwd") or Path.cwd()).absolute())
-        return ForkedKernel(
+        with ExitStack() as stack:
+            return ForkedKernel(
             path, arguments=_kernel_arguments(cmd), folder=folder, environment=kwargs["env"],
-            files=(_file_number(kwargs.get("stdout"), 1), _file_number(kwargs.get("stderr"), 2)),
+            files=(_file_number(kwargs.get("stdout"), 1, stack), _file_number(kwargs.get("stderr"), 2, stack)),
         )  # fmt: skip
 
 
@@ -96,10 +99,12 @@ def _kernel_arguments(cmd: list[str]) -> list[str]:
     return rest[len(options) + 2 :]
 
 
-def _file_number(stream: Any, default: int) -> int:
+def _file_number(stream: Any, default: int, stack: ExitStack) -> int:
     """The file behind what Popen takes as stdout or stderr."""
     if stream is None:
         return default
+    if stream == subprocess.DEVNULL:
+        return stack.enter_context(Path(os.devnull).open("wb")).fileno()
     if isinstance(stream, int) and stream >= 0:
         return stream
     if hasattr(stream, "fileno"):

@@ -4,9 +4,8 @@ jupyter_client waits until a new kernel has been silent for 0.2 s, and nbval the
 One question is enough: a kernel that has answered on both channels is there.
 """
 
-import os
+import subprocess
 import time
-from pathlib import Path
 from queue import Empty
 from typing import Any
 
@@ -24,8 +23,7 @@ class QuickKernel(RunningKernel):  # type: ignore[misc]  # nbval has no types
 
     def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
         self.km = KernelManager(kernel_name=kernel_name, kernel_spec_manager=NbvalKernelspecManager())
-        with Path(os.devnull).open("w") as null:
-            self.km.start_kernel(stderr=null, cwd=cwd)
+        self.km.start_kernel(stderr=subprocess.DEVNULL, cwd=cwd)
         self.kc = self.km.client()
         self.kc.start_channels(hb=False)
         try:

@@ -53,5 +53,5 @@ def _is_fixed(name: str) -> bool:
 
 def shadows(modules: Iterable[str], files: Iterable[str]) -> list[str]:
     """Return those of the imported modules that a plain kernel would have found among these files instead."""
-    stems = {name.partition(".")[0] for name in files}
+    stems = {name.partition(".")[0] for name in files if "." not in name or name.endswith((".py", ".pyc", ".so"))}
     return sorted(stems.intersection(modules))

@@ -64,6 +64,7 @@ class WarmProcess:
         self.environment = dict(os.environ)
         self.kernels: dict[socket.socket, _Kernel] = {}
         self.preloaded = _import(imports)
+        self.set_by_imports = {name: value for name, value in os.environ.items() if self.environment.get(name) != value}
         gc.collect()
 
     def serve(self) -> Job | None:
@@ -152,7 +153,7 @@ class WarmProcess:
             os.close(file)
         self.listener.detach()
         return Job(
-            arguments=tuple(request["arguments"]), folder=request["folder"], environment=request["environment"], files=tuple(files),
+            arguments=tuple(request["arguments"]), folder=request["folder"], environment=request["environment"] | self.set_by_imports, files=tuple(files),
             client=client, warm_pid=os.getppid(), warm_environment=self.environment,
         )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """A notebook kernel as the tests use it: forked or plain, asked one expression at a time."""
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -45,8 +46,8 @@ def started(warm: WarmKernels | None, cwd: Path, **environment: str) -> Iterator
     """A kernel of this environment, forked if `warm` is given."""
     manager = KernelManager(kernel_name="python3")
     variables = use_warm_kernel(manager, warm)
-    with Path(os.devnull).open("w") as null:
-        manager.start_kernel(stderr=null, cwd=str(cwd), env={**os.environ, "IPYTHONDIR": str(cwd / "ipython"), **environment, **variables})
+    environment = {**os.environ, "IPYTHONDIR": str(cwd / "ipython"), **environment, **variables}
+    manager.start_kernel(stderr=subprocess.DEVNULL, cwd=str(cwd), env=environment)
     client = manager.client()
     client.start_channels(hb=False)
     try:

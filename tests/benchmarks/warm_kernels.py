@@ -148,10 +148,9 @@ def report(place: Path, warm: WarmKernels, start: Cost, rounds: int, most: int) 
         stock = (best(costs["stock nbval"]) - alone) / count
         for way, runs in costs.items():
             each = (best(runs) - alone) / count
+            saved = stock - each
             gain = f"{stock.wall / each.wall:.1f} and {stock.cpu / each.cpu:.1f} times faster, " if kind == "short" else ""
-            print(
-                f"  {way:22}{each.wall:6.2f} wall {each.cpu:6.2f} CPU   {gain}{stock.wall - each.wall:.2f} s and {stock.cpu - each.cpu:.2f} s saved"
-            )
+            print(f"  {way:22}{each.wall:6.2f} wall {each.cpu:6.2f} CPU   {gain}{saved.wall:.2f} s and {saved.cpu:.2f} s saved")
 
 
 if __name__ == "__main__":

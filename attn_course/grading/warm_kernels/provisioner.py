@@ -43,7 +43,8 @@ class WarmProvisioner(LocalProvisioner):
             return await super().launch_kernel(cmd, **kwargs)
         while not kernel.is_ready():
             await asyncio.sleep(_WAIT_S)
-        self.process, self.pid = kernel, kernel.pid
+        self.process: Any = kernel  # as good as a Popen
+        self.pid = kernel.pid
         self.pgid = None  # signals go through the warm process, which knows whether the pid is still the kernel's
         self.cwd = kwargs.get("cwd") or str(Path.cwd())
         return self.connection_info

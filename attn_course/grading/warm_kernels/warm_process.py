@@ -153,8 +153,9 @@ class WarmProcess:
             os.close(file)
         self.listener.detach()
         return Job(
-            arguments=tuple(request["arguments"]), folder=request["folder"], environment=request["environment"] | self.set_by_imports, files=tuple(files),
-            client=client, warm_pid=os.getppid(), warm_environment=self.environment,
+            arguments=tuple(request["arguments"]), folder=request["folder"],
+            environment=request["environment"] | self.set_by_imports, files=tuple(files), client=client,
+            warm_pid=os.getppid(), warm_environment=self.environment,
         )  # fmt: skip
 
     def _listen(self, client: socket.socket) -> None:

@@ -33,8 +33,8 @@ print(signal.pthread_sigmask(signal.SIG_BLOCK, []), os.getcwd(), os.umask(0o22),
 print({name: value for name, value in sorted(os.environ.items()) if name != "JPY_PARENT_PID"})
 print(os.environ["JPY_PARENT_PID"] == str(os.getppid()), os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid())
 print(matplotlib.get_backend(), torch.get_num_threads(), torch.get_num_interop_threads(), torch.get_default_dtype(), numpy.geterr())
-print(threading.active_count(), [thread.name.rstrip("0123456789") for thread in threading.enumerate()], __name__, sys.modules["__main__"].__dict__ is globals())
-print(sorted(map(str, warnings.filters)), warnings.defaultaction, len(os.listdir("/proc/self/fd")))
+print([thread.name.rstrip("0123456789") for thread in threading.enumerate()], __name__, sys.modules["__main__"].__dict__ is globals())
+print(sorted(map(str, warnings.filters)), warnings.defaultaction)
 """
 DEPTH = """
 def deep(n):

@@ -121,9 +121,8 @@ def report(place: Path, warm: WarmKernels, start: Cost, rounds: int, most: int) 
     """Run all ways in turns and print what each costs."""
     assert warm.process is not None
     pid = warm.process.pid
-    print(
-        f"start of the warm process, once: {start.wall:.2f} s wall, {start.cpu:.2f} s CPU; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    )
+    load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    print(f"start of the warm process, once: {start.wall:.2f} s wall, {start.cpu:.2f} s CPU; {load}")
     found = {kind: sorted((ROOT / kind).glob("[0-9]*.ipynb"))[1 : most + 1] for kind in ("solutions", "exercises", "notebooks")}
     sets = {
         "short": write_set(place / "short", found["solutions"] + found["exercises"], figures=False),

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import importlib
+import importlib.machinery
 import os
 import random
 import signal
@@ -41,6 +42,8 @@ class Job:
         Its stdout and stderr.
     client : socket.socket
         Where to say that it listens.
+    course : dict of str to (int, int)
+        Files of the course that are imported, with their stamps.
     warm_pid : int
         The process it was forked from.
     warm_environment : dict of str to str
@@ -52,6 +55,7 @@ class Job:
     environment: Mapping[str, str]
     files: tuple[int, ...]
     client: socket.socket
+    course: Mapping[str, tuple[int, int]]
     warm_pid: int
     warm_environment: Mapping[str, str]
 
@@ -67,6 +71,8 @@ def become(job: Job) -> None:
     os.environ.update(job.environment, JPY_PARENT_PID=str(job.warm_pid))
     time.tzset()
     _take_path(job)
+    if not _is_current(job.course):
+        forget_course()
     _reseed()
     _let_openblas_have_its_threads()
     _choose_backend()
@@ -104,6 +110,32 @@ def _take_path(job: Job) -> None:
     sys.path[:] = list(dict.fromkeys([*folders(job.environment), *(folder for folder in sys.path if folder not in ours)]))
     sys.dont_write_bytecode = bool(job.environment.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
+
+
+def stamp(file: str) -> tuple[int, int]:
+    """Return when a file was changed and how long it is; zeros if it is gone."""
+    try:
+        found = os.stat(file)  # noqa: PTH116  # a hundred of them
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def forget_course() -> None:
+    """Let the course be imported anew."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "attn_course"]:
+        del sys.modules[name]
+
+
+def _is_current(course: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether this kernel would import the same files, and nobody has changed one."""
+    if "attn_course" not in sys.modules:
+        return True
+    home = sys.modules["attn_course"].__file__
+    found = importlib.machinery.PathFinder.find_spec("attn_course", sys.path)
+    here = Path("attn_course").absolute()  # IPython adds the working directory
+    elsewhere = here.exists() and str(here / "__init__.py") != home
+    return found is not None and found.origin == home and not elsewhere and all(stamp(file) == seen for file, seen in course.items())
 
 
 def _reseed() -> None:

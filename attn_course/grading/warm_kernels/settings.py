@@ -14,13 +14,16 @@ KERNEL_IMPORTS = (
     *("IPython.core.completerlib", "IPython.core.debugger", "IPython.core.oinspect", "IPython.extensions.storemagic"),
 )
 
-# What notebooks import. Not matplotlib.pyplot: it looks for IPython when it is imported. Not the course itself: its files may change.
+# What notebooks import. Not matplotlib.pyplot: it looks for IPython when it is imported.
 IMPORTS = (
     *("numpy", "numpy.f2py", "numpy.fft", "numpy.polynomial", "numpy.rec", "numpy.char", "numpy.strings", "numpy.testing"),
     *("torch", "torch.nn", "torch.testing", "torch.fx.experimental.symbolic_shapes", "jaxtyping", "importlib.resources.readers"),
     *("sympy", "sympy.tensor.tensor", "sympy.codegen.ast", "sympy.physics.units.systems.si"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.style", "matplotlib.patheffects", "contourpy"),
 )
+
+# Of the course, what is the same in every environment (Triton's kernels are not). A kernel forgets it if a file has changed since.
+COURSE_IMPORTS = ("attn_course.tasks", "attn_course.figures", "attn_course.equations")
 
 # Read when Python or a library starts, so they cannot be changed in a fork. MPLBACKEND can be.
 _FIXED = ("HOME", "LANG", "LANGUAGE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.warm_kernels.forked import Job
-from attn_course.grading.warm_kernels.settings import IMPORTS, KERNEL_IMPORTS, differing, shadows
+from attn_course.grading.warm_kernels.forked import Job, forget_course, stamp
+from attn_course.grading.warm_kernels.settings import COURSE_IMPORTS, IMPORTS, KERNEL_IMPORTS, differing, shadows
 
 _OWNER_LOOK_S = 1.0
 _REQUEST_S = 10.0
@@ -65,6 +65,7 @@ class WarmProcess:
         self.kernels: dict[socket.socket, _Kernel] = {}
         self.preloaded = _import(imports)
         self.set_by_imports = {name: value for name, value in os.environ.items() if self.environment.get(name) != value}
+        self.course = _import_course() if imports == IMPORTS else {}
         gc.collect()
 
     def serve(self) -> Job | None:
@@ -154,7 +155,7 @@ class WarmProcess:
         self.listener.detach()
         return Job(
             arguments=tuple(request["arguments"]), folder=request["folder"],
-            environment=request["environment"] | self.set_by_imports, files=tuple(files), client=client,
+            environment=request["environment"] | self.set_by_imports, files=tuple(files), client=client, course=self.course,
             warm_pid=os.getppid(), warm_environment=self.environment,
         )  # fmt: skip
 
@@ -208,6 +209,14 @@ def _import(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset({name.partition(".")[0] for name in sys.modules} - plain)
 
 
+def _import_course() -> dict[str, tuple[int, int]]:
+    """Import the course from the folder that is first on our path; return its files, each with its date and size."""
+    forget_course()  # this file, too, is a part of it, and no notebook's
+    _import_each(COURSE_IMPORTS)
+    files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "attn_course"]
+    return {file: stamp(file) for file in files if file}
+
+
 def _import_each(names: Iterable[str]) -> None:
     for name in names:
         with contextlib.suppress(ModuleNotFoundError):  # not installed, or not in this version
@@ -253,6 +262,8 @@ def main() -> Job | None:
     """Serve; arguments are the number of the listening socket's file, the idle time, and the modules to import."""
     file, idle_s, *imports = sys.argv[1:]
     listener = socket.socket(fileno=int(file))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "attn_course"]:
-        del sys.modules[name]  # a kernel imports the course anew, from its own path
-    return WarmProcess(listener, idle_s=float(idle_s), imports=tuple(imports)).serve()
+    warm = WarmProcess(listener, idle_s=float(idle_s), imports=tuple(imports))
+    del sys.path[0]
+    if not warm.course:
+        forget_course()
+    return warm.serve()

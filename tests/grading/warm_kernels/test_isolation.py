@@ -1,8 +1,13 @@
 """A forked kernel shares nothing with the next one, and cannot be told from a plain one."""
 
 import os
+import shutil
 
 import pytest
+
+from attn_course.grading.warm_kernels import owner
+from attn_course.grading.warm_kernels.client import can_fork
+from tests.grading.warm_kernels.conftest import started
 
 DIRTY = """
 import os, random, sys, warnings
@@ -134,3 +139,20 @@ def test_the_course_and_new_modules_are_imported_from_the_kernels_own_path(kerne
     assert asked.run("import attn_course; print(attn_course.answer)") == "42"
     (tmp_path / "late.py").write_text("value = 7\n")
     assert asked.run("import late; print(late.value)") == "7"
+
+
+@pytest.mark.skipif(not can_fork(), reason="kernels cannot be forked on this system")
+def test_a_file_of_the_course_that_changed_is_imported_anew(tmp_path, root, monkeypatch):
+    shutil.copytree(root / "attn_course", tmp_path / "attn_course")
+    monkeypatch.setattr(owner, "_PACKAGE_ROOT", tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    ask = "import sys; print('attn_course.tasks' in sys.modules); import attn_course.tasks as t; print(t.__file__, t.__doc__)"
+    module = tmp_path / "attn_course" / "tasks" / "__init__.py"
+    with owner.WarmKernels() as process:
+        with started(process, tmp_path) as asked:
+            assert asked.is_forked
+            assert asked.run(ask).startswith(f"True\n{module} ")
+        module.write_text(f'"""Changed."""\n{module.read_text()}')
+        with started(process, tmp_path) as asked:
+            assert asked.is_forked
+            assert asked.run(ask) == f"False\n{module} Changed."

@@ -16,6 +16,8 @@ from attn_course.grading.warm_kernels.client import NotToBeHad
 from attn_course.grading.warm_kernels.owner import WarmKernels, warm_kernels_or_none
 from tests.grading.warm_kernels.conftest import started
 
+pytestmark = pytest.mark.skipif(not client.can_fork(), reason="kernels cannot be forked on this system")
+
 LIGHT = ("json",)  # a warm process that is ready at once
 
 

@@ -9,6 +9,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from attn_course.grading.warm_kernels.owner import WarmKernels, warm_kernels_or_none
+
 # Triton reads this when it is first imported, which any test may do: without a GPU, NumPy runs the kernels.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -25,6 +27,13 @@ settings.load_profile("attn_course")
 def root() -> Path:
     """The top folder of the course."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmKernels | None]:
+    """The process that kernels of this worker are forked from; None, with a word on stderr, where there can be none."""
+    with warm_kernels_or_none() as process:
+        yield process
 
 
 @pytest.fixture

@@ -94,11 +94,12 @@ def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
 
     from attn_course.grading.nbval_run import EngineError
     from attn_course.grading.notebook_check import check_notebook
+    from attn_course.grading.warm_kernels.owner import warm_kernels_or_none
 
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn())
     err = console(stderr=True)
     reports = []
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    with warm_kernels_or_none() as warm, Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         for notebook, root in courses.items():
             line = bar.add_task(notebook.name, total=None)
 
@@ -106,7 +107,7 @@ def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
                 bar.update(line, completed=done, total=total)
 
             try:
-                reports.append(check_notebook(notebook, exercises=root / "exercises", cell_timeout_s=timeout_s, on_cell=on_cell))
+                reports.append(check_notebook(notebook, exercises=root / "exercises", cell_timeout_s=timeout_s, on_cell=on_cell, warm=warm))
             except EngineError as error:
                 raise Failure(f"{notebook}: {error}") from error
     return reports

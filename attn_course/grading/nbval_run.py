@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from attn_course.grading.warm_kernels.owner import WarmKernels
+from attn_course.grading.warm_kernels.settings import PLAIN, tell_once
+
 STARTUP_S = 120.0
 _GRACE_S = 10.0  # per cell, for nbval's own waits; and for its clean-up after an interrupt
 
@@ -68,7 +71,12 @@ class Outcome:
 
 
 def run_nbval(
-    cells: Sequence[CopiedCell], *, folder: Path, cell_timeout_s: float, on_cell: Callable[[int], None] | None = None
+    cells: Sequence[CopiedCell],
+    *,
+    folder: Path,
+    cell_timeout_s: float,
+    on_cell: Callable[[int], None] | None = None,
+    warm: WarmKernels | None = None,
 ) -> dict[int, Outcome]:
     """Run cells under nbval in a fresh kernel of this environment.
 
@@ -82,6 +90,8 @@ def run_nbval(
         Longest time for one cell, in seconds.
     on_cell : callable, optional
         Called with the number of cells that are done.
+    warm : WarmKernels, optional
+        Where the kernel is forked from; it is a plain one without.
 
     Returns
     -------
@@ -102,7 +112,7 @@ def run_nbval(
             process = subprocess.Popen(
                 _command(place, folder, cell_timeout_s),
                 cwd=place,
-                env=_environment(place),
+                env=_environment(place) | (warm.variables if warm else {}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -111,6 +121,7 @@ def run_nbval(
                 _wait(process, place / "cells.jsonl", STARTUP_S + len(cells) * (cell_timeout_s + _GRACE_S), on_cell)
             finally:
                 _end(process)
+        _repeat_words(place)
         return _read_outcomes(place, len(cells), process.returncode)
 
 
@@ -172,6 +183,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _repeat_words(place: Path) -> None:
+    """Say what the provisioner has said, if the kernel was a plain one after all."""
+    for line in (place / "output.txt").read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith(PLAIN):
+            tell_once(line.removeprefix(PLAIN))
 
 
 def _lines(log: Path) -> Iterator[str]:

@@ -16,7 +16,9 @@ from typing import Any
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: an import raises ImportError
 
 import nbval.plugin  # noqa: E402
-from nbval.kernel import RunningKernel  # noqa: E402
+
+from attn_course.grading.warm_kernels.provisioner import use_warm_kernels  # noqa: E402
+from attn_course.grading.warm_kernels.quick_nbval import QuickKernel  # noqa: E402
 
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 _POLL_S = 0.5
@@ -30,7 +32,7 @@ class KernelDied(RuntimeError):
     """The process that runs the cells has ended."""
 
 
-class WatchedKernel(RunningKernel):  # type: ignore[misc]  # nbval has no types
+class WatchedKernel(QuickKernel):
     """A kernel that works in a folder of our choice and whose death is noticed within half a second.
 
     After `exit()` a kernel still replies, lives for a moment and may even run the next cells; `exiting` tells at once.
@@ -77,7 +79,8 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    """Let nbval start our kernel in place of its own."""
+    """Let nbval start our kernel in place of its own, forked if there is a warm process."""
+    use_warm_kernels()
     WatchedKernel.folder = config.option.kernel_folder
     nbval.plugin.RunningKernel = WatchedKernel
 

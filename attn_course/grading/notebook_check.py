@@ -11,6 +11,7 @@ from attn_course.grading.cells import Cell, NoTasks, NotebookError, read_code_ce
 from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
 from attn_course.grading.report import NotebookReport
 from attn_course.grading.verdicts import make_report
+from attn_course.grading.warm_kernels.owner import WarmKernels
 
 _MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
 _COURSE = "_attn_course_of_this_check"  # a name no learner gives to anything: theirs may hide `check`, or lack its import
@@ -41,7 +42,12 @@ class Plan:
 
 
 def check_notebook(
-    path: Path, *, exercises: Path, cell_timeout_s: float = 60.0, on_cell: Callable[[int, int], None] | None = None
+    path: Path,
+    *,
+    exercises: Path,
+    cell_timeout_s: float = 60.0,
+    on_cell: Callable[[int, int], None] | None = None,
+    warm: WarmKernels | None = None,
 ) -> NotebookReport:
     """Run a notebook in a fresh kernel and judge each task of its chapter.
 
@@ -55,6 +61,8 @@ def check_notebook(
         Longest time for one cell, in seconds.
     on_cell : callable, optional
         Called with the number of cells done and their total.
+    warm : WarmKernels, optional
+        Where kernels are forked from; they are plain ones without.
 
     Returns
     -------
@@ -70,7 +78,7 @@ def check_notebook(
     """
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)
-    outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell)
+    outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell, warm)
     report = make_report(plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=time.monotonic() - start)
     return replace(report, notes=plan.notes)
 
@@ -160,7 +168,9 @@ def _by_number(task: str) -> tuple[int, ...]:
     return tuple(map(int, task.split(".")))
 
 
-def _run(plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int, int], None] | None) -> dict[int, Outcome]:
+def _run(
+    plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int, int], None] | None, warm: WarmKernels | None
+) -> dict[int, Outcome]:
     """Run the copy; leave out cells that ended the kernel or the time, and run again, so that other tasks are judged."""
     from attn_course.tasks import get_task
 
@@ -177,7 +187,11 @@ def _run(plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int
     outcomes: dict[int, Outcome] = {}
     for _ in range(_MAX_RUNS):
         outcomes = run_nbval(
-            copies, folder=folder, cell_timeout_s=cell_timeout_s, on_cell=(lambda done: on_cell(done, total)) if on_cell else None
+            copies,
+            folder=folder,
+            cell_timeout_s=cell_timeout_s,
+            on_cell=(lambda done: on_cell(done, total)) if on_cell else None,
+            warm=warm,
         )
         outcomes |= stopped
         if all(outcome.alive for position, outcome in outcomes.items() if position not in stopped):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from nbclient import NotebookClient
 
+from attn_course.grading.warm_kernels.provisioner import use_warm_kernel
 from attn_course.tasks import all_tasks, assess, chapters
 from attn_course.tasks.notebook import plain
 from tests.exercises.answers import SEEDS, as_answer, notebook, right_answers, run_and_judge
@@ -84,13 +85,14 @@ def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
 
 
 @pytest.fixture(scope="module", params=chapters())
-def untouched(request, root, tmp_path_factory):
+def untouched(request, root, tmp_path_factory, warm):
     """A chapter, and its exercise notebook after a run that goes on after errors."""
     book = notebook(root, "exercises", request.param)
     folder = str(tmp_path_factory.mktemp("untouched"))  # not work/: nothing is recorded
     client = NotebookClient(book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}})
     client.create_kernel_manager().kernel_spec.argv[0] = sys.executable  # whatever kernels this machine has
-    return request.param, client.execute(env={**os.environ, "IPYTHONDIR": folder})
+    variables = use_warm_kernel(client.km, warm)
+    return request.param, client.execute(env={**os.environ, "IPYTHONDIR": folder, **variables})
 
 
 def test_the_untouched_exercise_fails_at_exactly_its_check_cells_naming_each_task(untouched):

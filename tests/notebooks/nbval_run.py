@@ -1,4 +1,4 @@
-"""Run plain nbval on a notebook, as a learner or CI would, and say which cells failed."""
+"""Run nbval on a notebook, as a learner or CI would, only quicker, and say which cells failed."""
 
 import os
 import re
@@ -9,7 +9,10 @@ from pathlib import Path
 
 import nbformat
 
+from attn_course.grading.warm_kernels.owner import WarmKernels
+
 CELL_TIMEOUT_S = 120
+QUICK = "attn_course.grading.warm_kernels.quick_nbval"
 
 
 @dataclass(frozen=True)
@@ -21,17 +24,21 @@ class Run:
     text: str
 
 
-def run_nbval(path: Path) -> Run:
+def run_nbval(path: Path, warm: WarmKernels | None = None) -> Run:
     """Run nbval in a process of its own, free of the options of the tests around it.
 
     Parameters
     ----------
     path : Path
         A notebook; its kernel works in its folder.
+    warm : WarmKernels, optional
+        Where the kernel is forked from; it is a plain one without.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | (warm.variables if warm else {})
     command = [
-        sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
+        sys.executable, "-m", "pytest", "-p", "nbval.plugin", "-p", QUICK,
+        "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
         "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--color=no", "-rf", str(path),
     ]  # fmt: skip
     done = subprocess.run(command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=900)

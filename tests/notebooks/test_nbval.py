@@ -11,12 +11,12 @@ from .nbval_run import run_nbval
 
 
 @pytest.mark.parametrize("name", EXECUTED)
-def test_outputs_are_what_the_code_gives(name):
-    run = run_nbval(ROOT / name)
+def test_outputs_are_what_the_code_gives(name, warm):
+    run = run_nbval(ROOT / name, warm)
     assert run.passed, f"{name}: cells {', '.join(run.failed) or '(none ran)'} differ\n{run.text[-6000:]}"
 
 
-def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path):
+def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path, warm):
     name = next(name for name in EXECUTED if name.startswith("solutions/"))
     path = tmp_path / "copy.ipynb"
     shutil.copy(ROOT / name, path)
@@ -25,6 +25,6 @@ def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path):
     line = cell["outputs"][0]["text"][0]
     cell["outputs"][0]["text"][0] = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), line, count=1)
     path.write_text(json.dumps(raw), encoding="utf-8")
-    run = run_nbval(path)
+    run = run_nbval(path, warm)
     assert not run.passed
     assert run.failed == [cell["id"]]

@@ -39,6 +39,7 @@ ROOMS = {
                 "jupyter_client",
                 "IPython",
                 "numpy",
+                "ipykernel",
                 f"{COURSE}.tasks",
                 f"{COURSE}.figures",
                 f"{COURSE}.distributed",

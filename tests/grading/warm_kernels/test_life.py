@@ -1,0 +1,242 @@
+"""Interrupts, deaths and orphans: a forked kernel ends when a plain one would, and nothing is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from attn_course.grading.nbval_run import CopiedCell, run_nbval
+from attn_course.grading.warm_kernels import client, owner, provisioner, settings
+from attn_course.grading.warm_kernels.client import NotToBeHad
+from attn_course.grading.warm_kernels.owner import WarmKernels, warm_kernels_or_none
+from tests.grading.warm_kernels.conftest import started
+
+pytestmark = pytest.mark.skipif(not client.can_fork(), reason="kernels cannot be forked on this system")
+
+LIGHT = ("json",)  # a warm process that is ready at once
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(condition, limit_s=20.0):
+    end = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Reasons are told anew."""
+    monkeypatch.setattr(settings, "_told", set())
+
+
+@pytest.fixture
+def light():
+    with WarmKernels(imports=LIGHT) as process:
+        yield process
+
+
+def test_an_interrupt_stops_a_cell_and_the_kernel_goes_on(kernel):
+    asked = kernel()
+    asked.run("kept = 5")
+    timer = threading.Timer(1.0, asked.manager.provisioner.process.send_signal, [signal.SIGINT])  # the manager needs this thread's loop
+    timer.start()
+    assert asked.run("import time\nwhile True: time.sleep(0.01)").startswith("KeyboardInterrupt")
+    timer.join()
+    assert asked.run("print(kept)") == "5"
+
+
+@pytest.mark.parametrize(
+    ("code", "returned"), [("import os; os._exit(3)", 3), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9)]
+)
+def test_a_kernel_that_ends_is_noticed_with_its_exit_code(kernel, code, returned):
+    asked = kernel()
+    asked.client.execute(code)
+    assert wait_for(lambda: not asked.manager.is_alive())
+    assert asked.manager.provisioner.process.poll() == returned
+
+
+def test_exit_ends_the_kernel_as_usual_and_runs_exit_handlers(kernel, tmp_path):
+    asked = kernel()
+    asked.run("import atexit, pathlib; atexit.register(lambda: pathlib.Path('ended').write_text('yes'))")
+    asked.client.execute("exit()")
+    assert wait_for(lambda: not asked.manager.is_alive())
+    assert asked.manager.provisioner.process.poll() == 0
+    assert (tmp_path / "ended").read_text() == "yes"
+
+
+def test_shutdown_and_restart(kernel):
+    asked = kernel()
+    asked.run("kept = 5")
+    before = asked.pid
+    asked.manager.restart_kernel(now=True)
+    assert asked.is_forked
+    assert asked.pid != before
+    assert not is_running(before)
+    asked.client.wait_for_ready(timeout=60)
+    assert asked.run("print('kept' in globals())") == "False"
+    asked.manager.shutdown_kernel()  # asks the kernel, and waits
+    assert not is_running(asked.pid)
+
+
+def test_a_kernel_takes_what_it_started_along(kernel):
+    asked = kernel()
+    child = int(asked.run("import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid)"))
+    assert is_running(child)
+    asked.manager.shutdown_kernel(now=True)
+    assert wait_for(lambda: not is_running(child))
+
+
+def test_cell_timeouts_deaths_and_history_are_as_with_plain_kernels(warm, tmp_path):
+    cells = [CopiedCell(text) for text in ("a = 1", "while True: pass", "assert In[1] == 'a = 1' and a == 1", "exit()", "b = 2")]
+    for process in (warm, None):
+        outcomes = run_nbval(cells, folder=tmp_path, cell_timeout_s=3, warm=process)
+        assert [outcome.problem for outcome in outcomes.values()] == [None, "timeout", None, "died"]
+
+
+def test_a_client_that_is_killed_takes_its_kernel_along(light, tmp_path):
+    text = f"""
+import os, sys, time
+from pathlib import Path
+from tests.grading.warm_kernels.conftest import started
+from attn_course.grading.warm_kernels.owner import WarmKernels
+warm = WarmKernels(); warm.folder = {light.folder!r}
+with started(warm, Path({str(tmp_path)!r})) as asked:
+    print(asked.is_forked, asked.pid, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as process:
+        forked, pid = process.stdout.readline().split()
+        assert forked == "True"
+        assert is_running(int(pid))
+        process.kill()
+    assert wait_for(lambda: not is_running(int(pid)))
+    with started(light, tmp_path) as asked:  # and the warm process lives on
+        assert asked.is_forked
+
+
+def test_an_owner_that_is_killed_leaves_no_process_and_no_file(tmp_path):
+    text = f"""
+import sys, time
+from pathlib import Path
+from tests.grading.warm_kernels.conftest import started
+from attn_course.grading.warm_kernels.owner import WarmKernels
+with WarmKernels(imports=("json",)) as warm, started(warm, Path({str(tmp_path)!r})) as asked:
+    print(warm.process.pid, asked.pid, warm.folder, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as process:
+        warm_pid, kernel_pid, folder = process.stdout.readline().split()
+        assert is_running(int(warm_pid))
+        assert is_running(int(kernel_pid))
+        assert Path(folder).stat().st_mode & 0o777 == 0o700
+        process.kill()
+    assert wait_for(lambda: not is_running(int(warm_pid)) and not is_running(int(kernel_pid)))
+    assert wait_for(lambda: not Path(folder).exists())
+
+
+def test_a_warm_process_that_is_killed_takes_its_kernels_along_and_the_next_kernel_is_plain(light, tmp_path, capfd, told):
+    with started(light, tmp_path) as asked:
+        assert asked.is_forked
+        light.process.kill()
+        assert wait_for(lambda: not asked.manager.is_alive(), 5)
+        assert wait_for(lambda: not is_running(asked.pid), 5)
+    light.process.wait()
+    with started(light, tmp_path) as asked:
+        assert not asked.is_forked
+        assert asked.run("print(6 * 7)") == "42"
+    with started(light, tmp_path):
+        pass
+    assert capfd.readouterr().err.splitlines() == [
+        "attn-course: starting plain kernels, which is slower: the warm process does not answer (Connection refused)"
+    ]
+
+
+def test_a_warm_process_ends_when_it_is_idle_and_removes_its_folder():
+    with WarmKernels(imports=LIGHT, idle_s=0.2) as process:
+        assert process.process.wait(30) == 0
+        assert not Path(process.folder).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"OMP_NUM_THREADS": "7"}, "the kernel's environment differs in OMP_NUM_THREADS"),
+        ({"PYTHONHASHSEED": "5"}, "the kernel's environment differs in PYTHONHASHSEED"),
+    ],
+)
+def test_a_kernel_that_a_fork_could_not_be_is_plain_and_says_why(light, tmp_path, capfd, told, change, reason):
+    with started(light, tmp_path, **change) as asked:
+        assert not asked.is_forked
+        name, value = next(iter(change.items()))
+        assert asked.run(f"import os; print(os.environ[{name!r}])") == value
+    assert capfd.readouterr().err.splitlines() == [settings.PLAIN + reason]
+
+
+def test_a_file_named_like_a_library_is_what_a_notebook_imports(warm, tmp_path, capfd, told):
+    (tmp_path / "sympy.py").write_text("mine = True\n")
+    with started(warm, tmp_path) as asked:
+        assert not asked.is_forked
+        assert asked.run("import sympy; print(sympy.mine)") == "True"
+    assert capfd.readouterr().err.splitlines() == [settings.PLAIN + "the kernel's folders hold files named like libraries: sympy"]
+
+
+def test_where_nothing_can_be_forked_there_is_one_word_and_no_warm_process(monkeypatch, tmp_path, capfd, told):
+    for module in (owner, provisioner, client):
+        monkeypatch.setattr(module, "can_fork", lambda: False)
+    with warm_kernels_or_none() as process:
+        assert process is None
+    with pytest.raises(NotToBeHad), WarmKernels():
+        pass
+    assert capfd.readouterr().err.splitlines() == [settings.PLAIN + f"kernels cannot be forked on {sys.platform}"]
+
+
+def test_plain_kernels_can_be_asked_for_without_a_word(monkeypatch, capfd, told):
+    monkeypatch.setenv(settings.SOCKET_VARIABLE, settings.OFF)
+    with warm_kernels_or_none() as process:
+        assert process is None
+    assert capfd.readouterr().err == ""
+
+
+def test_check_says_why_its_kernel_was_plain(light, tmp_path, capfd, told):
+    light.process.kill()
+    light.process.wait()
+    assert run_nbval([CopiedCell("print(1)", expected="1")], folder=tmp_path, cell_timeout_s=60, warm=light)[0].problem is None
+    assert "starting plain kernels, which is slower: the warm process does not answer" in capfd.readouterr().err
+
+
+def test_libraries_say_nothing_when_they_are_imported_and_start_no_thread():
+    text = """
+import importlib, os
+from attn_course.grading.warm_kernels.settings import IMPORTS, KERNEL_IMPORTS
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+before = dict(os.environ)
+for name in (*KERNEL_IMPORTS, *IMPORTS): importlib.import_module(name)
+import sys, zmq
+assert {name for name in os.environ if os.environ[name] != before.get(name)} <= {"PYDEVD_USE_FRAME_EVAL"}
+assert len(os.listdir("/proc/self/task")) == 1
+assert not {"triton", "matplotlib.pyplot", "matplotlib_inline.backend_inline"} & set(sys.modules)
+assert zmq.Context._instance is None
+"""
+    environment = {**os.environ, "PYTHONWARNINGS": "default", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_stop_signal_ends_the_warm_process_and_its_kernels(light, tmp_path):
+    with started(light, tmp_path) as asked:
+        os.kill(light.process.pid, signal.SIGTERM)
+        assert light.process.wait(20) == 0
+        assert wait_for(lambda: not is_running(asked.pid), 5)

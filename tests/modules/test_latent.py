@@ -204,7 +204,7 @@ def test_the_caches_of_the_layer_and_of_the_reference_hold_the_same():
     by_reference(made, x, cache=theirs)
     nothing = [np.zeros((BATCH, 0, size)) for size in (SIZES["d_latent"], SIZES["d_rope"])]
     for mine, other in zip(ours.append(*map(torch.from_numpy, nothing)), theirs.append(*nothing), strict=True):
-        torch.testing.assert_close(mine, torch.from_numpy(other), rtol=0, atol=1e-12)
+        torch.testing.assert_close(mine, torch.tensor(other), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS)

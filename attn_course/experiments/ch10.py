@@ -1,15 +1,22 @@
-"""Chapter 10: what may be read from a trained head, and what is lost when keys and values are squeezed into a small latent vector."""
+"""Chapter 10: what may be read from a trained head, what a small latent vector loses, and what decoding from one takes."""
 
+import functools
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
+from torch.utils.flop_counter import FlopCounterMode
 
 from attn_course.experiments.ch08 import LENGTH, SYMBOLS, Neighbours, accuracies, shared
 from attn_course.experiments.ch08 import train as train_neighbours
 from attn_course.experiments.core import Experiment
+from attn_course.modules.latent import LatentAttention
+from attn_course.modules.measured_cache import MeasuredCache
+from attn_course.modules.multi_head import MultiHeadAttention
 
 NAMES = 6
 COLOURS = 5
@@ -216,6 +223,96 @@ def conclude_compression(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+D_MODEL, N_HEADS, D_HEAD, D_LATENT, D_ROPE = 256, 8, 128, 512, 64  # the heads of DeepSeek-V2, but 8 instead of 128
+LENGTHS = (64, 256, 1024)
+REPEATS = 5
+
+
+@torch.no_grad()
+def least_seconds(work: Callable[[], Any]) -> float:
+    """Return the CPU time of the fastest of a few runs; time in which other programs have the processor does not count."""
+    found = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def counted_flops(work: Callable[[], Any]) -> int:
+    """Return the FLOPs of all matrix products, as torch counts them while they run."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
+
+
+@torch.no_grad()
+def decoding(seed: int) -> dict[str, Any]:
+    """Fill the caches of four layers, and time one step and one prompt of latent attention in both forms, on one thread.
+
+    Parameters
+    ----------
+    seed : int
+        Of the weights and of the tokens.
+
+    Returns
+    -------
+    result : dict
+        "bytes per token": measured, by layer; all heads are of width D_HEAD, numbers are float32. "lengths": of the past before a step, and
+        of prompts. "step ms" and "prompt ms": CPU time by form and length; "step flops" and "prompt flops": counted while running.
+        "largest difference": between the outputs of both forms.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(seed)
+    latent = LatentAttention(D_MODEL, N_HEADS, d_latent=D_LATENT, d_head=D_HEAD, d_rope=D_ROPE, backend="eager", generator=generator)
+    layers: dict[str, Any] = {
+        name: MultiHeadAttention(D_MODEL, N_HEADS, n_kv_heads=heads, d_k=D_HEAD, d_v=D_HEAD, is_causal=True, generator=generator)
+        for name, heads in (("multi-head", N_HEADS), ("grouped, 2 key heads", 2), ("multi-query", 1))
+    }
+    text = torch.randn(1, max(LENGTHS) + 1, D_MODEL, generator=generator)
+    result: dict[str, Any] = {"bytes per token": {}, "lengths": list(LENGTHS)}
+    for name, layer in {**layers, "latent": latent}.items():
+        cache = MeasuredCache()
+        for t in range(64):
+            layer(text[:, t : t + 1], cache=cache)
+        result["bytes per token"][name] = cache.n_bytes / len(cache)
+    for kind, work in (("step", _step), ("prompt", _prompt)):
+        runs = {form: [functools.partial(work, latent, text, t, form) for t in LENGTHS] for form in ("naive", "absorbed")}
+        result[f"{kind} ms"] = {form: [1000 * least_seconds(run) for run in runs[form]] for form in runs}
+        result[f"{kind} flops"] = {form: [counted_flops(run) for run in runs[form]] for form in runs}
+    outputs = [_step(latent, text, max(LENGTHS), form) for form in ("naive", "absorbed")]
+    result["largest difference"] = (outputs[0] - outputs[1]).abs().max().item()
+    torch.set_num_threads(threads)
+    return result
+
+
+def _step(layer: LatentAttention, text: Tensor, past: int, form: Any) -> Tensor:
+    """Return the output for one token, with the tokens themselves as latent vectors of the past: what they hold does not matter to the time."""
+    cache = MeasuredCache()
+    cache.append(text[:, :past].repeat(1, 1, D_LATENT // D_MODEL), text[:, :past, :D_ROPE])
+    return layer(text[:, past : past + 1], cache=cache, form=form)
+
+
+def _prompt(layer: LatentAttention, text: Tensor, length: int, form: Any) -> Tensor:
+    """Return the outputs for a text without a past."""
+    return layer(text[:, :length], form=form)
+
+
+def conclude_decoding(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the bytes, and which form is ahead where."""
+    flops = {kind: result[f"{kind} flops"] for kind in ("step", "prompt")}
+    return {
+        "bytes per token": result["bytes per token"],
+        "a step behind 1024 tokens, naive over absorbed, FLOPs": round(flops["step"]["naive"][-1] / flops["step"]["absorbed"][-1]),
+        "a prompt of 1024 tokens, absorbed over naive, FLOPs": round(flops["prompt"]["absorbed"][-1] / flops["prompt"]["naive"][-1], 1),
+        "a step behind 1024 tokens takes at least twice as long in the naive form": 2 * result["step ms"]["absorbed"][-1]
+        < result["step ms"]["naive"][-1],
+        "same output": result["largest difference"] < 1e-4,
+    }
+
+
 CIRCUITS = Experiment("results/ch10_circuits.json", circuits, conclude_circuits)
 COMPRESSION = Experiment("results/ch10_compression.json", compression, conclude_compression)
-EXPERIMENTS = [CIRCUITS, COMPRESSION]
+DECODING = Experiment("results/ch10_decoding.json", decoding, conclude_decoding)
+EXPERIMENTS = [CIRCUITS, COMPRESSION, DECODING]

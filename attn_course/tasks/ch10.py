@@ -61,7 +61,9 @@ FORMS = Task(
     ),
     cases=_forms_cases,
     wrong=[
-        Wrong("no scale", lambda *inputs: _forms(*inputs, divisor=1.0), "fold the scale in: divide by the root of d_k, the width of one head"),
+        Wrong(
+            "no scale", lambda *inputs: _forms(*inputs, divisor=1.0), "fold the scale in: divide by the root of d_k, the width of one head"
+        ),
         Wrong(
             "the scale of all heads together",
             lambda w_query, w_key, n: _forms(w_query, w_key, n, divisor=math.sqrt(w_query.shape[1])),
@@ -82,7 +84,9 @@ FORMS = Task(
             lambda w_query, w_key, n: np.repeat((w_query @ w_key.T / math.sqrt(w_query.shape[1] / n))[None], n, axis=0),
             "`w_query @ w_key.T` is the sum of all heads' forms; each head needs its own block of columns",
         ),
-        Wrong("columns dealt round", lambda *inputs: _forms(*inputs, dealt=True), "a head owns neighbouring columns, not every n_heads-th one"),
+        Wrong(
+            "columns dealt round", lambda *inputs: _forms(*inputs, dealt=True), "a head owns neighbouring columns, not every n_heads-th one"
+        ),
         Wrong(
             "W_K W_Q^T: the keys ask",
             lambda *inputs: _forms(*inputs, turned=True),
@@ -107,14 +111,21 @@ def _columns_broken(X: np.ndarray, W_query: np.ndarray, W_key: np.ndarray) -> np
     return X @ weights
 
 
-def _columns(X: np.ndarray, W_query: np.ndarray, W_key: np.ndarray, *, form: str = "KQ", divisor: float | None = None, axis: int = 0) -> Any:
+def _columns(
+    X: np.ndarray, W_query: np.ndarray, W_key: np.ndarray, *, form: str = "KQ", divisor: float | None = None, axis: int = 0
+) -> Any:
     """Self-attention of columns with one step done differently."""
     W = W_key.T @ W_query if form == "KQ" else W_query.T @ W_key
     return X @ softmax(X.T @ W @ X / (divisor or math.sqrt(len(W_query))), axis=axis)
 
 
 def _columns_cases(rng: np.random.Generator) -> list[Case]:
-    sizes = (("more positions than features", 3, 7, 2), ("more features than positions", 7, 3, 5), ("wide queries", 2, 5, 11), ("d_k = 1", 5, 4, 1))
+    sizes = (
+        ("more positions than features", 3, 7, 2),
+        ("more features than positions", 7, 3, 5),
+        ("wide queries", 2, 5, 11),
+        ("d_k = 1", 5, 4, 1),
+    )
     return [
         Case(name, X=rng.normal(size=(d, length)), W_query=rng.normal(size=(d_k, d)) / 2, W_key=rng.normal(size=(d_k, d)) / 2)
         for name, d, length, d_k in sizes
@@ -355,13 +366,31 @@ READ_FORM = Task(
     tolerance=1e-3,
     figure_data=_form_to_read,
     wrong=[
-        Wrong("asked and answering exchanged", lambda: (1.0, 0.2, 1.4), "rows ask: the row of feature 4, not its column, says whom it asks for"),
-        Wrong("the antisymmetric part", lambda: (2.0, -0.8, 1.4), "W_+ takes half of the sum of both entries; half of the difference is W_-"),
+        Wrong(
+            "asked and answering exchanged",
+            lambda: (1.0, 0.2, 1.4),
+            "rows ask: the row of feature 4, not its column, says whom it asks for",
+        ),
+        Wrong(
+            "the antisymmetric part", lambda: (2.0, -0.8, 1.4), "W_+ takes half of the sum of both entries; half of the difference is W_-"
+        ),
         Wrong("the sum not halved", lambda: (2.0, 0.4, 1.4), "W_+ has a factor 1/2, Eq. (10.7)"),
         Wrong("one of the two entries", lambda: (2.0, -0.6, 1.4), "entry (0, 2) of W_+ needs entry (0, 2) and entry (2, 0) of the form"),
-        Wrong("the diagonal only", lambda: (2.0, 0.2, 0.6), "x has two features, so its score with itself has four terms; you took the diagonal"),
-        Wrong("one of the mixed terms", lambda: (2.0, 0.2, 1.8), "the mixed terms are two: feature 1 asks feature 4, and feature 4 asks feature 1"),
-        Wrong("the mixed terms only", lambda: (2.0, 0.2, 0.8), "each feature also scores with itself: the two entries on the diagonal are missing"),
+        Wrong(
+            "the diagonal only",
+            lambda: (2.0, 0.2, 0.6),
+            "x has two features, so its score with itself has four terms; you took the diagonal",
+        ),
+        Wrong(
+            "one of the mixed terms",
+            lambda: (2.0, 0.2, 1.8),
+            "the mixed terms are two: feature 1 asks feature 4, and feature 4 asks feature 1",
+        ),
+        Wrong(
+            "the mixed terms only",
+            lambda: (2.0, 0.2, 0.8),
+            "each feature also scores with itself: the two entries on the diagonal are missing",
+        ),
         Wrong("features counted from 1", lambda: (3.0, 0.2, 1.4), "features are counted from 0, as the axes say"),
     ],
     hints=[

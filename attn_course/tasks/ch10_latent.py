@@ -10,7 +10,8 @@ from attn_course.tasks.core import Case, Task, Wrong
 # ---- 10.6 bytes
 
 _LAYERS, _LATENT, _ROPE, _HEADS, _HEAD, _QUERY = 48, 320, 32, 40, 80, 960
-_BYTES = 2 * _LAYERS * (_LATENT + _ROPE)
+_KB = 2e-3 * _LAYERS  # of one number in every layer
+_BYTES = _KB * (_LATENT + _ROPE)
 _GROUPS = (_LATENT + _ROPE) / (2 * _HEAD)
 
 BYTES = Task(
@@ -24,49 +25,49 @@ BYTES = Task(
     minutes=5,
     trains="what is cached, and in groups of what size",
     tolerance=1e-3,
-    answer=lambda: (float(_BYTES), _GROUPS),
+    answer=lambda: (_BYTES, _GROUPS),
     wrong=[
         Wrong(
             "a latent vector for keys and one for values",
-            lambda: (2.0 * _LAYERS * (2 * _LATENT + _ROPE), (2 * _LATENT + _ROPE) / (2 * _HEAD)),
+            lambda: (_KB * (2 * _LATENT + _ROPE), (2 * _LATENT + _ROPE) / (2 * _HEAD)),
             "keys and values are made from the same latent vector: it is kept once",
         ),
         Wrong(
             "no rotary key",
-            lambda: (2.0 * _LAYERS * _LATENT, _LATENT / (2 * _HEAD)),
+            lambda: (_KB * _LATENT, _LATENT / (2 * _HEAD)),
             "the rotary key is no function of the latent vector, so it is kept as well",
         ),
         Wrong(
             "a rotary key for each head",
-            lambda: (2.0 * _LAYERS * (_LATENT + _HEADS * _ROPE), (_LATENT + _HEADS * _ROPE) / (2 * _HEAD)),
+            lambda: (_KB * (_LATENT + _HEADS * _ROPE), (_LATENT + _HEADS * _ROPE) / (2 * _HEAD)),
             "the rotary queries differ from head to head; the rotary key is shared by all of them",
         ),
         Wrong(
             "the latent vector of the query kept",
-            lambda: (2.0 * _LAYERS * (_LATENT + _ROPE + _QUERY), (_LATENT + _ROPE + _QUERY) / (2 * _HEAD)),
+            lambda: (_KB * (_LATENT + _ROPE + _QUERY), (_LATENT + _ROPE + _QUERY) / (2 * _HEAD)),
             "old queries are never needed again: their latent vector is not kept",
         ),
         Wrong(
             "one layer",
-            lambda: (2.0 * (_LATENT + _ROPE), _GROUPS),
+            lambda: (_BYTES / _LAYERS, _GROUPS),
             "the ratio is right; but each of the 48 layers has a cache of its own",
         ),
         Wrong("32-bit numbers", lambda: (2.0 * _BYTES, _GROUPS), "the ratio is right; but a 16-bit number has 2 bytes"),
         Wrong(
             "a group that keeps keys only",
-            lambda: (float(_BYTES), 2 * _GROUPS),
+            lambda: (_BYTES, 2 * _GROUPS),
             "the bytes are right; but a key head of grouped attention keeps a key and a value, 2 * 80 numbers",
         ),
         Wrong(
             "multi-head attention",
-            lambda: (4.0 * _LAYERS * _HEADS * _HEAD, float(_HEADS)),
+            lambda: (2 * _KB * _HEADS * _HEAD, float(_HEADS)),
             "that is what keeping the keys and values of all heads would cost",
         ),
     ],
     hints=[
         "Which vectors of a past token does a later query need?",
         "One latent vector and one rotary key: 320 + 32 numbers in each layer.",
-        "(48 * 352 * 2, 352 / (2 * 80))",
+        "(48 * 352 * 2 / 1000, 352 / (2 * 80))",
     ],
 )
 
@@ -142,7 +143,9 @@ JOINT = Task(
             "the directions that matter to the keys alone were kept; the values have a say too: compress [W_K W_V]",
         ),
         Wrong("singular values forgotten", _without_singular_values, "the product lacks the singular values: left * values @ right"),
-        Wrong("the smallest singular values", _smallest, "the singular values come in falling order: keep the first d_latent, not the last"),
+        Wrong(
+            "the smallest singular values", _smallest, "the singular values come in falling order: keep the first d_latent, not the last"
+        ),
         Wrong(
             "what is lost",
             lambda w_key, w_value, d_latent: tuple(
@@ -239,7 +242,9 @@ def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return np.hstack([first * np.cos(angle) - second * np.sin(angle), first * np.sin(angle) + second * np.cos(angle)])
 
 
-def _decoupled_broken(query: np.ndarray, query_rope: np.ndarray, latent: np.ndarray, key_rope: np.ndarray, w_key_up: np.ndarray) -> np.ndarray:
+def _decoupled_broken(
+    query: np.ndarray, query_rope: np.ndarray, latent: np.ndarray, key_rope: np.ndarray, w_key_up: np.ndarray
+) -> np.ndarray:
     """Scores (n, t) of the last n tokens of a text of t with all of it, one head: content absorbed, positions decoupled."""
     new, length = len(query), len(latent)
     here, there = np.arange(length - new, length), np.arange(length)
@@ -276,7 +281,11 @@ def _decoupled(
 
 def _decoupled_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
-    for name, new, length, d_head, d_rope, d_latent in (("some new tokens", 3, 7, 5, 4, 6), ("one new token", 1, 5, 3, 2, 8), ("all new", 7, 7, 11, 6, 4)):
+    for name, new, length, d_head, d_rope, d_latent in (
+        ("some new tokens", 3, 7, 5, 4, 6),
+        ("one new token", 1, 5, 3, 2, 8),
+        ("all new", 7, 7, 11, 6, 4),
+    ):
         shapes = {
             "query": (new, d_head),
             "query_rope": (new, d_rope),
@@ -364,7 +373,9 @@ def _step(
     """One absorbed step of decoding with one thing done differently."""
     n_heads, d_head = query.shape
     d_latent, d_rope = latent.shape[1], query_rope.shape[1]
-    keys_up = w_key_up.reshape(d_latent, -1, n_heads).transpose(2, 0, 1) if dealt else w_key_up.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
+    keys_up = (
+        w_key_up.reshape(d_latent, -1, n_heads).transpose(2, 0, 1) if dealt else w_key_up.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
+    )
     values_up = w_value_up.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
     absorbed = np.einsum("hk,hck->hc", query, keys_up)
     scores = absorbed @ latent.T + (query_rope @ key_rope.T if rotary else 0.0)
@@ -434,7 +445,9 @@ STEP = Task(
             lambda *inputs: _step(*inputs, axis=0),
             "each head's weights sum to 1 over the cached tokens, not over the heads",
         ),
-        Wrong("heads averaged", lambda *inputs: _step(*inputs, mean=True), "the heads are added through `w_output`, Eq. (8.4), not averaged"),
+        Wrong(
+            "heads averaged", lambda *inputs: _step(*inputs, mean=True), "the heads are added through `w_output`, Eq. (8.4), not averaged"
+        ),
         Wrong(
             "the order exchanged",
             lambda *inputs: (_step(*inputs)[1], _step(*inputs)[0], _step(*inputs)[2]),

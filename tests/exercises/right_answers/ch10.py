@@ -184,7 +184,7 @@ RIGHT = {
     "10.3": [backward_with_einsum, backward_by_entries, backward_in_float32],
     "10.4": [bias_by_values, bias_as_outer_product, bias_in_torch],
     "10.5": [lambda: (2, 0.2, 1.4), lambda: [2.0, (-0.6 + 1.0) / 2, 0.5 + 1.2 - 0.4 + 0.1]],
-    "10.6": [lambda: (48 * 352 * 2, 352 / 160), lambda: (33_792, 2.2)],
+    "10.6": [lambda: (48 * 352 * 2 / 1000, 352 / 160), lambda: (33.79, 2.2)],
     "10.7": [joint_by_projection, joint_from_the_right, joint_in_torch],
     "10.8": [
         lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + 2 * t * c - t * (k + v)),

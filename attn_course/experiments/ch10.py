@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 from torch.utils.flop_counter import FlopCounterMode
 
-from attn_course.experiments.ch08 import LENGTH, SYMBOLS, Neighbours, accuracies, shared
+from attn_course.experiments.ch08 import Neighbours, accuracies, shared
 from attn_course.experiments.ch08 import train as train_neighbours
 from attn_course.experiments.core import Experiment
 from attn_course.modules.latent import LatentAttention
@@ -197,7 +197,7 @@ def compression(seed: int) -> dict[str, Any]:
     -------
     result : dict
         "four heads": how often both neighbours are named. "latent": by numbers kept for a token. "shared": the same for two key
-        heads and one (means), which keep 32 and 16. "spectrum": singular values of the keys and values of all tokens, relative to the first.
+        heads and one (means), which keep 32 and 16. "spectrum": singular values of all keys and values over the first.
     """
     generator = torch.Generator().manual_seed(seed)
     model = Neighbours(4, generator)
@@ -288,7 +288,7 @@ def decoding(seed: int) -> dict[str, Any]:
 
 
 def _step(layer: LatentAttention, text: Tensor, past: int, form: Any) -> Tensor:
-    """Return the output for one token, with the tokens themselves as latent vectors of the past: what they hold does not matter to the time."""
+    """Return the output for one token, with the tokens as latent vectors of the past, which is all the same to the time."""
     cache = MeasuredCache()
     cache.append(text[:, :past].repeat(1, 1, D_LATENT // D_MODEL), text[:, :past, :D_ROPE])
     return layer(text[:, past : past + 1], cache=cache, form=form)

@@ -103,20 +103,20 @@ FORMS = Task(
 # ---- 10.2 columns
 
 
-def _columns_broken(X: np.ndarray, W_query: np.ndarray, W_key: np.ndarray) -> np.ndarray:
-    """Self-attention with columns as positions: X (d, T), W_query (d_k, d), W_key (d_k, d) -> Z (d, T)."""
-    scores = X.T @ (W_query.T @ W_key) @ X
+def _columns_broken(tokens: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    """Self-attention with columns as positions: tokens (d, T), w_query (d_k, d), w_key (d_k, d) -> Z (d, T)."""
+    scores = tokens.T @ (w_query.T @ w_key) @ tokens
     unnormalised = np.exp(scores - scores.max(axis=0, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=0, keepdims=True)
-    return X @ weights
+    return tokens @ weights
 
 
 def _columns(
-    X: np.ndarray, W_query: np.ndarray, W_key: np.ndarray, *, form: str = "KQ", divisor: float | None = None, axis: int = 0
+    tokens: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, *, form: str = "KQ", divisor: float | None = None, axis: int = 0
 ) -> Any:
     """Self-attention of columns with one step done differently."""
-    W = W_key.T @ W_query if form == "KQ" else W_query.T @ W_key
-    return X @ softmax(X.T @ W @ X / (divisor or math.sqrt(len(W_query))), axis=axis)
+    W = w_key.T @ w_query if form == "KQ" else w_query.T @ w_key
+    return tokens @ softmax(tokens.T @ W @ tokens / (divisor or math.sqrt(len(w_query))), axis=axis)
 
 
 def _columns_cases(rng: np.random.Generator) -> list[Case]:
@@ -127,7 +127,7 @@ def _columns_cases(rng: np.random.Generator) -> list[Case]:
         ("d_k = 1", 5, 4, 1),
     )
     return [
-        Case(name, X=rng.normal(size=(d, length)), W_query=rng.normal(size=(d_k, d)) / 2, W_key=rng.normal(size=(d_k, d)) / 2)
+        Case(name, tokens=rng.normal(size=(d, length)), w_query=rng.normal(size=(d_k, d)) / 2, w_key=rng.normal(size=(d_k, d)) / 2)
         for name, d, length, d_k in sizes
     ]
 
@@ -158,12 +158,12 @@ COLUMNS = Task(
         ),
         Wrong(
             "divided by the root of d",
-            lambda X, *rest: _columns(X, *rest, divisor=math.sqrt(len(X))),  # noqa: N803
-            "W is d x d, but d_k, the rows of `W_query`, sets the scale",
+            lambda tokens, *rest: _columns(tokens, *rest, divisor=math.sqrt(len(tokens))),
+            "W is d x d, but d_k, the rows of `w_query`, sets the scale",
         ),
         Wrong(
             "divided by the root of T",
-            lambda X, *rest: _columns(X, *rest, divisor=math.sqrt(X.shape[1])),  # noqa: N803
+            lambda tokens, *rest: _columns(tokens, *rest, divisor=math.sqrt(tokens.shape[1])),
             "a score is a sum over features, so the number of positions plays no part in its scale",
         ),
         Wrong(
@@ -174,13 +174,13 @@ COLUMNS = Task(
         Wrong(
             "both transposed",
             lambda *inputs: _columns(*inputs, form="QK", axis=1),
-            "the weights are right but transposed: X stands on the left, so weights of query i must be column i",
+            "the weights are right but transposed: the tokens stand on the left, so weights of query i must be column i",
         ),
     ],
     hints=[
         "Write the score of query i with key j, and find its place in the matrix if softmax runs down a column.",
         "(W_K X)^T (W_Q X) has keys in rows. What stands between X^T and X?",
-        "`X.T @ (W_key.T @ W_query) @ X / np.sqrt(len(W_query))`",
+        "`tokens.T @ (w_key.T @ w_query) @ tokens / np.sqrt(len(w_query))`",
     ],
 )
 
@@ -347,8 +347,9 @@ def _form_to_read() -> dict[str, Any]:
         + " ".join(f"Row {n}: {', '.join(f'{value:.1f}' for value in row)}." for n, row in enumerate(_FORM)),
         "signed": True,
         "digits": 1,
-        "x_label": "feature that answers",
-        "y_label": "feature that asks",
+        "color_label": "score",
+        "column_label": "feature that answers",
+        "row_label": "feature that asks",
     }
 
 

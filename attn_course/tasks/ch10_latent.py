@@ -457,6 +457,6 @@ STEP = Task(
     hints=[
         "Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then absorb, score, average, project up, project out.",
         'absorbed: `np.einsum("hk,hck->hc", query, keys_up)`; its scores are with `latent`, those of `query_rope` with `key_rope`.',
-        "averages = weights @ latent, (n_heads, d_latent); each is projected up by its head's `values_up`, then side by side into `w_output`.",
+        "averages = weights @ latent, (n_heads, d_latent); each goes up by its head's `values_up`, then all into `w_output`.",
     ],
 )

@@ -33,22 +33,22 @@ def forms_in_torch(w_query, w_key, n_heads):
 # --- 10.2 columns --------------------------------------------------------------------------------------
 
 
-def columns_by_rows(X, W_query, W_key):  # noqa: N803
-    query, key = (W_query @ X).T, (W_key @ X).T
-    return (_softmax(query @ key.T / np.sqrt(len(W_query))) @ X.T).T
+def columns_by_rows(tokens, w_query, w_key):
+    query, key = (w_query @ tokens).T, (w_key @ tokens).T
+    return (_softmax(query @ key.T / np.sqrt(len(w_query))) @ tokens.T).T
 
 
-def columns_by_a_loop(X, W_query, W_key):  # noqa: N803
+def columns_by_a_loop(tokens, w_query, w_key):
     columns = []
-    for i in range(X.shape[1]):
-        scores = [(W_key @ X[:, j]) @ (W_query @ X[:, i]) / math.sqrt(len(W_query)) for j in range(X.shape[1])]
-        columns.append(X @ _softmax(np.array(scores)))
+    for i in range(tokens.shape[1]):
+        scores = [(w_key @ tokens[:, j]) @ (w_query @ tokens[:, i]) / math.sqrt(len(w_query)) for j in range(tokens.shape[1])]
+        columns.append(tokens @ _softmax(np.array(scores)))
     return np.stack(columns, axis=1)
 
 
-def columns_in_torch(X, W_query, W_key):  # noqa: N803
-    X, W_query, W_key = (torch.from_numpy(a).float() for a in (X, W_query, W_key))  # noqa: N806
-    return X @ torch.softmax((W_key @ X).T @ (W_query @ X) / len(W_query) ** 0.5, dim=0)
+def columns_in_torch(tokens, w_query, w_key):
+    tokens, w_query, w_key = (torch.from_numpy(a).float() for a in (tokens, w_query, w_key))
+    return tokens @ torch.softmax((w_key @ tokens).T @ (w_query @ tokens) / len(w_query) ** 0.5, dim=0)
 
 
 # --- 10.3 the gradient ---------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def form_parts(form: ArrayLike, *, title: str, alt: str | None = None, digits: i
         f"the other sign, and zero on the diagonal."
     )
     reach = float(np.abs(w).max())
-    with picture(title=title, alt=alt, height=3.0, columns=3, sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.3, columns=3, sharey=True) as axes:
         for ax, (name, part) in zip(axes, parts.items(), strict=True):
             draw_heatmap(ax, part, signed=True, limits=(-reach, reach), digits=digits)
             ax.set(title=name, xlabel="answers")
@@ -88,7 +88,7 @@ def two_gauges(projections: Mapping[str, ArrayLike], form: ArrayLike, *, title: 
         f"{len(panels) + 1} heatmaps. W_Q by gauge, features in rows, query entries in columns. {words} Their common form W: the largest "
         f"entry of each row stands in the columns {listed(w.argmax(axis=1), 0)}."
     )
-    with picture(title=title, alt=alt, height=3.0, columns=len(panels) + 1, sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.5, columns=len(panels) + 1, sharey=True) as axes:
         for ax, (name, each) in zip(axes, [*panels.items(), ("W = W_Q W_Kᵀ, in both", w)], strict=True):
             draw_heatmap(ax, each, signed=True, digits=digits)
             ax.set(title=name, xlabel="entry of the query" if each is not w else "feature that answers")

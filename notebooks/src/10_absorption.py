@@ -1,12 +1,11 @@
 # %% [markdown] id="title"
 # # 10 Absorption: two matrices into one, and a cache that is small
 #
-# Queries and keys meet in a product, and values pass through a sum. So neighbouring matrices can be multiplied together, or
-# taken apart in another order. This lesson asks what that reveals about a head, when it saves work (seldom), and how it lets a
-# large model keep 576 numbers of a token instead of 32 768.
+# Neighbouring matrices can be multiplied together, or taken apart in another order. What does that reveal about a head? When
+# does it save work? And how does a large model keep 576 numbers of a token instead of 32 768?
 #
-# **Afterwards you can** write self-attention with one matrix in both conventions, say what may and may not be read from trained
-# weights, treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
+# **Afterwards you can** write self-attention with one matrix in both conventions, say what may be read from trained weights,
+# treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
 #
 # **You need** chapters 04, 05 and 08 (attention, projections, RoPE, heads, the cache). **Time:** 75 minutes, and as much again
 # for the [exercises](../work/10_absorption.ipynb).
@@ -451,18 +450,19 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # first $d_c$ singular directions. Compare at the **same number of kept numbers** with merging key heads. Nothing is retrained.
 # **Predict** which fares better with 16 numbers.
 
-# %% id="compression-figure"
-squeezed = COMPRESSION.load()
-kept = [2, 4, 6, 8, 12, 16, 32]
+# %% id="compression-load"
+squeezed, kept = COMPRESSION.load(), [2, 4, 6, 8, 12, 16, 32]
 by_latent = np.array([squeezed.values("latent", str(n)).mean() for n in kept[:-1]] + [np.nan])
 by_groups = np.array([np.nan] * 5 + [squeezed.values("shared", str(n)).mean() for n in kept[-2:]])
+
+# %% id="compression-figure"
+listing = ", ".join(f"{n}: {v:.2f}" for n, v in zip(kept[:-1], by_latent[:-1], strict=True))
 figures.lines(
     kept,
     {"one latent vector": by_latent, "key heads merged": by_groups},
     title="16 numbers of a latent vector lose nothing; 16 of a merged key head nearly all",
-    alt="Share of both neighbours named right against the numbers kept of a token, mean of three seeds, no retraining. Latent vector of "
-    f"{', '.join(f'{n}: {v:.2f}' for n, v in zip(kept[:-1], by_latent[:-1], strict=True))}. "
-    f"Merged key heads, 16: {by_groups[-2]:.2f}, 32: {by_groups[-1]:.2f}.",
+    alt="Share of both neighbours named right against the numbers kept of a token, mean of three seeds, no retraining. Latent vector "
+    f"of {listing}. Merged key heads, 16: {by_groups[-2]:.2f}, 32: {by_groups[-1]:.2f}.",
     x_label="numbers kept for one token",
     y_label="both neighbours named right",
     y_limits=(0.0, 1.05),
@@ -515,18 +515,15 @@ forms = ("naive", "factored", "absorbed")
 flops = {form: np.array([costs.latent_attention_flops(v2, int(n), 4096, form=form) for n in new]) / 1e9 for form in forms}
 
 # %% id="saves-figure"
-last = {form: flops[form][-1] / 1e3 for form in forms}
+names = ("naive: keys and values rebuilt", "in the latent space", "matrices multiplied out")
+first, last = ([flops[form][place] for form in forms] for place in (0, -1))
 figures.lines(
     new,
-    {
-        "naive: keys and values rebuilt": flops["naive"],
-        "in the latent space": flops["factored"],
-        "matrices multiplied out": flops["absorbed"],
-    },
+    dict(zip(names, flops.values(), strict=True)),
     title="DeepSeek-V2's sizes: the latent space wins for few new tokens, loses for many",
-    alt="GFLOP of one layer, projections included, against the new tokens among 4096, both axes logarithmic. One new token: naive "
-    f"{flops['naive'][0]:.0f}, in the latent space {flops['factored'][0]:.1f}, matrices multiplied out {flops['absorbed'][0]:.1f}. All 4096 new: "
-    f"{last['naive']:.1f}, {last['factored']:.1f} and {last['absorbed']:.1f} TFLOP.",
+    alt="GFLOP of one layer, projections included, against the new tokens among 4096, both axes logarithmic: naive, in the latent space, "
+    f"matrices multiplied out. One new token: {first[0]:.0f}, {first[1]:.1f}, {first[2]:.1f}. "
+    f"All 4096 new: {last[0]:.0f}, {last[1]:.0f}, {last[2]:.0f}.",
     x_label="new tokens (4096 in all)",
     y_label="GFLOP for one layer",
     x_log=True,
@@ -749,11 +746,11 @@ print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores need only $W_Q W_K^\top$, outputs only $W_V W_O$; in columns the product is $W_K^\top W_Q$, and the scale stays.
-# - Queries and keys are defined up to a gauge: read $W$ and $U$, never single entries of a query.
+# - Scores need only $W_Q W_K^\top$ (in columns $W_K^\top W_Q$) and the scale; outputs only $W_V W_O$.
+# - Queries and keys are defined up to a gauge: read $W$ and $U$, not single entries of a query.
 # - The symmetric part of $W$ scores pairs, the antisymmetric part gives the direction.
 # - A key bias cancels in plain attention; a value bias becomes a constant where rows sum to 1.
-# - Multiplying matrices out costs memory and work; re-bracketing pays when few queries meet many short cached vectors.
+# - Multiplied out, matrices cost more; re-bracketing pays when few queries meet many short cached vectors.
 # - Latent attention keeps $c_t$ and one rotary key: 2.25 groups' worth for 128 heads.
 # - RoPE and up-projection do not commute; decoupled features carry the positions.
 #

@@ -1,8 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises 10: absorption
 #
-# Ten tasks to the lesson [10 Absorption](../notebooks/10_absorption.ipynb): 22 points, about 110 minutes. Each stands for
-# itself, so take them in any order.
+# Ten tasks to the lesson [10 Absorption](../notebooks/10_absorption.ipynb): 22 points, about 110 minutes, in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the
 # check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it knows it,
@@ -10,8 +9,8 @@
 # `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
-# positions, and a projection is `x @ w`, unless the task says otherwise. Heads stand side by side in the columns of a
-# projection, and in the rows of `w_output`. There are no masks, and all scores are moderate.
+# positions, and a projection is `x @ w`, unless the task says otherwise. Heads own neighbouring columns of a projection, and
+# neighbouring rows of `w_output`. There are no masks, and all scores are moderate.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -91,10 +90,9 @@ check("10.3", my_form_backward)
 
 # %% [markdown] id="task-10-4-text"
 # Write `my_bias_part(weights, b_value, w_output)`: what a value bias adds to the output of one head, that is, the output with
-# the bias minus the output without it. `weights` has shape `(q_len, kv_len)`: entries are 0 or more, and a row sums to 1 in one
-# case only. In the others some rows are all zero (nothing may be attended to), or dropout has removed weights and enlarged the
-# rest; take the weights as they are. `b_value` has shape `(d_v,)` and is added to every value, `w_output` has shape `(d_v, d)`.
-# Return shape `(q_len, d)`.
+# the bias minus the output without it. `weights` has shape `(q_len, kv_len)`, entries 0 or more. In some cases rows are all
+# zero (nothing may be attended to), or dropout has removed weights and enlarged the rest; take them as they are. `b_value`
+# `(d_v,)` is added to every value; `w_output` is `(d_v, d)`. Return shape `(q_len, d)`.
 
 
 # %% id="task-10-4" tags=["task"]
@@ -140,14 +138,11 @@ check("10.5", my_reading)
 
 # %% [markdown] id="task-10-6-text"
 # A model with latent attention has 48 layers and 40 heads of width 80 (keys without position, and values). The latent vector of
-# keys and values has 320 numbers, that of queries 960, the rotary part of each query and the shared rotary key 32. The cache
-# holds 16-bit numbers. Write `my_cache = (a, b)`:
+# keys and values has 320 numbers, that of queries 960; each rotary query and the shared rotary key have 32. The cache holds
+# 16-bit numbers. Write `my_cache = (a, b)`; errors up to 0.03 are accepted, expressions are welcome.
 #
-# - `a`: by how many kB (1000 bytes) does the cache of the whole model grow with each token?
-# - `b`: how many groups (key heads, with keys and values of width 80) would grouped attention have for the same number of
-#   bytes? It need not be an integer.
-#
-# Errors up to 0.03 are accepted in both; expressions are welcome.
+# - `a`: by how many kB (1000 bytes) does the model's cache grow with each token?
+# - `b`: how many groups (key heads, keys and values of width 80) would fill as many bytes? It need not be an integer.
 
 # %% id="task-10-6" tags=["task"]
 ### BEGIN SOLUTION
@@ -187,15 +182,15 @@ check("10.7", my_joint)
 # were counted.
 
 # %% [markdown] id="task-10-8-text"
-# A layer has $h$ heads with keys of width $k$ and values of width $v$, and latent vectors of width $c$ (without rotary part).
-# Of a text of $t$ tokens, the last $n$ are new; the latent vectors of all $t$ are there. Count from the queries to the outputs
-# of the heads, as in Eq. (10.25), with all $n t$ pairs (no causal saving):
+# A layer has $h$ heads with keys of width $k$ and values of width $v$, and latent vectors of width $c$, no rotary part. Of $t$
+# tokens, all with latent vectors, the last $n$ are new. Count from the queries to the outputs of the heads, as in Eq. (10.25),
+# with all $n t$ pairs:
 #
-# - naive: make keys and values of all $t$ tokens from their latent vectors, then scores and averages;
+# - naive: make keys and values of all $t$ tokens, then scores and averages;
 # - in the latent space: lift $n$ queries, scores and averages with the latent vectors, bring $n$ averages back.
 #
-# At which $n$ do both take the same number of FLOPs? Write it as an expression in `t`, `c`, `k`, `v` with sums, products,
-# powers. Assume $2 c > k + v$. ($h$ and the 2 for a multiply-add cancel.)
+# At which $n$ do both take the same number of FLOPs? Write an expression in `t`, `c`, `k`, `v` with sums, products, powers.
+# Assume $2 c > k + v$. ($h$ and the 2 for a multiply-add cancel.)
 
 # %% id="task-10-8" tags=["task"]
 ### BEGIN SOLUTION
@@ -211,12 +206,11 @@ check("10.8", my_new_tokens)
 # tokens, as in decoding: the latent space. More, as in a prompt: rebuild.
 
 # %% [markdown] id="task-10-9-text"
-# The function below should compute the scores of **one head** of latent attention, Eq. (10.31): the last $n$ tokens of a text
-# of $t$ ask all $t$ tokens (no mask). Inputs: `query` `(n, d_head)`, the content part; `query_rope` `(n, d_rope)`, not yet
-# rotated; `latent` `(t, d_latent)`; `key_rope` `(t, d_rope)`, not yet rotated; `w_key_up` `(d_latent, d_head)`, which makes the
-# content part of a key from a latent vector. Positions count from 0. The result has shape `(n, t)`, with the scale
-# $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$. `rotate` is right. The function is wrong in two places. Repair it. (How you
-# bracket the products is up to you; the check sees only the scores.)
+# This should give the scores `(n, t)` of **one head**, Eq. (10.31): the last $n$ tokens of a text of $t$ ask all $t$ (no mask;
+# positions count from 0). Inputs: `query` `(n, d_head)`, content; `query_rope` `(n, d_rope)` and `key_rope` `(t, d_rope)`, not
+# yet rotated; `latent` `(t, d_latent)`; `w_key_up` `(d_latent, d_head)`, which makes the content of a key. The scale is
+# $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$. `rotate` is right; the function is wrong in two places. Repair it. (The
+# check sees only the scores, not how you bracket.)
 
 
 # %% id="task-10-9" tags=["task"]
@@ -239,17 +233,13 @@ check("10.9", decoupled_scores)
 # no positions. (2) Absorbing changes how the score is computed, not how many terms it had.
 
 # %% [markdown] id="task-10-10-text"
-# Write one step of decoding in the latent space, for all heads:
-# `my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output)`.
-#
-# - The new token brings `query` `(H, d_head)` (content) and `query_rope` `(H, d_rope)`, already rotated.
-# - The cache holds, its own token included, `latent` `(t, d_latent)` and the shared `key_rope` `(t, d_rope)`, already rotated.
-# - `w_key_up` is `(d_latent, H * d_head)`, `w_value_up` `(d_latent, H * d_v)`, `w_output` `(H * d_v, d)`; head $h$ owns the
-#   $h$-th block of neighbouring columns, or rows.
+# Write one step of decoding in the latent space for $H$ heads, Eq. (10.32). The new token brings `query` `(H, d_head)`,
+# content, and `query_rope` `(H, d_rope)`, already rotated. The cache, its own token included: `latent` `(t, d_latent)` and
+# `key_rope` `(t, d_rope)`, already rotated. Weights: `w_key_up` `(d_latent, H * d_head)`, `w_value_up` `(d_latent, H * d_v)`,
+# `w_output` `(H * d_v, d)`.
 #
 # Return the tuple of the lifted queries $q_h W_{UK}^{(h)\top}$ `(H, d_latent)` (no scale, no rotary part), the averages of
-# latent vectors `(H, d_latent)`, and the output `(d,)`, as in Eq. (10.32). The scale is
-# $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$.
+# latent vectors `(H, d_latent)`, and the output `(d,)`. The scale is $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$.
 
 
 # %% id="task-10-10" tags=["task"]

@@ -14,8 +14,8 @@ from attn_course.experiments.ch10 import (
     conclude_decoding,
     counted_flops,
     squeezed,
-    told,
     tokens,
+    told,
     truncated,
 )
 

@@ -105,7 +105,7 @@ def joint_from_the_right(w_key, w_value, d_latent):
 
 
 def joint_in_torch(w_key, w_value, d_latent):
-    left, singular, right = torch.linalg.svd(torch.from_numpy(np.hstack([w_key, w_value])), full_matrices=False)
+    left, singular, right = torch.linalg.svd(torch.from_numpy(np.hstack([w_key, w_value])).float(), full_matrices=False)
     near = left[:, :d_latent] @ torch.diag(singular[:d_latent]) @ right[:d_latent]
     return near.split([w_key.shape[1], w_value.shape[1]], dim=1)
 

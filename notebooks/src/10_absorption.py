@@ -51,9 +51,11 @@ for name, per_token in (
 # Only the product matters. $W$ is a **bilinear form**: a table in which feature $a$ of the token that asks meets feature $b$ of
 # the token that answers; Eq. (5.7) used it already.
 
-# %% id="one-matrix-code"
+# %% id="one-matrix-verify"
 verify("10.1")
 verify("10.2")
+
+# %% id="one-matrix-code"
 rng = np.random.default_rng(10)
 x = rng.normal(size=(5, 4))
 w_query, w_key, w_value = rng.normal(size=(3, 4, 2))
@@ -254,10 +256,12 @@ figures.lines(
 # The cancellation needs that nothing happens between score and softmax but adding. **Predict** for which of these the key bias
 # *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
-# %% id="biases-code"
+# %% id="biases-verify"
 verify("10.12")
 verify("10.13")
 verify("10.14")
+
+# %% id="biases-code"
 b_query, b_key = rng.normal(size=(2, 2))
 turned = np.arange(5)
 
@@ -319,7 +323,7 @@ figures.heatmap(
 )
 
 # %% [markdown] id="ov-notice"
-# It copies the colour and ignores the name: the names' rows are alike, so they add the same constant to every answer. Compare
+# It copies the colour and ignores the name: the names' rows are alike, so they add nearly the same to every answer, whoever speaks. Compare
 # the QK circuit, which reads names. Together the two tables *are* the head, on one page; sixty-six numbers of $W_Q$ were not.
 
 # %% [markdown] id="spot-ffn"
@@ -352,8 +356,10 @@ print("two matrices:             ", np.allclose(x @ W_1 + P @ x @ (U[0] @ W_1), 
 # So $b_V$ could be dropped and $b_V W_O$ added to the output bias. **Predict** what happens to a row that may attend to
 # nothing, and under dropout on the weights (some set to 0, the others enlarged).
 
-# %% id="value-bias-code"
+# %% id="value-bias-verify"
 verify("10.18")
+
+# %% id="value-bias-code"
 b_value, nothing = rng.normal(size=4), P.copy()
 nothing[2] = 0.0
 dropped = np.where(np.arange(5) % 2 == 0, P * 2.0, 0.0)
@@ -504,10 +510,12 @@ print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of"
 #
 # **Predict** both limits for DeepSeek-V2: $d_k = d_v = 128$, $d_c = 512$.
 
-# %% id="saves-code"
+# %% id="saves-verify"
 verify("10.25")
 verify("10.26")
 verify("10.27")
+
+# %% id="saves-code"
 print("decode:", 513 * 256 / (2 * 512), " prefill:", 256 / (2 * 512))
 v2 = costs.LatentSizes(d_model=5120, n_heads=128, d_query_latent=1536, d_latent=512, d_head=128, d_rope=64, d_v=128)
 new = 2 ** np.arange(13)
@@ -561,10 +569,12 @@ figures.lines(
 # square, is none. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
 # query, then rotate lifted query and latent vectors.
 
-# %% id="rotary-code"
+# %% id="rotary-verify"
 verify("10.28")
 verify("10.29")
 verify("10.30")
+
+# %% id="rotary-code"
 positions, up = np.arange(7), rng.normal(size=(6, 4))
 small, asking = rng.normal(size=(7, 6)), rng.normal(size=(7, 4))
 rebuilt = rope(asking, positions) @ rope(small @ up, positions).T
@@ -595,9 +605,11 @@ print("on the diagonal, distance 0: ", np.allclose(np.diag(swapped), np.diag(reb
 # with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`. **Predict**
 # whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
-# %% id="together-code"
+# %% id="together-verify"
 verify("10.31")
 verify("10.32")
+
+# %% id="together-code"
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
 weights = LatentWeights(*(rng.normal(size=shape) / 2 for shape in shapes))
 tokens = rng.normal(size=(9, 6))
@@ -623,9 +635,11 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 # token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
 
-# %% id="bytes-figure"
+# %% id="bytes-verify"
 verify("10.33")
 verify("10.34")
+
+# %% id="bytes-figure"
 sizes = (("Llama 2 7B", "multi-head", 32, 128, 32), ("DeepSeek 67B", "grouped", 8, 128, 95), ("Llama 3 8B", "grouped", 8, 128, 32))
 models = [(name, kind, costs.cache_bytes_per_token(n, w, w, n_layers=layers)) for name, kind, n, w, layers in sizes]
 models.append(("DeepSeek-V2", "latent", costs.latent_cache_bytes_per_token(512, 64, n_layers=60)))

@@ -137,12 +137,12 @@ check("10.5", my_reading)
 # $0.5 + 1.2 - 0.4 + 0.1 = 1.4$; Eq. (10.8) gives the same from $W_+$, $0.5 + 2 \cdot 0.4 + 0.1$.
 
 # %% [markdown] id="task-10-6-text"
-# A model with latent attention has 48 layers and 40 heads of width 80 (keys without position, and values). The latent vector of
-# keys and values has 320 numbers, that of queries 960; each rotary query and the shared rotary key have 32. The cache holds
-# 16-bit numbers. Write `my_cache = (a, b)`; errors up to 0.03 are accepted, expressions are welcome.
+# A model has 48 layers of latent attention, 40 heads of width 80, latent vectors of 320 numbers (keys and values) and 960
+# (queries); each rotary query and the shared rotary key have 32. The cache holds 16-bit numbers. Write `my_cache = (a, b)`,
+# each to within 0.03.
 #
 # - `a`: by how many kB (1000 bytes) does the model's cache grow with each token?
-# - `b`: how many groups (key heads, keys and values of width 80) would fill as many bytes? It need not be an integer.
+# - `b`: how many groups (key heads of width 80, with values) would fill as many bytes (not rounded)?
 
 # %% id="task-10-6" tags=["task"]
 ### BEGIN SOLUTION

@@ -179,9 +179,9 @@ print("right in the other gauge:", record.values("told", "other gauge").round(2)
 print("largest change of W below 1e-5:", record.values("largest change of the form") < 1e-5)
 
 # %% [markdown] id="gauge-notice"
-# The head on the right is the head on the left. So "entry 3 of the query detects name 0" says nothing about the head; it holds
-# in one gauge and fails in the next. The same goes for the norms of queries and for the angle between two of them. What may be
-# read: $W$, its singular values and vectors, and whatever is built from $W$.
+# Two tables of queries, one head. So "entry 3 of the query detects name 0" says nothing about the head; it holds in one gauge
+# and fails in the next. The same goes for the norms of queries and for the angle between two of them. What may be read: $W$,
+# its singular values and vectors, and whatever is built from $W$.
 #
 # How many numbers are idle? Perturb the factors a little; the changes of $W$ they can cause span a space of dimension
 #
@@ -323,8 +323,9 @@ figures.heatmap(
 )
 
 # %% [markdown] id="ov-notice"
-# It copies the colour and ignores the name: the names' rows are alike, so they add nearly the same to every answer, whoever speaks. Compare
-# the QK circuit, which reads names. Together the two tables *are* the head, on one page; sixty-six numbers of $W_Q$ were not.
+# It copies the colour and ignores the name: the names' rows are alike, so they add nearly the same to every answer, whoever
+# speaks. Compare the QK circuit, which reads names. Together the two tables *are* the head, on one page; sixty-six numbers of
+# $W_Q$ were not.
 
 # %% [markdown] id="spot-ffn"
 # ### Spot the mistake: how far may we absorb?

@@ -12,6 +12,7 @@ from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, sc
 from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_explorable
 from attn_course.figures.ch09 import alignment_explorable, alignments
+from attn_course.figures.ch10 import cache_sizes, form_parts, latent_explorable, two_gauges
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -34,6 +35,8 @@ __all__ = [
     "bars",
     "bits_held",
     "broken_assumptions",
+    "cache_sizes",
+    "form_parts",
     "function_of_query",
     "group_map",
     "head_maps",
@@ -42,6 +45,7 @@ __all__ = [
     "heatmap",
     "jacobian_heatmap",
     "kernel_fits",
+    "latent_explorable",
     "leak_maps",
     "lines",
     "lookup_explorable",
@@ -70,6 +74,7 @@ __all__ = [
     "spread_and_softmax",
     "temperature_bars",
     "towards_normal",
+    "two_gauges",
     "two_orientations",
     "two_trainings",
     "weight_maps",

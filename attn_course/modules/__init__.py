@@ -4,7 +4,9 @@ from attn_course.modules.additive import AdditiveAttention
 from attn_course.modules.attention import Attention, attention
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
+from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
+from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
@@ -16,7 +18,9 @@ __all__ = [
     "CrossAttention",
     "EncoderDecoder",
     "KeyValueCache",
+    "LatentAttention",
     "Leak",
+    "MeasuredCache",
     "MultiHeadAttention",
     "RecurrentReader",
     "SequenceToSequence",

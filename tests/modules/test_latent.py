@@ -1,0 +1,435 @@
+"""Latent attention: both forms are the reference, agree, decode from one small cache, and never rebuild what they need not."""
+
+import math
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from attn_course import costs, reference
+from attn_course.modules import KeyValueCache, LatentAttention, MeasuredCache, MultiHeadAttention, leaks, rope
+
+BATCH, LEN, D_MODEL, HEADS = 2, 7, 11, 3
+SIZES = {"d_latent": 5, "d_query_latent": 13, "d_head": 7, "d_rope": 4, "d_v": 2}
+PLAIN = {**SIZES, "d_query_latent": None}
+FORMS = ["naive", "absorbed"]
+
+
+def normal(*shape, seed=7):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
+
+
+def layer(kind=LatentAttention, n_heads=HEADS, *, sizes=SIZES, **options):
+    """A layer in float64 whose norms have gains of their own."""
+    made = kind(D_MODEL, n_heads, **sizes, **options, generator=torch.Generator().manual_seed(3)).double()
+    for seed, norm in enumerate((made.norm_q, made.norm_kv)):
+        if norm is not None:
+            norm.weight.data = 1.0 + 0.3 * normal(*norm.weight.shape, seed=seed)
+    return made
+
+
+def by_reference(made, x, function=reference.latent_attention, *, positions=None, cache=None):
+    weights = reference.LatentWeights(**{name: matrix.numpy() for name, matrix in made.latent_weights().items()})
+    gains = {name: None if norm is None else norm.weight.detach().numpy() for name, norm in (("q", made.norm_q), ("kv", made.norm_kv))}
+
+    def norm(gain):
+        return None if gain is None else lambda c: c / np.sqrt((c**2).mean(axis=-1, keepdims=True) + 1e-6) * gain
+
+    where = np.arange(x.shape[-2]) if positions is None else positions.numpy()
+    norms = {f"norm_{name}": norm(gain) for name, gain in gains.items()}
+    return torch.from_numpy(function(x.numpy(), weights, n_heads=made.n_heads, positions=where, cache=cache, **norms))
+
+
+def assert_forms_agree(made, x, **call):
+    """Naive = absorbed to 1e-10, outputs and weights."""
+    naive, absorbed = (made(x, form=form, return_weights=True, **call) for form in FORMS)
+    for one, other in zip(naive, absorbed, strict=True):
+        torch.testing.assert_close(other, one, rtol=0, atol=1e-10)
+    torch.testing.assert_close(made(x, form="absorbed", **call), naive[0], rtol=0, atol=1e-10)
+
+
+# ---- what is computed
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_both_forms_are_the_reference(data):
+    draw, choose = data.draw, st.sampled_from
+    sizes = {
+        "d_latent": draw(choose([1, 5, 8])),
+        "d_query_latent": draw(choose([None, 1, 13])),
+        "d_head": draw(choose([1, 7])),
+        "d_rope": draw(choose([0, 2, 6])),
+        "d_v": draw(choose([None, 2])),
+    }
+    made = layer(n_heads=draw(choose([1, 3, 5])), sizes=sizes, norm=draw(st.booleans()), backend=draw(choose(["auto", "eager"])))
+    x = normal(*draw(choose([(), (2,), (2, 3)])), draw(choose([1, 2, LEN])), D_MODEL)
+    positions = draw(choose([None, torch.tensor([4, 0, 9, 2, 7, 7, 40])[: x.shape[-2]]]))
+    wanted = by_reference(made, x, positions=positions)
+    for form in (*FORMS, "auto"):
+        with torch.no_grad():
+            torch.testing.assert_close(made(x, positions=positions, form=form), wanted, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("sizes", [SIZES, PLAIN], ids=["queries compressed", "not compressed"])
+@pytest.mark.parametrize("n_heads", [1, 3, 5])
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("length", [1, 2, 17])
+def test_naive_is_absorbed_with_rope_and_any_heads_and_batch_axes(sizes, n_heads, batch, length):
+    assert_forms_agree(layer(n_heads=n_heads, sizes=sizes), normal(*batch, length, D_MODEL) * 2)
+
+
+def test_weights_of_both_forms_are_the_softmax_of_content_plus_rotary_scores():
+    made, x, where = layer(norm=False), normal(LEN, D_MODEL), torch.arange(LEN)
+    c_q, c = x @ made.w_query_down, x @ made.w_latent_down
+    key_rope = rope(x @ made.w_key_rope, where)
+    for head in range(HEADS):
+        content, rotary = slice(7 * head, 7 * head + 7), slice(4 * head, 4 * head + 4)
+        scores = (c_q @ made.w_query_up[:, content]) @ (c @ made.w_key_up[:, content]).T
+        scores = (scores + rope(c_q @ made.w_query_rope[:, rotary], where) @ key_rope.T) / math.sqrt(7 + 4)  # Eq. (10.31)
+        wanted = scores.masked_fill(~torch.ones(LEN, LEN, dtype=torch.bool).tril(), -math.inf).softmax(dim=-1)
+        for form in FORMS:
+            torch.testing.assert_close(made(x, form=form, return_weights=True)[1][head], wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [SIZES, PLAIN], ids=["queries compressed", "not compressed"])
+def test_gradients_reach_every_weight_and_the_input_and_agree(sizes):
+    made, x = layer(sizes=sizes), normal(BATCH, LEN, D_MODEL)
+    found = []
+    for form in FORMS:
+        made.zero_grad()
+        moving = x.clone().requires_grad_()
+        (made(moving, form=form) * normal(BATCH, LEN, D_MODEL, seed=9)).sum().backward()
+        found.append({"x": moving.grad} | {name: parameter.grad for name, parameter in made.named_parameters()})
+    assert len(found[0]) == 1 + (10 if sizes is SIZES else 8)
+    for name, gradient in found[0].items():
+        assert gradient.abs().max() > 1e-3, name
+        torch.testing.assert_close(found[1][name], gradient, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_gradients_are_those_of_finite_differences(form):
+    made = LatentAttention(3, 2, d_latent=2, d_query_latent=3, d_head=2, d_rope=2, d_v=1, backend="eager", form=form).double()
+    names, parameters = zip(*made.named_parameters(), strict=True)
+
+    def function(x, *values):
+        return torch.func.functional_call(made, dict(zip(names, values, strict=True)), (x,))
+
+    assert torch.autograd.gradcheck(function, [normal(3, 3).requires_grad_(), *(part.detach().requires_grad_() for part in parameters)])
+
+
+# ---- positions
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+def test_only_distances_count_and_every_sequence_may_have_positions_of_its_own(form, layout):
+    made, x = layer(rope_layout=layout, rope_theta=50.0, form=form), normal(BATCH, LEN, D_MODEL)
+    where = torch.tensor([[4, 0, 9, 2, 7, 1, 3], [0, 1, 2, 3, 4, 5, 6]])
+    here = made(x, positions=where)
+    torch.testing.assert_close(made(x, positions=where + 1000), here, rtol=0, atol=1e-10)
+    torch.testing.assert_close(made(x[1:]), here[1:], rtol=0, atol=1e-12)
+    torch.testing.assert_close(made(x[0], positions=where[0]), here[0], rtol=0, atol=1e-12)
+    assert (made(x, positions=2 * where) - here).abs().max() > 1e-3
+
+
+class RotatedWhole(LatentAttention):
+    """A planted mistake: the whole key c W^UK is rotated, and absorbing goes on as if a rotation were not in the way.
+
+    Naive is attention with rotated keys, as it should be without decoupling. Absorbed multiplies the query by W^UK first and
+    rotates afterwards, in the latent space.
+    """
+
+    where = torch.arange(LEN)
+
+    def _naive(self, query, query_rope, latent, key_rope, mask, past, return_weights):
+        key, value = self._heads(latent @ self.w_key_up), self._heads(latent @ self.w_value_up)
+        scores = (rope(query, self.where) @ rope(key, self.where).mT + query_rope @ key_rope.unsqueeze(-3).mT) * self.scale
+        return self._weighted(scores, value)
+
+    def _absorbed(self, query, query_rope, latent, key_rope, mask, past, return_weights):
+        w_key = self.w_key_up.unflatten(-1, (self.n_heads, -1)).transpose(0, 1)
+        content = rope(query @ w_key.mT, self.where) @ rope(latent, self.where).unsqueeze(-3).mT
+        return self._weighted((content + query_rope @ key_rope.unsqueeze(-3).mT) * self.scale, self._heads(latent @ self.w_value_up))
+
+    def _weighted(self, scores, value):
+        weights = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -math.inf).softmax(dim=-1)
+        return weights @ value, weights
+
+
+def test_rope_on_the_whole_key_blocks_absorption_and_the_check_sees_it():
+    sizes, x = {**SIZES, "d_latent": 6, "d_head": 8}, normal(BATCH, LEN, D_MODEL)
+    wrong = layer(RotatedWhole, sizes=sizes)
+    with pytest.raises(AssertionError, match="not close"):
+        assert_forms_agree(wrong, x)
+    wrong.where = torch.zeros(LEN)  # the same with no rotation in the way: so it is the rotation that is wrong, and nothing else
+    naive, absorbed = (wrong(x, form=form) for form in FORMS)
+    torch.testing.assert_close(absorbed, naive, rtol=0, atol=1e-10)
+    torch.testing.assert_close(layer(sizes=sizes)(x, form="absorbed"), naive, rtol=0, atol=1e-10)
+
+
+# ---- decoding
+
+
+@pytest.mark.parametrize("sizes", [SIZES, PLAIN], ids=["queries compressed", "not compressed"])
+@pytest.mark.parametrize("form", [*FORMS, "auto"])
+@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 1, 2], [2, 5], [7]])
+def test_decoding_in_any_steps_is_the_full_pass(sizes, form, steps):
+    made, x, cache = layer(sizes=sizes), normal(BATCH, 7, D_MODEL), KeyValueCache()
+    with torch.no_grad():
+        full, weights = made(x, form="naive", return_weights=True)
+        parts = [made(part, form=form, cache=cache, return_weights=True) for part in x.split(steps, dim=1)]
+    assert len(cache) == 7
+    torch.testing.assert_close(torch.cat([output for output, _ in parts], dim=1), full, rtol=0, atol=1e-10)
+    torch.testing.assert_close(parts[-1][1], weights[:, :, -steps[-1] :], rtol=0, atol=1e-10)
+
+
+def test_a_prompt_read_naively_is_continued_absorbed_from_the_same_cache_and_back():
+    made, x, cache = layer(), normal(BATCH, 7, D_MODEL), KeyValueCache()
+    with torch.no_grad():
+        parts = [made(x[:, a:b], cache=cache, form=form) for a, b, form in ((0, 3, "naive"), (3, 4, "absorbed"), (4, 6, "absorbed"))]
+        parts.append(made(x[:, 6:], cache=cache, form="naive"))
+    torch.testing.assert_close(torch.cat(parts, dim=1), by_reference(made, x), rtol=0, atol=1e-10)
+
+
+def test_the_caches_of_the_layer_and_of_the_reference_hold_the_same():
+    made, x, ours, theirs = layer(), normal(BATCH, 5, D_MODEL), KeyValueCache(), reference.KeyValueCache()
+    with torch.no_grad():
+        made(x, cache=ours)
+    by_reference(made, x, cache=theirs)
+    nothing = [np.zeros((BATCH, 0, size)) for size in (SIZES["d_latent"], SIZES["d_rope"])]
+    for mine, other in zip(ours.append(*map(torch.from_numpy, nothing)), theirs.append(*nothing), strict=True):
+        torch.testing.assert_close(mine, torch.tensor(other), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_the_memory_of_the_cache_is_what_the_formula_says(form, dtype):
+    made, cache, number = layer().to(dtype), MeasuredCache(), torch.finfo(dtype).bits // 8
+    per_token = costs.latent_cache_bytes_per_token(SIZES["d_latent"], SIZES["d_rope"], bytes_per_number=number)
+    assert (len(cache), cache.n_bytes) == (0, 0)
+    with torch.no_grad():
+        for total, part in zip((3, 4, 6), normal(BATCH, 6, D_MODEL).to(dtype).split([3, 1, 2], dim=1), strict=True):
+            made(part, cache=cache, form=form)
+            assert (len(cache), cache.n_bytes) == (total, BATCH * total * per_token)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 6])
+def test_a_measured_cache_measures_multi_head_attention_too(n_kv_heads):
+    made, cache = MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, d_k=5, d_v=3), MeasuredCache()
+    with torch.no_grad():
+        for part in torch.ones(BATCH, 5, 12).split([4, 1], dim=1):
+            made(part, cache=cache)
+    assert cache.n_bytes == BATCH * 5 * costs.cache_bytes_per_token(n_kv_heads, 5, 3, bytes_per_number=4)
+
+
+def test_a_measured_cache_counts_all_that_a_small_view_keeps_alive_and_shared_memory_once():
+    cache, large = MeasuredCache(), torch.zeros(1000, 2)
+    cache.append(large[:3], large[3:6])
+    assert cache.n_bytes == 8000
+
+
+# ---- what a step makes
+
+
+class Made(TorchDispatchMode):
+    """Count the numbers in each new piece of memory that an operation makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        old = {tensor.untyped_storage().data_ptr() for tensor in tree_leaves((args, kwargs)) if isinstance(tensor, torch.Tensor)}
+        new = [tensor for tensor in tree_leaves(result) if isinstance(tensor, torch.Tensor)]
+        self.numbers += [one.untyped_storage().nbytes() // one.itemsize for one in new if one.untyped_storage().data_ptr() not in old]
+        return result
+
+
+@pytest.mark.parametrize("backend", ["auto", "eager"])
+@pytest.mark.parametrize("n_new", [1, 3])
+def test_an_absorbed_step_makes_no_keys_and_no_values_of_heads_and_a_naive_one_does(n_new, backend):
+    past, heads = 499, 5
+    sizes = {"d_latent": 5, "d_head": 16, "d_rope": 2, "d_v": 17}
+    made = layer(n_heads=heads, sizes=sizes, backend=backend)
+    largest = {}
+    for form in FORMS:
+        cache = KeyValueCache()
+        with torch.no_grad():
+            made(normal(1, past, D_MODEL), cache=cache)
+            with Made() as seen:
+                made(normal(1, n_new, D_MODEL), cache=cache, form=form)
+        largest[form] = max(seen.numbers)
+    total = past + n_new
+    assert largest["naive"] >= total * heads * (16 + 2)  # the keys of all heads
+    assert largest["absorbed"] <= total * max(5 + 2, heads * n_new)  # cached vectors side by side, or scores
+    assert largest["absorbed"] < total * heads * min(16, 17)  # less than keys or values of all heads
+
+
+@pytest.mark.parametrize(
+    ("n_new", "past", "wanted"), [(1, 0, "naive"), (1, 1, "absorbed"), (1, 900, "absorbed"), (64, 0, "naive"), (64, 9, "naive")]
+)
+def test_auto_takes_the_form_with_fewer_flops(n_new, past, wanted):
+    made, asked = layer(sizes={"d_latent": 32, "d_query_latent": 9, "d_head": 8, "d_rope": 4, "d_v": 8}), []
+    sizes = costs.LatentSizes(d_model=D_MODEL, n_heads=HEADS, d_query_latent=9, d_latent=32, d_head=8, d_rope=4, d_v=8)
+    naive, factored = (costs.latent_attention_flops(sizes, n_new, past + n_new, form=form) for form in ("naive", "factored"))
+    assert ("absorbed" if factored < naive else "naive") == wanted
+    for form in FORMS:
+        before = getattr(made, f"_{form}")
+        setattr(made, f"_{form}", lambda *arguments, before=before, form=form: (asked.append(form), before(*arguments))[1])
+    cache = KeyValueCache()
+    with torch.no_grad():
+        if past:
+            made(normal(1, past, D_MODEL), cache=cache, form="naive")
+        made(normal(1, n_new, D_MODEL), cache=cache)
+    assert asked[-1] == wanted
+
+
+# ---- who sees whom
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("by", ["gradient", "perturbation"])
+def test_nothing_leaks_from_later_tokens_or_through_a_mask(form, by):
+    made, x = layer(form=form), normal(BATCH, LEN, D_MODEL)
+    causal = torch.ones(LEN, LEN, dtype=torch.bool).tril()
+    assert leaks(made, x, causal, by=by) == []
+    window = causal.triu(-2)
+    assert leaks(lambda x: made(x, mask=window), x, window, by=by) == []
+    assert leaks(made, x, window, by=by) != []  # so the mask was at work
+
+
+@pytest.mark.parametrize("shape", [(LEN, LEN), (HEADS, 1, LEN), (BATCH, 1, LEN, LEN), (1, LEN), (BATCH, HEADS, LEN, 1)])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize("lengths", [None, [5, 2]])
+def test_masks_of_every_shape_and_lengths_mean_the_same_in_both_forms(shape, kind, lengths):
+    made, x, keep = layer(), normal(BATCH, LEN, D_MODEL), normal(*shape, seed=2) > -0.5
+    mask = keep if kind == "bool" else torch.where(keep, normal(*shape, seed=4), -math.inf)
+    real = torch.full((BATCH,), LEN) if lengths is None else torch.tensor(lengths)
+    call = {"mask": mask, "lengths": None if lengths is None else real}
+    assert_forms_agree(made, x, **call)
+    weights = made(x, form="absorbed", return_weights=True, **call)[1]
+    allowed = keep & torch.ones(LEN, LEN, dtype=torch.bool).tril() & (torch.arange(LEN) < real[:, None, None, None])
+    assert torch.equal(weights > 0, allowed.expand(BATCH, HEADS, LEN, LEN))
+    torch.testing.assert_close(weights.sum(dim=-1), allowed.expand(BATCH, HEADS, LEN, LEN).any(dim=-1).double())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("backend", ["auto", "eager"])
+def test_what_padding_holds_changes_nothing_and_a_token_that_sees_nothing_gives_zero(form, backend):
+    made, x, lengths = layer(form=form, backend=backend), normal(3, LEN, D_MODEL), torch.tensor([7, 2, 0])
+    padded = x.clone()
+    padded[1, 2:] = math.nan
+    got, wanted = made(padded, lengths=lengths), made(x, lengths=lengths)
+    torch.testing.assert_close(got[1, :2], wanted[1, :2])
+    torch.testing.assert_close(wanted[1, :2], made(x[1, :2]), rtol=0, atol=1e-12)
+    assert not wanted[2].any()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_padding_on_the_left_is_masked_and_positions_start_behind_it(form):
+    made, x, cache = layer(form=form), normal(1, 5, D_MODEL), KeyValueCache()
+    wanted = made(x)
+    padded, real = torch.cat([normal(1, 2, D_MODEL, seed=8), x], dim=1), torch.arange(7) >= 2
+    with torch.no_grad():
+        first = made(padded[:, :6], mask=real[:6].expand(6, 6), positions=torch.arange(6) - 2, cache=cache)
+        last = made(padded[:, 6:], mask=real[None], positions=torch.tensor([4]), cache=cache)
+    torch.testing.assert_close(torch.cat([first[:, 2:], last], dim=1), wanted, rtol=0, atol=1e-12)
+
+
+def test_a_compiled_layer_gives_the_same_output_and_gradients():
+    x = normal(BATCH, LEN, D_MODEL)
+    for form in FORMS:
+        torch.compiler.reset()
+        made = layer(form=form)
+        compiled = torch.compile(made, backend="aot_eager", fullgraph=True)
+        results = []
+        for function in (made, compiled):
+            made.zero_grad()
+            output = function(x, lengths=torch.tensor([7, 3]))
+            output.square().sum().backward()
+            results.append([output, *(parameter.grad for parameter in made.parameters())])
+        for got, wanted in zip(*results, strict=True):
+            torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
+
+
+# ---- weights in and out
+
+
+@pytest.mark.parametrize("sizes", [SIZES, PLAIN], ids=["queries compressed", "not compressed"])
+def test_weights_go_out_by_the_names_of_the_reference_and_come_in_again(sizes):
+    made, x = layer(sizes=sizes, norm=False), normal(BATCH, LEN, D_MODEL)
+    weights = made.latent_weights()
+    assert list(weights) == [field.name for field in fields(reference.LatentWeights)]
+    again = LatentAttention.from_weights(weights, n_heads=HEADS, norm=False)
+    torch.testing.assert_close(again(x), made(x), rtol=0, atol=1e-12)
+    if sizes is PLAIN:
+        assert torch.equal(weights.pop("w_query_down"), torch.eye(D_MODEL).double())
+        assert LatentAttention.from_weights(weights, n_heads=HEADS).w_query_down is None
+    weights["w_output"].zero_()
+    assert made.w_output.any()
+
+
+def test_a_seed_gives_the_same_first_weights_and_they_keep_unit_variance():
+    sizes = {"d_latent": 64, "d_head": 32, "d_rope": 16}
+    first, again = (LatentAttention(128, 4, **sizes, generator=torch.Generator().manual_seed(3)) for _ in range(2))
+    assert all(torch.equal(one, other) for one, other in zip(first.parameters(), again.parameters(), strict=True))
+    assert first.w_key_up.std().item() == pytest.approx(1 / 8, rel=0.02)
+
+
+def small(**options):
+    return LatentAttention(D_MODEL, HEADS, **{**PLAIN, **options})
+
+
+def renamed():
+    weights = small(norm=False).latent_weights()
+    return {"w_out" if name == "w_output" else name: matrix for name, matrix in weights.items()}
+
+
+X = torch.ones(2, 5, D_MODEL)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: small(d_latent=0), "d_latent must be 1 or more; got 0"),
+        (lambda: small(d_query_latent=0), "d_query_latent must be 1 or more; got 0"),
+        (lambda: small(d_rope=3), "d_rope must be even and not negative, for a rotation of pairs; got 3"),
+        (lambda: small(form="fast"), "form must be one of auto, naive, absorbed; got 'fast'"),
+        (lambda: small()(X, form="fast"), "form must be one of auto, naive, absorbed; got 'fast'"),
+        (lambda: small()(torch.ones(2, 5, 7)), "x must have the axes (..., len, 11); got shape (2, 5, 7)"),
+        (lambda: small()(torch.ones(11)), "x must have the axes (..., len, 11); got shape (11,)"),
+        (lambda: small()(X, positions=torch.arange(4)), "positions must have the axes (..., len) with len = 5"),
+        (lambda: small()(X, positions=torch.ones(3, 1, 5)), "positions must broadcast to (2, 5), the axes of x"),
+        (
+            lambda: small()(X, mask=torch.ones(2, 5, 5)),
+            "mask must broadcast to (..., n_heads, len, kv_len) = (2, 3, 5, 5); got shape (2, 5, 5)",
+        ),
+        (lambda: small()(X, mask=torch.ones(5)), "mask must broadcast to"),
+        (lambda: small()(X, lengths=torch.tensor(3)), "lengths must have one number for each sequence, shape (2,); got ()"),
+        (lambda: small(backend="fast")(X), "backend must be one of auto, sdpa, eager, triton"),
+        (lambda: LatentAttention.from_weights(renamed(), n_heads=3), "missing or unknown: ['w_out', 'w_output']"),
+        (
+            lambda: LatentAttention.from_weights(small().latent_weights(), n_heads=2),
+            "w_query_up must have shape (11, 20), to fit the others and 2 heads; got (11, 21)",
+        ),
+    ],
+)
+def test_errors_name_the_argument_what_is_wanted_and_what_came(make, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is checked below
+        make()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [{"mask": torch.ones(4, 4)}, {"positions": torch.ones(3, 1, 5)}, {"form": "fast"}])
+def test_a_call_that_is_refused_leaves_the_cache_as_it_was(call):
+    made, cache = small(), KeyValueCache()
+    with pytest.raises(ValueError, match="must"):
+        made(X, cache=cache, **call)
+    assert len(cache) == 0

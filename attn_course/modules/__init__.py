@@ -5,6 +5,7 @@ from attn_course.modules.attention import Attention, attention
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.leaks import Leak, influence, leaks
+from attn_course.modules.linear import LinearAttention
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
@@ -17,6 +18,7 @@ __all__ = [
     "EncoderDecoder",
     "KeyValueCache",
     "Leak",
+    "LinearAttention",
     "MultiHeadAttention",
     "RecurrentReader",
     "SequenceToSequence",

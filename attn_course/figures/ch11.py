@@ -59,7 +59,7 @@ def memory_explorable(slug: str = "memory") -> None:
     publish_explorable(
         "memory",
         slug,
-        "Three unit keys as arrows in the plane, two of them turned by sliders, and the state as a fourth arrow. Buttons write 1 or -1 under "
-        "key A and 1 under B and C, by sums or by the delta rule with a step size; a table compares what was written last under each key with "
-        "what is read back.",
+        "Three unit keys as arrows in the plane, two of them turned by sliders, and the state as a fourth arrow. Buttons write 1 or -1 "
+        "under key A and 1 under B and C, by sums or by the delta rule with a step size; a table compares what was written last under "
+        "each key with what is read back.",
     )

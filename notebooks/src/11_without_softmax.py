@@ -1,16 +1,16 @@
 # %% [markdown] id="title"
 # # 11 Attention without softmax: a memory of fixed size
 #
-# Softmax attention compares every query with every key: $T^2$ scores, and a cache that grows with the text. If the softmax goes,
-# the same output can be had from a matrix of fixed size, written once at each position. This lesson shows what blocks the
-# short way, three equal ways to walk it, what such a memory can hold, and why softmax still wins at recall.
+# Softmax attention compares every query with every key: $T^2$ scores, and a cache that grows with the text. If the softmax
+# goes, the same output can be had from a matrix of fixed size, written once at each position. This lesson shows what blocks
+# the short way, three equal ways to walk it, what such a memory can hold, and why softmax still wins at recall.
 #
-# **Afterwards you can** say in which sense attention is a kernel method, build random features for it, re-bracket,
-# switch between parallel, recurrent and chunked form, predict where the state becomes cheaper, explain interference
-# and overwriting, and derive the delta rule.
+# **Afterwards you can** say in which sense attention is a kernel method, build random features for it, re-bracket, switch
+# between parallel, recurrent and chunked form, predict where the state becomes cheaper, explain interference and overwriting,
+# and derive the delta rule.
 #
-# **You need** chapters 01 to 05, 07 and 10 (similarities, softmax, masks, the product $W_Q W_K^\top$).
-# **Time:** 75 minutes, and as much again for the [exercises](../work/11_without_softmax.ipynb).
+# **You need** chapters 01 to 05, 07 and 10 (similarities, softmax, masks, the product $W_Q W_K^\top$). **Time:** 75 minutes,
+# and as much again for the [exercises](../work/11_without_softmax.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -26,8 +26,8 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown] id="hook"
 # ## 11.1 One bracket
 #
-# Three matrices, $Q$, $K$, $V$, of 65 536 rows and 64 columns each. The product $Q K^\top V$ can be computed from the left, $(Q K^\top) V$,
-# or from the right, $Q (K^\top V)$. The result is the same. **Predict** how much cheaper the second is.
+# Three matrices, $Q$, $K$, $V$, of 65 536 rows and 64 columns each. The product $Q K^\top V$ can be computed from the left,
+# $(Q K^\top) V$, or from the right, $Q (K^\top V)$. The result is the same. **Predict** how much cheaper the second is.
 
 # %% id="hook-code"
 length, d = 65_536, 64
@@ -37,24 +37,26 @@ print(f"scores first: {left / 1e9:.0f} GFLOP, {length**2 / 1e9:.1f} G numbers in
 print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left // right} times fewer FLOPs)")
 
 # %% [markdown] id="hook-notice"
-# A thousand times cheaper, and in between stand 4096 numbers instead of four billion. Attention is this product with a softmax
-# inside. So why does anybody pay a thousand times more? What exactly stands in the way, and what is lost when it is removed?
+# A thousand times cheaper, and in between stand 4096 numbers instead of four billion. Attention is this product with a
+# softmax inside. So why does anybody pay a thousand times more? What exactly stands in the way, and what is lost when it is
+# removed?
 
 # %% [markdown] id="kernel"
 # ## 11.2 The kernel inside the softmax
 #
-# Attention takes two steps: a similarity $\kappa$ of query and key, then an average normalised by its sum, the smoother of Eq. (1.6).
-# Softmax attention is the choice
+# Attention takes two steps: a similarity $\kappa$ of query and key, then an average normalised by its sum, the smoother of
+# Eq. (1.6). Softmax attention is the choice
 #
-# $$z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}} \tag{11.1}$$
+# $$z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}}
+# \tag{11.1}$$
 #
-# From here on we take queries as already divided by $\sqrt{d_k}$, so that a score is $q \cdot k$. To compare this kernel with the
-# Gaussian one of chapter 01, complete the square, $2 q \cdot k = |q|^2 + |k|^2 - |q - k|^2$:
+# From here on we take queries as already divided by $\sqrt{d_k}$, so that a score is $q \cdot k$. To compare this kernel with
+# the Gaussian one of chapter 01, complete the square, $2 q \cdot k = |q|^2 + |k|^2 - |q - k|^2$:
 #
 # $$e^{q \cdot k} = e^{|q|^2 / 2}\; e^{-|q - k|^2 / 2}\; e^{|k|^2 / 2} \tag{11.2}$$
 #
-# The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same
-# distance from the query gets more weight.
+# The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same distance
+# from the query gets more weight.
 
 # %% id="kernel-code"
 verify("11.1")
@@ -69,14 +71,17 @@ print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query
 # A **feature map** writes a kernel as a dot product, $\kappa(q, k) = \phi(q) \cdot \phi(k)$. For a power of $q \cdot k$ it is
 # the multinomial theorem, with one feature for each monomial:
 #
-# $$\frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}} \tag{11.3}$$
+# $$\frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}}
+# \tag{11.3}$$
 #
 # Here $\alpha$ holds one exponent for each feature, $q^\alpha = \prod_a q_a^{\alpha_a}$, $\alpha! = \prod_a \alpha_a!$ and
 # $|\alpha| = \sum_a \alpha_a$. Summed over $n$, the left side is the series of the exponential:
 #
-# $$e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}} \tag{11.4}$$
+# $$e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} \frac{q^\alpha}{\sqrt{\alpha!}}\,
+# \frac{k^\alpha}{\sqrt{\alpha!}} \tag{11.4}$$
 #
-# **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for $d_k = 64$?
+# **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for
+# $d_k = 64$?
 
 # %% id="features-code"
 from math import comb, factorial
@@ -88,16 +93,18 @@ for degree in (2, 4, 8, 12):
     print(f"degree {degree:2d}: {share:.3f} of the kernel, {comb(64 + degree, degree):.1e} features at d_k = 64")
 
 # %% [markdown] id="mercer"
-# Degree 8 leaves two per cent out, degree 12 is enough, and it takes $10^{13}$ features: a feature map exists, but it is
-# infinite, and its beginning is useless at this size.
+# Degree 8 leaves two per cent out, degree 12 is enough, and it takes $10^{13}$ features: the feature map is infinite, and its
+# beginning is useless at this size.
 #
-# Still it proves something. A kernel that is a dot product of features is **positive definite**: for any points and any coefficients $c_i$,
+# Still it proves something. A kernel that is a dot product of features is **positive definite**: for any points and any
+# coefficients $c_i$,
 #
 # $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \tag{11.5}$$
-#
+
+# %% [markdown] id="mercer-limits"
 # Such a symmetric function is called a Mercer kernel. So "softmax is a kernel" has a true core, with two limits. The
-# *exponential* is the kernel; the softmax is its row-normalised smoother, and not even symmetric. And Eq. (11.5)
-# takes both arguments from **one** space. Tokens $x$, $y$ meet as $x W_Q$ and $y W_K$, through $W = W_Q W_K^\top$:
+# *exponential* is the kernel; the softmax is its row-normalised smoother, and not even symmetric. And Eq. (11.5) takes both
+# arguments from **one** space. Tokens $x$, $y$ meet as $x W_Q$ and $y W_K$, through $W = W_Q W_K^\top$:
 #
 # $$\ln \kappa(x, y) - \ln \kappa(y, x) = x\, (W - W^\top)\, y^\top, \qquad \kappa(x, y) = e^{x W y^\top} \tag{11.6}$$
 #
@@ -126,16 +133,21 @@ print("smallest eigenvalue of exp(X X^T) is positive:", bool(np.linalg.eigvalsh(
 # $$\mathbb{E}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{q \cdot k}, \qquad
 #  \phi_\omega(x) = e^{\omega \cdot x - |x|^2 / 2} \tag{11.8}$$
 #
-# These are the *positive random features* of Choromanski et al. (2020, their Lemma 1): right on average, and never negative. How far off
-# is one draw? The square of the product is Eq. (11.7) at $2(q + k)$, and the mean's square comes off:
+# These are the *positive random features* of Choromanski et al. (2020, their Lemma 1): right on average, and never negative.
+# How far off is one draw? The square of the product is Eq. (11.7) at $2(q + k)$, and the mean's square comes off:
 #
-# $$\mathrm{Var}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q + k|^2} - 1 \bigr) \tag{11.9}$$
+# $$\mathrm{Var}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q + k|^2} - 1 \bigr)
+# \tag{11.9}$$
 #
-# With $m$ draws it is divided by $m$. **Predict** the relative error of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
+# With $m$ draws it is divided by $m$. **Predict** the relative error of $m = 256$ features at $q = k$, for $|q| = 1$ and for
+# $|q| = 2$.
+
+# %% id="random-verify"
+verify("11.7")
+verify("11.8")
+verify("11.9")
 
 # %% id="random-code"
-for tag in ("11.7", "11.8", "11.9"):
-    verify(tag)
 for size in (1.0, 2.0):
     q = np.array([[size, 0.0, 0.0]])
     print(f"|q| = {size}: relative error {np.sqrt((np.exp(4 * size**2) - 1) / 256):.2f} by Eq. (11.9)")
@@ -146,14 +158,16 @@ for size in (1.0, 2.0):
 #
 # An older choice uses sines and cosines (Rahimi and Recht, 2007). At an imaginary $x$, Eq. (11.7) turns into a cosine:
 #
-# $$\mathbb{E}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr] = e^{q \cdot k} \tag{11.10}$$
+# $$\mathbb{E}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr] = e^{q \cdot k}
+# \tag{11.10}$$
 #
 # and $\cos(a - b) = \cos a \cos b + \sin a \sin b$ makes features of it. It is unbiased too. So why not?
 #
 # $$\mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr]
 #  = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2 \tag{11.11}$$
 #
-# **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the many keys that should get almost no weight.
+# **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the many keys that should get almost no
+# weight.
 
 # %% id="trigonometric-verify"
 verify("11.10")
@@ -175,9 +189,9 @@ figures.lines(
 )
 
 # %% [markdown] id="signs"
-# Sines and cosines are exact for $q = k$ and worst for opposite vectors; positive features the reverse. What that does to attention:
-# most keys are far away, their weights should be near 0, and with cosines come out with either sign. **Predict** what happens to a row
-# of weights that is then divided by its sum.
+# Sines and cosines are exact for $q = k$ and worst for opposite vectors; positive features the reverse. What that does to
+# attention: most keys are far away, their weights should be near 0, and with cosines come out with either sign. **Predict**
+# what happens to a row of weights that is then divided by its sum.
 
 # %% id="signs-code"
 rng = np.random.default_rng(3)
@@ -194,22 +208,23 @@ for name, estimate in (
 # %% [markdown] id="brackets"
 # ## 11.4 Moving the bracket
 #
-# Half of the kernel and many of the sums are negative: such rows are no weights at all, and a sum near 0 blows up. Positive features
-# keep every weight positive, however rough.
+# Half of the kernel and many of the sums are negative: such rows are no weights at all, and a sum near 0 blows up. Positive
+# features keep every weight positive, however rough.
 #
-# Now let $\phi$ be *any* map to finitely many features and put it in the place of the exponential. Matrix products are associative:
+# Now let $\phi$ be *any* map to finitely many features and put it in the place of the exponential. Matrix products are
+# associative:
 #
 # $$\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr) \tag{11.12}$$
 #
-# This is **linear attention** (Katharopoulos et al., 2020, with $\phi(x) = \mathrm{elu}(x) + 1$, which is positive). On tokens, with $\phi$
-# the identity, everything between the first $X$ and the output is one matrix made of the data:
+# This is **linear attention** (Katharopoulos et al., 2020, with $\phi(x) = \mathrm{elu}(x) + 1$, which is positive). On
+# tokens, with $\phi$ the identity, everything between the first $X$ and the output is one matrix made of the data:
 #
 # $$(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top X^\top X\, W_V \tag{11.13}$$
 
 # %% [markdown] id="mixes"
-# Chapter 01 met three layers. A fixed one, $\phi(X W)$, cannot look at its data. $X\, W(X)$ mixes **features**, by a matrix that
-# depends on the data. $P(X)\, X$ mixes **positions**. Linear attention is the second kind *and* the third: read
-# from the right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
+# Chapter 01 met three layers. A fixed one, $\phi(X W)$, cannot look at its data. $X\, W(X)$ mixes **features**, by a matrix
+# that depends on the data. $P(X)\, X$ mixes **positions**. Linear attention is the second kind *and* the third: read from the
+# right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
 
 # %% id="mixes-code"
@@ -226,9 +241,9 @@ print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @
 # %% [markdown] id="spot-exp"
 # ### Spot the mistake: "the exponential is the main obstacle"
 #
-# One reads that attention is slow because exponentials are expensive, and that dropping them makes it linear. Count: a score takes
-# one exponential. Then look at what stands between the brackets. **Predict** the rank of $QK^\top$ and of $e^{QK^\top}$ (entry by entry)
-# for 7 queries and keys with 2 features.
+# One reads that attention is slow because exponentials are expensive, and that dropping them makes it linear. Count: a score
+# takes one exponential. Then look at what stands between the brackets. **Predict** the rank of $QK^\top$ and of $e^{QK^\top}$
+# (entry by entry) for 7 queries and keys with 2 features.
 
 # %% id="spot-exp-code"
 rng = np.random.default_rng(5)
@@ -242,9 +257,10 @@ print("softmax moved to the factors gives the same:", np.allclose(wanted, moved)
 # %% [markdown] id="rank"
 # $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr) \tag{11.14}$$
 #
-# (for $m$ features and $T$ different queries and keys in general position). What blocks the bracket is that **no narrow product equals the matrix of
-# exponentials**, and that the normaliser must see a whole row. The price of $\exp$ has nothing to do with it. Without any
-# exponential, $(Q K^\top) V$ in this order costs $T^2$ all the same. FLOPs of the two orders, a multiply-add counting 2:
+# (for $m$ features and $T$ different queries and keys in general position). What blocks the bracket is that **no narrow
+# product equals the matrix of exponentials**, and that the normaliser must see a whole row. The price of $\exp$ has nothing
+# to do with it. Without any exponential, $(Q K^\top) V$ in this order costs $T^2$ all the same. FLOPs of the two orders, a
+# multiply-add counting 2:
 #
 # $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \tag{11.15}$$
 #
@@ -257,33 +273,34 @@ print("softmax moved to the factors gives the same:", np.allclose(wanted, moved)
 # $$\frac{N_{\exp}}{F} = \frac{T^2}{2\, T^2 (d_k + d_v)} = \frac{1}{2\, (d_k + d_v)} \tag{11.17}$$
 
 # %% [markdown] id="crossover-predict"
-# at $d_k = d_v = 64$ one for 256 FLOPs. (On hardware whose exponentials are slow this can matter; chapter 12 meets it. But
-# it changes a factor, not the square.)
+# at $d_k = d_v = 64$ one for 256 FLOPs. (On hardware whose exponentials are slow this can matter; chapter 12 meets it. But it
+# changes a factor, not the square.)
 #
-# **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores first
-# carries a softmax?
+# **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores
+# first carries a softmax?
+
+# %% id="crossover-verify"
+verify("11.14")
+verify("11.15")
+verify("11.16")
+verify("11.17")
 
 # %% id="crossover-code"
-for tag in ("11.14", "11.15", "11.16", "11.17"):
-    verify(tag)
 for width in (128, 256):
     print(f"d = {width}: state first needs fewer FLOPs from T =", costs.linear_attention_crossover_length(width, width, is_causal=False))
 
 # %% id="crossover-figure"
 speed = SPEED.load()
 lengths = speed.values("lengths", "256")[0]
-plain = np.median(speed.values("scores first / state first", "256"), axis=0)
-soft = np.median(speed.values("softmax / state first", "256"), axis=0)
+plain, soft = (np.median(speed.values(f"{name} / state first", "256"), axis=0) for name in ("scores first", "softmax"))
 figures.lines(
     lengths,
     {"counted": lengths / 256, "measured": plain, "with softmax": soft},
     title="The count predicts the crossover; a softmax moves it to shorter texts",
-    alt="Time or FLOPs of scores first divided by state first, against length from 64 to 512 at width 256, both axes logarithmic, with a dotted "
-    "line at 1. The counted ratio is a straight line through 1 at 256; the measured one crosses 1 near it, the one with softmax before it.",
-    x_label="length T (width 256, CPU time on one thread)",
+    alt="FLOPs, and CPU time on one thread, of scores first divided by state first against length from 64 to 512 at width 256; dotted line "
+    "at 1. The counted line crosses it at 256, the measured one near there, the one with softmax near 225.",
+    x_label="length T (width 256)",
     y_label="scores first / state first",
-    x_log=True,
-    y_log=True,
     points=True,
     references={"equal": 1.0},
 )
@@ -298,26 +315,26 @@ print("softmax itself takes more than 5 % of the time:", all(share > 0.05 for sh
 print("twice the length costs", [f"{name} x{np.median(speed.values('doubling', name)):.1f}" for name in ("softmax", "chunked")])
 
 # %% [markdown] id="crossover-notice"
-# CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions (`results/ch11_speed.json`).
-# The same product in two orders crosses within a factor of two of the count. Where it deviates, the counted ratio does:
-# at short lengths all products are small, both orders pay for calls and memory rather than for FLOPs, and the ratio stays nearer
-# to 1. Softmax adds what the count leaves out, and crosses earlier. Twice the length costs about four times with scores, about twice
-# in chunks (next section).
+# CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions
+# (`results/ch11_speed.json`). The same product in two orders crosses within a factor of two of the count. Where it deviates,
+# the counted ratio does: at short lengths all products are small, both orders pay for calls and memory rather than for FLOPs,
+# and the ratio stays nearer to 1. Softmax adds what the count leaves out, and crosses earlier. Twice the length costs more
+# than four times with scores (memory adds to the FLOPs), about twice in chunks (next section).
 #
 # So for texts shorter than $d$ the old order is right, and for $T = 65\,536$ it costs a thousand times more.
 
 # %% [markdown] id="forms"
 # ## 11.5 Parallel, recurrent, chunked
 #
-# Assume causality: position $t$ may read keys $j \le t$. With a mask the product is no longer one bracket, but the sum over keys
-# still splits off, because $\phi(q_t)$ does not depend on $j$:
+# Assume causality: position $t$ may read keys $j \le t$. With a mask the product is no longer one bracket, but the sum over
+# keys still splits off, because $\phi(q_t)$ does not depend on $j$:
 #
 # $$S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad
 #  o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j \tag{11.18}$$
 #
-# with $S_0 = 0$. On the right stands the **parallel** form, all pairs under a mask; on the left the **recurrent** one: a network
-# with a state of $d_\phi \times d_v$ numbers, however long the past. Proof by induction: $S_t = \sum_{j \le t} \phi(k_j) v_j^\top$.
-# As an average, it needs the sum of the weights, which is the state of a value that is always 1:
+# with $S_0 = 0$. On the right stands the **parallel** form, all pairs under a mask; on the left the **recurrent** one: a
+# network with a state of $d_\phi \times d_v$ numbers, however long the past. Proof by induction: $S_t = \sum_{j \le t}
+# \phi(k_j) v_j^\top$. As an average, it needs the sum of the weights, which is the state of a value that is always 1:
 #
 # $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \tag{11.19}$$
 
@@ -353,15 +370,16 @@ for name, normaliser in (("right", right), ("only the last key", only_last), ("s
 # %% [markdown] id="chunks"
 # An average of ones is one. The test is cheap; use it on every normaliser.
 #
-# The recurrent form has the fewest FLOPs and the worst shape: one tiny product after another. **Chunks** take the middle way. Cut the
-# sequence into pieces of $C$ rows; between pieces pass the state on, inside a piece use the parallel form. With features in $Q_c$, $K_c$ and $M_{ij} = 1$
-# for $j \le i$, else 0:
+# The recurrent form has the fewest FLOPs and the worst shape: one tiny product after another. **Chunks** take the middle way.
+# Cut the sequence into pieces of $C$ rows; between pieces pass the state on, inside a piece use the parallel form. With
+# features in $Q_c$, $K_c$ and $M_{ij} = 1$ for $j \le i$, else 0:
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \tag{11.20}$$
-#
-# Proof: split the sum of Eq. (11.18) at the beginning of the piece. Keys before it are in $S_c$, keys inside
-# it are in the masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the
-# three is fastest at 512 positions of width 64?
+
+# %% [markdown] id="chunks-proof"
+# Proof: split the sum of Eq. (11.18) at the beginning of the piece. Keys before it are in $S_c$, keys inside it are in the
+# masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
+# fastest at 512 positions of width 64?
 
 # %% id="chunks-code"
 verify("11.20")
@@ -379,14 +397,16 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # products of similar size. (All three ran in torch, `attn_course.modules.linear`, on one thread.)
 
 # %% [markdown] id="decay"
-# A sum only grows; it never forgets. A **gate** lets the state fade before each write, by a factor $a_t$ for each feature, $0 < a \le 1$:
+# A sum only grows; it never forgets. A **gate** lets the state fade before each write, by a factor $a_t$ for each feature, $0
+# < a \le 1$:
 #
 # $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top \;\Rightarrow\;
 #  o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \tag{11.21}$$
 #
-# Unroll it: $k_j v_j^\top$ is written at step $j$ and meets the gates of all *later* steps, its own not among them. Constant gates
-# make an exponential window, learned gates $a_t = a(x_t)$ are gated linear attention (Yang et al., 2023). **Predict** the three outputs below,
-# for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the write.
+# Unroll it: $k_j v_j^\top$ is written at step $j$ and meets the gates of all *later* steps, its own not among them. Constant
+# gates make an exponential window, learned gates $a_t = a(x_t)$ are gated linear attention (Yang et al., 2023). **Predict**
+# the three outputs below, for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the
+# write.
 
 # %% id="decay-code"
 verify("11.21")
@@ -399,8 +419,8 @@ print("after the write: ", 0.5 * linear_attention(ones, ones, value, log_decay=n
 #
 # Decayed after the write, even the newest value is halved: everything is off by one gate.
 #
-# Now look at $S$ as a memory. Schlag et al. (2021) read Eq. (11.18) as a network that writes the weights of another: $S$ holds **fast weights**, and
-# one write is an **outer product** $k v^\top$. Here are three of them and their sum.
+# Now look at $S$ as a memory. Schlag et al. (2021) read Eq. (11.18) as a network that writes the weights of another: $S$
+# holds **fast weights**, and one write is an **outer product** $k v^\top$. Here are three of them and their sum.
 
 # %% id="memory-figure"
 keys = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
@@ -413,8 +433,8 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 # $$S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top \tag{11.22}$$
 #
 # Signal plus **interference**. Orthonormal keys read back exactly, but there are at most $d_k$ of them. With more, overlap is
-# unavoidable: the Gram matrix of $n$ unit keys has trace $n$ and at most $d_k$ eigenvalues that are not 0, and by Cauchy and Schwarz the
-# sum of their squares is at least $n^2 / d_k$, so
+# unavoidable: the Gram matrix of $n$ unit keys has trace $n$ and at most $d_k$ eigenvalues that are not 0, and by Cauchy and
+# Schwarz the sum of their squares is at least $n^2 / d_k$, so
 #
 # $$\sum_{i \ne j} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n \tag{11.23}$$
 #
@@ -426,33 +446,36 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 # **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
 
 # %% id="interference-code"
-for tag in ("11.22", "11.23", "11.24"):
-    verify(tag)
+verify("11.22")
+verify("11.23")
+verify("11.24")
 print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], " interference", 0.6 * values[2])
 
-# %% id="interference-figure"
+# %% id="interference-errors"
 rng = np.random.default_rng(2)
 counts, d_k = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48]), 16
-errors = {"sums": [], "least squares": []}
+errors = {"sums": [], "least squares": [], "Eq. (11.24)": np.sqrt((counts - 1) / d_k)}
 for n in counts:
-    k = rng.normal(size=(200, n, d_k))
-    k, v = k / np.linalg.norm(k, axis=-1, keepdims=True), rng.normal(size=(200, n, 4))
+    k, v = rng.normal(size=(200, n, d_k)), rng.normal(size=(200, n, 4))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
     for name, state in (("sums", k.swapaxes(1, 2) @ v), ("least squares", np.linalg.pinv(k) @ v)):
         errors[name].append(np.sqrt(((k @ state - v) ** 2).mean()))
+
+# %% id="interference-figure"
 figures.lines(
     counts,
-    {**errors, "Eq. (11.24)": np.sqrt((counts - 1) / d_k)},
+    errors,
     title="Sums suffer from the second pair on; up to 16 pairs would fit in 16 rows",
-    alt="Error of reading back, in units of the values, against the number of pairs from 1 to 48, for 16 rows. Sums of outer products follow "
-    "the square root of (n - 1) / 16 and reach 1 at 17 pairs; least squares stays at 0 up to 16 pairs and then rises slowly to 0.8.",
+    alt="Error of reading back, in units of the values, against the number of pairs from 1 to 48, for 16 rows. Sums follow "
+    "the square root of (n - 1) / 16 and reach 1 at 17 pairs; least squares stays at 0 up to 16 pairs and then rises to 0.8.",
     x_label="pairs in the memory (d_k = 16)",
     y_label="error of reading / size of values",
     points=True,
 )
 
 # %% [markdown] id="interference-notice"
-# At $n = 17$. But the lower curve shows that the matrix could do better: up to 16 independent keys, a state *exists* that returns every value
-# exactly. The sum merely is not it. Can the right state be reached by writing, pair by pair?
+# At $n = 17$. But the lower curve shows that the matrix could do better: up to 16 independent keys, a state *exists* that
+# returns every value exactly. The sum merely is not it. Can the right state be reached by writing, pair by pair?
 
 # %% [markdown] id="delta"
 # ## 11.7 The delta rule: write what is missing
@@ -465,10 +488,11 @@ figures.lines(
 #
 # $$S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top \tag{11.26}$$
 #
-# This is the **delta rule** (Widrow and Hoff, 1960): ask the memory what it has under $k$, and write the *difference*. Writing $k v^\top$ whatever is there is
-# Hebb's rule, which is Eq. (11.18); the two are often confused. Multiplied out:
+# This is the **delta rule** (Widrow and Hoff, 1960): ask the memory what it has under $k$, and write the *difference*.
+# Writing $k v^\top$ whatever is there is Hebb's rule, which is Eq. (11.18); the two are often confused. Multiplied out:
 #
-# $$S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top \tag{11.27}$$
+# $$S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top
+# \tag{11.27}$$
 #
 # First erase along $k$, then write.
 
@@ -477,7 +501,8 @@ figures.lines(
 #
 # $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \tag{11.28}$$
 #
-# With a unit key and $\beta = 1$ the old value is **overwritten**. And a key at a right angle to it reads what it read before:
+# With a unit key and $\beta = 1$ the old value is **overwritten**. And a key at a right angle to it reads what it read
+# before:
 #
 # $$k' \cdot k = 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k' \tag{11.29}$$
 #
@@ -485,22 +510,28 @@ figures.lines(
 #
 # $$\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, |k|^2| \bigr) \tag{11.30}$$
 #
-# (for $d_k \ge 2$). Unit keys and $0 \le \beta \le 1$ never blow up; $|k| = 3$ with $\beta = 1$ multiplies by 8 at each write.
-# **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule with $\beta = 1$ and
-# $\beta = 0.5$ (for both writes).
+# (for $d_k \ge 2$). Unit keys and $0 \le \beta \le 1$ never blow up; $|k| = 3$ with $\beta = 1$ multiplies by 8 at each
+# write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
+# with $\beta = 1$ and $\beta = 0.5$ (for both writes).
+
+# %% id="delta-verify"
+verify("11.25")
+verify("11.26")
+verify("11.27")
+verify("11.28")
+verify("11.29")
+verify("11.30")
 
 # %% id="delta-code"
-for tag in ("11.25", "11.26", "11.27", "11.28", "11.29", "11.30"):
-    verify(tag)
 key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])
 print("Hebb:", linear_attention(key, key, value)[-1])
 for beta in (1.0, 0.5):
     print(f"delta, beta = {beta}:", delta_rule_attention(key, key, value, np.full((2, 1), beta))[-1])
 
 # %% [markdown] id="explore"
-# 12, 7, and 4.75 = half of 2.5 plus half of 7. In the card below one value is one number, so the state is a single arrow and reading a key
-# is projecting the arrow on it. Write A and B at 90 degrees, then turn B towards A. Then write A twice with different
-# values, by sums and by the delta rule. What does the delta rule do to B when A is written after it?
+# 12, 7, and 4.75 = half of 2.5 plus half of 7. In the card below one value is one number, so the state is a single arrow and
+# reading a key is projecting the arrow on it. Write A and B at 90 degrees, then turn B towards A. Then write A twice with
+# different values, by sums and by the delta rule. What does the delta rule do to B when A is written after it?
 
 # %% id="explorable"
 figures.memory_explorable()
@@ -508,9 +539,9 @@ figures.memory_explorable()
 # %% [markdown] id="spot-beta"
 # ### Spot the mistake: one step size for each channel
 #
-# A gate for each *key feature* looks more general: replace $\beta\, k$ by $b \odot k$, a vector of step sizes. It works for many $b$.
-# But the erasing factor becomes $I - (b \odot k)\, k^\top$, which is no longer symmetric. **Predict** whether Eq. (11.30) still holds for $0 \le b \le 1$
-# and a unit key.
+# A gate for each *key feature* looks more general: replace $\beta\, k$ by $b \odot k$, a vector of step sizes. It works for
+# many $b$. But the erasing factor becomes $I - (b \odot k)\, k^\top$, which is no longer symmetric. **Predict** whether Eq.
+# (11.30) still holds for $0 \le b \le 1$ and a unit key.
 
 # %% id="spot-beta-code"
 k = np.array([0.6, 0.8])
@@ -519,17 +550,18 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
     print(f"b = {b}: norm {norm:.3f}, keeps Eq. (11.30): {bool(norm < 1 + 1e-9)}")
 
 # %% [markdown] id="delta-chunks"
-# No: with unequal steps the write is not a gradient step on Eq. (11.25), and the state may grow. In the rule of this lesson $\beta$ is one
-# number for each position and head.
+# No: with unequal steps the write is not a gradient step on Eq. (11.25), and the state may grow. In the rule of this lesson
+# $\beta$ is one number for each position and head.
 #
-# The delta rule reads before it writes, so it looks strictly sequential. It is not. Row $t$ of $U$ shall be what is written at step $t$,
-# $\beta_t (v_t - S_{t-1}^\top k_t)$. Since $S_{t-1} = S_0 + \sum_{j<t} k_j u_j^\top$, each row depends on the rows above, *linearly*: a triangular
-# system, solved once for a chunk. With $B = \mathrm{diag}(\beta_1, \dots, \beta_C)$:
+# The delta rule reads before it writes, so it looks strictly sequential. It is not. Row $t$ of $U$ shall be what is written
+# at step $t$, $\beta_t (v_t - S_{t-1}^\top k_t)$. Since $S_{t-1} = S_0 + \sum_{j<t} k_j u_j^\top$, each row depends on the
+# rows above, *linearly*: a triangular system, solved once for a chunk. With $B = \mathrm{diag}(\beta_1, \dots, \beta_C)$:
 #
 # $$S_C = S_0 + K^\top U, \qquad
 #  U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0) \tag{11.31}$$
 #
-# The rest is Eq. (11.20) with $U$ in the place of $V$ (Yang et al., 2024a, who build $U$ from products of Householder matrices):
+# The rest is Eq. (11.20) with $U$ in the place of $V$ (Yang et al., 2024a, who build $U$ from products of Householder
+# matrices):
 #
 # $$O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U \tag{11.32}$$
 
@@ -547,23 +579,30 @@ for chunk in (1, 4, 5, 64):
 # %% [markdown] id="least-squares"
 # ## 11.8 Reading with softmax, and without
 #
-# Where does correcting lead? Take all pairs in each step, $S_n = S_{n-1} + \beta K^\top (V - K S_{n-1})$, with $K$ of full column rank and
-# $0 < \beta < 2 / \|K^\top K\|_2$. It rests only where $K^\top (V - K S) = 0$, which is least squares:
+# Where does correcting lead? Take all pairs in each step, $S_n = S_{n-1} + \beta K^\top (V - K S_{n-1})$, with $K$ of full
+# column rank and $0 < \beta < 2 / \|K^\top K\|_2$. It rests only where $K^\top (V - K S) = 0$, which is least squares:
 #
 # $$\lim_{n \to \infty} S_n = (K^\top K)^{-1} K^\top V \tag{11.33}$$
-#
-# So a map that is **linear in the query and made from the context** exists: linear regression of values on keys. "A linear map
-# cannot depend on the context" is true of a *fixed* one only. What linearity does cost shows in the derivative by the query:
+
+# %% [markdown] id="linear-in-q"
+# So a map that is **linear in the query and made from the context** exists: linear regression of values on keys. "A linear
+# map cannot depend on the context" is true of a *fixed* one only. What linearity does cost shows in the derivative by the
+# query:
 #
 # $$\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad
-#  \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)} \tag{11.34}$$
+#  \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}
+# \tag{11.34}$$
+
+# %% [markdown] id="slopes"
+# with the weights $p$ of $q$ (scale written out again), $z = \sum_j p_j v_j$ and $\bar{k} = \sum_j p_j k_j$. On the left no
+# $q$: one slope everywhere. Softmax has another slope at each query, and can step from value to value between keys that lie
+# close. How sharply? For $n$ unit keys and scores $\beta\, q \cdot k$:
 #
-# with the weights $p$ of $q$ (scale written out again), $z = \sum_j p_j v_j$ and $\bar{k} = \sum_j p_j k_j$. On the left no $q$: one slope everywhere. Softmax has another
-# slope at each query, and can step from value to value between keys that lie close. How sharply? For $n$ unit keys and scores $\beta\, q \cdot k$:
+# $$p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad q = k_i, \quad \mu = \max_{j \ne i} k_i \cdot k_j
+# \tag{11.35}$$
 #
-# $$p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad q = k_i, \quad \mu = \max_{j \ne i} k_i \cdot k_j \tag{11.35}$$
-#
-# (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and how many a state can.
+# (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and
+# how many a state can.
 
 # %% id="reading-verify"
 verify("11.33")
@@ -580,13 +619,15 @@ for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitte
     print(f"{name:13}: own value comes back as {read[0, 0]:.3f}, the neighbour's as {read[0, 1]:.3f}")
 
 # %% [markdown] id="recall"
-# Twelve keys in two dimensions: softmax returns each value almost purely, a linear state cannot, not even the best one. With a scale large enough, Eq. (11.35)
-# has no limit on $n$ but the gaps between keys. The price is the cache: softmax keeps all $n$ pairs, a state keeps $d_k d_v$ numbers.
-#
-# **Does training find a way around?** One layer, one head with $d_k = 8$, reads $n$ pairs out of 32 keys and 16 values, then is asked for
-# eight of the keys. (The task is associative recall in its simplest form; Arora et al., 2023, argue that it explains most of the gap between
-# attention and its cheaper rivals in language.) **Predict** the ranking at 32 pairs of softmax, sums with positive features, sums with unit
-# keys, delta rule.
+# Twelve keys in two dimensions: softmax returns each value almost purely, a linear state cannot, not even the best one. With
+# a scale large enough, Eq. (11.35) has no limit on $n$ but the gaps between keys. The price is the cache: softmax keeps all
+# $n$ pairs, a state keeps $d_k d_v$ numbers.
+
+# %% [markdown] id="recall-task"
+# **Does training find a way around?** One layer, one head with $d_k = 8$, reads $n$ pairs out of 32 keys and 16 values, then
+# is asked for eight of the keys. (The task is associative recall in its simplest form; Arora et al., 2023, argue that it
+# explains most of the gap between attention and its cheaper rivals in language.) **Predict** the ranking at 32 pairs of
+# softmax, sums with positive features, sums with unit keys, delta rule.
 
 # %% id="recall-figure"
 once = RECALL.load()
@@ -600,7 +641,6 @@ figures.lines(
     + " ".join(f"{name}: {', '.join(f'{share:.2f}' for share in row)}." for name, row in means.items()),
     x_label="pairs written (head of width 8)",
     y_label="share answered right",
-    x_log=True,
     points=True,
     y_limits=(0.0, 1.05),
 )
@@ -610,10 +650,11 @@ for name in names:
     print(f"{name:24} 32 pairs, three seeds:", once.values("accuracies", name)[:, -1].round(1))
 
 # %% [markdown] id="recall-notice"
-# Softmax is right in practically all cases. The states fall, as Eq. (11.23) says they must, and positive features fall farthest: vectors whose entries are
-# all positive are never at a right angle to each other. Did you expect the delta rule ahead of the plain sums? With unit keys it is **not**. Where each key
-# is written once there is little to correct, and every correction disturbs older pairs. So here is a task that asks for it: each key
-# is written **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
+# Softmax is right in practically all cases. The states fall, as Eq. (11.23) says they must, and positive features fall
+# farthest: vectors whose entries are all positive are never at a right angle to each other. Did you expect the delta rule
+# ahead of the plain sums? With unit keys the two are **about equal**. Where each key is written once, nothing needs to be
+# overwritten, and every correction also disturbs older pairs. So here is a task that asks for it: each key is written
+# **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
 
 # %% id="overwriting-figure"
 again = OVERWRITING.load()
@@ -631,16 +672,17 @@ figures.bars(
 )
 
 # %% [markdown] id="overwriting-notice"
-# Sums and softmax are right about half of the time: order plays no part in either, so both values come back, and one of them is right. The delta rule knows
-# the later one, until its capacity ends. But give softmax one learned number, a bonus for nearer keys, and it is ahead everywhere. That is
-# the honest state of things: a fixed state is cheap, the delta rule uses it well, and **exact recall of much still takes a
-# cache**. Models in use mix both kinds of layer; gates and the delta rule together are Gated DeltaNet (Yang et al., 2024b): decay first,
-# then correct.
+# Sums and softmax are right about half of the time: order plays no part in either, so both values come back, and one of them
+# is right. The delta rule knows the later one, until its capacity ends. But give softmax one learned number, a bonus for
+# nearer keys, and it is ahead everywhere. That is the honest state of things: a fixed state is cheap, the delta rule uses it
+# well, and **exact recall of much still takes a cache**. Models in use mix both kinds of layer; gates and the delta rule
+# together are Gated DeltaNet (Yang et al., 2024b): decay first, then correct.
 
 # %% [markdown] id="limits"
 # ## 11.9 Limits
 #
-# - **The state is the limit.** $d_k$ rows hold $d_k$ exact pairs. Arora et al. (2024) trade state size against recall and add a sliding window of softmax.
+# - **The state is the limit.** $d_k$ rows hold $d_k$ exact pairs. Arora et al. (2024) trade state size against recall and add
+#   a sliding window of softmax.
 # - **Random features need short vectors**: the variance of Eq. (11.9) is exponential in $|q + k|^2$.
 # - **FLOPs are not time.** The recurrent form has the fewest and was the slowest here.
 # - **Positive features and a normaliser** keep averages averages, but crowd the keys together.
@@ -676,10 +718,12 @@ figures.bars(
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Katharopoulos et al. (2020), [arXiv:2006.16236](https://arxiv.org/abs/2006.16236): linear attention, $\mathrm{elu} + 1$, "Transformers are RNNs".
-# - K. Choromanski et al. (2020), [arXiv:2009.14794](https://arxiv.org/abs/2009.14794): positive random features (Performers). A. Rahimi and B.
-#   Recht (2007): random features with sines and cosines.
-# - I. Schlag, K. Irie and J. Schmidhuber (2021), [arXiv:2102.11174](https://arxiv.org/abs/2102.11174): fast weights, capacity, the delta rule in attention.
+# - A. Katharopoulos et al. (2020), [arXiv:2006.16236](https://arxiv.org/abs/2006.16236): linear attention, $\mathrm{elu} +
+#   1$, "Transformers are RNNs".
+# - K. Choromanski et al. (2020), [arXiv:2009.14794](https://arxiv.org/abs/2009.14794): positive random features (Performers).
+#   A. Rahimi and B. Recht (2007): random features with sines and cosines.
+# - I. Schlag, K. Irie and J. Schmidhuber (2021), [arXiv:2102.11174](https://arxiv.org/abs/2102.11174): fast weights,
+#   capacity, the delta rule in attention.
 # - S. Yang et al. (2023), [arXiv:2312.06635](https://arxiv.org/abs/2312.06635): gated linear attention, chunks.
 # - S. Yang et al. (2024a), [arXiv:2406.06484](https://arxiv.org/abs/2406.06484): the delta rule in parallel; (2024b),
 #   [arXiv:2412.06464](https://arxiv.org/abs/2412.06464): with gates.

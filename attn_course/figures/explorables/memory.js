@@ -1,6 +1,5 @@
 const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
 const NAMES = ["A", "B", "C"];
-const SVG = "http://www.w3.org/2000/svg";
 
 // Everything the card shows: the state after all writes, and what each key reads. Values are single numbers, so the state is a vector.
 function describe({ angles, writes, rule, beta }) {
@@ -20,18 +19,19 @@ function describe({ angles, writes, rule, beta }) {
 function start(root) {
   const one = (selector) => root.querySelector(selector);
   const beta = one("[data-beta]");
+  const svg = one(".attn-plane").namespaceURI;
   let writes = [];
   let rule = "sums";
   let speaking = 0;
 
   function line(from, to, kind) {
-    const shape = document.createElementNS(SVG, "line");
+    const shape = document.createElementNS(svg, "line");
     for (const [name, value] of Object.entries({ x1: from[0], y1: -from[1], x2: to[0], y2: -to[1], class: kind })) shape.setAttribute(name, value);
     return shape;
   }
 
   function label(at, words) {
-    const shape = document.createElementNS(SVG, "text");
+    const shape = document.createElementNS(svg, "text");
     shape.setAttribute("x", at[0]);
     shape.setAttribute("y", -at[1]);
     shape.textContent = words;

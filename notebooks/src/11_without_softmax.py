@@ -530,8 +530,9 @@ for beta in (1.0, 0.5):
 
 # %% [markdown] id="explore"
 # 12, 7, and 4.75 = half of 2.5 plus half of 7. In the card below one value is one number, so the state is a single arrow and
-# reading a key is projecting the arrow on it. Write A and B at 90 degrees, then turn B towards A. Then write A twice with
-# different values, by sums and by the delta rule. What does the delta rule do to B when A is written after it?
+# reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A. Then
+# write A twice with different values, by sums and by the delta rule. What does the delta rule do to B when A is written after
+# it? (At 60 degrees: B has read 1, and now reads 1 plus half of what A was missing.)
 
 # %% id="explorable"
 figures.memory_explorable()

@@ -20,8 +20,8 @@ function start(root) {
   const one = (selector) => root.querySelector(selector);
   const beta = one("[data-beta]");
   const svg = one(".attn-plane").namespaceURI;
-  let writes = [];
-  let rule = "sums";
+  let writes = NAMES.map((name) => [name, 1]);
+  let rule = "delta";
   let speaking = 0;
 
   function line(from, to, kind) {
@@ -65,7 +65,7 @@ function start(root) {
       });
       return row;
     });
-    one("tbody").replaceChildren(...rows);
+    one(".attn-live tbody").replaceChildren(...rows);
   }
 
   function draw() {

@@ -45,7 +45,7 @@ class Recall(nn.Module):
     def __init__(self, name: str, generator: torch.Generator) -> None:
         super().__init__()
         chosen: Any = MIXERS[name]
-        widths = {"d_k": D_K, "d_v": D_V, "generator": generator}
+        widths: Any = {"d_k": D_K, "d_v": D_V, "generator": generator}
         self.keys = nn.Parameter(torch.randn(KEYS, D_MODEL, generator=generator))
         self.values = nn.Parameter(torch.randn(VALUES, D_MODEL, generator=generator))
         self.mixer: nn.Module = (

@@ -248,7 +248,7 @@ class LinearAttention(nn.Module):
         query, key = (FEATURES[self.features](each) for each in (query, key))
         if self.normalize:  # the sum of keys is the state of a value that is always 1
             value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
-        if self.w_beta is None:
+        if self.w_beta is None or self.b_beta is None:
             read, state = linear_attention(query, key, value, chunk=self.chunk, state=state)
         else:
             beta = torch.sigmoid(x @ self.w_beta + self.b_beta).mT.unsqueeze(-1)  # (*batch, n_heads, len, 1)

@@ -143,7 +143,7 @@ def _heads(rng: np.random.Generator, n_heads: int, length: int, d_phi: int, d_v:
     return {"query": positive[0], "key": positive[1], "value": rng.normal(size=(n_heads, length, d_v))}
 
 
-def _smoother(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: str = "causal", divisor: str = "sum") -> np.ndarray:
+def _smoother(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, mask: str = "causal", divisor: str = "sum") -> np.ndarray:
     length = query.shape[-2]
     seen = {"causal": np.tri(length), "none": np.ones((length, length)), "strict": np.tri(length, k=-1), "future": np.tri(length).T}[mask]
     kernel = seen * (query @ key.swapaxes(-1, -2))
@@ -214,7 +214,7 @@ NORMALISED = Task(
 )
 
 
-def _chunks(query: np.ndarray, key: np.ndarray, value: np.ndarray, state: np.ndarray, chunk: int, how: str = "right") -> Any:
+def _chunks(query: np.ndarray, key: np.ndarray, value: np.ndarray, state: np.ndarray, chunk: int, *, how: str = "right") -> Any:
     first, state, pieces = state, state.copy(), []
     for start in range(0, len(query), chunk):
         q, k, v = (array[start : start + chunk] for array in (query, key, value))
@@ -244,7 +244,7 @@ def _chunk_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _chunk_mistake(how: str) -> Any:
-    return lambda *inputs: _chunks(*inputs, how)
+    return lambda *inputs: _chunks(*inputs, how=how)
 
 
 CHUNKED = Task(

@@ -9,7 +9,7 @@ from attn_course.tasks.core import Case, Task, Wrong
 
 
 def _gated(
-    query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray, order: str = "gwr", *, own: str = "features"
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray, *, order: str = "gwr", own: str = "features"
 ) -> np.ndarray:
     """Gated linear attention whose step gates (g), writes (w) and reads (r) in the given order."""
     state, rows = np.zeros((key.shape[1], value.shape[1])), []
@@ -58,23 +58,27 @@ GATES = Task(
     answer=lambda query, key, value, gate: linear_attention(query, key, value, log_decay=np.log(gate)),
     cases=_gated_cases,
     wrong=[
-        Wrong("as it was", lambda *inputs: _gated(*inputs, "rwg"), "position t reads after it has written, and the gate comes before both"),
+        Wrong(
+            "as it was",
+            lambda *inputs: _gated(*inputs, order="rwg"),
+            "position t reads after it has written, and the gate comes before both",
+        ),
         Wrong(
             "gate after the write",
-            lambda *inputs: _gated(*inputs, "wgr"),
+            lambda *inputs: _gated(*inputs, order="wgr"),
             "the gate of step t belongs to the past: it must not weaken what step t writes",
         ),
         Wrong(
             "read before the write",
-            lambda *inputs: _gated(*inputs, "grw"),
+            lambda *inputs: _gated(*inputs, order="grw"),
             "the order of gate and write is right; position t must see its own key, j <= t",
         ),
         Wrong(
             "gate after the reading",
-            lambda *inputs: _gated(*inputs, "wrg"),
+            lambda *inputs: _gated(*inputs, order="wrg"),
             "a query at t meets the gate of step t: fade first, then write, then read",
         ),
-        Wrong("no gate", lambda *inputs: _gated(*inputs, "wr"), "the state fades by gate[t] before each write, Eq. (11.21)"),
+        Wrong("no gate", lambda *inputs: _gated(*inputs, order="wr"), "the state fades by gate[t] before each write, Eq. (11.21)"),
         Wrong(
             "one gate for all features",
             lambda *inputs: _gated(*inputs, own="mean"),
@@ -206,7 +210,7 @@ DELTA_READ = Task(
 )
 
 
-def _delta(query: np.ndarray, key: np.ndarray, value: np.ndarray, beta: np.ndarray, state: np.ndarray, how: str = "delta") -> Any:
+def _delta(query: np.ndarray, key: np.ndarray, value: np.ndarray, beta: np.ndarray, state: np.ndarray, *, how: str = "delta") -> Any:
     state, rows = state.copy(), []
     for t in range(len(query)):
         k, v, b = key[t], value[t], beta[t]
@@ -246,7 +250,7 @@ def _delta_answer(query: np.ndarray, key: np.ndarray, value: np.ndarray, beta: n
 
 
 def _mistaken(how: str) -> Any:
-    return lambda *inputs: _delta(*inputs, how)
+    return lambda *inputs: _delta(*inputs, how=how)
 
 
 DELTA = Task(

@@ -227,9 +227,11 @@ for name, estimate in (
 # right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
 
-# %% id="mixes-code"
+# %% id="mixes-verify"
 verify("11.12")
 verify("11.13")
+
+# %% id="mixes-code"
 rng = np.random.default_rng(0)
 x, w_q, w_k, w_v = rng.normal(size=(7, 3)), *rng.normal(size=(3, 3, 3))
 mixes_features = w_q @ w_k.T @ x.T @ x @ w_v
@@ -298,7 +300,7 @@ figures.lines(
     {"counted": lengths / 256, "measured": plain, "with softmax": soft},
     title="The count predicts the crossover; a softmax moves it to shorter texts",
     alt="FLOPs, and CPU time on one thread, of scores first divided by state first against length from 64 to 512 at width 256; dotted line "
-    "at 1. The counted line crosses it at 256, the measured one near there, the one with softmax near 225.",
+    "at 1. The counted line crosses it at 256, the measured one near there, the one with softmax before it.",
     x_label="length T (width 256)",
     y_label="scores first / state first",
     points=True,
@@ -306,12 +308,11 @@ figures.lines(
 )
 
 # %% id="crossover-numbers"
-for width in ("128", "256"):
-    brackets, with_softmax = np.median(speed.values("crossing", width), axis=0)
-    ratios = brackets / int(width), with_softmax / int(width)
-    print(f"d = {width}: within a factor of two: brackets {0.5 <= ratios[0] <= 2}, with softmax {0.5 <= ratios[1] <= 2}")
+for width in (128, 256):
+    brackets, with_softmax = np.median(speed.values("crossing", str(width)), axis=0)
+    print(f"d = {width}: measured crossing at T = {brackets:.0f}, with softmax at {with_softmax:.0f}")
 shares = [np.median(speed.values("share of softmax", width)) for width in ("128", "256")]
-print("softmax itself takes more than 5 % of the time:", all(share > 0.05 for share in shares))
+print("share of the softmax itself at T = d:", [f"{share:.0%}" for share in shares])
 print("twice the length costs", [f"{name} x{np.median(speed.values('doubling', name)):.1f}" for name in ("softmax", "chunked")])
 
 # %% [markdown] id="crossover-notice"
@@ -338,9 +339,11 @@ print("twice the length costs", [f"{name} x{np.median(speed.values('doubling', n
 #
 # $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \tag{11.19}$$
 
-# %% id="forms-code"
+# %% id="forms-verify"
 verify("11.18")
 verify("11.19")
+
+# %% id="forms-code"
 rng = np.random.default_rng(1)
 query, key, value = rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
 state, total, rows = np.zeros((3, 2)), np.zeros(3), []
@@ -566,9 +569,11 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
 #
 # $$O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U \tag{11.32}$$
 
-# %% id="delta-chunks-code"
+# %% id="delta-chunks-verify"
 verify("11.31")
 verify("11.32")
+
+# %% id="delta-chunks-code"
 rng = np.random.default_rng(4)
 query, key, value, beta = rng.normal(size=(13, 3)), rng.normal(size=(13, 3)), rng.normal(size=(13, 2)), rng.uniform(size=(13, 1))
 key /= np.linalg.norm(key, axis=1, keepdims=True)

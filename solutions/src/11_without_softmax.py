@@ -43,11 +43,11 @@ check("11.1", my_features)
 # than a product of two that may overflow and vanish.
 
 # %% [markdown] id="task-11-2-text"
-# Queries and keys of $k$ features are mapped to $m$ random features (one product with an $m \times k$ matrix for each query
-# and for each key), then a memory of $m \times v$ numbers works by the **delta rule**: three products with it at every
-# position (ask, correct, read), $2 m v$ FLOPs each. At which length $T$ does this take as many FLOPs as softmax attention
-# without a mask, $2 T^2 (k + v)$? Count a multiply-add as 2, exponentials and everything else as nothing. Write $T$ in the
-# symbols `m`, `k`, `v` with sums, products and powers; `diff` and `Derivative` do not count.
+# Queries and keys of $k$ features are mapped to $m$ random features (a product with an $m \times k$ matrix for each query and
+# for each key); then a memory of $m \times v$ numbers works by the **delta rule**: three products with it at every position
+# (ask, correct, read), $2 m v$ FLOPs each. At which length $T$ does this take as many FLOPs as softmax attention without a
+# mask, $2 T^2 (k + v)$? A multiply-add counts 2, everything else nothing. Write $T$ in the symbols `m`, `k`, `v` with sums,
+# products and powers; `diff` and `Derivative` do not count.
 
 # %% id="task-11-2" tags=["task"]
 ### BEGIN SOLUTION
@@ -139,8 +139,8 @@ check("11.5", gated_attention)
 # writes is not in it, that of the position that reads is.
 
 # %% [markdown] id="task-11-6-text"
-# The cell below shows the dot products $k_i \cdot k_j$ of four unit keys; the numbers are exact. A state is the sum of outer
-# products $k_j v_j$ with single numbers as values, Eq. (11.22). Write `my_reading = (a, b, c)`:
+# The cell below shows the dot products of four unit keys; the numbers are exact. A state is the sum of outer products $k_j
+# v_j$ with single numbers as values, Eq. (11.22). Write `my_reading = (a, b, c)`:
 #
 # - `a`: the values of keys 0 to 3 are 1, -2, 2 and 4. What does reading with key 2 return?
 # - `b`: now the values are random, independent, of mean 0 and variance 1. For which key is the mean square of the

@@ -719,7 +719,7 @@ figures.bars(
 # - A state is a sum of outer products: it holds $d_k$ pairs and interferes.
 # - The delta rule corrects instead of adding, one step of least squares; softmax with a cache still recalls most.
 #
-# Now the [exercises](../work/11_without_softmax.ipynb): eight tasks, about 95 minutes.
+# Now the [exercises](../work/11_without_softmax.ipynb): eight tasks, about 90 minutes.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

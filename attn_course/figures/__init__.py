@@ -13,6 +13,7 @@ from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_explorable
 from attn_course.figures.ch09 import alignment_explorable, alignments
 from attn_course.figures.ch10 import cache_sizes, form_parts, latent_explorable, two_gauges
+from attn_course.figures.ch11 import memory_explorable, outer_products
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -54,7 +55,9 @@ __all__ = [
     "maps_side_by_side",
     "mask_explorable",
     "mask_patterns",
+    "memory_explorable",
     "notation_explorable",
+    "outer_products",
     "outputs_in_hull",
     "overflow_ranges",
     "publish",

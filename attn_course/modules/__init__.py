@@ -7,6 +7,7 @@ from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.measured_cache import MeasuredCache
+from attn_course.modules.linear import LinearAttention
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
@@ -21,6 +22,7 @@ __all__ = [
     "LatentAttention",
     "Leak",
     "MeasuredCache",
+    "LinearAttention",
     "MultiHeadAttention",
     "RecurrentReader",
     "SequenceToSequence",

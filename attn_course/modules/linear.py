@@ -1,0 +1,284 @@
+"""Attention without softmax in torch: a state that every position writes and reads, by sums or by the delta rule."""
+
+import math
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Rule = Literal["linear", "delta"]
+Features = Literal["elu", "unit"]
+
+
+def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Return elu(x) + 1, a positive feature for each one of `x`, for Eq. (11.19).
+
+    Examples
+    --------
+    >>> elu_features(torch.tensor([2.0, 0.0]))
+    tensor([3., 1.])
+    """
+    return torch.nn.functional.elu(x) + 1
+
+
+def unit_features(x: Float[Tensor, "*batch d_k"]) -> Float[Tensor, "*batch d_k"]:
+    """Return each vector divided by its length; a zero vector stays zero.
+
+    Examples
+    --------
+    >>> unit_features(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return torch.nn.functional.normalize(x, dim=-1)
+
+
+FEATURES = {"elu": elu_features, "unit": unit_features}
+
+
+def linear_attention(
+    query: Float[Tensor, "*batch len d_k"],
+    key: Float[Tensor, "*batch len d_k"],
+    value: Float[Tensor, "*batch len d_v"],
+    *,
+    chunk: int = 64,
+    state: Float[Tensor, "*batch d_k d_v"] | None = None,
+) -> tuple[Float[Tensor, "*batch len d_v"], Float[Tensor, "*batch d_k d_v"]]:
+    """Add each value to a state under its key, and read the state with each query: Eq. (11.20), chunk by chunk.
+
+    Parameters
+    ----------
+    query, key : (*batch, len, d_k) Tensor
+        Already mapped to features.
+    value : (*batch, len, d_v) Tensor
+        What is written.
+    chunk : int
+        Positions in a chunk; 1 is the recurrent form, `len` the parallel one.
+    state : (*batch, d_k, d_v) Tensor, optional
+        What was written before; zero if left out.
+
+    Returns
+    -------
+    output : (*batch, len, d_v) Tensor
+        Position t reads what positions up to t have written.
+    state : (*batch, d_k, d_v) Tensor
+        After the last position.
+
+    Raises
+    ------
+    ValueError
+        If `chunk` is below 1.
+
+    Notes
+    -----
+    Katharopoulos et al. (2020), arXiv:2006.16236; chunks: Yang et al. (2023), arXiv:2312.06635.
+
+    Examples
+    --------
+    >>> key, value = torch.ones(3, 1), torch.tensor([[1.0], [10.0], [100.0]])
+    >>> linear_attention(key, key, value)[0].flatten()
+    tensor([  1.,  11., 111.])
+    """
+    state = _start(state, key, value, chunk)
+    outputs = []
+    for q, k, v in zip(query.split(chunk, -2), key.split(chunk, -2), value.split(chunk, -2), strict=True):
+        outputs.append(q @ state + (q @ k.mT).tril() @ v)
+        state = state + k.mT @ v
+    return torch.cat(outputs, dim=-2), state
+
+
+def delta_rule_attention(
+    query: Float[Tensor, "*batch len d_k"],
+    key: Float[Tensor, "*batch len d_k"],
+    value: Float[Tensor, "*batch len d_v"],
+    beta: Float[Tensor, "*batch len 1"],
+    *,
+    chunk: int = 64,
+    state: Float[Tensor, "*batch d_k d_v"] | None = None,
+) -> tuple[Float[Tensor, "*batch len d_v"], Float[Tensor, "*batch d_k d_v"]]:
+    """Correct what the state returns for each key, and read it with each query: Eqs. (11.31) and (11.32), chunk by chunk.
+
+    Parameters
+    ----------
+    query, key : (*batch, len, d_k) Tensor
+        Keys of length 1, as a rule; see Eq. (11.30).
+    value : (*batch, len, d_v) Tensor
+        What the state shall return for the key.
+    beta : (*batch, len, 1) Tensor
+        How far it is corrected: one number for each position.
+    chunk : int
+        Positions in a chunk; 1 is the recurrent form.
+    state : (*batch, d_k, d_v) Tensor, optional
+        What was written before; zero if left out.
+
+    Returns
+    -------
+    output : (*batch, len, d_v) Tensor
+        Position t reads after it has written.
+    state : (*batch, d_k, d_v) Tensor
+        After the last position.
+
+    Raises
+    ------
+    ValueError
+        If `chunk` is below 1.
+
+    Notes
+    -----
+    Schlag et al. (2021), arXiv:2102.11174; in chunks: Yang et al. (2024), arXiv:2406.06484.
+
+    Examples
+    --------
+    >>> key, value, beta = torch.ones(2, 1), torch.tensor([[5.0], [7.0]]), torch.tensor([[1.0], [0.5]])
+    >>> delta_rule_attention(key, key, value, beta)[0].flatten()
+    tensor([5., 6.])
+    """
+    state = _start(state, key, value, chunk)
+    outputs = []
+    for q, k, v, b in zip(*(array.split(chunk, -2) for array in (query, key, value, beta)), strict=True):
+        system = (b * (k @ k.mT)).tril(-1)  # the ones on its diagonal are implied below
+        written = torch.linalg.solve_triangular(system, b * (v - k @ state), upper=False, unitriangular=True)
+        outputs.append(q @ state + (q @ k.mT).tril() @ written)
+        state = state + k.mT @ written
+    return torch.cat(outputs, dim=-2), state
+
+
+def _start(state: Tensor | None, key: Tensor, value: Tensor, chunk: int) -> Tensor:
+    if chunk < 1:
+        raise ValueError(f"chunk must be at least 1; got {chunk}")
+    return value.new_zeros(*key.shape[:-2], key.shape[-1], value.shape[-1]) if state is None else state
+
+
+class LinearAttention(nn.Module):
+    """Causal attention without softmax in several heads, with learned projections; x (*batch, len, d_model) as `MultiHeadAttention`.
+
+    Parameters
+    ----------
+    d_model : int
+        Features of each position, and of the output.
+    n_heads : int
+        Number of heads; each has a state of its own.
+    rule : {"linear", "delta"}
+        Add values to the state, or correct it. The delta rule learns its step beta, a number between 0 and 1 for each position and head.
+    features : {"elu", "unit"}, optional
+        Map of queries and keys: positive, or of length 1. "elu" for the linear rule, "unit" for the delta rule, if left out.
+    normalize : bool, optional
+        Divide by the sum of the weights, Eq. (11.19); follows from positive features and the linear rule if left out.
+    d_k, d_v : int, optional
+        Features of queries and keys, and of values, in one head; d_model / n_heads if left out.
+    chunk : int
+        Positions in a chunk.
+    generator : torch.Generator, optional
+        Source of the first weights.
+
+    Raises
+    ------
+    ValueError
+        If a word is unknown, widths do not fit, or the delta rule or features of any sign are to be normalised.
+
+    Notes
+    -----
+    Katharopoulos et al. (2020), arXiv:2006.16236, for "linear" with "elu"; Yang et al. (2024), arXiv:2406.06484, for "delta" with "unit"
+    (they add short convolutions and a norm, which are left out here).
+
+    Examples
+    --------
+    >>> layer = LinearAttention(12, 3, rule="delta")
+    >>> output, state = layer(torch.zeros(2, 5, 12), return_state=True)
+    >>> output.shape, state.shape
+    (torch.Size([2, 5, 12]), torch.Size([2, 3, 4, 4]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        rule: Rule = "linear",
+        features: Features | None = None,
+        normalize: bool | None = None,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        chunk: int = 64,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if rule not in ("linear", "delta"):
+            raise ValueError(f'rule must be "linear" or "delta"; got {rule!r}')
+        self.rule, self.features = rule, features or ("elu" if rule == "linear" else "unit")
+        if self.features not in FEATURES:
+            raise ValueError(f"features must be one of {tuple(FEATURES)}; got {features!r}")
+        positive_sums = rule == "linear" and self.features == "elu"
+        self.normalize = positive_sums if normalize is None else normalize
+        if self.normalize and not positive_sums:
+            raise ValueError('normalize needs the linear rule and features="elu", whose sums are positive')
+        if (d_k is None or d_v is None) and d_model % n_heads:
+            raise ValueError(f"n_heads must divide d_model, or d_k and d_v be given; got {n_heads} and {d_model}")
+        self.n_heads, self.chunk = n_heads, chunk
+        self.d_k, self.d_v = d_k or d_model // n_heads, d_v or d_model // n_heads
+
+        def weight(rows: int, columns: int) -> nn.Parameter:
+            return nn.Parameter(torch.randn(rows, columns, generator=generator) / math.sqrt(rows))
+
+        self.w_query, self.w_key = weight(d_model, n_heads * self.d_k), weight(d_model, n_heads * self.d_k)
+        self.w_value, self.w_output = weight(d_model, n_heads * self.d_v), weight(n_heads * self.d_v, d_model)
+        self.w_beta = weight(d_model, n_heads) if rule == "delta" else None
+        self.b_beta = nn.Parameter(torch.zeros(n_heads)) if rule == "delta" else None
+
+    def forward(self, x: Float[Tensor, "*batch len d_model"], *, state: Tensor | None = None, return_state: bool = False) -> Any:
+        """Return the output of every position, which reads what was written up to its own.
+
+        Parameters
+        ----------
+        x : (*batch, len, d_model) Tensor
+            Positions that write and read.
+        state : (*batch, n_heads, d_k, d_v) Tensor, optional
+            What earlier positions left; with `normalize` the state has one more column, the sum of keys.
+        return_state : bool
+            Also return the state after the last position: decoding needs nothing else of the past.
+
+        Returns
+        -------
+        output : (*batch, len, d_model) Tensor
+            The heads' outputs, concatenated and projected.
+        state : Tensor
+            Only with `return_state`.
+        """
+        query, key, value = (self._heads(x @ w) for w in (self.w_query, self.w_key, self.w_value))
+        query, key = (FEATURES[self.features](each) for each in (query, key))
+        if self.normalize:  # the sum of keys is the state of a value that is always 1
+            value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
+        if self.w_beta is None or self.b_beta is None:
+            read, state = linear_attention(query, key, value, chunk=self.chunk, state=state)
+        else:
+            beta = torch.sigmoid(x @ self.w_beta + self.b_beta).mT.unsqueeze(-1)  # (*batch, n_heads, len, 1)
+            read, state = delta_rule_attention(query, key, value, beta, chunk=self.chunk, state=state)
+        output = self._merged(read)
+        return (output, state) if return_state else output
+
+    def read(
+        self, x: Float[Tensor, "*batch len d_model"], state: Float[Tensor, "*batch n_heads d_k columns"]
+    ) -> Float[Tensor, "*batch len d_model"]:
+        """Return what a state answers to some positions, which write nothing and do not see each other.
+
+        Parameters
+        ----------
+        x : (*batch, len, d_model) Tensor
+            Positions that read.
+        state : (*batch, n_heads, d_k, d_v) Tensor
+            As `forward` returned it.
+
+        Returns
+        -------
+        output : (*batch, len, d_model) Tensor
+            The heads' outputs, concatenated and projected.
+        """
+        return self._merged(FEATURES[self.features](self._heads(x @ self.w_query)) @ state)
+
+    def _merged(self, read: Tensor) -> Tensor:
+        if self.normalize:
+            read = read[..., :-1] / read[..., -1:]
+        return read.transpose(-2, -3).flatten(-2) @ self.w_output
+
+    def _heads(self, projected: Tensor) -> Tensor:
+        return projected.unflatten(-1, (self.n_heads, -1)).transpose(-2, -3)

@@ -1,0 +1,163 @@
+"""Linear attention and the delta rule in torch equal the reference, whatever the chunk, and train."""
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course import reference
+from attn_course.modules import LinearAttention
+from attn_course.modules.linear import FEATURES, delta_rule_attention, elu_features, linear_attention, unit_features
+
+
+def drawn(length, *, batch=(2, 3), d_k=5, d_v=7, seed=11):
+    rng = np.random.default_rng(seed)
+    query, key = rng.normal(size=(2, *batch, length, d_k))
+    key /= np.linalg.norm(key, axis=-1, keepdims=True)
+    return (
+        query,
+        key,
+        rng.normal(size=(*batch, length, d_v)),
+        rng.uniform(0, 1, size=(*batch, length, 1)),
+        rng.normal(size=(*batch, d_k, d_v)),
+    )
+
+
+def tensors(*arrays):
+    return [torch.from_numpy(array) for array in arrays]
+
+
+@pytest.mark.parametrize("length", [1, 2, 13, 31])
+@pytest.mark.parametrize("chunk", [1, 3, 8, 64])
+@pytest.mark.parametrize("started", [False, True])
+def test_both_rules_equal_the_reference_across_lengths_chunks_and_states(length, chunk, started):
+    query, key, value, beta, state = drawn(length)
+    first = state if started else None
+    wanted = reference.linear_attention(query, key, value, form="recurrent", initial_state=first, return_state=True)
+    delta = reference.delta_rule_attention(query, key, value, beta, initial_state=first, return_state=True)
+    q, k, v, b, s = tensors(query, key, value, beta, state)
+    for found, expected in (
+        (linear_attention(q, k, v, chunk=chunk, state=s if started else None), wanted),
+        (delta_rule_attention(q, k, v, b, chunk=chunk, state=s if started else None), delta),
+    ):
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours.numpy(), theirs, rtol=0, atol=1e-10)
+
+
+def test_no_position_at_all_leaves_the_state():
+    query, key, value, beta, state = tensors(*drawn(0))
+    for output, after in (linear_attention(query, key, value, state=state), delta_rule_attention(query, key, value, beta, state=state)):
+        assert output.shape == (2, 3, 0, 7)
+        assert torch.equal(after, state)
+
+
+def test_the_features_are_those_of_the_reference():
+    x = np.random.default_rng(2).normal(size=(3, 5))
+    np.testing.assert_allclose(elu_features(torch.from_numpy(x)).numpy(), reference.elu_features(x))
+    np.testing.assert_allclose(unit_features(torch.from_numpy(x)).norm(dim=-1).numpy(), 1.0)
+    assert (unit_features(torch.zeros(2, 3)) == 0).all()
+    assert set(FEATURES) == {"elu", "unit"}
+
+
+LAYERS = {
+    "positive": {"rule": "linear"},
+    "unit": {"rule": "linear", "features": "unit"},
+    "delta": {"rule": "delta", "d_k": 5, "d_v": 3},
+}
+
+
+def layer(name, chunk=4):
+    return LinearAttention(12, 3, chunk=chunk, generator=torch.Generator().manual_seed(1), **LAYERS[name]).double()
+
+
+def x_of(length=11):
+    return torch.from_numpy(np.random.default_rng(3).normal(size=(2, length, 12)))
+
+
+def test_a_layer_is_its_formula_head_by_head():
+    module, x = layer("delta"), x_of()
+    output = module(x).detach().numpy()
+    w_q, w_k, w_v, w_o, w_b, b_b = (
+        p.detach().numpy() for p in (module.w_query, module.w_key, module.w_value, module.w_output, module.w_beta, module.b_beta)
+    )
+    wanted = 0.0
+    for head in range(3):
+        keys, values = slice(5 * head, 5 * head + 5), slice(3 * head, 3 * head + 3)
+        q, k, v = x.numpy() @ w_q[:, keys], x.numpy() @ w_k[:, keys], x.numpy() @ w_v[:, values]
+        q, k = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (q, k))
+        beta = 1 / (1 + np.exp(-(x.numpy() @ w_b[:, head : head + 1] + b_b[head])))
+        wanted = wanted + reference.delta_rule_attention(q, k, v, beta) @ w_o[values]
+    np.testing.assert_allclose(output, wanted, atol=1e-10)
+
+
+def test_positive_features_are_normalised_within_each_head():
+    module, x = layer("positive"), x_of()
+    wanted = 0.0
+    for head in range(3):
+        own = slice(4 * head, 4 * head + 4)
+        q, k, v = (x.numpy() @ w.detach().numpy()[:, own] for w in (module.w_query, module.w_key, module.w_value))
+        read = reference.linear_attention(q, k, v, feature_map=reference.elu_features, normalize=True)
+        wanted = wanted + read @ module.w_output.detach().numpy()[own]
+    np.testing.assert_allclose(module(x).detach().numpy(), wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_decoding_from_the_state_is_the_full_pass(name):
+    module, x = layer(name), x_of()
+    full, last = module(x, return_state=True)
+    state, rows = None, []
+    for t in range(x.shape[1]):
+        row, state = module(x[:, t : t + 1], state=state, return_state=True)
+        rows.append(row)
+    torch.testing.assert_close(torch.cat(rows, dim=1), full, atol=1e-10, rtol=0)
+    torch.testing.assert_close(state, last, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_nothing_comes_from_the_future(name):
+    module, x = layer(name), x_of()
+    moved = x.clone()
+    moved[:, 6:] += 1.0
+    before, after = module(x), module(moved)
+    torch.testing.assert_close(before[:, :6], after[:, :6], atol=1e-12, rtol=0)
+    assert not torch.allclose(before[:, 6:], after[:, 6:])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_reading_writes_nothing(name):
+    module, x = layer(name), x_of()
+    output, state = module(x, return_state=True)
+    before = state.clone()
+    torch.testing.assert_close(module.read(x[:, -1:], state), output[:, -1:])
+    assert torch.equal(state, before)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_are_right_and_reach_every_weight(name):
+    module, x = layer(name, chunk=2), x_of(5)
+    module(x).square().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())
+    short = x[:1].clone().requires_grad_()
+    torch.autograd.gradcheck(module, (short,))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "hebb"}, "rule must be"),
+        ({"features": "relu"}, "features must be one of"),
+        ({"rule": "delta", "normalize": True}, "normalize needs the linear rule"),
+        ({"features": "unit", "normalize": True}, "normalize needs the linear rule"),
+        ({"n_heads": 5}, "n_heads must divide d_model"),
+    ],
+)
+def test_what_makes_no_layer_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        LinearAttention(**{"d_model": 12, "n_heads": 3, **options})
+
+
+def test_a_chunk_holds_at_least_one_position():
+    query, key, value, beta, _ = tensors(*drawn(3))
+    with pytest.raises(ValueError, match="chunk must be at least 1; got 0"):
+        linear_attention(query, key, value, chunk=0)
+    with pytest.raises(ValueError, match="chunk must be at least 1; got 0"):
+        delta_rule_attention(query, key, value, beta, chunk=0)

@@ -12,6 +12,7 @@ from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, sc
 from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_explorable
 from attn_course.figures.ch09 import alignment_explorable, alignments
+from attn_course.figures.ch12 import causal_tiles, gpu_rates, rooflines, schedule, tiles_explorable
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -34,7 +35,9 @@ __all__ = [
     "bars",
     "bits_held",
     "broken_assumptions",
+    "causal_tiles",
     "function_of_query",
+    "gpu_rates",
     "group_map",
     "head_maps",
     "head_split",
@@ -58,9 +61,11 @@ __all__ = [
     "query_plane",
     "query_rows",
     "recall_at_distance",
+    "rooflines",
     "rope_explorable",
     "saturation",
     "scale_explorable",
+    "schedule",
     "score_surfaces",
     "simplex",
     "simplex_entropy",
@@ -69,6 +74,7 @@ __all__ = [
     "softmax_maps",
     "spread_and_softmax",
     "temperature_bars",
+    "tiles_explorable",
     "towards_normal",
     "two_orientations",
     "two_trainings",

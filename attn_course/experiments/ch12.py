@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,8 +113,9 @@ def without_maximum(query: np.ndarray, key: np.ndarray, value: np.ndarray, dtype
 
 def in_tiles(query: np.ndarray, key: np.ndarray, value: np.ndarray, dtype: type, state: type = np.float32) -> np.ndarray:
     """Return attention by Eq. (12.9): scores stay in float32, shares are rounded for the product, maximum, sum and acc are of `state`."""
-    row_max = np.full((len(query), 1), -np.inf, state)
-    row_sum, acc = np.zeros((len(query), 1), state), np.zeros((len(query), value.shape[1]), state)
+    row_max: np.ndarray = np.full((len(query), 1), -np.inf, state)
+    row_sum: np.ndarray = np.zeros((len(query), 1), state)
+    acc: np.ndarray = np.zeros((len(query), value.shape[1]), state)
     for start in range(0, len(key), BLOCK):
         keys, values = _wide(key[start : start + BLOCK]), _wide(value[start : start + BLOCK])
         scores = _wide(query) @ keys.T / np.float32(np.sqrt(query.shape[1]))
@@ -130,12 +132,12 @@ def _wide(array: np.ndarray) -> np.ndarray:
 
 
 WAYS: dict[str, Callable[..., np.ndarray]] = {
-    "float32, stored whole": lambda *inputs: stored_whole(*inputs, np.float32),
-    "float32, in tiles": lambda *inputs: in_tiles(*inputs, np.float32),
-    "float16, stored whole": lambda *inputs: stored_whole(*inputs, np.float16),
-    "float16, in tiles": lambda *inputs: in_tiles(*inputs, np.float16),
-    "float16, in tiles, state in float16": lambda *inputs: in_tiles(*inputs, np.float16, np.float16),
-    "float16, no maximum": lambda *inputs: without_maximum(*inputs, np.float16),
+    "float32, stored whole": partial(stored_whole, dtype=np.float32),
+    "float32, in tiles": partial(in_tiles, dtype=np.float32),
+    "float16, stored whole": partial(stored_whole, dtype=np.float16),
+    "float16, in tiles": partial(in_tiles, dtype=np.float16),
+    "float16, in tiles, state in float16": partial(in_tiles, dtype=np.float16, state=np.float16),
+    "float16, no maximum": partial(without_maximum, dtype=np.float16),
 }
 
 

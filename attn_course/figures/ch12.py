@@ -48,8 +48,8 @@ def rooflines(
     ridge = peak_flops_per_s / bandwidth_bytes_per_s
     giga = 1e9
     alt = alt or (
-        f"Rate against intensity on logarithmic axes. The roof rises with {number(bandwidth_bytes_per_s / giga, 1)} GB/s up to {number(ridge, 1)} "
-        f"FLOPs per byte and is level from there on at {number(peak_flops_per_s / giga, 0)} GFLOP/s. "
+        f"Rate against intensity on logarithmic axes. The roof rises with {number(bandwidth_bytes_per_s / giga, 1)} GB/s up to "
+        f"{number(ridge, 1)} FLOPs per byte and is level from there on at {number(peak_flops_per_s / giga, 0)} GFLOP/s. "
         + " ".join(f"{name}: {number(i, 1)} FLOPs per byte, {number(rate / giga, 1)} GFLOP/s." for name, (i, rate) in points.items())
     )
     intensities = np.array([point[0] for point in points.values()])
@@ -60,7 +60,8 @@ def rooflines(
         markers = ("o", "s", "^", "D", "v", "P")
         for index, (name, (intensity, rate)) in enumerate(points.items()):
             colour = NEUTRAL_STYLES[index % len(NEUTRAL_STYLES)][0]
-            ax.scatter(intensity, rate / giga, s=70, color=colour, marker=markers[index % len(markers)], label=name, zorder=3, edgecolors=INK)
+            look: dict[str, Any] = {"color": colour, "marker": markers[index % len(markers)], "edgecolors": INK}
+            ax.scatter(intensity, rate / giga, s=70, label=name, zorder=3, **look)
         ax.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOPs per byte)", ylabel="GFLOP/s", xlim=(x[0], x[-1]))
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)
 
@@ -190,7 +191,8 @@ def causal_tiles(q_len: int, kv_len: int, block_q: int, block_kv: int, *, q_offs
         edge = np.arange(q_len) + q_offset
         ax.step(np.append(edge, edge[-1] + 1) + 0.5, np.arange(q_len + 1) - 0.5, where="pre", color=OUTPUT, linewidth=1.6)
         for kind, colour in colours.items():
-            ax.add_patch(Rectangle((0, 0), 0, 0, facecolor=colour, hatch="//" if kind == "skipped" else None, edgecolor=REFERENCE, label=kind))
+            hatch = "//" if kind == "skipped" else None
+            ax.add_patch(Rectangle((0, 0), 0, 0, facecolor=colour, hatch=hatch, edgecolor=REFERENCE, label=kind))
         ax.set(xlim=(-0.5, kv_len - 0.5), ylim=(q_len - 0.5, -0.5), xlabel="keys", ylabel="queries", aspect="equal")
         ax.grid(visible=False)
         ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=9.5)
@@ -278,7 +280,7 @@ def tiles_explorable(slug: str = "tiles") -> None:
     publish_explorable(
         "tiles",
         slug,
-        "Sliders for the queries and keys in a tile, for the step and for one query, on a grid of 12 queries and 12 keys. The current tile is "
-        "outlined; beside it stand the running maximum, the sum, the accumulator and the output of the query so far, the factor of the "
-        "last step, and the numbers moved so far against those of plain attention. Buttons step on and back and skip hidden tiles.",
+        "Sliders for the queries and keys in a tile, for the step and for one query, on a grid of 12 queries and 12 keys. The current tile "
+        "is outlined; beside it stand the running maximum, the sum, the accumulator and the output of the query so far, the factor of the "
+        "last step, and the numbers moved so far against those of plain attention. Buttons go one tile on or back, and set a causal mask, whose hidden tiles are skipped.",
     )

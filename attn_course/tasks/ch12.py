@@ -174,7 +174,9 @@ TILES = Task(
             lambda *sizes: _tiles(*sizes, full="last"),
             "a tile needs no mask only if its FIRST query, which sees least, sees its last key",
         ),
-        Wrong("no offset", lambda *s: _tiles(*s[:4], 0), "query i sees the keys up to i + q_offset"),
+        Wrong(
+            "no offset", lambda q, k, block_q, block_kv, _: _tiles(q, k, block_q, block_kv, 0), "query i sees the keys up to i + q_offset"
+        ),
         Wrong("a query does not see its own position", lambda *s: _tiles(*s, strict=1), "key i + q_offset itself may be seen: <=, not <"),
         Wrong("unfilled tiles left out", lambda *s: _tiles(*s, whole=True), "the last tiles count too, though they are not full"),
         Wrong(

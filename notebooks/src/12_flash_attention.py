@@ -1,15 +1,16 @@
 # %% [markdown] id="title"
 # # 12 FlashAttention: running attention fast
 #
-# The formula of chapter 04 is four lines of code, and on a GPU these four lines leave most of the machine idle. This lesson
-# finds out what they wait for, rearranges the sums so that they wait less, takes the same steps for the gradients, and
-# ends at a kernel: a program for a GPU, written in Python, that you can follow line by line.
+# The formula of chapter 04 is four lines of code, and on a GPU these four lines leave most of the machine idle. This
+# lesson finds out what they wait for, rearranges the sums so that they wait less, takes the same steps for the
+# gradients, and ends at a kernel: a program for a GPU, written in Python, that you can follow line by line.
 #
-# **Afterwards you can** predict the time of a kernel before you measure it, derive softmax over blocks, write the forward
-# and the backward pass in tiles, count what they move, split keys over programs, and read and write a Triton kernel.
+# **Afterwards you can** predict the time of a kernel before you measure it, derive softmax over blocks, write the
+# forward and the backward pass in tiles, count what they move, split keys over programs, and read and write a Triton
+# kernel.
 #
-# **You need** chapters 02, 04 and 07; section 8.9 for decoding. Triton needs Linux. No GPU is needed.
-# **Time:** 75 minutes, and longer for the [exercises](../work/12_flash_attention.ipynb).
+# **You need** chapters 02, 04 and 07; section 8.9 for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
+# minutes, and longer for the [exercises](../work/12_flash_attention.ipynb).
 
 # %% id="setup"
 import inspect
@@ -34,10 +35,11 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown] id="hook"
 # ## 12.1 The memory wall
 #
-# One head, $T = 8192$ positions, $d_k = d_v = 64$, 16-bit numbers. An H100 multiplies matrices at up to $989 \cdot 10^{12}$
-# FLOPs a second and moves up to $3.35 \cdot 10^{12}$ bytes a second to and from its memory (NVIDIA's data sheet). Plain
-# attention makes the scores with one kernel, the weights with a second, and the output with a third; each reads its inputs from
-# memory and writes its result back. **Predict** which takes longer: the arithmetic, or the carrying? By what factor?
+# One head, $T = 8192$ positions, $d_k = d_v = 64$, 16-bit numbers. An H100 multiplies matrices at up to $989 \cdot
+# 10^{12}$ FLOPs a second and moves up to $3.35 \cdot 10^{12}$ bytes a second to and from its memory (NVIDIA's data
+# sheet). Plain attention makes the scores with one kernel, the weights with a second, and the output with a third; each
+# reads its inputs from memory and writes its result back. **Predict** which takes longer: the arithmetic, or the
+# carrying? By what factor?
 
 # %% id="hook-code"
 flops = costs.attention_flops(8192**2, 64, 64)
@@ -46,20 +48,21 @@ print(f"arithmetic {flops / 989e12 * 1e6:5.1f} microseconds")
 print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f} MiB for one head")
 
 # %% [markdown] id="hook-notice"
-# The units that multiply could be done nine times over while the numbers travel. Nearly all of this traffic is scores and
-# weights: made, written, read, used once, thrown away. Now the two counts. **Assume** that a multiply-add counts 2
+# The units that multiply could be done nine times over while the numbers travel. Nearly all of this traffic is scores
+# and weights: made, written, read, used once, thrown away. Now the two counts. **Assume** that a multiply-add counts 2
 # FLOPs and that exponentials are not counted. Two products, of $d_k$ terms for each score and $d_v$ for each weight:
 #
 # $$F = 2\, T_q T_k\, (d_k + d_v) \tag{12.1}$$
 
 # %% [markdown] id="plain-bytes"
-# **Assume** three kernels and $b$ bytes for each number. The inputs and the output go once; scores are written and read,
-# weights are written and read:
+# **Assume** three kernels and $b$ bytes for each number. The inputs and the output go once; scores are written and
+# read, weights are written and read:
 #
 # $$M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr) \tag{12.2}$$
 #
-# A machine with $\pi$ FLOPs and $\beta$ bytes a second needs at least $F / \pi$ and at least $M / \beta$ seconds. If both overlap
-# completely, the time is the larger one. With the **arithmetic intensity** $I$ this is the *roofline* (Williams et al., 2009):
+# A machine with $\pi$ FLOPs and $\beta$ bytes a second needs at least $F / \pi$ and at least $M / \beta$ seconds. If
+# both overlap completely, the time is the larger one. With the **arithmetic intensity** $I$ this is the *roofline*
+# (Williams et al., 2009):
 #
 # $$\frac{F}{\max(F / \pi,\; M / \beta)} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M} \tag{12.3}$$
 #
@@ -70,8 +73,8 @@ print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f
 #
 # $$\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b} \tag{12.4}$$
 #
-# No: 32 FLOPs a byte at $d = 64$, for ever. And decoding, one new token and $g$ query heads that share a key head (section
-# 8.8)? Even if everything is moved only once, each key and value is read for $2g$ FLOPs per number:
+# No: 32 FLOPs a byte at $d = 64$, for ever. And decoding, one new token and $g$ query heads that share a key head
+# (section 8.8)? Even if everything is moved only once, each key and value is read for $2g$ FLOPs per number:
 #
 # $$\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b} \tag{12.5}$$
 #
@@ -92,9 +95,9 @@ for name, intensity in (("plain, d = 64", 32), ("decoding, g = 1", 1), ("decodin
 # %% [markdown] id="measure"
 # ## 12.2 Predicted, then measured
 #
-# The same argument holds for any machine, so we measured one: a CPU, one thread, 32-bit numbers, CPU time (the stored file names
-# the device; the machine was busy with other work). First the two roofs: a copy of 128 MiB gives $\beta$, a product of two
-# $1024 \times 1024$ matrices gives $\pi$.
+# The same argument holds for any machine, so we measured one: a CPU, one thread, 32-bit numbers, CPU time (the stored
+# file names the device; the machine was busy with other work). First the two roofs: a copy of 128 MiB gives $\beta$, a
+# product of two $1024 \times 1024$ matrices gives $\pi$.
 
 # %% id="roofs"
 record = ROOFLINE.load()
@@ -105,8 +108,9 @@ print(f"{bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s, ridge at {peak / b
 
 # %% [markdown] id="measure-predict"
 # $T = 4096$, one head, and two ways: *eager*, the formula step by step, and torch's `scaled_dot_product_attention`
-# (*sdpa*), which on a CPU runs tile by tile. The prediction for eager is the larger of $F / \pi$ and $M_{\mathrm{plain}} / \beta$ with
-# $b = 4$. **Predict**: at which of the widths 16, 64, 128 is eager bound by memory? How far above its bound will it be?
+# (*sdpa*), which on a CPU runs tile by tile. The prediction for eager is the larger of $F / \pi$ and
+# $M_{\mathrm{plain}} / \beta$ with $b = 4$. **Predict**: at which of the widths 16, 64, 128 is eager bound by memory?
+# How far above its bound will it be?
 
 # %% id="measure-table"
 for width in WIDTHS:
@@ -117,9 +121,10 @@ for width in WIDTHS:
     print(f"measured: eager {eager:4.0f} ms, sdpa {sdpa:4.0f} ms")
 
 # %% [markdown] id="measure-notice"
-# By the bounds only $d = 16$ should wait for memory. Yet eager is far above its bound at **every** width, and sdpa is
-# near the arithmetic. A bound is not a prediction: what did we leave out? Two suspects: the exponentials, and the memory
-# itself. The arrays of 64 MiB are new in each call; a program has to ask for the pages, and gets each one filled with zeros.
+# By the bounds only $d = 16$ should wait for memory. Yet eager is several times above its bound at **every** width,
+# while sdpa needs about twice the arithmetic. A bound is not a prediction: what did we leave out? Two suspects: the
+# exponentials, and the memory itself. The arrays of 64 MiB are new in each call; a program has to ask for the pages,
+# and gets each one filled with zeros.
 
 # %% id="suspects"
 carried = 2 * 4 * 4096**2 / bandwidth
@@ -139,26 +144,48 @@ figures.rooflines(
     points,
     peak_flops_per_s=peak,
     bandwidth_bytes_per_s=bandwidth,
-    title="Eager attention stays far below the roof; without stored scores it comes near",
+    title="Eager attention stays far below the roof; without stored scores a factor near 2 is left",
 )
 
 # %% [markdown] id="suspects-notice"
-# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and about three times as long again when its
-# result needs new memory. (We measured the second only because the first table surprised us.) The cure for both is
-# the same: **never store the scores**. (The place of sdpa on the horizontal axis assumes that each input moves once.)
-# What stands in the way is the softmax: its denominator needs the whole row.
+# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and about three times as long
+# again when its result needs new memory. (We measured the second only because the first table surprised us.) The place
+# of sdpa on the horizontal axis assumes that each input moves once. **Predict** how the ratio of eager to sdpa depends
+# on the length: at $T = 512$ the scores take 1 MiB and fit into a cache.
+
+# %% id="length-figure"
+ratios = {f"d = {width}": np.median(record.values("eager_s", str(width)) / record.values("sdpa_s", str(width)), axis=0) for width in WIDTHS}
+figures.lines(
+    LENGTHS,
+    ratios,
+    title="Stored scores cost most at 4096 positions, and most for the narrowest head",
+    alt="Time of eager attention over that of sdpa against the length, medians of three runs. "
+    + " ".join(
+        f"{name}: {', '.join(f'{r:.1f} at {length}' for r, length in zip(found, LENGTHS, strict=True))}." for name, found in ratios.items()
+    ),
+    x_label="positions",
+    y_label="time of eager / time of sdpa",
+    x_log=True,
+    points=True,
+)
+
+# %% [markdown] id="length-notice"
+# In the cache stored scores cost little (short runs on a busy machine scatter, so trust the left half for no more than
+# that). At 4096 positions they cost most, above all for the narrowest head, which has the least arithmetic to hide them
+# behind. The cure: **never store the scores**. What stands in the way is the softmax: its denominator needs the whole
+# row.
 
 # %% [markdown] id="pieces"
 # ## 12.3 Softmax in pieces
 #
-# Chapter 02 subtracted a reference from all scores of a row and nothing changed. Here is the same with values. **Assume** any
-# number $m$:
+# Chapter 02 subtracted a reference from all scores of a row and nothing changed. Here is the same with values.
+# **Assume** any number $m$:
 #
 # $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \tag{12.6}$$
 #
 # So numerator and denominator can be summed **apart**, without the other, and divided at the end. Take a set $A$ of
-# keys and keep three things: the maximum $m_A$ of its scores, $\ell_A = \sum_{j \in A} e^{s_j - m_A}$, and
-# $a_A = \sum_{j \in A} e^{s_j - m_A} v_j$. Another set $B$ has its own. To add two sums, measure both from the same reference:
+# keys and keep three things: the maximum $m_A$ of its scores, $\ell_A = \sum_{j \in A} e^{s_j - m_A}$, and $a_A =
+# \sum_{j \in A} e^{s_j - m_A} v_j$. Another set $B$ has its own. To add two sums, measure both from the same reference:
 # $e^{s - m} = e^{m_A - m}\, e^{s - m_A}$.
 
 # %% [markdown] id="merge"
@@ -166,14 +193,14 @@ figures.rooflines(
 #
 # $$m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \tag{12.7}$$
 #
-# Eq. (2.34) was the middle part. Write $A \oplus B$ for the merged state. Whatever the grouping, each set ends up with the
-# factor $e^{m_A - m}$ to the maximum of all, since factors on the way multiply: $e^{m_A - m_{AB}} e^{m_{AB} - m} = e^{m_A - m}$.
-# Hence
+# Eq. (2.34) was the middle part. Write $A \oplus B$ for the merged state. Whatever the grouping, each set ends up with
+# the factor $e^{m_A - m}$ to the maximum of all, since factors on the way multiply: $e^{m_A - m_{AB}} e^{m_{AB} - m} =
+# e^{m_A - m}$. Hence
 #
 # $$(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A \tag{12.8}$$
 #
-# One after the other, as a tree, on several machines: all the same. (For empty sets read $e^{-\infty - (-\infty)}$ as 0.)
-# **Predict** what the rule gives below for the scores 0 and $\ln 3$ with the values 8 and 4, one key in each set.
+# One after the other, as a tree, on several machines: all the same. (For empty sets read $e^{-\infty - (-\infty)}$ as
+# 0.) **Predict** what the rule gives below for the scores 0 and $\ln 3$ with the values 8 and 4, one key in each set.
 
 # %% id="pieces-verify"
 verify("12.6")
@@ -194,22 +221,23 @@ print("softmax over both keys:", softmax(np.array([0.0, np.log(3)])) @ [8.0, 4.0
 # %% [markdown] id="loop"
 # ## 12.4 The loop
 #
-# Now the keys come in blocks. $S$ is the block of scores of some queries (rows), $V$ the block of values; start with
-# $m = -\infty$, $\ell = 0$, $a = 0$. Merge each block into the state, and do not build the block's own state first:
+# Now the keys come in blocks. $S$ is the block of scores of some queries (rows), $V$ the block of values; start with $m
+# = -\infty$, $\ell = 0$, $a = 0$. Merge each block into the state, and do not build the block's own state first:
 #
 # $$m' = \max(m, \mathrm{rowmax}\, S), \quad \ell' = e^{m - m'} \ell + \mathrm{rowsum}\, e^{S - m'}, \quad
 #  a' = e^{m - m'} a + e^{S - m'} V \tag{12.9}$$
 #
-# **Induction.** Claim: before each turn, $(m, \ell, a)$ is the state of all keys so far. At the start it is that of the empty set. If
-# it holds before a turn, Eq. (12.7) with the block as $B$ says that it holds after it. After the last turn it is the state of all keys.
+# **Induction.** Claim: before each turn, $(m, \ell, a)$ is the state of all keys so far. At the start it is that of the
+# empty set. If it holds before a turn, Eq. (12.7) with the block as $B$ says that it holds after it. After the last
+# turn it is the state of all keys.
 
 # %% [markdown] id="lse"
 # Then two of the three numbers become one, $L$, and the output is finished:
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \tag{12.10}$$
 #
-# This is FlashAttention's forward pass for one block of queries (Dao, 2023, Algorithm 1). **Predict** which row of `factors` below holds a
-# number below 1, and what the first row is.
+# This is FlashAttention's forward pass for one block of queries (Dao, 2023, Algorithm 1). **Predict** which row of
+# `factors` below holds a number below 1, and what the first row is.
 
 # %% id="loop-verify"
 verify("12.9")
@@ -231,15 +259,16 @@ output, lse = attention(query, key, value, return_lse=True)
 print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.log(row_sum))[:, 0], lse))
 
 # %% [markdown] id="loop-notice"
-# The first factors are $e^{-\infty} = 0$: there was nothing to keep. After that a factor is 1 as long as the maximum stands,
-# and below 1 exactly when a block brought a larger score.
+# The first factors are $e^{-\infty} = 0$: there was nothing to keep. After that a factor is 1 as long as the maximum
+# stands, and below 1 exactly when a block brought a larger score.
 
 # %% [markdown] id="spot-outputs"
 # ### Spot the mistake: $e^{S} o$ instead of $e^{S} v$
 #
 # "Each block computes its attention output $o$. Rescale what we have, add the new output, and divide by the sum at the
-# end." It is found in public kernels: `p` is divided by its row sum before the product. Shapes are right, nothing overflows, the
-# results look like outputs. **Predict** what comes out if there is only one block, and whether more blocks make it better.
+# end." It is found in public kernels: `p` is divided by its row sum before the product. Shapes are right, nothing
+# overflows, the results look like outputs. **Predict** what comes out if there is only one block, and whether more
+# blocks make it better.
 
 
 # %% id="spot-outputs-code"
@@ -255,6 +284,7 @@ def tiled(scores, value, block, mistaken):
     return acc / total
 
 
+# %% id="spot-outputs-check"
 scores = query @ key.T / np.sqrt(4)
 total = np.exp(scores - scores.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
 for block in (7, 3):
@@ -263,8 +293,8 @@ for block in (7, 3):
 print("one block, mistaken: the output divided by its sum:", np.allclose(tiled(scores, value, 7, True) * total, output))
 
 # %% [markdown] id="spot-outputs-notice"
-# One block is divided by its sum twice. With more blocks the factors differ from row to row, and no constant mends it. Test with at
-# least two blocks, a last one that is not full, and scores that rise, so that the maximum moves.
+# One block is divided by its sum twice. With more blocks the factors differ from row to row, and no constant mends it.
+# Test with at least two blocks, a last one that is not full, and scores that rise, so that the maximum moves.
 
 # %% [markdown] id="finished"
 # ## 12.5 Finished outputs can be merged too
@@ -276,8 +306,8 @@ print("one block, mistaken: the output divided by its sum:", np.allclose(tiled(s
 #
 # Chunks count with softmax weights of their $L_c$. This is how decoding uses a whole GPU: one query gives one block of
 # rows, hence one program, however long the cache is. *Flash-Decoding* (Dao, Haziza, Massa, Sizov, 2023) splits the keys
-# over programs and merges; its authors report up to 8 times faster generation for long contexts. **Predict** how the chunk with the largest
-# $L_c$ would fare in a plain mean.
+# over programs and merges; its authors report up to 8 times faster generation for long contexts. **Predict** how the
+# chunk with the largest $L_c$ would fare in a plain mean.
 
 # %% id="finished-code"
 verify("12.11")
@@ -290,20 +320,20 @@ print("merged:", np.allclose(merge_partial_attention(outputs, lses)[0], whole))
 print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().round(2))
 
 # %% [markdown] id="finished-notice"
-# In a mean it would get a third, like every other; here one chunk has nearly all the weight of each query. Keep $L$: it is one number
-# for each query, and without it parts can no longer be put together. With chunks on different machines the same line is *ring attention*
-# (arXiv:2310.01889).
+# In a mean it would get a third, like every other; here it deserves 0.54 for the first query and nearly all for the
+# second. Keep $L$: it is one number for each query, and without it parts can no longer be put together. With chunks on
+# different machines the same line is *ring attention* (arXiv:2310.01889).
 
 # %% [markdown] id="small"
 # ## 12.6 Numbers that stay small
 #
-# What do we gain from the running **maximum**, if any reference will do? With $m$ the largest of $n$ scores so far, one exponent
-# is 0 and none is positive:
+# What do we gain from the running **maximum**, if any reference will do? With $m$ the largest of $n$ scores so far, one
+# exponent is 0 and none is positive:
 #
 # $$1 \le \ell \le n \tag{12.12}$$
 #
-# Safe in every format that can hold $n$. And one thing for speed: GPUs compute powers of 2. Fold the conversion into the scale,
-# which multiplies every score anyway:
+# Safe in every format that can hold $n$. And one thing for speed: GPUs compute powers of 2. Fold the conversion into
+# the scale, which multiplies every score anyway:
 #
 # $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \tag{12.13}$$
 #
@@ -337,21 +367,23 @@ figures.bars(
 )
 
 # %% [markdown] id="errors-notice"
-# Tiles are not a compromise: their error is the **smallest** of the float16 ways, because scores and sums never leave float32; only the
-# shares are rounded, for the product. Stored scores are rounded where it hurts: an error in $s$ becomes a factor $e^{\mathrm{error}}$, and
-# grows with the scores. Keep the state in float16 and the advantage is gone at scores of 1. Without a maximum, $e^s$ overflows float16
-# from $s = 11.1$ on. In float32 all is well either way (worst error, three seeds).
+# Tiles are not a compromise: their error is the **smallest** of the float16 ways, because scores and sums never leave
+# float32; only the shares are rounded, for the product. Stored scores are rounded where it hurts: an error in $s$
+# becomes a factor $e^{\mathrm{error}}$, and grows with the scores. Keep the state in float16 and the advantage is gone
+# at scores of 1. Without a maximum, $e^s$ overflows float16 from $s = 11.1$ on. In float32 all is well either way
+# (worst error, three seeds).
 
 # %% [markdown] id="tiles"
 # ## 12.7 Tiles, and what they move
 #
 # Which numbers go through slow memory now? **Assume** a block of $B_q$ queries stays in fast memory while all keys and
-# values pass by, then the next block. Queries are read once; output and one $L$ per query are written once; keys and values are read
-# once for **each** block:
+# values pass by, then the next block. Queries are read once; output and one $L$ per query are written once; keys and
+# values are read once for **each** block:
 #
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr) \tag{12.14}$$
 #
-# No $T_q T_k$ without a $d$ any more, but still a square. **Predict** what happens to the bytes if the tile holds twice as many *keys*.
+# No $T_q T_k$ without a $d$ any more, but still a square. **Predict** what happens to the bytes if the tile holds twice
+# as many *keys*.
 
 
 # %% id="tiles-code"
@@ -390,16 +422,18 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 #
 # $$\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{b} \tag{12.16}$$
 #
-# The intensity is set by the block, not by the width of a head: with $B_q = 128$ in 16 bits it is 128 FLOPs a byte instead of 32. And the
-# fast memory limits the block. **Assume** it holds $N$ numbers: blocks of $B$ queries, keys, values and outputs. Then
+# The intensity is set by the block, not by the width of a head: with $B_q = 128$ in 16 bits it is 128 FLOPs a byte
+# instead of 32. And the fast memory limits the block. **Assume** it holds $N$ numbers: blocks of $B$ queries, keys,
+# values and outputs. Then
 #
 # $$4\, B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N} \tag{12.17}$$
 
 # %% [markdown] id="tiles-theorem"
-# That is the $T^2 d^2 / N$ of Theorem 2 of Dao et al. (2022): twice the fast memory, half the traffic. They also show that no exact algorithm
-# does better for every $N$ between $d$ and $T d$. (128 FLOPs a byte is below the 295 of section 12.1. Why can a kernel
-# be near the peak, then? Programs for neighbouring blocks read the same keys at about the same time, and the GPU's cache serves
-# them: the formula counts what the *programs* read.) **Predict** from which $B_q$ on tiles move less than plain attention, at $d = 64$.
+# That is the $T^2 d^2 / N$ of Theorem 2 of Dao et al. (2022): twice the fast memory, half the traffic. They also show
+# that no exact algorithm does better for every $N$ between $d$ and $T d$. (128 FLOPs a byte is below the 295 of section
+# 12.1. Why can a kernel be near the peak, then? Programs for neighbouring blocks read the same keys at about the same
+# time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict** from which $B_q$ on
+# tiles move less than plain attention, at $d = 64$.
 
 # %% id="tiles-verify"
 verify("12.15")
@@ -407,38 +441,35 @@ verify("12.16")
 verify("12.17")
 
 # %% id="tiles-figure"
-blocks = np.array([8, 16, 32, 64, 128, 256])
+blocks = [8, 16, 32, 64, 128, 256]
 curves = {}
-for width in (64, 128):
-    plain = costs.materialised_attention_bytes(8192, 8192, width, width)
-    tile_bytes = [costs.tiled_attention_bytes(8192, 8192, width, width, block_q=int(block), block_kv=64) for block in blocks]
-    curves[f"d = {width}"] = plain / np.array(tile_bytes)
+for d in (64, 128):
+    tile_bytes = [costs.tiled_attention_bytes(8192, 8192, d, d, block_q=block, block_kv=64) for block in blocks]
+    curves[f"d = {d}"] = costs.materialised_attention_bytes(8192, 8192, d, d) / np.array(tile_bytes)
 figures.lines(
-    blocks,
-    curves,
+    blocks, curves, x_log=True, y_log=True, points=True, references={"equal": 1.0},
     title="Tiles save traffic once a block holds more than d / 2 queries",
-    alt="Bytes of plain attention over bytes in tiles, against the queries in a block, 8192 positions, both axes logarithmic. Two parallel lines: d = 64 "
-    "crosses 1 at 32 queries and reaches 8 at 256; d = 128 crosses 1 at 64 queries and reaches 4 at 256.",
-    x_label="queries in a block",
-    y_label="plain bytes / tiled bytes",
-    x_log=True,
-    y_log=True,
-    points=True,
-    references={"equal": 1.0},
-)
+    alt="Bytes of plain attention over bytes in tiles, against the queries in a block, for 8192 positions, logarithmic axes. Two parallel "
+    "lines: d = 64 crosses 1 at 32 queries and reaches 8 at 256; d = 128 crosses 1 at 64 queries and reaches 4 at 256.",
+    x_label="queries in a block", y_label="plain bytes / tiled bytes",
+)  # fmt: skip
 
 # %% [markdown] id="explore"
-# At $B_q = d / 2 = 32$, as Eq. (12.15) says. In the card below the tile walks over the scores. Watch the factor of the last step: when is
-# it 1? Then find the two settings that move as many numbers as possible and as few as possible.
+# At $B_q = d / 2 = 32$, as Eq. (12.15) says. In the card below the tile walks over the scores. Watch the factor of the
+# last step: when is it 1? Then find the two settings that move as many numbers as possible and as few as possible.
 
 # %% id="explorable"
 figures.tiles_explorable()
 
+# %% [markdown] id="explore-notice"
+# The factor is 1 when the last tile brought no larger score. Most numbers, 1260, move with one query in a tile and no
+# mask; fewest, 204, with twelve. The keys in a tile change the number of steps, and under a mask how much is skipped.
+
 # %% [markdown] id="causal"
 # ## 12.8 Skip what nobody sees
 #
-# Under a causal mask a tile above the diagonal adds $e^{-\infty} = 0$ to everything. **Assume** square tiles, $n = T / B$ blocks, no
-# offset. Row $r$ of the tiles needs $r$ of them:
+# Under a causal mask a tile above the diagonal adds $e^{-\infty} = 0$ to everything. **Assume** square tiles, $n = T /
+# B$ blocks, no offset. Row $r$ of the tiles needs $r$ of them:
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B} \tag{12.18}$$
 #
@@ -454,23 +485,25 @@ verify("12.19")
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-notice"
-# One in each row of tiles: those on the diagonal. So kernels have two loops, one over whole tiles without any test, and one over
-# the edge (`tile_range` in our kernel computes where each begins). Benchmarks divide Eq. (12.19), often $T^2 / 2$ pairs, by the
-# time; what the edge wastes counts against the kernel.
+# One in each row of tiles: those on the diagonal. So kernels have two loops, one over whole tiles without any test, and
+# one over the edge (`tile_range` in our kernel computes where each begins). Benchmarks divide Eq. (12.19), often $T^2 /
+# 2$ pairs, by the time; what the edge wastes counts against the kernel.
 
 # %% [markdown] id="limits-kernel"
 # ## 12.9 What limits the kernel now
 #
-# Once memory no longer does, something else must. Matrix products and exponentials run on different units. **Assume** rates
-# $\rho$ for each clock and multiprocessor. A tile of $B_q B_k$ scores takes
+# Once memory no longer does, something else must. Matrix products and exponentials run on different units. **Assume**
+# rates $\rho$ for each clock and multiprocessor. A tile of $B_q B_k$ scores takes
 #
-# $$\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \tag{12.20}$$
-#
+# $$\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}
+#  = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \tag{12.20}$$
+
+# %% [markdown] id="spot-exponentials"
 # ### Spot the mistake: "exponentials do not matter"
 #
-# "There is one exponential for $4 d$ FLOPs, so at $d = 64$ they cost $1 / 256$ of the time." Tempting: section 11's argument about $T^2$
-# against $T^2 d$ says that the softmax's *bracketing* is the obstacle, not its exponentials. **Predict** the true ratio on an H100 with
-# $\rho_{\mathrm{matmul}} = 4096$ (16 bits) and $\rho_{\exp} = 16$.
+# "There is one exponential for $4 d$ FLOPs, so at $d = 64$ they cost $1 / 256$ of the time." Tempting: chapter 11 says,
+# and rightly, that the *bracketing* of softmax is what makes attention quadratic, not its exponentials. **Predict** the
+# true ratio on an H100 with $\rho_{\mathrm{matmul}} = 4096$ (16 bits) and $\rho_{\exp} = 16$.
 
 # %% id="limits-code"
 verify("12.20")
@@ -481,9 +514,10 @@ for width in (64, 128):
     print("         the claim 1 / (4 d):", "holds" if exponentials / products == 1 / (4 * width) else "rejected")
 
 # %% [markdown] id="limits-notice"
-# The count is right and the rates differ by 256. At $d = 64$ exponentials take **as long as** the products (Shah et al., 2024, start from
-# the same imbalance). Maximum, sum and conversion of each score come on top. So a kernel that does one after the other ends near half of the peak,
-# or below. The cure is overlap. **Assume** two units and that the products of the next tile do not wait for the exponentials of this one:
+# The count is right and the rates differ by 256. At $d = 64$ exponentials take **as long as** the products (Shah et
+# al., 2024, start from the same imbalance). Maximum, sum and conversion of each score come on top. So a kernel that
+# does one after the other ends below a half ($d = 64$) or two thirds ($d = 128$) of the peak. The cure is overlap.
+# **Assume** two units and that the products of the next tile do not wait for the exponentials of this one:
 #
 # $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \tag{12.21}$$
 #
@@ -499,37 +533,39 @@ for t_1, t_2 in ((1, 1), (2, 1), (1, 3)):
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
-# A factor of 2 at most, at equal times: $d = 64$ has most to gain. FlashAttention-3 does this on Hopper, with groups of threads
-# that take turns, and reports up to 740 TFLOP/s, 75 % of the H100's peak, where FlashAttention-2 reached 35 %. Our kernel does it in one group
-# by **skewing** the loop: issue the products of tile $i$, then the product of the *old* weights with their values, and only then
-# the exponentials of tile $i$.
+# A factor of 2 at most, at equal times: $d = 64$ has most to gain. FlashAttention-3 does this on Hopper, with groups of
+# threads that take turns, and reports up to 740 TFLOP/s, 75 % of the H100's peak, where FlashAttention-2 reached 35 %.
+# Our kernel does it in one group by **skewing** the loop: issue the products of tile $i$, then the product of the *old*
+# weights with their values, and only then the exponentials of tile $i$.
 
 # %% [markdown] id="backward"
 # ## 12.10 The backward pass: compute again instead of keeping
 #
-# Training needs gradients, and chapter 04 took them from the weights $P$, which no longer exist. Keep $L$, one number for each query, and any tile
-# of $P$ comes back from its scores:
+# Training needs gradients, and chapter 04 took them from the weights $P$, which no longer exist. Keep $L$, one number
+# for each query, and any tile of $P$ comes back from its scores:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \tag{12.22}$$
 #
-# No second pass over the row, no maximum. **Assume** $O = P V$ and write $dX$ for the gradient of the loss by $X$. As in
-# chapter 04:
+# No second pass over the row, no maximum. **Assume** $O = P V$ and write $dX$ for the gradient of the loss by $X$. As
+# in chapter 04:
 #
 # $$dV = P^\top dO, \qquad dP = dO\, V^\top \tag{12.23}$$
 #
 # $$dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i), \qquad \delta_i = \sum_{l} p_{il}\, dP_{il} \tag{12.24}$$
 
 # %% [markdown] id="delta"
-# One thing is in the way: $\delta_i$ is a sum over **all** keys, and a tile has few. Insert $dP_{il} = dO_i \cdot v_l$ and pull $dO_i$, which
-# does not depend on $l$, out of the sum:
+# One thing is in the way: $\delta_i$ is a sum over **all** keys, and a tile has few. Insert $dP_{il} = dO_i \cdot v_l$
+# and pull $dO_i$, which does not depend on $l$, out of the sum:
 #
 # $$\delta_i = \sum_{l} p_{il}\, (dO_i \cdot v_l) = dO_i \cdot z_i \tag{12.25}$$
 #
-# A dot product of two rows that exist anyway: $\delta$ is known before the first tile. Then, with $S = Q K^\top / \sqrt{d_k}$,
+# A dot product of two rows that exist anyway: $\delta$ is known before the first tile. Then, with $S = Q K^\top /
+# \sqrt{d_k}$,
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \tag{12.26}$$
 #
-# **Predict**: if $\delta$ is summed over each tile instead, with two tiles, are the gradients of $V$ still right? Those of $Q$?
+# **Predict**: if $\delta$ is summed over each tile instead, with two tiles, are the gradients of $V$ still right? Those
+# of $Q$?
 
 # %% id="backward-verify"
 verify("12.22")
@@ -541,20 +577,21 @@ verify("12.26")
 # %% id="delta-code"
 d_output = rng.normal(size=(23, 5))
 output, lse = attention(Q, K, V, return_lse=True)
-d_Q, d_K, d_V = attention_backward(Q, K, V, d_output)
+d_query, d_key, d_value = attention_backward(Q, K, V, d_output)
 delta = (d_output * output).sum(axis=1, keepdims=True)
 right, wrong, values = np.zeros_like(Q), np.zeros_like(Q), []
 for tile in (slice(0, 16), slice(16, 29)):
     P = np.exp(Q @ K[tile].T / np.sqrt(8) - lse[:, None])
-    dP = d_output @ V[tile].T
+    d_weights = d_output @ V[tile].T
     values.append(P.T @ d_output)
-    right += P * (dP - delta) @ K[tile] / np.sqrt(8)
-    wrong += P * (dP - (P * dP).sum(axis=1, keepdims=True)) @ K[tile] / np.sqrt(8)
-print("dV", np.allclose(np.vstack(values), d_V), " dQ", np.allclose(right, d_Q), " dQ, delta by tile", np.allclose(wrong, d_Q))
+    right += P * (d_weights - delta) @ K[tile] / np.sqrt(8)
+    wrong += P * (d_weights - (P * d_weights).sum(axis=1, keepdims=True)) @ K[tile] / np.sqrt(8)
+print("dV", np.allclose(np.vstack(values), d_value), " dQ", np.allclose(right, d_query), end="  ")
+print("dQ with delta by tile", np.allclose(wrong, d_query))
 
 # %% [markdown] id="d-lse"
-# $dV$ needs no $\delta$; $dQ$ is wrong. Now a loss that reads $L$ too, as every merge by Eq. (12.11) does. The gradient of a log-sum-exp
-# is the softmax (Eq. (2.15)):
+# $dV$ needs no $\delta$; $dQ$ is wrong. Now a loss that reads $L$ too, as every merge by Eq. (12.11) does. The gradient
+# of a log-sum-exp is the softmax (Eq. (2.15)):
 #
 # $$\frac{\partial L_i}{\partial s_{ij}} = p_{ij} \tag{12.27}$$
 #
@@ -569,9 +606,9 @@ print("dV", np.allclose(np.vstack(values), d_V), " dQ", np.allclose(right, d_Q),
 #
 # $$dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b \tag{12.29}$$
 #
-# and $dV$ likewise. $dQ$ is the other way round: a second kernel, in which a block of queries stays. Each gradient has one owner and one order of summation:
-# no two programs add to the same place, and two runs agree to the last bit. **Predict** from the shapes how the tiles of the forward and of the
-# backward pass may differ in size.
+# and $dV$ likewise. $dQ$ is the other way round: a second kernel, in which a block of queries stays. Each gradient has
+# one owner and one order of summation: no two programs add to the same place, and two runs agree to the last bit.
+# **Predict** from the shapes how the tiles of the forward and of the backward pass may differ in size.
 
 # %% id="backward-blocks-verify"
 verify("12.27")
@@ -589,10 +626,11 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # %% [markdown] id="backward-cost"
 # ## 12.11 What recomputing costs
 #
-# Freely: what is kept, $O$ and $L$, knows nothing of tiles. The price: five products where the forward pass has two. $S$ again and $dQ$, $dK$ over $d_k$; $dP$ and
-# $dV$ over $d_v$:
+# Freely: what is kept, $O$ and $L$, knows nothing of tiles. The price: five products where the forward pass has two.
+# $S$ again and $dQ$, $dK$ over $d_k$; $dP$ and $dV$ over $d_v$:
 #
-# $$F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2} \tag{12.30}$$
+# $$F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\;
+#  \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2} \tag{12.30}$$
 #
 # With a kernel for $dK, dV$ and one for $dQ$, both rebuild $S$ and $dP$:
 #
@@ -606,8 +644,8 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 #
 # $$\frac{N_{\mathrm{stored}}^{\mathrm{tiled}}}{N_{\mathrm{stored}}^{\mathrm{plain}}} = \frac{T\, (d_v + 1)}{T\, (d_v + T)} \tag{12.32}$$
 #
-# (That attention needs no $T^2$ of memory: Rabe and Staats, 2021.) **Predict** what the plain pass keeps for 32 heads, $T = 8192$, $d_v = 128$,
-# 16 bits, for one layer, and what the tiled one keeps.
+# (That attention needs no $T^2$ of memory: Rabe and Staats, 2021.) **Predict** what the plain pass keeps for 32 heads,
+# $T = 8192$, $d_v = 128$, 16 bits, for one layer, and what the tiled one keeps.
 
 # %% id="backward-cost-code"
 verify("12.30")
@@ -619,43 +657,52 @@ for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
 # %% [markdown] id="triton"
 # ## 12.12 From NumPy tile to Triton program
 #
-# Triton compiles Python functions for GPUs. A **program** is one run of the function; thousands run at once, and each asks
-# `tl.program_id` which one it is. Values are tiles; `tl.load` brings a tile from memory to the chip, `tl.store` takes it back; all else stays there. So our
-# outer loop over blocks of queries becomes the grid of programs, the inner loop stays, and each line has its counterpart:
-#
+# Triton compiles Python functions for GPUs. A **program** is one run of the function; thousands run at once, and each
+# asks `tl.program_id` which one it is. Values are tiles; `tl.load` brings a tile from memory to the chip, `tl.store`
+# takes it back; all else stays there. So our outer loop over blocks of queries becomes the grid of programs, the inner
+# loop stays, and each line has its counterpart:
+
+# %% [markdown] id="triton-side-by-side"
 # | NumPy, section 12.7 | Triton |
 # |---|---|
-# | `for i in range(0, len(query), block_q)` | `i = tl.program_id(0) * BLOCK_Q` |
+# | `for i in range(0, len(query), block_q)` | `i = tl.program_id(0) * B_Q` |
 # | `key[j : j + block_kv]` | `tl.load(pointers, mask=rows < kv_len, other=0.0)` |
 # | `Q @ K.T` | `tl.dot(q, tl.trans(k))` |
-# | `S.max(axis=1, keepdims=True)` | `tl.max(s, 1)`, then `[:, None]` |
+# | `S.max(axis=1, keepdims=True)` | `tl.max(s, 1, keep_dims=True)` |
 # | the slice ends with the array | scores past the end become $-\infty$ |
 # | `outputs.append(...)` | `tl.store(pointers, ..., mask=rows < q_len)` |
 
 
 # %% id="triton-kernel"
 @triton.jit
-def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr):
-    rows, dims = tl.program_id(0) * BLOCK_Q + tl.arange(0, BLOCK_Q), tl.arange(0, D)
-    places = rows[:, None] * D + dims[None, :]
-    q = tl.load(q_ptr + places, mask=rows[:, None] < q_len, other=0.0)
-    m, row_sum, acc = tl.full([BLOCK_Q], float("-inf"), tl.float32), tl.zeros([BLOCK_Q], tl.float32), tl.zeros([BLOCK_Q, D], tl.float32)
-    for start in range(0, kv_len, BLOCK_KV):
-        cols = start + tl.arange(0, BLOCK_KV)
-        k = tl.load(k_ptr + cols[:, None] * D + dims[None, :], mask=cols[:, None] < kv_len, other=0.0)
-        v = tl.load(v_ptr + cols[:, None] * D + dims[None, :], mask=cols[:, None] < kv_len, other=0.0)
+def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, B_Q: tl.constexpr, B_KV: tl.constexpr):
+    rows, dims = (tl.program_id(0) * B_Q + tl.arange(0, B_Q))[:, None], tl.arange(0, D)[None, :]
+    q = tl.load(q_ptr + rows * D + dims, mask=rows < q_len, other=0.0)
+    m, row_sum, acc = tl.full([B_Q, 1], float("-inf"), tl.float32), tl.zeros([B_Q, 1], tl.float32), tl.zeros([B_Q, D], tl.float32)
+    for start in range(0, kv_len, B_KV):
+        cols = start + tl.arange(0, B_KV)
+        k = tl.load(k_ptr + cols[:, None] * D + dims, mask=cols[:, None] < kv_len, other=0.0)
+        v = tl.load(v_ptr + cols[:, None] * D + dims, mask=cols[:, None] < kv_len, other=0.0)
         s = tl.where(cols[None, :] < kv_len, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
-        m_new = tl.maximum(m, tl.max(s, 1))
-        p, factor = tl.exp2(s - m_new[:, None]), tl.exp2(m - m_new)  # Eq. (12.13): scale holds log2(e)
-        row_sum, m = factor * row_sum + tl.sum(p, 1), m_new
-        acc = factor[:, None] * acc + tl.dot(p.to(v.dtype), v, input_precision="ieee")
-    tl.store(o_ptr + places, (acc / row_sum[:, None]).to(o_ptr.dtype.element_ty), mask=rows[:, None] < q_len)
+        m_new = tl.maximum(m, tl.max(s, 1, keep_dims=True))
+        p, factor = tl.exp2(s - m_new), tl.exp2(m - m_new)
+        m, row_sum = m_new, factor * row_sum + tl.sum(p, 1, keep_dims=True)
+        acc = factor * acc + tl.dot(p.to(v.dtype), v, input_precision="ieee")
+    tl.store(o_ptr + rows * D + dims, (acc / row_sum).to(o_ptr.dtype.element_ty), mask=rows < q_len)
 
 
 # %% [markdown] id="triton-launch"
-# Fifteen lines of body. `tl.constexpr` marks what the compiler must know; tile sizes are powers of 2. The launch gives the grid in
-# brackets: one program for each block of queries. **Predict** what happens to the 23rd query's neighbours: 37 queries in
-# blocks of 16 make three programs, and the last has 11 rows that do not exist.
+# Read it beside `flash_counted`. A pointer plus a tile of offsets is a tile of addresses: `rows * D + dims` names every
+# entry of a block of rows of a matrix that lies row after row in memory. `tl.constexpr` marks what the compiler must
+# know: tiles have fixed sizes, powers of 2. The scale holds $\log_2 e$, Eq. (12.13), so powers are of 2.
+# `input_precision="ieee"` asks for honest float32 products: on GPUs the default is TF32, with 10 bits of fraction, and
+# a test against float64 would show it. Weights are rounded to the dtype of the values for the second product, as matrix
+# units want it; the state stays float32 (section 12.6).
+
+# %% [markdown] id="triton-predict"
+# The launch gives the grid in brackets: one program for each block of queries. We fill the output with NaN first, so
+# that a row nobody writes is seen. **Predict**: 37 queries in blocks of 16 make three programs, and the last has 11
+# rows that do not exist. What do these rows compute, and where does it go?
 
 # %% id="triton-run"
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -663,18 +710,19 @@ shapes = {"q": (37, 32), "k": (53, 32), "v": (53, 32)}
 arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes.values()]
 q, k, v = (torch.from_numpy(array).to(device) for array in arrays)
 o = torch.full_like(q, torch.nan)
-forward[(triton.cdiv(37, 16),)](q, k, v, o, 37, 53, 32**-0.5 * np.log2(np.e), D=32, BLOCK_Q=16, BLOCK_KV=16)
+forward[(triton.cdiv(37, 16),)](q, k, v, o, 37, 53, 32**-0.5 * np.log2(np.e), D=32, B_Q=16, B_KV=16)
 exact = attention(*(array.astype(np.float64) for array in arrays))
 error = np.abs(o.cpu().numpy() - exact).max()
 print("every row written:", bool(o.isfinite().all()), " largest error below 1e-5:", bool(error < 1e-5))
 
 # %% [markdown] id="triton-notice"
 # They read zeros, compute nonsense, and the mask of the store throws it away. Without the mask on `s`, each missing key
-# would count with $e^0$: padding with zeros is right for values and wrong for scores. On a CPU Triton's *interpreter* ran these lines with
-# NumPy: it checks the kernel, bit for bit its logic, and says nothing about speed.
+# would count with $e^0$: padding with zeros is right for values and wrong for scores. On a CPU Triton's *interpreter*
+# ran these lines with NumPy: it checks the logic of a kernel, and says nothing about its speed.
 #
-# What does the kernel of the course add? 64-bit addresses, widths that are no powers of 2, causal and other masks in two loops, the skew of section
-# 12.9, shared key heads, $L$, and the backward pass. Read it beside this page: `attn_course/gpu/flash_forward.py`. Its update is this:
+# What does the kernel of the course add? 64-bit addresses, widths that are no powers of 2, causal and other masks in
+# two loops, the skew of section 12.9, shared key heads, $L$, and the backward pass. Read it beside this page:
+# `attn_course/gpu/flash_forward.py`. Its update is this:
 
 # %% id="triton-ours"
 from attn_course.gpu import attention as fast_attention
@@ -694,8 +742,8 @@ print("gradients:", [torch.allclose(a, b, atol=1e-4) for a, b in zip(ours_grads,
 # %% [markdown] id="measured"
 # ## 12.13 Measured on a GPU
 #
-# The tables below are made from the newest measurement stored with the course: TFLOP/s by Eq. (12.19), in bfloat16, for our kernel, torch's own
-# backends and the compiled FlexAttention, beside a large matrix product as the roof.
+# The tables below are made from the newest measurement stored with the course: TFLOP/s by Eq. (12.19), in bfloat16, for
+# our kernel, torch's own backends and the compiled FlexAttention, beside a large matrix product as the roof.
 
 # %% id="measured-table"
 figures.gpu_rates("forward")
@@ -703,9 +751,10 @@ figures.gpu_rates("backward")
 
 # %% [markdown] id="measured-notice"
 # If they say so, **no GPU has measured these kernels yet**, and this course prints no number that nobody measured. With
-# an NVIDIA GPU at hand, `attn-course bench --json attn_course/gpu/measurements/NAME.json` fills them in minutes. What others published, on
-# their machines: FlashAttention-2 reaches 50 to 73 % of an A100's peak (its abstract); FlashAttention-3 up to 75 % of an H100's. What is known of our
-# kernels without a GPU (correct in the interpreter, no spilled registers in the machine code) stands in `docs/gpu_notes.md`.
+# an NVIDIA GPU at hand, `attn-course bench --json attn_course/gpu/measurements/NAME.json` fills them in minutes. What
+# others published, on their machines: FlashAttention-2 reaches 50 to 73 % of an A100's peak (its abstract);
+# FlashAttention-3 up to 75 % of an H100's. What is known of our kernels without a GPU (correct in the interpreter, no
+# spilled registers in the machine code) stands in `docs/gpu_notes.md`.
 
 # %% [markdown] id="limits"
 # ## 12.14 Limits
@@ -749,11 +798,17 @@ figures.gpu_rates("backward")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): softmax in one pass over blocks.
-# - M. Rabe and C. Staats (2021), [arXiv:2112.05682](https://arxiv.org/abs/2112.05682): attention without $T^2$ memory.
+# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): softmax in one pass
+#   over blocks.
+# - M. Rabe and C. Staats (2021), [arXiv:2112.05682](https://arxiv.org/abs/2112.05682): attention without $T^2$
+#   memory.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): tiles, recomputation, bytes counted.
-# - T. Dao (2023), [arXiv:2307.08691](https://arxiv.org/abs/2307.08691): queries outside, one division; the algorithms used here.
-# - T. Dao, D. Haziza, F. Massa and G. Sizov (2023), "Flash-Decoding for long-context inference": keys split over programs.
-# - J. Shah et al. (2024), [arXiv:2407.08608](https://arxiv.org/abs/2407.08608): overlap on Hopper, exponentials against products.
-# - H. Liu et al. (2023), [arXiv:2310.01889](https://arxiv.org/abs/2310.01889): the same merge around a ring of machines.
+# - T. Dao (2023), [arXiv:2307.08691](https://arxiv.org/abs/2307.08691): queries outside, one division; the algorithms
+#   used here.
+# - T. Dao, D. Haziza, F. Massa and G. Sizov (2023), "Flash-Decoding for long-context inference": keys split over
+#   programs.
+# - J. Shah et al. (2024), [arXiv:2407.08608](https://arxiv.org/abs/2407.08608): overlap on Hopper, exponentials
+#   against products.
+# - H. Liu et al. (2023), [arXiv:2310.01889](https://arxiv.org/abs/2310.01889): the same merge around a ring of
+#   machines.
 # - S. Williams, A. Waterman and D. Patterson (2009), "Roofline", Communications of the ACM 52(4).

@@ -127,7 +127,7 @@ def schedule(
     ends = {way: plan[-1][1] + exponentials for way, plan in plans.items()}
     names = {False: "without overlap", True: "with overlap"}
     if title is None:
-        title = f"{tiles} tiles " + " and ".join(f"{number(ends[way], 0)} ticks {names[way]}" for way in ways)
+        title = f"{tiles} tiles take " + " and ".join(f"{number(ends[way], 0)} ticks {names[way]}" for way in ways)
     alt = alt or f"Rows of blocks over clock ticks for {tiles} tiles. " + " ".join(
         f"{names[way].capitalize()}: products from "
         + ", ".join(f"{number(begin, 0)} to {number(begin + products, 0)}" for begin, _ in plan)
@@ -282,5 +282,6 @@ def tiles_explorable(slug: str = "tiles") -> None:
         slug,
         "Sliders for the queries and keys in a tile, for the step and for one query, on a grid of 12 queries and 12 keys. The current tile "
         "is outlined; beside it stand the running maximum, the sum, the accumulator and the output of the query so far, the factor of the "
-        "last step, and the numbers moved so far against those of plain attention. Buttons go one tile on or back, and set a causal mask, whose hidden tiles are skipped.",
+        "last step, and the numbers moved so far against those of plain attention. Buttons go one tile on or back, and set a "
+        "causal mask, whose hidden tiles are skipped.",
     )

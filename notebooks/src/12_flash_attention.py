@@ -122,9 +122,9 @@ for width in WIDTHS:
 
 # %% [markdown] id="measure-notice"
 # By the bounds only $d = 16$ should wait for memory. Yet eager is several times above its bound at **every** width,
-# while sdpa needs about twice the arithmetic. A bound is not a prediction: what did we leave out? Two suspects: the
-# exponentials, and the memory itself. The arrays of 64 MiB are new in each call; a program has to ask for the pages,
-# and gets each one filled with zeros.
+# while sdpa needs between one and two and a half times its arithmetic. A bound is not a prediction: what did we leave
+# out? Two suspects: the exponentials, and the memory itself. The arrays of 64 MiB are new in each call; a program has
+# to ask for the pages, and gets each one filled with zeros.
 
 # %% id="suspects"
 carried = 2 * 4 * 4096**2 / bandwidth
@@ -144,7 +144,7 @@ figures.rooflines(
     points,
     peak_flops_per_s=peak,
     bandwidth_bytes_per_s=bandwidth,
-    title="Eager attention stays far below the roof; without stored scores a factor near 2 is left",
+    title="Eager attention stays far below the roof; without stored scores it comes much nearer",
 )
 
 # %% [markdown] id="suspects-notice"
@@ -170,10 +170,10 @@ figures.lines(
 )
 
 # %% [markdown] id="length-notice"
-# In the cache stored scores cost little (short runs on a busy machine scatter, so trust the left half for no more than
-# that). At 4096 positions they cost most, above all for the narrowest head, which has the least arithmetic to hide them
-# behind. The cure: **never store the scores**. What stands in the way is the softmax: its denominator needs the whole
-# row.
+# Even in the cache eager makes more passes over its scores (short runs on a busy machine scatter: trust the left half
+# for no more than that). At 4096 positions the stored scores cost most, above all for the narrowest head, which has the
+# least arithmetic to hide them behind. The cure: **never store the scores**. What stands in the way is the softmax: its
+# denominator needs the whole row.
 
 # %% [markdown] id="pieces"
 # ## 12.3 Softmax in pieces

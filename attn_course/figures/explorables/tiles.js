@@ -111,7 +111,7 @@ function start(root) {
     const now = state(chosen, step, query);
     const final = state(chosen, visited.length, query);
     const facts = {
-      scores: now.scores.length > 0 ? now.scores.map((score) => decimal(score, 1)).join(", ") : "none yet",
+      scores: now.scores.length > 0 ? now.scores.map((score) => decimal(score, 1)).join(", ") : "none",
       max: now.max === -Infinity ? "\u2212\u221e" : decimal(now.max, 1),
       factor: now.factor === null ? "none yet" : decimal(now.factor, 3),
       sum: decimal(now.sum, 3),
@@ -145,6 +145,6 @@ function start(root) {
 
 function summary(step, visited, query, facts) {
   if (step === 0) return `Nothing read yet. ${visited.length} tiles to come, ${facts.skipped} skipped.`;
-  const known = facts.output === "none yet" ? "has seen no key yet" : `has the output ${facts.output} so far, of ${facts.final} over all keys`;
+  const known = facts.output === "none yet" ? "has seen no key yet" : `has the output ${facts.output} so far, ${facts.final} at the end`;
   return `After ${step} of ${visited.length} tiles query ${query} ${known}. ${facts.moved} numbers moved, ${facts.all} in all, ${facts.plain} without tiles.`;
 }

@@ -8,12 +8,12 @@
 # the check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it
 # knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are. In a terminal,
 # `attn-course check` runs the whole notebook afresh.
-#
+
+# %% [markdown] id="setup-text"
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 (whole numbers where the text says
 # so) and must not be changed. Rows are queries, columns keys. There is no mask unless the task says so, and the scale
 # of scores is $1/\sqrt{d_k}$.
-
-# %% [markdown] id="setup-text"
+#
 # The last task needs Triton (Linux; `pip install triton`). Without a GPU its interpreter runs the kernels, slowly, with
 # NumPy. The variable below chooses it, and must be set before Triton is imported.
 
@@ -30,13 +30,13 @@ if not torch.cuda.is_available():
 from attn_course import check
 
 # %% [markdown] id="task-12-1-text"
-# Two programs went through disjoint blocks of keys, A and B, for the same $n$ queries. Each kept, measured from its own
-# maximum $m$ `(n,)`: the sum $\ell$ `(n,)` of $e^{s - m}$ and the accumulator $a$ `(n, d_v)`, the same sum times
-# values. Write `my_merge(m_a, l_a, a_a, m_b, l_b, a_b)`, which returns the state of both blocks together as the tuple
-# `(m, l, a)`, Eq. (12.7), not divided.
+# Two programs saw disjoint blocks of keys, A and B, for the same $n$ queries. Each kept, measured from its maximum $m$
+# `(n,)`: the sum $\ell$ `(n,)` of $e^{s - m}$ and the accumulator $a$ `(n, d_v)`, the same sum times values. Write
+# `my_merge(m_a, l_a, a_a, m_b, l_b, a_b)`, which returns the state of both blocks as the tuple `(m, l, a)`, Eq. (12.7),
+# not divided.
 #
-# Maxima may lie hundreds apart. A query that saw no key on one side has $(-\infty, 0, 0)$ there; if it saw none on
-# either side, the result is $(-\infty, 0, 0)$ as well, without NaN.
+# Maxima may lie hundreds apart. A query that saw no key on one side has $(-\infty, 0, 0)$ there; if on both sides, so
+# is the result, without NaN.
 
 
 # %% id="task-12-1" tags=["task"]
@@ -79,11 +79,11 @@ check("12.2", my_factors)
 # is 1 and 4.
 
 # %% [markdown] id="task-12-3-text"
-# Grouped-query attention in tiles: $g$ query heads share one head of keys and values. All lengths are $t$, all widths
-# $d$, a number has $b$ bytes, no mask. One program holds a block of $r$ queries **of each** of the $g$ heads ($r$
-# divides $t$) while the shared keys and values pass by once for all of them. Queries are read once; output rows and one
-# log-sum-exp for each query and head are written once. Write the bytes moved for all $g$ heads together, as an
-# expression in `t`, `d`, `r`, `g`, `b`: sums, products, powers.
+# Grouped-query attention in tiles: $g$ query heads share one head of keys and values. Lengths are $t$, widths $d$, a
+# number has $b$ bytes, no mask. A program holds a block of $r$ queries **of each** of the $g$ heads ($r$ divides $t$)
+# while keys and values pass by once for all of them. Queries are read once; outputs and one log-sum-exp for each query
+# and head are written once. Write the bytes moved for all $g$ heads, in `t`, `d`, `r`, `g`, `b`: sums, products,
+# powers.
 
 # %% id="task-12-3" tags=["task"]
 ### BEGIN SOLUTION
@@ -133,10 +133,10 @@ check("12.4", my_stream)
 
 # %% [markdown] id="task-12-5-text"
 # A causal kernel cuts the scores into tiles: blocks of `block_q` queries from query 0 on, blocks of `block_kv` keys
-# from key 0 on; the last block of either kind may be smaller, and only pairs that exist count. Query $i$ sees key $j$
-# if $j \le i + p$ with $p$ = `q_offset`, which may be negative. Write `my_tiles(q_len, kv_len, block_q, block_kv,
-# q_offset)` (five whole numbers). It returns the tuple of three **floats** `(skipped, whole, edge)`: tiles in which no
-# pair is visible, tiles in which all are, and the others.
+# from key 0 on; the last block may be smaller, and only pairs that exist count. Query $i$ sees key $j$ if $j \le i + p$
+# with $p$ = `q_offset`, which may be negative. Write `my_tiles(q_len, kv_len, block_q, block_kv, q_offset)` (five whole
+# numbers). It returns three **floats** `(skipped, whole, edge)`: tiles in which no pair is visible, all are, and the
+# others.
 
 
 # %% id="task-12-5" tags=["task"]
@@ -230,13 +230,12 @@ check("12.7", my_score_gradient)
 # tile lacks; and the gradient of $L$ needs the same weights, so it joins $\delta$.
 
 # %% [markdown] id="task-12-8-text"
-# In decoding, several programs share the keys of the same queries. Split $c$ returns its finished output and its
-# log-sum-exp: `outputs` has shape `(n_splits, n, d_v)`, `lses` `(n_splits, n)`. Write `my_gather(outputs, lses)`. It
-# returns the tuple `(output, lse)` for all keys, shapes `(n, d_v)` and `(n,)`, Eq. (12.11).
+# Several programs share the keys of the same queries. Split $c$ returns its finished output and its log-sum-exp:
+# `outputs` has shape `(n_splits, n, d_v)`, `lses` `(n_splits, n)`. Write `my_gather(outputs, lses)`. It returns the
+# tuple `(output, lse)` for all keys, shapes `(n, d_v)` and `(n,)`, Eq. (12.11).
 #
-# Log-sum-exps may be of any size, also near 1000. A split that held no visible key for a query has output 0 and $L =
-# -\infty$ there; if that is so in all splits, the result is output 0 and $L = -\infty$, without NaN. No library softmax
-# or logsumexp.
+# Log-sum-exps may be near 1000. A split that held no visible key for a query has output 0 and $L = -\infty$ there; if
+# that is so in all splits, the result is output 0 and $L = -\infty$, without NaN. No library softmax or logsumexp.
 
 
 # %% id="task-12-8" tags=["task"]
@@ -288,15 +287,14 @@ check("12.9", my_schedule)
 # tile stick out.
 
 # %% [markdown] id="task-12-10-text"
-# Your first kernel: the log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through
-# its columns in blocks of 16, keeps a running maximum and a running sum, and stores $m + \ln \ell$, Eq. (12.10). The
-# number of columns need not be a multiple of 16, and may be smaller. Scores are finite and may reach 300, so the
-# maximum is needed.
+# The log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through its columns in blocks
+# of 16, keeps a running maximum and a running sum, and stores $m + \ln \ell$, Eq. (12.10). The number of columns need
+# not be a multiple of 16, and may be smaller. Scores are finite and may reach 300, so the maximum is needed.
 #
 # Two gaps: the body of the kernel, and the launch (one program for each row). `my_row_lse` gets an array `(n_rows,
-# n_columns)` and returns a float32 tensor `(n_rows,)`; the lines that bring the numbers to the device are there.
-# Exponentials must be taken inside the kernel; a library logsumexp or softmax is not allowed. An error of $5 \cdot
-# 10^{-4}$ of the largest entry is fine.
+# n_columns)` and returns a float32 tensor `(n_rows,)`; the lines that bring the numbers there are given. Exponentials
+# must be taken inside the kernel; a library logsumexp or softmax is not allowed. An error of $5 \cdot 10^{-4}$ of the
+# largest entry is fine.
 
 
 # %% id="task-12-10" tags=["task"]

@@ -14,6 +14,7 @@ from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_exp
 from attn_course.figures.ch09 import alignment_explorable, alignments
 from attn_course.figures.ch10 import cache_sizes, form_parts, latent_explorable, two_gauges
 from attn_course.figures.ch11 import memory_explorable, outer_products
+from attn_course.figures.ch12 import causal_tiles, gpu_rates, rooflines, schedule, tiles_explorable
 from attn_course.figures.charts import bars, heatmap, lines
 from attn_course.figures.explorable import softmax_explorable
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
@@ -38,7 +39,9 @@ __all__ = [
     "broken_assumptions",
     "cache_sizes",
     "form_parts",
+    "causal_tiles",
     "function_of_query",
+    "gpu_rates",
     "group_map",
     "head_maps",
     "head_split",
@@ -65,9 +68,11 @@ __all__ = [
     "query_plane",
     "query_rows",
     "recall_at_distance",
+    "rooflines",
     "rope_explorable",
     "saturation",
     "scale_explorable",
+    "schedule",
     "score_surfaces",
     "simplex",
     "simplex_entropy",
@@ -76,6 +81,7 @@ __all__ = [
     "softmax_maps",
     "spread_and_softmax",
     "temperature_bars",
+    "tiles_explorable",
     "towards_normal",
     "two_gauges",
     "two_orientations",

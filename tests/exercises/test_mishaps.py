@@ -98,7 +98,10 @@ def test_one_array_too_many_is_told(task):
 @each_function_task
 def test_an_input_written_to_is_named_though_the_result_is_right(task):
     (first, *_) = task.cases(np.random.default_rng(CHECK_SEED))
-    place, name = next((n, name) for n, (name, value) in enumerate(first.inputs.items()) if isinstance(value, (np.ndarray, list)))
+    arrays = [(n, name) for n, (name, value) in enumerate(first.inputs.items()) if isinstance(value, (np.ndarray, list))]
+    if not arrays:
+        pytest.skip("its inputs are plain numbers, to which nobody can write")
+    place, name = arrays[0]
 
     def answer(*inputs):
         result = task.answer(*copy.deepcopy(inputs))

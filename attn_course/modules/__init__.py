@@ -6,8 +6,8 @@ from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
-from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.linear import LinearAttention
+from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
@@ -21,8 +21,8 @@ __all__ = [
     "KeyValueCache",
     "LatentAttention",
     "Leak",
-    "MeasuredCache",
     "LinearAttention",
+    "MeasuredCache",
     "MultiHeadAttention",
     "RecurrentReader",
     "SequenceToSequence",

@@ -70,8 +70,5 @@ $(VENV)/.test: $(VENV)/.runtime
 
 # nbgrader in its own environment, which sees the course's packages behind its own.
 $(VENV)/.nbgrader: $(VENV)/.test tests/nbgrader/requirements.txt
-	@$(BIN)/python -m venv $(VENV)/nbgrader
-	$(VENV)/nbgrader/bin/python -m pip install --no-deps -r tests/nbgrader/requirements.txt
-	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
-	    "$$($(VENV)/nbgrader/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/the_course.pth"
+	$(BIN)/python tests/nbgrader/environment.py $(VENV)/nbgrader
 	@touch $@

@@ -30,6 +30,8 @@ def course(root, tmp_path):
     shutil.copy(root / "Makefile", tmp_path)
     for name in ("pyproject.toml", "constraints.txt"):
         (tmp_path / name).touch()
+    (tmp_path / "tests" / "nbgrader").mkdir(parents=True)
+    (tmp_path / "tests" / "nbgrader" / "requirements.txt").touch()
     without_venv = '#!/bin/sh\ncase "$2" in *version_info*) exit 0;; *) exit 1;; esac\n'
     for name, text in {"tool": TOY_TOOL, "new": TOY_PYTHON, "old": "#!/bin/sh\nexit 1\n", "bare": without_venv}.items():
         (tmp_path / name).write_text(text)
@@ -70,12 +72,13 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 
 RUNTIME = "python -m pip install -c constraints.txt -e ."
 TEST = "python -m pip install -c constraints.txt -e .[test]"
+NBGRADER = "python tests/nbgrader/environment.py .venv/nbgrader"
 
 
 def test_each_command_installs_what_it_needs_once(course):
     assert calls(course, "lab") == [RUNTIME, "attn-course lab"]
     assert calls(course, "lab") == ["attn-course lab"]
-    assert calls(course, "test") == [TEST, "python -m pytest -n 2"]
+    assert calls(course, "test") == [TEST, NBGRADER, "python -m pytest -n 2"]
     assert calls(course, "lab") == ["attn-course lab"]
     assert calls(course, "test") == ["python -m pytest -n 2"]
 

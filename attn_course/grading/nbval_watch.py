@@ -6,19 +6,12 @@ Three things nbval itself does not do: run a copy of a notebook in the folder of
 
 import json
 import re
-import sys
 import time
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
-# jsonschema would load a grammar of web addresses, which takes a second and which no notebook needs; it does without.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: an import raises ImportError
-
-import nbval.plugin  # noqa: E402
-
-from attn_course.grading.warm_kernels.provisioner import use_warm_kernels  # noqa: E402
-from attn_course.grading.warm_kernels.quick_nbval import QuickKernel  # noqa: E402
+from attn_course.grading.warm_kernels.quick_nbval import QuickKernel, use_kernels
 
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 _POLL_S = 0.5
@@ -80,9 +73,8 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     """Let nbval start our kernel in place of its own, forked if there is a warm process."""
-    use_warm_kernels()
     WatchedKernel.folder = config.option.kernel_folder
-    nbval.plugin.RunningKernel = WatchedKernel
+    use_kernels(WatchedKernel)
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

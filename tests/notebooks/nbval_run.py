@@ -37,7 +37,7 @@ def run_nbval(path: Path, warm: WarmKernels | None = None) -> Run:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | (warm.variables if warm else {})
     command = [
-        sys.executable, "-m", "pytest", "-p", "nbval.plugin", "-p", QUICK,
+        sys.executable, "-m", "pytest", "-p", QUICK, "-p", "nbval.plugin",
         "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
         "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--color=no", "-rf", str(path),
     ]  # fmt: skip

@@ -5,15 +5,19 @@ One question is enough: a kernel that has answered on both channels is there.
 """
 
 import subprocess
+import sys
 import time
 from queue import Empty
 from typing import Any
 
-import nbval.plugin
-from jupyter_client.manager import KernelManager
-from nbval.kernel import NbvalKernelspecManager, RunningKernel
+# jsonschema would load a grammar of web addresses, which takes a second and which no notebook needs; it does without.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: an import raises ImportError
 
-from attn_course.grading.warm_kernels.provisioner import use_warm_kernels
+import nbval.plugin  # noqa: E402
+from jupyter_client.manager import KernelManager  # noqa: E402
+from nbval.kernel import NbvalKernelspecManager, RunningKernel  # noqa: E402
+
+from attn_course.grading.warm_kernels.provisioner import use_warm_kernels  # noqa: E402
 
 _FIRST_TRY_S = 0.1
 
@@ -57,5 +61,10 @@ class QuickKernel(RunningKernel):  # type: ignore[misc]  # nbval has no types
 
 def pytest_configure(config: Any) -> None:
     """Let nbval start our kernels, and jupyter_client fork them if there is a warm process."""
-    nbval.plugin.RunningKernel = QuickKernel
+    use_kernels(QuickKernel)
+
+
+def use_kernels(kind: type[QuickKernel]) -> None:
+    """Let nbval start kernels of this kind, forked if there is a warm process."""
+    nbval.plugin.RunningKernel = kind
     use_warm_kernels()

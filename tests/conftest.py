@@ -1,26 +1,39 @@
 """Shared by all tests: shapes of the reference are checked while tests run, and errors of tests show the values."""
 
+import importlib.util
 import os
+import sys
+import types
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jaxtyping
 import pytest
 import torch
-from hypothesis import settings
 
-from attn_course.grading.warm_kernels.owner import WarmKernels, warm_kernels_or_none
+if TYPE_CHECKING:
+    from attn_course.grading.warm_kernels.owner import WarmKernels
 
 # Triton reads this when it is first imported, which any test may do: without a GPU, NumPy runs the kernels.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-# Before any test imports the room: from here on every call checks the shapes in its signature.
-jaxtyping.install_import_hook("attn_course.reference", "beartype.beartype")
+# A GPU machine may have torch, Triton, NumPy and pytest only: the tests that need it ask for no more.
+if importlib.util.find_spec("jaxtyping") and importlib.util.find_spec("beartype"):
+    import jaxtyping
 
-# Two busy cores make any deadline flaky; on CI the examples are the same in every run.
-settings.register_profile("attn_course", deadline=None, derandomize="CI" in os.environ, print_blob=True)
-settings.load_profile("attn_course")
+    # Before any test imports the room: from here on every call checks the shapes in its signature.
+    jaxtyping.install_import_hook("attn_course.reference", "beartype.beartype")
+elif not importlib.util.find_spec("jaxtyping"):  # Float[np.ndarray, "..."] in the reference, the oracle of the kernels, is then a word
+    sys.modules["jaxtyping"] = types.ModuleType("jaxtyping")
+    vars(sys.modules["jaxtyping"])["__getattr__"] = lambda name: defaultdict(lambda: object)
+if importlib.util.find_spec("hypothesis"):
+    from hypothesis import settings
+
+    # Two busy cores make any deadline flaky; on CI the examples are the same in every run.
+    settings.register_profile("attn_course", deadline=None, derandomize="CI" in os.environ, print_blob=True)
+    settings.load_profile("attn_course")
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +43,10 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[WarmKernels | None]:
+def warm() -> "Iterator[WarmKernels | None]":
     """The process that kernels of this worker are forked from; None, with a word on stderr, where there can be none."""
+    from attn_course.grading.warm_kernels.owner import warm_kernels_or_none
+
     with warm_kernels_or_none() as process:
         yield process
 
@@ -39,6 +54,8 @@ def warm() -> Iterator[WarmKernels | None]:
 @pytest.fixture
 def no_shape_check() -> Iterator[None]:
     """Let a call reach the function's own error messages: the jaxtyping check is off for one test."""
+    import jaxtyping
+
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

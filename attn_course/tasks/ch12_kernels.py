@@ -316,7 +316,6 @@ FIRST_KERNEL = Task(
     minutes=25,
     trains="a Triton program: rows, blocks, tails",
     answer=logsumexp,
-    tolerance=1e-5,
     forbid=(
         *LIBRARY_CALLS,
         "numpy.exp",
@@ -388,11 +387,6 @@ FIRST_KERNEL = Task(
             "only the first row written",
             lambda s: np.where(np.arange(len(s)) == 0, logsumexp(s), np.nan),
             "what stays NaN was never written: launch one program for each row, each storing at lse_ptr + row",
-        ),
-        Wrong(
-            "nothing written",
-            lambda s: np.full(len(s), np.nan),
-            "every entry is NaN: the kernel stored none, or the mask of a load is missing and -inf - (-inf) came out",
         ),
         Wrong("the maximum returned", lambda s: s.max(axis=1), "the maximum is only the first part of m + ln(l)"),
         Wrong("the logarithm of the sum alone", lambda s: logsumexp(s) - s.max(axis=1), "ln(l) is measured from the maximum: add m again"),

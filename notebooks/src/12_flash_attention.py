@@ -706,7 +706,7 @@ def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, B
 # entry of a block of rows of a matrix that lies row after row in memory. `tl.constexpr` marks what the compiler must
 # know: tiles have fixed sizes, powers of 2 (for `tl.dot` on a GPU at least 16). The scale holds $\log_2 e$, Eq.
 # (12.13), so powers are of 2. `input_precision="ieee"` asks for honest float32 products: on GPUs the default is TF32,
-# with 10 bits of fraction, and a test against float64 would show it. Weights are rounded to the dtype of the values for
+# with 10 bits of fraction. Weights are rounded to the dtype of the values for
 # the second product, as matrix units want it; the state stays float32 (section 12.6).
 
 # %% [markdown] id="triton-predict"
@@ -731,7 +731,8 @@ print("every row written:", bool(o.isfinite().all()), " largest error below 1e-5
 # wrong for scores. On a CPU Triton's *interpreter* ran these lines with NumPy: it checks the logic of a kernel, and
 # says nothing about its speed. It does not check addresses: a load or store outside of an array reads rubbish, or ends
 # Python.
-#
+
+# %% [markdown] id="triton-adds"
 # What does the kernel of the course add? 64-bit addresses, widths that are no powers of 2, causal and other masks in
 # two loops, the skew of section 12.9, shared key heads, $L$, and the backward pass. Read it beside this page:
 # `attn_course/gpu/flash_forward.py`. Its update is this:
@@ -810,8 +811,8 @@ figures.gpu_rates("backward")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and denominator
-#   of softmax in one pass.
+# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): softmax's
+#   denominator in one pass.
 # - M. Rabe and C. Staats (2021), [arXiv:2112.05682](https://arxiv.org/abs/2112.05682): attention without $T^2$
 #   memory.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): tiles, recomputation, bytes counted.

@@ -15,7 +15,9 @@
 # of scores is $1/\sqrt{d_k}$.
 #
 # The last task needs Triton (Linux; `pip install triton`). Without a GPU its interpreter runs the kernels, slowly, with
-# NumPy. The variable below chooses it, and must be set before Triton is imported.
+# NumPy. The variable below chooses it, and must be set before Triton is imported. The interpreter does not check
+# addresses: if Python dies ("the kernel died"), a load or store left its array. Restart, and look at the mask and at the
+# number of programs.
 
 # %% id="setup" tags=["setup"]
 import os
@@ -103,8 +105,7 @@ check("12.3", my_bytes)
 # value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks once, keeps the state of Eq. (12.9), and returns
 # the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`, Eq. (12.10), natural logarithm.
 #
-# Scores lie between $-1000$ and 1000, and may rise or fall from block to block. Do not join the blocks, and use no
-# library softmax, logsumexp or attention.
+# Scores lie between $-1000$ and 1000, in any order. Do not join the blocks; no library softmax, logsumexp or attention.
 
 
 # %% id="task-12-4" tags=["task"]
@@ -267,7 +268,7 @@ check("12.8", my_gather)
 # - `a`, `b`: ticks that one tile takes on the matrix unit, and on the unit for exponentials;
 # - `c`: ticks that **ten** tiles take if the products of the next tile need not wait for the exponentials of this
 #   one, Eq. (12.21);
-# - `d`: how many times as long the same ten tiles take without overlap (three digits, or an expression).
+# - `d`: how many times as long ten tiles take without overlap (three digits).
 
 # %% id="task-12-9-figure"
 from attn_course import figures
@@ -290,15 +291,11 @@ check("12.9", my_schedule)
 # %% [markdown] id="task-12-10-text"
 # The log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through its columns in blocks
 # of 16, keeps a running maximum and a running sum, and stores $m + \ln \ell$, Eq. (12.10). The number of columns need
-# not be a multiple of 16, and may be smaller. Scores lie between $-300$ and 300, so the maximum is needed.
+# not be a multiple of 16, and may be smaller. Scores lie between $-300$ and 300.
 #
 # Two gaps: the body of the kernel, and the launch (one program for each row). `my_row_lse` gets an array `(n_rows,
-# n_columns)` and returns a float32 tensor `(n_rows,)`; the lines that bring the numbers there are given, and fill `lse`
-# with NaN, so that an entry nobody writes is seen. Exponentials must be taken inside the kernel: outside of it no
-# exponential, logsumexp or softmax is allowed. An error of $5 \cdot 10^{-4}$ of the largest entry is fine.
-#
-# The interpreter does not check addresses. If Python dies here ("the kernel died"), a load or store left its array:
-# restart, and look at the mask and at the number of programs.
+# n_columns)` and returns the float32 tensor `lse`, filled with NaN at first: an entry nobody writes is seen. Outside of
+# the kernel no exponential, logsumexp or softmax is allowed. Errors up to $5 \cdot 10^{-4}$ of the largest entry are fine.
 
 
 # %% id="task-12-10" tags=["task"]

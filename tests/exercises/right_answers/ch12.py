@@ -221,7 +221,7 @@ def lse_by_lanes(scores):
     scores = torch.tensor(scores, device=device)
     lse = torch.empty(len(scores), dtype=torch.float64, device=device)
     _row_lse_in_powers_of_two[(len(scores),)](scores, lse, scores.shape[1], scores.stride(0), BLOCK=16)
-    return lse.to(torch.float32).cpu().numpy()
+    return lse.cpu().numpy()
 
 
 @triton.jit

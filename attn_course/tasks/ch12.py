@@ -26,7 +26,7 @@ SAVED = Task(
     difficulty=2,
     minutes=8,
     trains="counting bytes before measuring time",
-    tolerance=2e-3,
+    tolerance=2e-4,
     answer=lambda: _factors(PLAIN),
     wrong=[
         Wrong(
@@ -53,6 +53,11 @@ SAVED = Task(
         ),
         Wrong("the scores alone", lambda: _factors(4.0 * LENGTH**2), "plain attention also reads Q, K, V and writes the output"),
         Wrong("the blocks alone", lambda: _factors(PLAIN, rows=0.0), "queries, outputs and log-sum-exps move as well, once each"),
+        Wrong(
+            "no log-sum-exp",
+            lambda: _factors(PLAIN, rows=2.0 * LENGTH * WIDTH),
+            "the log-sum-exp of each query is written too: one number for each row",
+        ),
     ],
     hints=[
         "Two formulas, Eqs. (12.2) and (12.14), for the same T and d. Which of their terms depend on the block?",

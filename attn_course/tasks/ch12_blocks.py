@@ -1,6 +1,7 @@
 """Tasks of chapter 12 on softmax over blocks: merging states, streaming over keys, a loop to repair; ch12.py lists them."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -147,13 +148,18 @@ def _stream(
     scaled: bool = True,
     natural: bool = True,
     drop_last: bool = False,
+    maximum: str = "running",
 ) -> Result:
-    """The loop of Eq. (12.9), with one step done differently."""
+    """The loop of Eq. (12.9), with one step done differently; `maximum` says which one is subtracted."""
     scale = 1.0 / math.sqrt(query.shape[1]) if scaled else 1.0
     m, row_sum, acc = np.full(len(query), -np.inf), np.zeros(len(query)), np.zeros((len(query), values[0].shape[1]))
     for K, V in list(zip(keys, values, strict=True))[: -1 if drop_last and len(keys) > 1 else None]:
         S = query @ K.T * scale
         new = np.maximum(m, S.max(axis=1))
+        if maximum == "of the first block":
+            new = np.where(np.isneginf(m), new, m)
+        elif maximum == "of all queries":
+            new = np.full_like(new, new.max())
         factor, shares = np.exp(m - new), np.exp(S - new[:, None])
         row_sum = (factor if rescale_sum else 1.0) * row_sum + shares.sum(axis=1)
         added = shares / shares.sum(axis=1, keepdims=True) if outputs else shares
@@ -177,6 +183,21 @@ def _blocks(rng: np.random.Generator, name: str, q_len: int, sizes: tuple[int, .
     return Case(name, query=spread * rng.normal(size=(q_len, d_k)), key_blocks=keys, value_blocks=values)
 
 
+def _slope(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, largest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys whose scores rise from -largest to largest, or fall, or (row 2) stay small."""
+    key = rng.normal(size=(kv_len, d_k))
+    key[:, 0] = np.linspace(-1.0, 1.0, kv_len)
+    query = rng.normal(size=(q_len, d_k))
+    query[:, 0] = [(1.0, -1.0, 0.0)[row % 3] * largest * math.sqrt(d_k) for row in range(q_len)]
+    return query, key
+
+
+def _sloping_blocks(rng: np.random.Generator, name: str, sizes: tuple[int, ...]) -> Case:
+    query, key = _slope(rng, 5, sum(sizes), 3, 900.0)
+    keys = [block.copy() for block in np.split(key, np.cumsum(sizes)[:-1])]
+    return Case(name, query=query, key_blocks=keys, value_blocks=[rng.normal(size=(size, 2)) for size in sizes])
+
+
 STREAM = Task(
     id="12.4",
     title="Attention from a stream",
@@ -193,7 +214,8 @@ STREAM = Task(
         _blocks(rng, "blocks of 4, 4 and 3", 5, (4, 4, 3), 7, 2),
         _blocks(rng, "one block", 3, (5,), 2, 7),
         _blocks(rng, "a last block of one key", 7, (3, 3, 3, 1), 5, 2),
-        _blocks(rng, "scores of several hundred", 2, (5, 5, 4), 3, 7, 400.0),
+        _blocks(rng, "scores of several hundred", 2, (5, 5, 4), 3, 7, 300.0),
+        _sloping_blocks(rng, "scores that rise or fall by 1800", (3, 2, 4, 2)),
     ],
     wrong=[
         Wrong(
@@ -218,6 +240,16 @@ STREAM = Task(
             "the output is right; the second result is L = m + ln(l), Eq. (12.10), not the sum alone",
         ),
         Wrong("the last block dropped", lambda *inputs: _stream(*inputs, drop_last=True), "the last block counts too, however short it is"),
+        Wrong(
+            "the maximum of the first block kept",
+            lambda *inputs: _stream(*inputs, maximum="of the first block"),
+            "a later block may hold much larger scores, and then e^{S - m} overflows: the maximum must follow",
+        ),
+        Wrong(
+            "one maximum for all queries",
+            lambda *inputs: _stream(*inputs, maximum="of all queries"),
+            "each query has a maximum of its own: where all its scores lie far below that of another, every exponential becomes 0",
+        ),
         Wrong("the mean of the blocks", _mean_of_blocks, "blocks do not weigh the same: one that holds larger scores has more to say"),
     ],
     hints=[
@@ -246,7 +278,7 @@ def _loop_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: i
     return acc / row_sum
 
 
-def _loop(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int, *, rest: str = "kept", **options: bool) -> np.ndarray:
+def _loop(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int, *, rest: str = "kept", **options: Any) -> np.ndarray:
     """The repaired loop, with one step done differently; `rest` says what becomes of a last block that is not full."""
     if rest == "dropped":
         kept = len(key) // block * block
@@ -270,7 +302,8 @@ def _loop_cases(rng: np.random.Generator) -> list[Case]:
         arrays = {key: rng.normal(size=shape) for key, shape in shapes.items()}
         arrays["query"] *= spread
         cases.append(Case(name, **arrays, block=block))
-    return cases
+    query, key = _slope(rng, 5, 13, 3, 900.0)
+    return [*cases, Case("scores that rise or fall by 1800", query=query, key=key, value=rng.normal(size=(13, 2)), block=3)]
 
 
 REPAIR = Task(
@@ -312,6 +345,11 @@ REPAIR = Task(
             "nothing rescaled",
             lambda *inputs: _loop(*inputs, rescale_acc=False, rescale_sum=False),
             "leaving the factor out everywhere does not cancel: every block would keep the maximum of its own time",
+        ),
+        Wrong(
+            "the maximum of the first block kept",
+            lambda *inputs: _loop(*inputs, maximum="of the first block"),
+            "without a maximum that follows, a later block with much larger scores overflows",
         ),
         Wrong(
             "blocks normalised one by one",

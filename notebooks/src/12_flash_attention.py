@@ -107,10 +107,10 @@ print(f"{record.device}, torch {record.versions['torch']}, {record.date}")
 print(f"{bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s, ridge at {peak / bandwidth:.0f} FLOPs per byte")
 
 # %% [markdown] id="measure-predict"
-# $T = 4096$, one head, and two ways: *eager*, the formula step by step, and torch's `scaled_dot_product_attention`
-# (*sdpa*), which on a CPU runs tile by tile. The prediction for eager is the larger of $F / \pi$ and
-# $M_{\mathrm{plain}} / \beta$ with $b = 4$. **Predict**: at which of the widths 16, 64, 128 is eager bound by memory?
-# How far above its bound will it be?
+# $T = 4096$, one head, and two ways: *eager*, the formula step by step (`(Q @ K.T * scale).softmax(-1) @ V`), and
+# torch's `scaled_dot_product_attention` (*sdpa*), which on a CPU runs tile by tile. The prediction for eager is the
+# larger of $F / \pi$ and $M_{\mathrm{plain}} / \beta$ with $b = 4$. **Predict**: at which of the widths 16, 64, 128 is
+# eager bound by memory? How far above its bound will it be?
 
 # %% id="measure-table"
 for width in WIDTHS:
@@ -123,11 +123,13 @@ for width in WIDTHS:
 # %% [markdown] id="measure-notice"
 # By the bounds only $d = 16$ should wait for memory. Yet eager is several times above its bound at **every** width,
 # while sdpa needs between one and two and a half times its arithmetic. A bound is not a prediction: what did we leave
-# out? Two suspects: the exponentials, and the memory itself. The arrays of 64 MiB are new in each call; a program has
-# to ask for the pages, and gets each one filled with zeros.
+# out? For one, `* scale` makes an array of its own: six times $T^2$ numbers move, not four, and 26 ms become 38. That
+# is not enough. Two more suspects: the exponentials, and the memory itself. The arrays of 64 MiB are new in each call;
+# a program has to ask for the pages, and gets each one filled with zeros.
 
 # %% id="suspects"
 carried = 2 * 4 * 4096**2 / bandwidth
+print(f"six times T x T numbers: {1e3 * 3 * carried:.0f} ms")
 for name in ("softmax_s", "new_softmax_s"):
     print(f"{name:14} {1e3 * np.median(record.values(name)):4.0f} ms, its bytes alone {1e3 * carried:3.0f} ms")
 print(f"copy into new memory: {np.median(record.values('new_copy_bytes_per_s')) / 1e9:.1f} GB/s")
@@ -148,8 +150,8 @@ figures.rooflines(
 )
 
 # %% [markdown] id="suspects-notice"
-# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and about three times as long
-# again when its result needs new memory. (We measured the second only because the first table surprised us.) The place
+# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and three to four times as long
+# when its result needs new memory. (We measured the second only because the first table surprised us.) The place
 # of sdpa on the horizontal axis assumes that each input moves once. **Predict** how the ratio of eager to sdpa depends
 # on the length: at $T = 512$ the scores take 1 MiB and fit into a cache.
 
@@ -185,8 +187,8 @@ figures.lines(
 #
 # So numerator and denominator can be summed **apart**, without the other, and divided at the end. Take a set $A$ of
 # keys and keep three things: the maximum $m_A$ of its scores, $\ell_A = \sum_{j \in A} e^{s_j - m_A}$, and $a_A =
-# \sum_{j \in A} e^{s_j - m_A} v_j$. Another set $B$ has its own. To add two sums, measure both from the same reference:
-# $e^{s - m} = e^{m_A - m}\, e^{s - m_A}$.
+# \sum_{j \in A} e^{s_j - m_A} v_j$: its **state**. Another set $B$ has its own. To add two sums, measure both from the
+# same reference: $e^{s - m} = e^{m_A - m}\, e^{s - m_A}$.
 
 # %% [markdown] id="merge"
 # With the larger maximum no exponent is positive:
@@ -236,8 +238,9 @@ print("softmax over both keys:", softmax(np.array([0.0, np.log(3)])) @ [8.0, 4.0
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \tag{12.10}$$
 #
-# This is FlashAttention's forward pass for one block of queries (Dao, 2023, Algorithm 1). **Predict** which row of
-# `factors` below holds a number below 1, and what the first row is.
+# This is FlashAttention's forward pass for one block of queries (Dao, 2023, Algorithm 1). Below, three blocks print
+# their factors $e^{m - m'}$, one for each query. **Predict** what the first block prints, and what it says if a later
+# one prints exactly 1.
 
 # %% id="loop-verify"
 verify("12.9")
@@ -367,11 +370,12 @@ figures.bars(
 )
 
 # %% [markdown] id="errors-notice"
-# Tiles are not a compromise: their error is the **smallest** of the float16 ways, because scores and sums never leave
-# float32; only the shares are rounded, for the product. Stored scores are rounded where it hurts: an error in $s$
-# becomes a factor $e^{\mathrm{error}}$, and grows with the scores. Keep the state in float16 and the advantage is gone
-# at scores of 1. Without a maximum, $e^s$ overflows float16 from $s = 11.1$ on. In float32 all is well either way
-# (worst error, three seeds).
+# The order: tiles, then no maximum (as long as it works), then stored scores and the state in float16, which change
+# places at scores of 8. So tiles are not a compromise: their error is the **smallest** of the four, because scores and
+# sums never leave float32; only the shares $e^{S - m}$ are rounded, for the product, and the output. Stored scores are
+# rounded where it hurts: an error in $s$ becomes a factor $e^{\mathrm{error}}$, and grows with the scores. Keep the
+# state in float16 and the advantage is gone at scores of 1. Without a maximum, $e^s$ overflows float16 from $s = 11.1$
+# on. In float32 all is well either way (worst error, three seeds).
 
 # %% [markdown] id="tiles"
 # ## 12.7 Tiles, and what they move
@@ -382,8 +386,8 @@ figures.bars(
 #
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr) \tag{12.14}$$
 #
-# No $T_q T_k$ without a $d$ any more, but still a square. **Predict** what happens to the bytes if the tile holds twice
-# as many *keys*.
+# Still a square, but $T_q T_k$ now comes with the factor $(d_k + d_v) / B_q$ instead of 4. **Predict** what happens to
+# the bytes if the tile holds twice as many *keys*.
 
 
 # %% id="tiles-code"
@@ -430,10 +434,10 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 
 # %% [markdown] id="tiles-theorem"
 # That is the $T^2 d^2 / N$ of Theorem 2 of Dao et al. (2022): twice the fast memory, half the traffic. They also show
-# that no exact algorithm does better for every $N$ between $d$ and $T d$. (128 FLOPs a byte is below the 295 of section
-# 12.1. Why can a kernel be near the peak, then? Programs for neighbouring blocks read the same keys at about the same
-# time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict** from which $B_q$ on
-# tiles move less than plain attention, at $d = 64$.
+# (Proposition 3) that no exact algorithm beats this order for all $N$ between $d$ and $T d$. (128 FLOPs a byte is below
+# the 295 of section 12.1. Why can a kernel be near the peak, then? Programs for neighbouring blocks read the same keys
+# at about the same time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict**
+# from which $B_q$ on tiles move less than plain attention, at $d = 64$.
 
 # %% id="tiles-verify"
 verify("12.15")
@@ -473,7 +477,7 @@ figures.tiles_explorable()
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B} \tag{12.18}$$
 #
-# The useful work, pairs that may attend, is
+# The useful work, with $A_i$ the keys that query $i$ may see, is
 #
 # $$F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v) \tag{12.19}$$
 #
@@ -492,8 +496,10 @@ figures.causal_tiles(24, 24, 4, 4)
 # %% [markdown] id="limits-kernel"
 # ## 12.9 What limits the kernel now
 #
-# Once memory no longer does, something else must. Matrix products and exponentials run on different units. **Assume**
-# rates $\rho$ for each clock and multiprocessor. A tile of $B_q B_k$ scores takes
+# Once memory no longer does, something else must. A GPU consists of many like *multiprocessors* (an H100: 132), and in
+# each, matrix products and exponentials run on different units. **Assume** that in one clock tick a multiprocessor does
+# $\rho_{\mathrm{matmul}}$ FLOPs of products, or $\rho_{\exp}$ exponentials, and $d_k = d_v = d$. For a tile of $B_q
+# B_k$ scores
 #
 # $$\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}
 #  = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \tag{12.20}$$
@@ -517,7 +523,8 @@ for width in (64, 128):
 # The count is right and the rates differ by 256. At $d = 64$ exponentials take **as long as** the products (Shah et
 # al., 2024, start from the same imbalance). Maximum, sum and conversion of each score come on top. So a kernel that
 # does one after the other ends below a half ($d = 64$) or two thirds ($d = 128$) of the peak. The cure is overlap.
-# **Assume** two units and that the products of the next tile do not wait for the exponentials of this one:
+# **Assume** $n > 1$ tiles, each with $t_1$ for its products on one unit and $t_2$ for its exponentials on the other,
+# and that the products of the next tile do not wait for the exponentials of this one:
 #
 # $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \tag{12.21}$$
 #
@@ -535,8 +542,8 @@ figures.schedule(2, 1, tiles=4)
 # %% [markdown] id="overlap-notice"
 # A factor of 2 at most, at equal times: $d = 64$ has most to gain. FlashAttention-3 does this on Hopper, with groups of
 # threads that take turns, and reports up to 740 TFLOP/s, 75 % of the H100's peak, where FlashAttention-2 reached 35 %.
-# Our kernel does it in one group by **skewing** the loop: issue the products of tile $i$, then the product of the *old*
-# weights with their values, and only then the exponentials of tile $i$.
+# Our kernel does it in one group by **skewing** the loop: issue the product $Q K^\top$ of tile $i$, then the product of
+# the *old* weights (tile $i - 1$) with their values, and only then take the exponentials of tile $i$.
 
 # %% [markdown] id="backward"
 # ## 12.10 The backward pass: compute again instead of keeping
@@ -559,8 +566,8 @@ figures.schedule(2, 1, tiles=4)
 #
 # $$\delta_i = \sum_{l} p_{il}\, (dO_i \cdot v_l) = dO_i \cdot z_i \tag{12.25}$$
 #
-# A dot product of two rows that exist anyway: $\delta$ is known before the first tile. Then, with $S = Q K^\top /
-# \sqrt{d_k}$,
+# A dot product of two rows that exist anyway ($z_i$ is row $i$ of $O$): $\delta$ is known before the first tile. Then,
+# with $S = Q K^\top / \sqrt{d_k}$,
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \tag{12.26}$$
 #
@@ -626,8 +633,9 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # %% [markdown] id="backward-cost"
 # ## 12.11 What recomputing costs
 #
-# Freely: what is kept, $O$ and $L$, knows nothing of tiles. The price: five products where the forward pass has two.
-# $S$ again and $dQ$, $dK$ over $d_k$; $dP$ and $dV$ over $d_v$:
+# The tiles of the two passes may differ freely: what is kept, $O$ and $L$, knows nothing of tiles. The price of keeping
+# so little: five products where the forward pass has two. $S$ again and $dQ$, $dK$ over $d_k$; $dP$ and $dV$ over
+# $d_v$:
 #
 # $$F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\;
 #  \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2} \tag{12.30}$$
@@ -670,6 +678,8 @@ for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
 # | `Q @ K.T` | `tl.dot(q, tl.trans(k))` |
 # | `S.max(axis=1, keepdims=True)` | `tl.max(s, 1, keep_dims=True)` |
 # | the slice ends with the array | scores past the end become $-\infty$ |
+# | `x.max()`, `x.sum()` of one row | `tl.max(x, 0)`, `tl.sum(x, 0)` |
+# | `np.exp`, `np.exp2`, `np.log` | `tl.exp`, `tl.exp2`, `tl.log` |
 # | `outputs.append(...)` | `tl.store(pointers, ..., mask=rows < q_len)` |
 
 
@@ -694,10 +704,10 @@ def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, B
 # %% [markdown] id="triton-launch"
 # Read it beside `flash_counted`. A pointer plus a tile of offsets is a tile of addresses: `rows * D + dims` names every
 # entry of a block of rows of a matrix that lies row after row in memory. `tl.constexpr` marks what the compiler must
-# know: tiles have fixed sizes, powers of 2. The scale holds $\log_2 e$, Eq. (12.13), so powers are of 2.
-# `input_precision="ieee"` asks for honest float32 products: on GPUs the default is TF32, with 10 bits of fraction, and
-# a test against float64 would show it. Weights are rounded to the dtype of the values for the second product, as matrix
-# units want it; the state stays float32 (section 12.6).
+# know: tiles have fixed sizes, powers of 2 (for `tl.dot` on a GPU at least 16). The scale holds $\log_2 e$, Eq.
+# (12.13), so powers are of 2. `input_precision="ieee"` asks for honest float32 products: on GPUs the default is TF32,
+# with 10 bits of fraction. Weights are rounded to the dtype of the values for
+# the second product, as matrix units want it; the state stays float32 (section 12.6).
 
 # %% [markdown] id="triton-predict"
 # The launch gives the grid in brackets: one program for each block of queries. We fill the output with NaN first, so
@@ -716,10 +726,13 @@ error = np.abs(o.cpu().numpy() - exact).max()
 print("every row written:", bool(o.isfinite().all()), " largest error below 1e-5:", bool(error < 1e-5))
 
 # %% [markdown] id="triton-notice"
-# They read zeros, compute nonsense, and the mask of the store throws it away. Without the mask on `s`, each missing key
-# would count with $e^0$: padding with zeros is right for values and wrong for scores. On a CPU Triton's *interpreter*
-# ran these lines with NumPy: it checks the logic of a kernel, and says nothing about its speed.
-#
+# They read zeros, so all their scores are 0: they compute the mean of the values, and the mask of the store throws it
+# away. Without the mask on `s`, each missing key would count with $e^0$: padding with zeros is right for values and
+# wrong for scores. On a CPU Triton's *interpreter* ran these lines with NumPy: it checks the logic of a kernel, and
+# says nothing about its speed. It does not check addresses: a load or store outside of an array reads rubbish, or ends
+# Python.
+
+# %% [markdown] id="triton-adds"
 # What does the kernel of the course add? 64-bit addresses, widths that are no powers of 2, causal and other masks in
 # two loops, the skew of section 12.9, shared key heads, $L$, and the backward pass. Read it beside this page:
 # `attn_course/gpu/flash_forward.py`. Its update is this:
@@ -780,7 +793,7 @@ figures.gpu_rates("backward")
 # | tiled bytes | $b\,(T_q (d_k + d_v + 1) + \lceil T_q / B_q \rceil T_k (d_k + d_v))$, Eq. (12.14) | $I \to 2 B_q / b$ |
 # | weights again | $P = e^{S - L}$, Eq. (12.22) | |
 # | delta | $\delta_i = dO_i \cdot z_i - dL_i$, Eqs. (12.25), (12.28) | before the first tile |
-# | backward | $5 / 2$ of the forward FLOPs, Eq. (12.30) | $7 / 5$ of that without atomics |
+# | backward | $5 / 2$ of the forward FLOPs, Eq. (12.30) | in two kernels $7 / 5$ of that |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -798,8 +811,8 @@ figures.gpu_rates("backward")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): softmax in one pass
-#   over blocks.
+# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): softmax's
+#   denominator in one pass.
 # - M. Rabe and C. Staats (2021), [arXiv:2112.05682](https://arxiv.org/abs/2112.05682): attention without $T^2$
 #   memory.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): tiles, recomputation, bytes counted.

@@ -60,7 +60,7 @@ def two_gauges(projections: Mapping[str, ArrayLike], form: ArrayLike, *, title: 
     projections : mapping of str to (n, d_k) array_like
         W_Q by the name of its gauge.
     form : (n, n) array_like
-        W_Q W_K^T, the same for all.
+        W_Q W_K^T, with or without the scale, the same for all.
     title : str
         The finding.
     alt : str, optional
@@ -89,7 +89,7 @@ def two_gauges(projections: Mapping[str, ArrayLike], form: ArrayLike, *, title: 
         f"entry of each row stands in the columns {listed(w.argmax(axis=1), 0)}."
     )
     with picture(title=title, alt=alt, height=3.5, columns=len(panels) + 1, sharey=True) as axes:
-        for ax, (name, each) in zip(axes, [*panels.items(), ("W = W_Q W_Kᵀ, in both", w)], strict=True):
+        for ax, (name, each) in zip(axes, [*panels.items(), ("W, the same in both", w)], strict=True):
             draw_heatmap(ax, each, signed=True, digits=digits)
             ax.set(title=name, xlabel="entry of the query" if each is not w else "feature that answers")
             ax.set_xticks(range(each.shape[1]))

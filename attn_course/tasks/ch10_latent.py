@@ -52,6 +52,7 @@ BYTES = Task(
             lambda: (_BYTES / _LAYERS, _GROUPS),
             "the ratio is right; but each of the 48 layers has a cache of its own",
         ),
+        Wrong("1024 bytes", lambda: (_BYTES * 1000 / 1024, _GROUPS), "the ratio is right; but a kB has 1000 bytes here (1024 are a KiB)"),
         Wrong("32-bit numbers", lambda: (2.0 * _BYTES, _GROUPS), "the ratio is right; but a 16-bit number has 2 bytes"),
         Wrong(
             "a group that keeps keys only",
@@ -235,7 +236,7 @@ BREAK_EVEN = Task(
 
 
 def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """RoPE: rotate the pairs of features (i, i + d / 2) of x (len, d), d even, by positions (len,) times their frequencies."""
+    """RoPE: rotate the pairs of features (i, i + d / 2) of x (len, d), d even, by positions (len,) times frequencies."""
     half = x.shape[1] // 2
     angle = positions[:, None] * 10_000.0 ** (-np.arange(half) / half)
     first, second = x[:, :half], x[:, half:]
@@ -275,7 +276,7 @@ def _decoupled(
     asking = rotate(query_rope, here) if turns else query_rope
     position = asking @ (rotate(key_rope, there) if turns and key_turns else key_rope).T
     d_head, d_rope, d_latent = query.shape[1], query_rope.shape[1], latent.shape[1]
-    divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head}[width]
+    divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head, "none": 1}[width]
     return (content + position) / math.sqrt(divisor)
 
 
@@ -328,6 +329,11 @@ DECOUPLED = Task(
             "a score has d_head + d_rope terms: the rotary part counts in the scale",
         ),
         Wrong(
+            "no scale",
+            lambda *inputs: _decoupled(*inputs, width="none"),
+            "the content is right; the scores still need the scale, the root of d_head + d_rope",
+        ),
+        Wrong(
             "new tokens at the beginning",
             lambda *inputs: _decoupled(*inputs, first=0),
             "the queries are the last tokens of the text: the first of them stands at t - n, as the code had it",
@@ -366,20 +372,20 @@ def _step(
     *,
     width: str = "head",
     rotary: bool = True,
-    dealt: bool = False,
+    dealt: str = "",
     axis: int = 1,
     mean: bool = False,
 ) -> Step:
     """One absorbed step of decoding with one thing done differently."""
     n_heads, d_head = query.shape
     d_latent, d_rope = latent.shape[1], query_rope.shape[1]
-    keys_up = (
-        w_key_up.reshape(d_latent, -1, n_heads).transpose(2, 0, 1) if dealt else w_key_up.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
+    keys_up, values_up = (
+        w.reshape(d_latent, -1, n_heads).transpose(2, 0, 1) if name == dealt else w.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
+        for name, w in (("keys", w_key_up), ("values", w_value_up))
     )
-    values_up = w_value_up.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
     absorbed = np.einsum("hk,hck->hc", query, keys_up)
     scores = absorbed @ latent.T + (query_rope @ key_rope.T if rotary else 0.0)
-    divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head}[width]
+    divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head, "none": 1}[width]
     averages = softmax(scores / math.sqrt(divisor), axis=axis) @ latent
     heads = np.einsum("hc,hcv->hv", averages, values_up)
     output = heads.ravel() @ w_output
@@ -437,8 +443,18 @@ STEP = Task(
         ),
         Wrong(
             "key columns dealt round",
-            lambda *inputs: _step(*inputs, dealt=True),
+            lambda *inputs: _step(*inputs, dealt="keys"),
             "head h owns the h-th block of neighbouring columns of `w_key_up`; you took every n_heads-th column",
+        ),
+        Wrong(
+            "value columns dealt round",
+            lambda *inputs: _step(*inputs, dealt="values"),
+            "head h owns the h-th block of neighbouring columns of `w_value_up`; you took every n_heads-th column",
+        ),
+        Wrong(
+            "no scale",
+            lambda *inputs: _step(*inputs, width="none"),
+            "the scores go into the softmax unscaled: divide them by the root of d_head + d_rope",
         ),
         Wrong(
             "softmax over the heads",
@@ -451,12 +467,12 @@ STEP = Task(
         Wrong(
             "the order exchanged",
             lambda *inputs: (_step(*inputs)[1], _step(*inputs)[0], _step(*inputs)[2]),
-            "all three are right, but return the absorbed queries first, then the averages",
+            "all three are right, but return the lifted queries first, then the averages",
         ),
     ],
     hints=[
-        "Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then absorb, score, average, project up, project out.",
-        'absorbed: `np.einsum("hk,hck->hc", query, keys_up)`; its scores are with `latent`, those of `query_rope` with `key_rope`.',
+        "Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then lift, score, average, project up, project out.",
+        'lifted: `np.einsum("hk,hck->hc", query, keys_up)`; its scores are with `latent`, those of `query_rope` with `key_rope`.',
         "averages = weights @ latent, (n_heads, d_latent); each goes up by its head's `values_up`, then all into `w_output`.",
     ],
 )

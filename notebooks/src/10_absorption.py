@@ -7,7 +7,7 @@
 # **Afterwards you can** write self-attention with one matrix in both conventions, say what may be read from trained weights,
 # treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
 #
-# **You need** chapters 04, 05 and 08 (attention, projections, RoPE, heads, the cache). **Time:** 75 minutes, and as much again
+# **You need** chapters 04, 05 and 08 (attention, projections, RoPE, heads, the cache). **Time:** 75 minutes, and about 110
 # for the [exercises](../work/10_absorption.ipynb).
 
 # %% id="setup"
@@ -48,8 +48,8 @@ for name, per_token in (
 #
 # $$(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top \tag{10.2}$$
 #
-# Only the product matters. $W$ is a **bilinear form**: a table in which feature $a$ of the token that asks meets feature $b$ of
-# the token that answers; Eq. (5.7) used it already.
+# Only the product matters. $W$ is a **bilinear form**: a table in which feature $a$ of the token that asks meets feature $b$
+# of the token that answers; Eq. (5.7) used it already.
 
 # %% id="one-matrix-verify"
 verify("10.1")
@@ -106,7 +106,7 @@ print("W_K^T W_Q, with scale:", matches(W_K.T @ W_Q, np.sqrt(2)))
 # %% [markdown] id="spot-transposed-notice"
 # Two. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
 # normalises over queries. $X^\top W_K^\top W_Q X$, the transpose, has keys there. The shapes never complain, since $W$ is
-# square; with $W_Q = W_K$, or a single token, no number does either.
+# square. With $W_Q = W_K$ no number shows the transposition, and with a single token none shows either mistake.
 
 # %% [markdown] id="kind"
 # ## 10.2 What kind of matrix
@@ -132,10 +132,11 @@ print("W_K^T W_Q, with scale:", matches(W_K.T @ W_Q, np.sqrt(2)))
 # $$x\, W\, x^\top = x\, W_+\, x^\top \tag{10.8}$$
 
 # %% [markdown] id="asker"
-# Let us see both parts at work. A token is one of six names and one of five colours, both one-hot ($d = 11$), and all six names
-# stand in random order. Name $n$ shall tell the **colour of name $n + 1$**, and the last name that of the first. One head
-# ($d_k = 6$, no positions) is trained for it. One-hot features make $W$ readable: entry $(a, b)$ *is* the score of name $a$
-# with name $b$. **Predict** what $W$ looks like, and what its two parts can do alone.
+# Let us see both parts at work. A token is one of six names and one of five colours, both one-hot ($d = 11$), and all six
+# names stand in random order. Name $n$ shall tell the **colour of name $n + 1$**, and the last name that of the first. One
+# head ($d_k = 6$, no positions) is trained for it. One-hot features make $W$ readable: with the scale folded in, as in the
+# figures, entry $(a, b)$ *is* the score of name $a$ with name $b$. **Predict** what $W$ looks like, and what its two parts
+# can do alone.
 
 # %% id="parts-verify"
 verify("10.6")
@@ -153,9 +154,10 @@ for name in ("as trained", "symmetric part", "antisymmetric part", "transposed")
 
 # %% [markdown] id="parts-notice"
 # Row $n$ is largest in column $n + 1$. The symmetric part gives the name before and the name after the same score: it guesses
-# between two colours, right half the time and sometimes by luck. The antisymmetric part has the direction, and nearly does the
-# task; but its peak is half as high, so more weight leaks to the others. Transposed, the head looks *back*: right by chance,
-# one in five. (The tables show the names' scores among themselves; colours have small scores too.)
+# between two colours, right half the time and sometimes by luck. The antisymmetric part has the direction, and nearly does
+# the task; but its peaks are lower (0.8 to 1.0 instead of 1.5 or 1.6), so more weight leaks to the others. Transposed, the
+# head looks *back*: right by chance, one in five. (The tables show the names' scores among themselves; those with colours are
+# left out.)
 
 # %% [markdown] id="gauge"
 # ## 10.3 Gauge freedom
@@ -165,9 +167,9 @@ for name in ("as trained", "symmetric part", "antisymmetric part", "transposed")
 #
 # $$(W_Q\, G)\,\bigl(W_K\, G^{-\top}\bigr)^\top = W_Q\, W_K^\top \tag{10.9}$$
 #
-# Every score, weight and output stays the same; every query and key changes. Borrowing a word from physics, $G$ is a choice of
-# **gauge**: nothing that can be observed depends on it. **Predict** how often our trained head is right after a random $G$, and
-# what its queries look like.
+# Every score, weight and output stays the same; every query and key changes. Borrowing a word from physics, $G$ is a choice
+# of **gauge**: nothing that can be observed depends on it. **Predict** how often our trained head is right after a random
+# $G$, and what its queries look like.
 
 # %% id="gauge-figure"
 queries = {gauge: record.values("w_query", gauge)[0] for gauge in ("as trained", "other gauge")}
@@ -183,7 +185,8 @@ print("largest change of W below 1e-5:", record.values("largest change of the fo
 # and fails in the next. The same goes for the norms of queries and for the angle between two of them. What may be read: $W$,
 # its singular values and vectors, and whatever is built from $W$.
 #
-# How many numbers are idle? Perturb the factors a little; the changes of $W$ they can cause span a space of dimension
+# How many numbers are idle? **Assume** both factors have full rank $d_k \le d$, and perturb them a little; the changes of $W$
+# that this can cause span a space of dimension
 #
 # $$\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k^2 \tag{10.10}$$
 #
@@ -195,10 +198,10 @@ print("largest change of W below 1e-5:", record.values("largest change of the fo
 #
 # $$\sum_r \varsigma_r(W) \le \tfrac{1}{2} \bigl( \|W_Q\|_F^2 + \|W_K\|_F^2 \bigr) \tag{10.11}$$
 #
-# with equality in the *balanced* gauge: $W = U\,\mathrm{diag}(\varsigma)\,V^\top$ shared evenly, $W_Q = U \sqrt{\varsigma}$ and
-# $W_K = V \sqrt{\varsigma}$ (up to a common rotation). So decay of the factors pulls towards balance, and there it charges the
-# **sum of singular values** of $W$: a charge that favours low rank. Our head was trained with decay. **Predict** the ratio of
-# the left side to the right, as trained and in the other gauge.
+# with equality in the *balanced* gauge: $W = U\,\mathrm{diag}(\varsigma)\,V^\top$ shared evenly, $W_Q = U \sqrt{\varsigma}$
+# and $W_K = V \sqrt{\varsigma}$ (up to a common rotation). So decay of the factors pulls towards balance, and there it
+# charges the **sum of singular values** of $W$: a charge that favours low rank. Our head was trained with decay. **Predict**
+# the ratio of the left side to the right, as trained and in the other gauge.
 
 # %% id="balanced-code"
 verify("10.10")
@@ -228,8 +231,9 @@ figures.lines(
 
 # %% [markdown] id="rank-notice"
 # Six names on a circle, each looking at the next: two dimensions do, if training is told to use two. The wide head, which
-# nobody asked to be narrow, spreads over five. *Low rank is possible* and *this matrix can be cut* are different claims. We
-# meet both again when keys and values are compressed.
+# nobody asked to be narrow, spreads over five. (Thin lines lead to the names of curves and are no data; widths 4 and 5 were
+# not trained.) *Low rank is possible* and *this matrix can be cut* are different claims. We meet both again when keys and
+# values are compressed.
 
 # %% [markdown] id="biases"
 # ## 10.4 Biases
@@ -238,8 +242,8 @@ figures.lines(
 #
 # $$(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top \tag{10.12}$$
 #
-# Which of the four depend on the key $j$? The first and the third. The terms with $b_K$ are the same for all keys of a row, and
-# a softmax ignores such a constant, Eq. (2.17):
+# Which of the four depend on the key $j$? The first and the third. The terms with $b_K$ are the same for all keys of a row,
+# and a softmax ignores such a constant, Eq. (2.17):
 #
 # $$\sigma\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j \tag{10.13}$$
 #
@@ -253,8 +257,8 @@ figures.lines(
 # = \tilde{x}_i \begin{pmatrix} W & W_Q b_K^\top \\ b_Q W_K^\top & b_Q b_K^\top \end{pmatrix} \tilde{x}_j^\top, \qquad
 #  \tilde{x} = [\,x,\, 1\,] \tag{10.14}$$
 #
-# The cancellation needs that nothing happens between score and softmax but adding. **Predict** for which of these the key bias
-# *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
+# The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
+# bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
 # %% id="biases-verify"
 verify("10.12")
@@ -263,17 +267,13 @@ verify("10.14")
 
 # %% id="biases-code"
 b_query, b_key = rng.normal(size=(2, 2))
-turned = np.arange(5)
-
-
-def changes(key, **options):
-    rotate = (lambda rows: rope(rows, turned)) if options.pop("rotated", False) else (lambda rows: rows)
-    query = rotate(x @ w_query + b_query)
-    return not np.allclose(attention(query, rotate(key + b_key), x, **options), attention(query, rotate(key), x, **options))
-
-
-for name, options in (("plain", {}), ("causal", {"is_causal": True}), ("softcap", {"softcap": 2.0}), ("RoPE", {"rotated": True})):
-    print(f"{name:8} b_K matters: {changes(x @ w_key, **options)}")
+places = {"RoPE": np.arange(5)}  # elsewhere all stand at place 0, which turns nothing
+options = {"plain": {}, "causal": {"is_causal": True}, "softcap": {"softcap": 2.0}, "RoPE": {}}
+for name, option in options.items():
+    place = places.get(name, np.zeros(5, dtype=int))
+    query = rope(x @ w_query + b_query, place)
+    plain, biased = (attention(query, rope(x @ w_key + b, place), x, **option) for b in (0, b_key))
+    print(f"{name:8} b_K matters: {not np.allclose(plain, biased)}")
 
 # %% [markdown] id="biases-notice"
 # A mask removes keys and leaves the constant alone. A softcap bends large scores more than small ones, so a constant no longer
@@ -330,9 +330,9 @@ figures.heatmap(
 # %% [markdown] id="spot-ffn"
 # ### Spot the mistake: how far may we absorb?
 #
-# "$W_V$ commutes with the weighted average, so it can be absorbed into the feed-forward network that follows." In a Transformer
-# a residual connection adds the input: what follows reads $X + P X U$. **Predict** whether $U W_1$, with $W_1$ the first matrix
-# of that network, can replace both.
+# "$W_V$ commutes with the weighted average, so it can be absorbed into the feed-forward network that follows." In a
+# Transformer a residual connection adds the input: what follows reads $X + P X U$. **Predict** whether $U W_1$, with $W_1$
+# the first matrix of that network, can replace both.
 #
 # $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \tag{10.17}$$
 
@@ -349,8 +349,8 @@ print("two matrices:             ", np.allclose(x @ W_1 + P @ x @ (U[0] @ W_1), 
 # $W_V$ goes into $W_O$, head by head, and no further.
 
 # %% [markdown] id="value-bias"
-# What of a value bias? It comes through every average unchanged **if the row of weights sums to 1**, and $W_O$ makes a constant
-# of it:
+# What of a value bias? It comes through every average unchanged **if the row of weights sums to 1**, and $W_O$ makes a
+# constant of it:
 #
 # $$P\, (X W_V + \mathbf{1}\, b_V)\, W_O = P X\, W_V W_O + \mathbf{1}\, (b_V W_O) \tag{10.18}$$
 #
@@ -393,9 +393,9 @@ factored, absorbed = (costs.query_key_flops(4096, 4096, 5120, 5120, 128, absorbe
 print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 
 # %% [markdown] id="when-not-notice"
-# Twenty times the memory and 26 times the work. So absorb on paper, to understand a head, and keep the factors in the machine.
-# The exception needs two things: the tokens that answer must already be *short* vectors, and there must be many of them for few
-# queries. That is a cache.
+# Twenty times the memory and 26 times the work. So absorb on paper, to understand a head, and keep the factors in the
+# machine. The exception needs two things: the tokens that answer must already be *short* vectors, and there must be many of
+# them for few queries. That is a cache.
 
 # %% [markdown] id="latent"
 # ## 10.7 One latent vector for all heads
@@ -410,8 +410,8 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 # This is what DeepSeek-V2 does (its section 2.1.2).
 
 # %% [markdown] id="latent-absorb"
-# But rebuilding keys of the whole past in every step would be terrible. Here Eq. (10.2) comes in. The up-projection of the keys
-# moves to the one new query:
+# But rebuilding keys of the whole past in every step would be terrible. Here Eq. (10.2) comes in. The up-projection of the
+# keys moves to the one new query:
 #
 # $$q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top \tag{10.21}$$
 #
@@ -441,9 +441,9 @@ print("keys of all heads", (latent @ up_key).shape, " queries in the latent spac
 print("equal:", np.allclose(average @ up_value, rebuilt))
 
 # %% [markdown] id="latent-notice"
-# No key and no value was made. Mind the scale: `attention` would take $1/\sqrt{5}$ from the vectors it sees; the score is still
-# one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is more than
-# grouped attention, which is the special case where the up-projections only *copy*:
+# No key and no value was made. Mind the scale: `attention` would take $1/\sqrt{5}$ from the vectors it sees; the score is
+# still one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is
+# more than grouped attention, which is the special case where the up-projections only *copy*:
 #
 # $$c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,]: \qquad
 #  K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}} \tag{10.24}$$
@@ -482,17 +482,18 @@ spectrum = squeezed.values("spectrum")
 print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of", spectrum.shape[1])
 
 # %% [markdown] id="compression-notice"
-# The latent vector with 16 numbers is perfect, and for a plain reason: a token is one of 8 symbols plus one of 8 places, which
-# spans 15 directions; nothing in the 64 numbers was new. Merging heads throws *roles* away instead of repetition. Below 15
-# directions the latent vector loses too, and soon. So: joint compression removes what is redundant, no more. (Both conversions
-# improve with training, as merged heads did in chapter 08. Whether large models are this redundant is an empirical question;
-# DeepSeek-V2 reports that latent attention, trained from the start, did better than multi-head attention.)
+# The latent vector with 16 numbers is perfect, and for a plain reason: a token is one of 8 symbols plus one of 8 places,
+# which spans 15 directions; nothing in the 64 numbers was new. Merging heads throws *roles* away instead of repetition. Below
+# 15 directions the latent vector loses too, and soon. So here joint compression removes what is redundant, no more. (Both
+# conversions improve with training, as merged heads did in chapter 08. Whether large models are this redundant is an
+# empirical question; DeepSeek-V2 reports that latent attention, trained from the start, did better than multi-head
+# attention.)
 
 # %% [markdown] id="saves"
 # ## 10.8 When absorbing pays
 #
-# Count from the queries to the outputs of the heads, for one new token against $T$ cached vectors. Naive: rebuild, then attend.
-# Absorbed: lift the query, attend in the latent space, bring the average back:
+# Count from the queries to the outputs of the heads, for one new token against $T$ cached vectors. Naive: rebuild, then
+# attend. Absorbed: lift the query, attend in the latent space, bring the average back:
 #
 # $$F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad
 #  F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c \tag{10.25}$$
@@ -541,8 +542,8 @@ figures.lines(
 
 # %% [markdown] id="saves-notice"
 # 128 times less when decoding, 4 times *more* for a prompt: re-bracketing is a matter of who is many. (In the figure all
-# projections count too, so the gain at one token is nearer to 100.) A claim like "absorption speeds up the model" is incomplete
-# without the phase.
+# projections count too, so the gain at one token is nearer to 100.) A claim like "absorption speeds up the model" is
+# incomplete without the phase.
 #
 # The third curve multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out beforehand. It lies above the second everywhere: each
 # head's product has $1536 \times 512$ entries, its factors $2048 \times 128$. Section 10.6 still holds. What pays is the
@@ -580,12 +581,12 @@ positions, up = np.arange(7), rng.normal(size=(6, 4))
 small, asking = rng.normal(size=(7, 6)), rng.normal(size=(7, 4))
 rebuilt = rope(asking, positions) @ rope(small @ up, positions).T
 swapped = rope(asking @ up.T, positions) @ rope(small, positions).T
-print("(b) equals (a):              ", np.allclose(swapped, rebuilt))
-print("on the diagonal, distance 0: ", np.allclose(np.diag(swapped), np.diag(rebuilt)))
+print("(b) equals (a):", np.allclose(swapped, rebuilt))
+print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhere(np.isclose(swapped, rebuilt))])
 
 # %% [markdown] id="decoupled"
-# Equal only at distance 0: a test with one token, or with all positions the same, would have passed. (And (a) means rebuilding
-# all keys, in every step.)
+# Order (a) is right, and (b) equals it only at distance 0: a test with one token, or with all positions the same, would have
+# passed. (And (a) means rebuilding all keys, in every step.)
 #
 # The way out in DeepSeek-V2 is to **decouple** the two jobs. The content part has no positions, and is absorbed. Beside it,
 # each query gets a few rotary features, and each token *one* rotary key that all heads share,
@@ -603,8 +604,8 @@ print("on the diagonal, distance 0: ", np.allclose(np.diag(swapped), np.diag(reb
 # \, C\, U_h, \qquad
 #  W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)} \tag{10.32}$$
 #
-# with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`. **Predict**
-# whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
+# with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`.
+# **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
 # %% id="together-verify"
 verify("10.31")
@@ -641,7 +642,8 @@ verify("10.33")
 verify("10.34")
 
 # %% id="bytes-figure"
-sizes = (("Llama 2 7B", "multi-head", 32, 128, 32), ("DeepSeek 67B", "grouped", 8, 128, 95), ("Llama 3 8B", "grouped", 8, 128, 32))
+sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]
+sizes += [("DeepSeek 67B", "grouped", 8, 128, 95), ("Llama 3 8B", "grouped", 8, 128, 32)]
 models = [(name, kind, costs.cache_bytes_per_token(n, w, w, n_layers=layers)) for name, kind, n, w, layers in sizes]
 models.append(("DeepSeek-V2", "latent", costs.latent_cache_bytes_per_token(512, 64, n_layers=60)))
 models.append(("Falcon 7B", "multi-query", costs.cache_bytes_per_token(1, 64, 64, n_layers=32)))
@@ -674,8 +676,9 @@ figures.latent_explorable()
 # ## 10.11 Measured
 #
 # `LatentAttention` is the trainable layer, with both forms on one set of weights and one cache; its cache holds what Eq.
-# (10.33) says. We fill it with our NumPy weights, decode token by token, and weigh the cache: `MeasuredCache` adds up the
-# memory its tensors really hold. **Predict** the bytes for 9 tokens in float64 ($d_c = 5$, $d_R = 2$).
+# (10.33) says. We fill it with our NumPy weights (`norm=False` leaves out the norms of DeepSeek-V2's latent vectors, which
+# our formulas do not have), decode token by token, and weigh the cache: `MeasuredCache` adds up the memory its tensors really
+# hold. **Predict** the bytes for 9 tokens in float64 ($d_c = 5$, $d_R = 2$).
 
 # %% id="module-code"
 layer = LatentAttention.from_weights({name: torch.tensor(w) for name, w in vars(weights).items()}, n_heads=2, norm=False)
@@ -710,7 +713,7 @@ by_form = {form: measured.values("step ms", form).mean(axis=0) for form in ("nai
 figures.lines(
     lengths,
     by_form,
-    title="A step: rebuilding the past grows with it, the latent space hardly",
+    title="Rebuilding the past slows a step much more than attending in the latent space",
     alt="CPU milliseconds of one step, mean of three seeds, against cached tokens 64, 256 and 1024, logarithmic axes. "
     + " ".join(f"{form}: {', '.join(f'{v:.0f}' for v in row)}." for form, row in by_form.items()),
     x_label="cached tokens",
@@ -726,12 +729,13 @@ print("step, time naive over absorbed:", ratios["step", "ms"].round(1))
 print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 
 # %% [markdown] id="measured-notice"
-# The cache holds 2304 bytes, exactly $4 \cdot 576$, and 2.25 times that of multi-query attention. A step takes 100 times fewer
-# FLOPs: Eq. (10.26) says 128 in the limit, and the projections that both forms share take their part. In **time** it gains much
-# less: a short step also reads weights and cache, and starts dozens of small operations, which no count of products sees.
+# The cache holds 2304 bytes, exactly $4 \cdot 576$, and 2.25 times that of multi-query attention. A step takes 100 times
+# fewer FLOPs: Eq. (10.26) says 128 in the limit, and the projections that both forms share take their part. In **time** it
+# gains much less, 3.6 to 5.5 times: a step also reads weights and cache and starts many small operations, which no count of
+# products sees.
 #
-# A prompt takes 2.4 times the FLOPs when absorbed. The times are closer, because both forms compute the same $H T^2$
-# exponentials; on a busy machine we draw no conclusion from them. The ranking at decoding held for every seed.
+# A prompt takes 2.4 times the FLOPs when absorbed. The times are closer (both forms also compute the same $H T^2$
+# exponentials), and on a busy machine we draw no conclusion from them. The ranking at decoding held for every seed.
 
 # %% [markdown] id="limits"
 # ## 10.12 Limits
@@ -739,7 +743,7 @@ print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 # - **A trained model cannot simply be cut**: our wide head at rank 2 failed, and keys and values compress only as far as they
 #   repeat themselves.
 # - **RoPE on the content** forbids absorption; models that have it must be changed and trained on.
-# - **Biases** cancel only without softcap and rotation, and only in rows that sum to 1.
+# - **Biases**: a key bias cancels only without softcap and rotation; a value bias is a constant only in rows that sum to 1.
 # - **Heads on several devices** divide a multi-head cache among them; of the latent cache each device needs all.
 # - **Circuits** are exact for one layer. With norms, networks and more layers between, the tables say less (Elhage et al.).
 
@@ -752,10 +756,10 @@ print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 # | form, columns | $X^\top W_K^\top W_Q X$, Eq. (10.3) | softmax down the columns |
 # | gauge | $W_Q G,\; W_K G^{-\top}$, Eq. (10.9) | $d_k^2$ idle numbers |
 # | circuits | $W_h = W_Q^{(h)} W_K^{(h)\top}$, $U_h = W_V^{(h)} W_O^{(h)}$, Eq. (10.16) | where to look, what to write |
-# | biases | $b_K$ cancels, Eq. (10.13); $b_V$ becomes $b_V W_O$, Eq. (10.18) | rows that sum to 1 |
+# | biases | $b_K$ cancels, Eq. (10.13); $b_V$ becomes $b_V W_O$, Eq. (10.18) | no softcap, no RoPE; rows that sum to 1 |
 # | latent keys | $q\,(c\,W_{UK})^\top = (q\,W_{UK}^\top)\,c^\top$, Eq. (10.21) | cache $d_c$ |
 # | decoupled | content, absorbed, plus rotary, Eq. (10.31) | scale $1/\sqrt{d_{\mathrm{head}} + d_R}$ |
-# | gain | decode $(d_k + d_v)/2$, prefill $(d_k + d_v)/(2 d_c)$, Eqs. (10.26), (10.27) | naive over absorbed |
+# | gain | decode about $(d_k + d_v)/2$, prefill $(d_k + d_v)/(2 d_c)$, Eqs. (10.26), (10.27) | naive over absorbed |
 # | bytes | $b\,(d_c + d_R)$, Eq. (10.33) | per token and layer |
 
 # %% [markdown] id="summary"
@@ -766,7 +770,7 @@ print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 # - The symmetric part of $W$ scores pairs, the antisymmetric part gives the direction.
 # - A key bias cancels in plain attention; a value bias becomes a constant where rows sum to 1.
 # - Multiplied out, matrices cost more; re-bracketing pays when few queries meet many short cached vectors.
-# - Latent attention keeps $c_t$ and one rotary key: 2.25 groups' worth for 128 heads.
+# - Latent attention keeps $c_t$ and one rotary key: in DeepSeek-V2 2.25 groups' worth for 128 heads.
 # - RoPE and up-projection do not commute; decoupled features carry the positions.
 #
 # Now the [exercises](../work/10_absorption.ipynb): ten tasks, about 110 minutes.

@@ -55,11 +55,12 @@ function start(root) {
     }
     const equal = `The latent cache is as large as that of ${decimal(shown.equal, 2)} groups.`;
     one('[data-fact="equal"]').textContent = equal;
+    const keyHeads = Math.min(sizes.groups, sizes.heads);
     const which = model ? `Sizes of ${model.name}, which uses ${model.uses} attention. ` : "";
     clearTimeout(speaking);
     speaking = setTimeout(() => {
       one(".attn-summary").textContent =
-        `${which}For ${sizes.context} tokens: multi-head ${size(shown.mha * sizes.context)}, ${Math.min(sizes.groups, sizes.heads)} groups ` +
+        `${which}For ${sizes.context} tokens: multi-head ${size(shown.mha * sizes.context)}, ${keyHeads} ${keyHeads === 1 ? "group" : "groups"} ` +
         `${size(shown.gqa * sizes.context)}, multi-query ${size(shown.mqa * sizes.context)}, latent ${size(shown.mla * sizes.context)}. ${equal}`;
     }, QUIET_MS);
   }

@@ -319,7 +319,8 @@ figures.lines(
 for width in (128, 256):
     brackets, with_softmax = np.median(speed.values("crossing", str(width)), axis=0)
     at_width = np.median(speed.values("scores first / state first", str(width)), axis=0)[4]
-    print(f"d = {width}: measured crossing at T = {brackets:.0f}, with softmax at {with_softmax:.0f}; ratio at T = d {at_width:.2f}")
+    print(f"d = {width}: measured crossing at T = {brackets:.0f}, with softmax at {with_softmax:.0f}")
+    print(f"         scores first / state first at T = d: {at_width:.2f}")
 shares = [np.median(speed.values("share of softmax", width)) for width in ("128", "256")]
 print("share of the softmax itself at T = d:", [f"{share:.0%}" for share in shares])
 for name in ("softmax", "chunked"):
@@ -332,7 +333,8 @@ for name in ("softmax", "chunked"):
 # $T = d$ all four products have one shape, and still the ratio is not 1: the order in which numbers lie in memory counts too.
 # Softmax adds work to one side, and crosses earlier. Twice the length takes more than four times as long with scores, about
 # twice in chunks (next section).
-#
+
+# %% [markdown] id="crossover-rule"
 # A rule of thumb: scores first for texts shorter than $d$. At $T = 65\,536$ and $d = 64$ it takes a thousand times the FLOPs.
 
 # %% [markdown] id="forms"

@@ -73,8 +73,8 @@ def delta_rule_attention(
     Notes
     -----
     Schlag et al. (2021), arXiv:2102.11174; chunks by the WY form: Yang et al. (2024), arXiv:2406.06484; with one decay for all
-    features: Yang et al. (2024), section 3.1, Eq. 10, arXiv:2412.06464, whose Eqs. 6 to 9 are the chunked form without decay.
-    They write the transpose of S.
+    features: Yang et al. (2024), section 3.1, Eq. 10, arXiv:2412.06464, whose Eqs. 6 to 9 are the chunked form without decay
+    (numbers of the published version). They write the transpose of S.
 
     Examples
     --------

@@ -14,6 +14,10 @@ def _squares(x: np.ndarray) -> np.ndarray:
     return (x * x).sum(axis=-1, keepdims=True)
 
 
+def _exponents(x: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    return x @ omega.T - _squares(x) / 2
+
+
 FEATURES = Task(
     id="11.1",
     title="Positive random features",
@@ -68,6 +72,21 @@ FEATURES = Task(
             "m counts the draws, rows of `omega`, not the features of x",
         ),
         Wrong(
+            "x divided by the fourth root of d",
+            lambda x, omega: positive_random_features(x / x.shape[-1] ** 0.25, omega),
+            "nothing is divided by a root of d here: the kernel is e^{q . k}",
+        ),
+        Wrong(
+            "one length for all rows",
+            lambda x, omega: np.exp(x @ omega.T - (x * x).sum() / 2) / math.sqrt(len(omega)),
+            "each row has a length of its own: sum over the last axis only, with `keepdims=True`",
+        ),
+        Wrong(
+            "shifted by the largest exponent",
+            lambda x, omega: np.exp(_exponents(x, omega) - _exponents(x, omega).max(axis=-1, keepdims=True)) / math.sqrt(len(omega)),
+            "no row may be scaled: taking the largest exponent off changes the product, which is to be e^{q . k} on average",
+        ),
+        Wrong(
             "cosines",
             lambda x, omega: np.cos(x @ omega.T) * np.exp(_squares(x) / 2) / math.sqrt(len(omega)),
             "these features can be negative: the task asks for the positive ones, Eq. (11.8)",
@@ -94,6 +113,11 @@ CROSSOVER = Task(
     cases=lambda rng: [Case("16 points", **{name: rng.uniform(1.0, 5.0, size=16) for name in ("m", "k", "v")})],
     answer=lambda m, k, v: (2 * m * k + 3 * m * v) / (k + v),
     wrong=[
+        Wrong(
+            "Eq. (11.16) as it stands",
+            lambda m, k, v: 2 * k * v / (k + v),
+            "Eq. (11.16) is for k features without a map and two products with the state; count this layer anew",
+        ),
         Wrong(
             "the feature map forgotten",
             lambda m, k, v: 3 * m * v / (k + v),
@@ -155,8 +179,14 @@ def _smoother(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, mask: st
         "last": (query * key).sum(axis=-1, keepdims=True),
         "count": np.arange(1.0, length + 1)[:, None],
         "all": (query @ key.sum(axis=-2)[..., None]),
+        "one behind": total - (query * key).sum(axis=-1, keepdims=True),
     }[divisor]
     return kernel @ value / np.where(divided_by == 0.0, 1.0, divided_by)
+
+
+def _softmax_features(query: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Make the kernel of `_smoother` the exponential: rows of it as queries, unit vectors as keys."""
+    return np.exp(query @ key.swapaxes(-1, -2)), np.broadcast_to(np.eye(key.shape[-2]), (len(key), key.shape[-2], key.shape[-2]))
 
 
 NORMALISED = Task(
@@ -186,6 +216,21 @@ NORMALISED = Task(
             "summed over heads",
             lambda *qkv: _smoother(*qkv, divisor="heads"),
             "each head has a normaliser of its own; yours is summed over the heads",
+        ),
+        Wrong(
+            "a normaliser one key behind",
+            lambda *qkv: _smoother(*qkv, divisor="one behind"),
+            "n_t holds the key of position t too: add it before you divide",
+        ),
+        Wrong(
+            "features of features",
+            lambda query, key, value: _smoother(query + 1.0, key + 1.0, value),
+            "`query` and `key` are features already: no elu(x) + 1 here",
+        ),
+        Wrong(
+            "softmax",
+            lambda query, key, value: _smoother(*_softmax_features(query, key), value),
+            "no exponential here: the weights are the products of the features, divided by their sum",
         ),
         Wrong("not normalised", lambda *qkv: _smoother(*qkv, divisor="one"), "divide by n_t . phi(q_t), Eq. (11.19)"),
         Wrong(
@@ -228,6 +273,15 @@ def _chunks(query: np.ndarray, key: np.ndarray, value: np.ndarray, state: np.nda
         elif how != "written first":
             state = state + k.T @ v
     return np.concatenate(pieces), state
+
+
+def _whole_chunks(query: np.ndarray, key: np.ndarray, value: np.ndarray, state: np.ndarray, chunk: int) -> Any:
+    """Eq. (11.20) for whole chunks only; the output of the others stays zero."""
+    whole = len(query) // chunk * chunk
+    output = np.zeros_like(value)
+    if whole:
+        output[:whole], state = _chunks(query[:whole], key[:whole], value[:whole], state, chunk)
+    return output, state.copy()
 
 
 def _chunk_cases(rng: np.random.Generator) -> list[Case]:
@@ -276,16 +330,26 @@ CHUNKED = Task(
         Wrong("own key hidden", _chunk_mistake("strict"), "M has ones on its diagonal: position t sees its own key"),
         Wrong(
             "positions left over dropped",
-            lambda query, key, value, state, chunk: (
-                np.concatenate(
-                    [
-                        _chunks(query, key, value, state, chunk)[0][: len(query) // chunk * chunk],
-                        np.zeros((len(query) % chunk, value.shape[1])),
-                    ]
-                ),
-                _chunks(query, key, value, state, chunk)[1],
-            ),
+            _whole_chunks,
             "the last chunk may be shorter than the others, and counts all the same",
+        ),
+        Wrong(
+            "the state left as it came",
+            lambda query, key, value, state, chunk: (_chunks(query, key, value, state, chunk)[0], state.copy()),
+            "the output is right; return the state after the last position, not the one that came in",
+        ),
+        Wrong(
+            "what came in is missing from the state",
+            lambda query, key, value, state, chunk: (_chunks(query, key, value, state, chunk)[0], key.T @ value),
+            "the output is right; the state that is returned holds what was written before, too",
+        ),
+        Wrong(
+            "divided by the root of d",
+            lambda query, key, value, state, chunk: (
+                _chunks(query, key, value, state, chunk)[0] / math.sqrt(key.shape[1]),
+                state + key.T @ value,
+            ),
+            "there is no scale in this task",
         ),
     ],
     hints=[

@@ -85,6 +85,11 @@ GATES = Task(
             "each feature of the key has a gate of its own: row r of the state is multiplied by gate[t, r]",
         ),
         Wrong(
+            "the write gated, too",
+            lambda query, key, value, gate: _gated(query, (1.0 - gate) * key, value, gate),
+            "Eq. (11.21) writes the whole key: no factor 1 - gate on it",
+        ),
+        Wrong(
             "the past forgotten entirely",
             lambda query, key, value, gate: (query * key).sum(axis=1, keepdims=True) * value,
             "the state is carried on from step to step; you return what the own position writes",
@@ -150,6 +155,11 @@ OVERLAPS = Task(
             "noise comes from the squares of the overlaps: add these up in each row, without the 1",
         ),
         Wrong("the diagonal counted", lambda: (3.6, 2.0, 1.37), "the noise is what the *others* add: leave the key itself out"),
+        Wrong(
+            "a root taken",
+            lambda: (3.6, 2.0, 0.37**0.5),
+            "the question asks for the mean square itself, not for its root",
+        ),
         Wrong(
             "overlaps not squared",
             lambda: (3.6, 2.0, 0.7),
@@ -227,12 +237,24 @@ def _delta(query: np.ndarray, key: np.ndarray, value: np.ndarray, beta: np.ndarr
             state = state - np.outer(k, b * (v - old))
         elif how == "mean step":
             state = state + np.outer(k, beta.mean() * (v - old))
+        elif how == "unit keys":
+            k = k / np.linalg.norm(k)
+            state = state + np.outer(k, b * (v - state.T @ k))
+        elif how == "asked with the query":
+            state = state + np.outer(k, b * (v - state.T @ query[t]))
+        elif how == "whole value":
+            state = state + np.outer(k, v - b * old)
         elif how == "divided":
             state = state + np.outer(k, b * (v - old)) / (k @ k)
         else:
             state = state + np.outer(k, b * (v - old))
         rows.append((before if how == "read first" else state).T @ query[t])
     return np.array(rows).reshape(len(query), value.shape[1]), state
+
+
+def _one_shot(query: np.ndarray, key: np.ndarray, value: np.ndarray, beta: np.ndarray, state: np.ndarray) -> Any:
+    written = beta * (value - key @ state)
+    return query @ state + np.tril(query @ key.T) @ written, state + key.T @ written
 
 
 def _delta_cases(rng: np.random.Generator) -> list[Case]:
@@ -278,6 +300,31 @@ DELTA = Task(
             "divided by the length of the key",
             _mistaken("divided"),
             "Eq. (11.26) does not divide by |k|^2: the keys of the cases are shorter than 1 on purpose",
+        ),
+        Wrong(
+            "keys brought to length 1",
+            _mistaken("unit keys"),
+            "use the keys as they come: nothing is divided by their length",
+        ),
+        Wrong(
+            "asked with the query",
+            _mistaken("asked with the query"),
+            "what is missing is the value minus what the state has under the *key*; the query only reads, afterwards",
+        ),
+        Wrong(
+            "beta on the erasing only",
+            _mistaken("whole value"),
+            "beta multiplies the whole correction v - S^T k, the value too",
+        ),
+        Wrong(
+            "all corrections from the state that came in",
+            _one_shot,
+            "ask the state of the step before, which holds what the earlier positions wrote, not the one that came in",
+        ),
+        Wrong(
+            "the state left as it came",
+            lambda query, key, value, beta, state: (_delta(query, key, value, beta, state)[0], state.copy()),
+            "the output is right; return the state after the last position, not the one that came in",
         ),
         Wrong("read before the write", _mistaken("read first"), "position t reads after it has written"),
         Wrong(

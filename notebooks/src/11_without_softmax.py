@@ -1,16 +1,17 @@
 # %% [markdown] id="title"
 # # 11 Attention without softmax: a memory of fixed size
 #
-# Softmax attention compares every query with every key: $T^2$ scores, and a cache that grows with the text. If the softmax
-# goes, the same output can be had from a matrix of fixed size, written once at each position. This lesson shows what blocks
-# the short way, three equal ways to walk it, what such a memory can hold, and why softmax still wins at recall.
+# Softmax attention compares every query with every key: $T^2$ scores, and a cache that grows with the text. Without the
+# softmax, what all these scores give can be read from a matrix of fixed size, written once at each position. This lesson
+# shows what blocks the short way, three equal ways to walk it, what such a memory can hold, and why softmax still wins at
+# recall.
 #
 # **Afterwards you can** say in which sense attention is a kernel method, build random features for it, re-bracket, switch
 # between parallel, recurrent and chunked form, predict where the state becomes cheaper, explain interference and overwriting,
 # and derive the delta rule.
 #
 # **You need** chapters 01 to 05, 07 and 10 (similarities, softmax, masks, the product $W_Q W_K^\top$). **Time:** 75 minutes,
-# and as much again for the [exercises](../work/11_without_softmax.ipynb).
+# and about 90 for the [exercises](../work/11_without_softmax.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -118,7 +119,10 @@ x, w = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
 kernel = np.exp(x @ x.T)
 for name, matrix in (("exp(X X^T)", kernel), ("its softmax", softmax(x @ x.T)), ("exp(X W X^T)", np.exp(x @ w @ x.T))):
     print(f"{name:13} symmetric: {np.allclose(matrix, matrix.T)}")
-print("smallest eigenvalue of exp(X X^T) is positive:", bool(np.linalg.eigvalsh(kernel)[0] > 0))
+print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(kernel)[0] > 0))
+
+# %% [markdown] id="mercer-notice"
+# Only the first: each row of a softmax is divided by its own sum, and this $W$ is not symmetric.
 
 # %% [markdown] id="random"
 # ## 11.3 Random features
@@ -139,8 +143,8 @@ print("smallest eigenvalue of exp(X X^T) is positive:", bool(np.linalg.eigvalsh(
 # $$\mathrm{Var}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q + k|^2} - 1 \bigr)
 # \tag{11.9}$$
 #
-# With $m$ draws it is divided by $m$. **Predict** the relative error of $m = 256$ features at $q = k$, for $|q| = 1$ and for
-# $|q| = 2$.
+# With the mean of $m$ independent draws it is divided by $m$. **Predict** the relative error (standard deviation over kernel)
+# of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
 
 # %% id="random-verify"
 verify("11.7")
@@ -153,8 +157,8 @@ for size in (1.0, 2.0):
     print(f"|q| = {size}: relative error {np.sqrt((np.exp(4 * size**2) - 1) / 256):.2f} by Eq. (11.9)")
 
 # %% [markdown] id="trigonometric"
-# Half, and then 186 times the kernel itself: the variance grows *exponentially* with the length of $q + k$. Short queries and
-# keys are a condition, not a detail.
+# Half of the kernel, and then 186 times: the variance grows *exponentially* with $|q + k|^2$. Short queries and keys are a
+# condition, not a detail.
 #
 # An older choice uses sines and cosines (Rahimi and Recht, 2007). At an imaginary $x$, Eq. (11.7) turns into a cosine:
 #
@@ -166,8 +170,8 @@ for size in (1.0, 2.0):
 # $$\mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr]
 #  = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2 \tag{11.11}$$
 #
-# **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the many keys that should get almost no
-# weight.
+# (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
+# many keys that should get almost no weight.
 
 # %% id="trigonometric-verify"
 verify("11.10")
@@ -203,13 +207,15 @@ for name, estimate in (
     ("sines and cosines", q_waves @ k_waves.T),
     ("positive", positive_random_features(q, omega) @ positive_random_features(k, omega).T),
 ):
-    print(f"{name:17} negative: {(estimate < 0).mean():.0%} of the kernel, {(estimate.sum(axis=1) < 0).mean():.0%} of the sums")
+    kernel_below, sums_below = (estimate < 0).mean(), (estimate.sum(axis=1) < 0).mean()
+    print(f"{name:17} negative: {kernel_below:.0%} of the kernel, {sums_below:.0%} of the sums")
+
+# %% [markdown] id="signs-notice"
+# About half of the kernel and of the sums are negative: such rows are no weights at all, and a sum near 0 makes them blow up.
+# Positive features keep every weight positive, however rough. (And rough they are: these vectors are not short.)
 
 # %% [markdown] id="brackets"
 # ## 11.4 Moving the bracket
-#
-# Half of the kernel and many of the sums are negative: such rows are no weights at all, and a sum near 0 blows up. Positive
-# features keep every weight positive, however rough.
 #
 # Now let $\phi$ be *any* map to finitely many features and put it in the place of the exponential. Matrix products are
 # associative:
@@ -250,7 +256,8 @@ print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @
 # %% id="spot-exp-code"
 rng = np.random.default_rng(5)
 q, k = 2 * rng.normal(size=(2, 7, 2))
-print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T), "  of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
+print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
+print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
 v = rng.normal(size=(7, 2))
 wanted = softmax(q @ k.T) @ v
 moved = softmax(q) @ (softmax(k, axis=0).T @ v)
@@ -289,7 +296,8 @@ verify("11.17")
 
 # %% id="crossover-code"
 for width in (128, 256):
-    print(f"d = {width}: state first needs fewer FLOPs from T =", costs.linear_attention_crossover_length(width, width, is_causal=False))
+    length = costs.linear_attention_crossover_length(width, width, is_causal=False)
+    print(f"d = {width}: state first needs fewer FLOPs from T = {length}")
 
 # %% id="crossover-figure"
 speed = SPEED.load()
@@ -310,19 +318,24 @@ figures.lines(
 # %% id="crossover-numbers"
 for width in (128, 256):
     brackets, with_softmax = np.median(speed.values("crossing", str(width)), axis=0)
+    at_width = np.median(speed.values("scores first / state first", str(width)), axis=0)[4]
     print(f"d = {width}: measured crossing at T = {brackets:.0f}, with softmax at {with_softmax:.0f}")
+    print(f"         scores first / state first at T = d: {at_width:.2f}")
 shares = [np.median(speed.values("share of softmax", width)) for width in ("128", "256")]
 print("share of the softmax itself at T = d:", [f"{share:.0%}" for share in shares])
-print("twice the length costs", [f"{name} x{np.median(speed.values('doubling', name)):.1f}" for name in ("softmax", "chunked")])
+for name in ("softmax", "chunked"):
+    print(f"1024 to 2048 positions, {name}: time x{np.median(speed.values('doubling', name)):.1f}")
 
 # %% [markdown] id="crossover-notice"
 # CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions
-# (`results/ch11_speed.json`). The same product in two orders crosses within a factor of two of the count. Where it deviates,
-# the counted ratio does: at short lengths all products are small, both orders pay for calls and memory rather than for FLOPs,
-# and the ratio stays nearer to 1. Softmax adds what the count leaves out, and crosses earlier. Twice the length costs more
-# than four times with scores (memory adds to the FLOPs), about twice in chunks (next section).
-#
-# So for texts shorter than $d$ the old order is right, and for $T = 65\,536$ it costs a thousand times more.
+# (`results/ch11_speed.json`). The two orders cross within a factor of two of the count: early at width 128, slightly late at
+# 256. The measured line is flatter than the counted one: at short lengths calls and memory cost what no FLOP count sees. At
+# $T = d$ all four products have one shape, and still the ratio is not 1: the order in which numbers lie in memory counts too.
+# Softmax adds work to one side, and crosses earlier. Twice the length takes more than four times as long with scores, about
+# twice in chunks (next section).
+
+# %% [markdown] id="crossover-rule"
+# A rule of thumb: scores first for texts shorter than $d$. At $T = 65\,536$ and $d = 64$ it takes a thousand times the FLOPs.
 
 # %% [markdown] id="forms"
 # ## 11.5 Parallel, recurrent, chunked
@@ -382,11 +395,11 @@ for name, normaliser in (("right", right), ("only the last key", only_last), ("s
 # %% [markdown] id="chunks-proof"
 # Proof: split the sum of Eq. (11.18) at the beginning of the piece. Keys before it are in $S_c$, keys inside it are in the
 # masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
-# fastest at 512 positions of width 64?
+# fastest at 512 positions of width 64, in chunks of 64?
 
 # %% id="chunks-code"
 verify("11.20")
-query, key, value, start = rng.normal(size=(13, 3)), rng.normal(size=(13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
+(query, key), value, start = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
 runs = [("parallel", 1), ("recurrent", 1), ("chunked", 4), ("chunked", 5), ("chunked", 64)]
 outputs = [linear_attention(query, key, value, form=form, chunk=chunk, initial_state=start) for form, chunk in runs]
 print("all equal, with a state from before:", all(np.allclose(outputs[0], other) for other in outputs))
@@ -400,8 +413,8 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # products of similar size. (All three ran in torch, `attn_course.modules.linear`, on one thread.)
 
 # %% [markdown] id="decay"
-# A sum only grows; it never forgets. A **gate** lets the state fade before each write, by a factor $a_t$ for each feature, $0
-# < a \le 1$:
+# From here on $q$ and $k$ are features already, and no $\phi$ is written. A sum only adds; it never forgets. A **gate** lets
+# the state fade before each write, by a factor for each feature, $0 < a_{t,r} \le 1$:
 #
 # $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top \;\Rightarrow\;
 #  o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \tag{11.21}$$
@@ -417,10 +430,11 @@ ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
 print("before the write:", linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
 print("after the write: ", 0.5 * linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
 
+# %% [markdown] id="decay-notice"
+# Decayed after the write, even the newest value is halved: everything is off by one gate.
+
 # %% [markdown] id="memory"
 # ## 11.6 What a state can hold
-#
-# Decayed after the write, even the newest value is halved: everything is off by one gate.
 #
 # Now look at $S$ as a memory. Schlag et al. (2021) read Eq. (11.18) as a network that writes the weights of another: $S$
 # holds **fast weights**, and one write is an **outer product** $k v^\top$. Here are three of them and their sum.
@@ -497,7 +511,8 @@ figures.lines(
 # $$S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top
 # \tag{11.27}$$
 #
-# First erase along $k$, then write.
+# First erase along $k$, then write. At each position that is three products with the state (ask, correct, read) where sums
+# take two: $6\, d_k d_v$ FLOPs against $4\, d_k d_v$.
 
 # %% [markdown] id="delta-reads"
 # Multiply from the left by $k^\top$ to see what is read afterwards:
@@ -533,9 +548,10 @@ for beta in (1.0, 0.5):
 
 # %% [markdown] id="explore"
 # 12, 7, and 4.75 = half of 2.5 plus half of 7. In the card below one value is one number, so the state is a single arrow and
-# reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A. Then
-# write A twice with different values, by sums and by the delta rule. What does the delta rule do to B when A is written after
-# it? (At 60 degrees: B has read 1, and now reads 1 plus half of what A was missing.)
+# reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A: both
+# read 1, then more, up to 2. Write A = 1, then A = −1: sums read 0, the delta rule with step size 1 reads −1. What does the
+# delta rule do to B when A is written after it? (At 60 degrees and step size 1: B has read 1, and now reads 1 plus half of
+# what A was missing.)
 
 # %% id="explorable"
 figures.memory_explorable()
@@ -575,7 +591,7 @@ verify("11.32")
 
 # %% id="delta-chunks-code"
 rng = np.random.default_rng(4)
-query, key, value, beta = rng.normal(size=(13, 3)), rng.normal(size=(13, 3)), rng.normal(size=(13, 2)), rng.uniform(size=(13, 1))
+(query, key), value, beta = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.uniform(size=(13, 1))
 key /= np.linalg.norm(key, axis=1, keepdims=True)
 steps = delta_rule_attention(query, key, value, beta, initial_state=start)
 for chunk in (1, 4, 5, 64):
@@ -602,7 +618,7 @@ for chunk in (1, 4, 5, 64):
 # %% [markdown] id="slopes"
 # with the weights $p$ of $q$ (scale written out again), $z = \sum_j p_j v_j$ and $\bar{k} = \sum_j p_j k_j$. On the left no
 # $q$: one slope everywhere. Softmax has another slope at each query, and can step from value to value between keys that lie
-# close. How sharply? For $n$ unit keys and scores $\beta\, q \cdot k$:
+# close. How sharply? For $n$ unit keys and scores $\beta\, q \cdot k$ (here $\beta$ is a scale, no step size):
 #
 # $$p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad q = k_i, \quad \mu = \max_{j \ne i} k_i \cdot k_j
 # \tag{11.35}$$
@@ -625,9 +641,9 @@ for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitte
     print(f"{name:13}: own value comes back as {read[0, 0]:.3f}, the neighbour's as {read[0, 1]:.3f}")
 
 # %% [markdown] id="recall"
-# Twelve keys in two dimensions: softmax returns each value almost purely, a linear state cannot, not even the best one. With
-# a scale large enough, Eq. (11.35) has no limit on $n$ but the gaps between keys. The price is the cache: softmax keeps all
-# $n$ pairs, a state keeps $d_k d_v$ numbers.
+# Twelve keys in two dimensions: softmax returns each value almost purely; a state of two rows holds two pairs, and even the
+# best one mixes the twelve. With a scale large enough, Eq. (11.35) has no limit on $n$ but the gaps between keys. The price is
+# the cache: softmax keeps all $n$ pairs, a state keeps $d_k d_v$ numbers.
 
 # %% [markdown] id="recall-task"
 # **Does training find a way around?** One layer, one head with $d_k = 8$, reads $n$ pairs out of 32 keys and 16 values, then
@@ -656,10 +672,12 @@ for name in names:
     print(f"{name:24} 32 pairs, three seeds:", once.values("accuracies", name)[:, -1].round(1))
 
 # %% [markdown] id="recall-notice"
-# Softmax is right in practically all cases. The states fall, as Eq. (11.23) says they must, and positive features fall
-# farthest: vectors whose entries are all positive are never at a right angle to each other. Did you expect the delta rule
-# ahead of the plain sums? With unit keys the two are **about equal**. Where each key is written once, nothing needs to be
-# overwritten, and every correction also disturbs older pairs. So here is a task that asks for it: each key is written
+# Softmax is right in practically all cases. The states fall, as the overlaps of Eq. (11.23) led us to expect, and positive
+# features fall farthest; one reason is that vectors with positive entries are never at a right angle to each other. Did
+# you expect the delta rule ahead of the plain sums? With unit keys the two are **about equal**. Where each key is written
+# once, nothing needs to be overwritten, and every correction also disturbs older pairs.
+#
+# So here is a task that asks for it: each key is written
 # **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
 
 # %% id="overwriting-figure"
@@ -674,7 +692,7 @@ figures.bars(
     + " ".join(f"{name}: {', '.join(f'{share:.2f}' for share in row)}." for name, row in means.items()),
     x_label="",
     y_label="share answered right",
-    y_limits=(0.0, 1.3),
+    y_limits=(0.0, 1.15),
 )
 
 # %% [markdown] id="overwriting-notice"

@@ -59,7 +59,7 @@ check("11.2", my_crossover)
 
 # %% [markdown] id="task-11-2-why" tags=["solution-only"]
 # **Why.** For each position: $2 m k$ for its query, $2 m k$ for its key, $3 \cdot 2 m v$ for the memory. $2 T (k + v) = 4 m k
-# + 6 m v$. With $k = v$ it is $2.5\, m$: 256 random features pay from 640 positions on.
+# + 6 m v$. With $k = v$ it is $2.5\, m$: 256 random features need fewer FLOPs beyond 640 positions.
 
 # %% [markdown] id="task-11-3-text"
 # Write causal linear attention with a normaliser, Eq. (11.19): `my_linear_attention(query, key, value)`. `query` and `key`,
@@ -113,7 +113,7 @@ check("11.4", my_chunked)
 
 # %% [markdown] id="task-11-5-text"
 # The function below should compute gated linear attention, Eq. (11.21): `query`, `key` `(T, d_k)`, `value` `(T, d_v)`, and
-# `gate` `(T, d_k)` with entries between 0 and 1, what each key feature keeps at each step. It returns `(T, d_v)`; no
+# `gate` `(T, d_k)` with entries above 0 and below 1, what each key feature keeps at each step. It returns `(T, d_v)`; no
 # normaliser, no scale, the state begins at zero. It raises no error, and its steps stand in the wrong order. Repair it.
 
 
@@ -139,12 +139,12 @@ check("11.5", gated_attention)
 # writes is not in it, that of the position that reads is.
 
 # %% [markdown] id="task-11-6-text"
-# The cell below shows the dot products of four unit keys; the numbers are exact. A state is the sum of outer products $k_j
-# v_j$ with single numbers as values, Eq. (11.22). Write `my_reading = (a, b, c)`:
+# The cell below shows the dot products of four unit keys; the numbers are exact, so nothing needs rounding. A state is the
+# sum of outer products $k_j v_j$ with single numbers as values, Eq. (11.22). Write `my_reading = (a, b, c)`:
 #
 # - `a`: the values of keys 0 to 3 are 1, -2, 2 and 4. What does reading with key 2 return?
 # - `b`: now the values are random, independent, of mean 0 and variance 1. For which key is the mean square of the
-#   interference largest?
+#   interference largest? Write its number, 0 to 3.
 # - `c`: how large is that mean square for key 3?
 
 # %% id="task-11-6-figure"
@@ -168,7 +168,7 @@ check("11.6", my_reading)
 # %% [markdown] id="task-11-7-text"
 # Two unit keys $a$, $b$ have $a \cdot b = 0.6$; values are single numbers. A state that begins at zero is written three times
 # by the delta rule, Eq. (11.26), with $\beta = 0.5$: first 2 under $a$, then $-1$ under $b$, then 4 under $a$. What does
-# reading with **b** return? Write the number (four correct digits; an expression is welcome).
+# reading with $b$ return? Write the number (four correct digits; an expression is welcome).
 
 # %% id="task-11-7" tags=["task"]
 ### BEGIN SOLUTION

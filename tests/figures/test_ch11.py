@@ -102,3 +102,16 @@ def test_keys_and_buttons_move_the_card(page):
     assert page.locator(".attn-live tbody tr").nth(0).locator("th, td").all_inner_texts() == ["A", "−1", "0.82", "1.82"]
     page.get_by_role("button", name="Clear").click()
     page.get_by_role("status").get_by_text("Nothing is written yet").wait_for()
+
+
+@pytest.mark.browser
+def test_the_card_says_when_the_state_is_drawn_shorter(page):
+    page.set_content(explorable_html("memory", "memory"))
+    note = page.get_by_text("drawn shorter than it is")
+    assert not note.is_visible()
+    page.get_by_role("button", name="Sums").click()
+    for _ in range(2):
+        page.get_by_role("button", name="A = 1").click()
+    note.wait_for()
+    page.get_by_role("button", name="Clear").click()
+    assert not note.is_visible()

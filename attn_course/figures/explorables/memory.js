@@ -41,6 +41,7 @@ function start(root) {
   function plane({ keys, state, read }) {
     const size = Math.hypot(...state);
     const shrink = size > 2.4 ? 2.4 / size : 1; // a long state stays inside the picture
+    one("[data-shrunk]").hidden = shrink === 1;
     const end = state.map((entry) => entry * shrink);
     const shapes = [line([-2.5, 0], [2.5, 0], "attn-axis"), line([0, -2.5], [0, 2.5], "attn-axis")];
     for (const name of NAMES) {

@@ -28,6 +28,9 @@ def confine(
     environment variables stay, the working directory, HOME and tempfile are `writable`, no capabilities are left, and the process dies with
     its parent.
 
+    It does not hide the course from `import`: the zygote takes it off sys.path and sys.meta_path, or an attempt is a PermissionError
+    where it should be a ModuleNotFoundError.
+
     Parameters
     ----------
     readable : sequence of Path, optional
@@ -49,13 +52,15 @@ def confine(
     Raises
     ------
     SandboxError
-        If a layer of `layers` cannot be put on: the process must end then. A layer asked for is never left out silently.
+        If the process has more than one thread, or a layer of `layers` cannot be put on: the process must end then. A layer asked for
+        is never left out silently.
     ValueError
         If a name in `layers` is unknown.
     """
     unknown = sorted(set(layers or ()) - set(LAYERS))
     if unknown:
         raise ValueError(f"layers must be among {', '.join(LAYERS)}; got {', '.join(unknown)}")
+    _refuse_threads()
     parent, limits = os.getppid(), limits or Limits()
     readable = landlock.interpreter_paths() if readable is None else readable
     writable = Path(os.path.realpath(writable))
@@ -93,6 +98,16 @@ def confine(
         privileges.die_with_parent(parent)
     put_on(SECCOMP)
     return tuple(layer for layer in LAYERS if layer in done)
+
+
+def _refuse_threads() -> None:
+    """Landlock, seccomp and namespaces confine the thread that asks for them, and those it starts later."""
+    try:
+        count = os.stat("/proc/self/task").st_nlink - 2  # noqa: PTH116  # a folder for each thread, and two links of its own
+    except OSError:
+        return
+    if count > 1:
+        raise SandboxError(f"only a process with one thread can be confined; this one has {count}")
 
 
 def _tidy(writable: Path, keep: Sequence[int]) -> None:

@@ -1,5 +1,6 @@
 """Landlock: which files a worker may open, as an allow-list that it cannot leave."""
 
+import contextlib
 import os
 import site
 import stat
@@ -54,7 +55,8 @@ def allow_only(readable: Iterable[Path], writable: Path) -> None:
     Parameters
     ----------
     readable : iterable of Path
-        Files and folders (with all beneath) to read and to execute; those that do not exist are left out.
+        Files and folders (with all beneath) to read and to execute; those that do not exist or that this user may not
+        open are left out.
     writable : Path
         The one folder to do anything in.
 
@@ -76,22 +78,21 @@ def allow_only(readable: Iterable[Path], writable: Path) -> None:
     ruleset = system_call("landlock_create_ruleset", attributes, len(attributes), 0)
     try:
         for path in readable:
-            _allow(ruleset, path, _READ & handled)
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # out of reach anyway
+                _allow(ruleset, path, _READ & handled)
         for device in _DEVICES:
-            _allow(ruleset, device, (_READ_FILE | _WRITE_FILE) & handled)
+            with contextlib.suppress(FileNotFoundError):
+                _allow(ruleset, device, (_READ_FILE | _WRITE_FILE) & handled)
         _allow(ruleset, writable, handled & ~_EXECUTE)
         system_call("landlock_restrict_self", ruleset, 0)
+    except OSError as error:
+        raise SandboxError(f"a rule for {error.filename}: {error.strerror}") from error
     finally:
         os.close(ruleset)
 
 
 def _allow(ruleset: int, path: str | Path, accesses: int) -> None:
-    try:
-        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SandboxError(f"cannot open {path} for a rule: {error.strerror}") from error
+    handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             accesses &= _FOR_FILES
@@ -105,6 +106,8 @@ def interpreter_paths() -> tuple[Path, ...]:
 
     Ask once, in the zygote: folders of packages that hold the course are listed entry by entry.
     """
+    if sys.platform != "linux":
+        return ()  # no layer asks
     base = Path(sys.base_prefix)
     folders = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
     folders += _package_folders()

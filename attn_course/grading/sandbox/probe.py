@@ -16,7 +16,7 @@ from pathlib import Path
 from . import attacks
 from .confinement import confine
 from .landlock import interpreter_paths
-from .layers import LAYERS, LIMITS, SandboxError, level_of
+from .layers import LAYERS, SandboxError, level_of
 from .limits import MIB, Limits
 from .namespaces import fork_alone, leave_for_own_namespaces
 
@@ -108,10 +108,7 @@ class _Stage:
         self.readable = interpreter_paths()
 
     def try_layer(self, name: str) -> Layer:
-        forbidden = attacks.REFUSED_BY[name]
-        if name == LIMITS and sys.platform != "linux":
-            forbidden = tuple(act for act in forbidden if act is not attacks.takes_much_memory)  # macOS does not limit memory
-        why = self.complaint([name], forbidden)
+        why = self.complaint([name], attacks.REFUSED_BY[name])
         return Layer(name, not why, why)
 
     def try_pids(self) -> Layer:

@@ -36,14 +36,25 @@ REFUSED = (
     *("socket", "connect", "bind", "listen", "accept", "accept4"),
     *("fork", "vfork", "execve", "execveat"),
     *("unshare", "setns", "chroot", "pivot_root", "mount", "umount2", "mount_setattr", "move_mount", "open_tree"),
-    *("fsopen", "fsconfig", "fsmount", "fspick", "open_by_handle_at", "name_to_handle_at", "fanotify_init"),
+    *(
+        "fsopen",
+        "fsconfig",
+        "fsmount",
+        "fspick",
+        "open_by_handle_at",
+        "name_to_handle_at",
+        "fanotify_init",
+        "inotify_init",
+        "inotify_init1",
+    ),
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "truncate"),  # Landlock lets these pass
     *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
     *("memfd_create", "memfd_secret", "shmget", "msgget", "semget", "mq_open"),  # memory that no rlimit counts
+    *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semop", "semtimedop", "semctl", "mq_unlink"),  # what others left there
     *("bpf", "keyctl", "add_key", "request_key", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register"),
     *("kexec_load", "kexec_file_load", "reboot", "init_module", "finit_module", "delete_module", "swapon", "swapoff", "acct", "quotactl"),
-    *("quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog"),
-    *("ioperm", "iopl", "modify_ldt", "personality"),
+    *("quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog", "vhangup"),
+    *("ioperm", "iopl", "modify_ldt", "personality", "uselib", "statmount", "listmount"),
 )
 _THREAD, _NAMESPACES = 0x10000, 0x7E020080  # flags of clone
 _UNIX, _STREAM, _SOCKET_KIND = 1, 1, 0xF

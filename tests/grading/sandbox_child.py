@@ -1,0 +1,106 @@
+"""Run a few lines in a fresh interpreter that confines itself first, as this user or as nobody."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import attn_course.grading.sandbox as package
+
+HERE = Path(package.__file__).parent
+ALL = package.LAYERS
+USERS = ["this user", "nobody"]
+_START = """
+import json, os, sys
+sys.path.append({folder!r})
+import sandbox
+from pathlib import Path
+own, outside, port, parent = Path({own!r}), Path({outside!r}), {port}, os.getppid()
+def attempt(act):
+    try:
+        return ["done", repr(act())]
+    except BaseException as error:
+        return ["refused", type(error).__name__ + ": " + str(error)]
+{before}
+put_on = sandbox.confine(writable=own, layers={layers!r}, limits=sandbox.Limits({limits}), keep=[])
+"""
+
+
+def python(code: str, *, user: str = "this user", packages: bool = False, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, by default without installed packages (quick)."""
+    command = [sys.executable, *([] if packages else ["-S"]), "-I", "-c", code]
+    if user == "nobody":
+        command = [*_as_nobody(), *command]
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "SECRET_TOKEN": "secret", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=variables, cwd="/")
+
+
+def confined(
+    acts: Sequence[str],
+    layers: tuple[str, ...] | None,
+    stage: "Stage",
+    *,
+    before: str = "",
+    limits: str = "",
+    user: str = "this user",
+    packages: bool = False,
+) -> list[tuple[str, str]]:
+    """Return what each expression gives in one confined process: "done" and its repr, or "refused" and the error."""
+    start = _START.format(
+        folder=str(HERE.parent),
+        own=str(stage.own),
+        outside=str(stage.outside),
+        port=stage.port,
+        before=before,
+        layers=layers,
+        limits=limits,
+    )
+    tries = "".join(f"answers.append(attempt(lambda: {act}))\n" for act in acts)
+    done = python(f"{start}\nanswers = []\n{tries}\nprint(json.dumps(answers), flush=True)", user=user, packages=packages)
+    assert done.returncode == 0, done.stderr
+    return [(verdict, said) for verdict, said in json.loads(done.stdout.splitlines()[-1])]
+
+
+class Stage:
+    """A folder for the confined process, a readable file outside of it, and a port of this machine that answers."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.own, self.outside, self.port = folder / "own", folder / "outside", port
+        folder.chmod(0o777)  # for nobody
+        self.own.mkdir()
+        self.own.chmod(0o777)
+        self.outside.write_text("the right answers")
+        self.outside.chmod(0o666)
+
+
+@contextlib.contextmanager
+def a_stage() -> Iterator[Stage]:
+    """Set a stage where nobody gets to, too: the temporary folders of pytest are private."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield Stage(Path(folder).resolve(), server.getsockname()[1])
+
+
+def _as_nobody() -> list[str]:
+    """Return the start of a command that runs as nobody; where Python is in a private home, in a view of the disk in which it is not."""
+    if os.getuid() != 0 or not shutil.which("unshare") or not shutil.which("setpriv"):
+        pytest.skip("only root can become nobody, and needs unshare and setpriv for it")
+    become = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    base = Path(sys.base_prefix).resolve()
+    private = [folder for folder in base.parents if not folder.stat().st_mode & 1]
+    if not private:
+        return become
+    script = (
+        'home=$1; base=$2; shift 2; kept=$(mktemp -d); mount --bind "$base" "$kept"; mount -t tmpfs -o mode=755 none "$home";'
+        'mkdir -p "$base"; mount --bind "$kept" "$base"; rmdir "$kept" 2>/dev/null || true; exec "$@"'
+    )
+    return ["unshare", "-m", "sh", "-ec", script, "sh", str(private[-1]), str(base), *become]

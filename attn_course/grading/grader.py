@@ -12,7 +12,7 @@ import numpy as np
 
 from attn_course.grading.sandbox import Limits, Probe, probe
 from attn_course.grading.submission import EXERCISES, Exercise, Submission, SubmissionError, chapter_named, read_exercise, read_submission
-from attn_course.grading.workers import UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
+from attn_course.grading.workers import KILLED, UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
 from attn_course.tasks.judge import expected
 from attn_course.tasks.notebook import DERIVING
@@ -131,20 +131,29 @@ class Grader:
             tasks = all_tasks(number) if number in registry.chapters() else []
             verdicts = tuple(_failed(task, f"not graded: {error}") for task in tasks)
             return Graded(verdicts, (str(error),), number if tasks else None, time.monotonic() - start)
-        pristine = read_exercise(submission.chapter, self._exercises)
+        sitting, ended = self._sit(submission, student)
+        if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
+            sitting, _ = self._sit(submission, student)
+        verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
+        return Graded(verdicts, (*submission.notes, *sitting.notes), submission.chapter, time.monotonic() - start)
+
+    def _sit(self, submission: Submission, student: str) -> "tuple[_Sitting, int | None]":
+        """Go through a submission once; return also how the worker ended, if by itself."""
         worker = self._workers.start(self._limits)
         sitting = _Sitting(submission, worker, self)
         try:
-            sitting.hold(pristine, _number(f"{self._seed} {student}"))
+            sitting.hold(read_exercise(submission.chapter, self._exercises), _number(f"{self._seed} {student}"))
         except WorkerGone as gone:
             ended = self._workers.end(worker)
             if ended == UNCONFINED:
                 raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}") from None
             sitting.broken_off(str(gone) + (how_it_ended(ended) if str(gone) == "ended Python" else ""))
-        else:
+            return sitting, ended
+        except BaseException:
             self._workers.end(worker)
-        verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
-        return Graded(verdicts, (*submission.notes, *sitting.notes), submission.chapter, time.monotonic() - start)
+            raise
+        self._workers.end(worker)
+        return sitting, None
 
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""

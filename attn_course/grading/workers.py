@@ -26,6 +26,7 @@ _ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL"
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 
 
+KILLED = -9  # exit status of a process that SIGKILL ended
 UNCONFINED = 71  # exit status of a worker that could not be confined
 
 
@@ -239,7 +240,7 @@ class Forked:
         return self._home
 
     def end(self, worker: Worker) -> int | None:
-        """End a worker; return its exit status, or None if it had to be killed or cannot be known."""
+        """End a worker; return its exit status, or None if it had to be killed. A zygote that is gone has taken its worker along."""
         worker.close()
         try:
             assert self._control is not None
@@ -247,7 +248,7 @@ class Forked:
             found = self._reply()
         except (OSError, ValueError):
             self.close()
-            return None
+            return KILLED
         return None if found.get("killed") else found.get("exit")
 
     def _reply(self) -> dict[str, Any]:

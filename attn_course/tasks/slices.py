@@ -44,7 +44,7 @@ class Cells:
     """
 
     def __init__(self, trees: Sequence[ast.Module], given: Collection[str] = ()) -> None:
-        own = {ast.unparse(node) for text in given for node in ast.parse(text).body}
+        own = {ast.dump(node) for text in given for node in ast.parse(text).body}
         self._statements = [
             _Statement(node, number, frozenset(_bound(node)), frozenset(_used(node)))
             for number, tree in enumerate(trees)

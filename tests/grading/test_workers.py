@@ -1,0 +1,91 @@
+"""What becomes of workers and of the process they are forked from; and systems without fork, where each is a plain process."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from attn_course.grading import grader as grader_module
+from attn_course.grading.grader import Grader, Unconfined
+from attn_course.grading.sandbox import Limits
+from tests.grading import notebooks, toy
+from tests.grading.hostile.attacks import ATTACKS
+
+
+def points(graded):
+    return [verdict.points for verdict in graded.verdicts]
+
+
+@pytest.fixture(scope="module")
+def plain(exercises):
+    with Grader(seed=11, exercises=exercises, fork=False, cell_s=3.0, call_s=3.0) as grader:
+        yield grader
+
+
+def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
+    book = notebooks.answered(root, 2, {"2.2": "my_entropy = 1.5", "2.4": "def my_jacobian(weights): return weights"}, folder="solutions")
+    path = notebooks.save(book, tmp_path / "02_softmax.ipynb")
+    ours, theirs = plain.grade(path, student="ada"), grader.grade(path, student="ada")
+    assert ours.verdicts == theirs.verdicts
+    assert sum(points(ours)) == 16
+
+
+@pytest.mark.parametrize("attack", ["ends Python", "crashes", "floods", "loops", "hangs up", "forges a frame"])
+def test_without_fork_attacks_get_nothing_too(plain, toy_chapter, tmp_path, attack):
+    graded = plain.grade(toy.write(tmp_path / "97_toy.ipynb", toy.cells({**toy.RIGHT, "97.2": ATTACKS[attack][0]})), student="eve")
+    assert points(graded)[:2] == [2, 0]
+    assert not plain._workers._processes, "no process is left"
+
+
+def test_a_killed_zygote_costs_its_notebook_and_no_other(grader, toy_chapter, tmp_path):
+    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
+    assert points(grader.grade(path, student="ada")) == [2, 3, 4]
+    grader._workers._process.kill()
+    assert points(grader.grade(path, student="ada")) == [2, 3, 4]
+
+
+def test_a_zygote_or_worker_killed_from_outside_costs_the_student_nothing(grader, toy_chapter, tmp_path, monkeypatch):
+    original, killed = grader_module._Sitting._run, []
+
+    def kill_first(sitting, position):
+        if position == 2 and not killed:
+            killed.append(os.killpg(grader._workers._process.pid, signal.SIGKILL))
+        original(sitting, position)
+
+    monkeypatch.setattr(grader_module._Sitting, "_run", kill_first)
+    graded = grader.grade(toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT)), student="ada")
+    assert killed
+    assert points(graded) == [2, 3, 4]
+
+
+def test_the_time_for_a_whole_notebook_is_limited(exercises, toy_chapter, tmp_path, grader):
+    slow = Grader(seed=1, exercises=exercises, limits=Limits(wall_s=2.0))
+    slow._workers = grader._workers
+    grader.grade(toy.write(tmp_path / "97_right.ipynb", toy.cells(toy.RIGHT)), student="ada")  # so that it is warm
+    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells({**toy.RIGHT, "97.2": "import time\ntime.sleep(60)"}))
+    start = time.monotonic()
+    graded = slow.grade(path, student="eve")
+    assert time.monotonic() - start < 10.0
+    assert points(graded) == [2, 0, 0]
+    assert graded.notes[-1] == "code cell 4 was running when the 2 s for one notebook were over"
+
+
+def test_nothing_is_graded_where_nothing_confines(monkeypatch):
+    class Nothing:
+        level, holding = "none", ()
+
+        def __str__(self):
+            return "sandbox: none"
+
+    monkeypatch.setattr(grader_module, "probe", Nothing)
+    with pytest.raises(Unconfined, match="untrusted work is not run here"):
+        Grader(seed=1)
+    Grader(seed=1, allow_unsafe=True).close()
+
+
+def test_a_worker_that_cannot_be_confined_is_no_fault_of_the_students(grader, toy_chapter, tmp_path, monkeypatch):
+    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
+    monkeypatch.setattr(grader._workers, "_layers", ("no such layer",))
+    with pytest.raises(Unconfined, match="no such layer"):
+        grader.grade(path, student="ada")

@@ -4,26 +4,9 @@ import textwrap
 
 import pytest
 
-from attn_course.grading.grader import Grader
-from attn_course.grading.sandbox import Limits
 from tests.grading import notebooks, toy
 from tests.grading.hostile.attacks import ATTACKS, FORBIDDEN, HIDDEN_DIFF, LIES
-
-
-@pytest.fixture(scope="module")
-def strict(exercises):
-    limits = Limits(address_space_bytes=2**28, cpu_s=30.0, wall_s=120.0)
-    with Grader(seed=5, exercises=exercises, cell_s=2.0, call_s=2.0, limits=limits) as grader:
-        yield grader
-
-
-def grade(grader, path, answers):
-    return grader.grade(toy.write(path, toy.cells(answers)), student="mallory")
-
-
-def assert_neighbour_unharmed(grader, tmp_path):
-    graded = grade(grader, tmp_path / "97_neighbour.ipynb", toy.RIGHT)
-    assert [verdict.points for verdict in graded.verdicts] == [2, 3, 4], graded
+from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

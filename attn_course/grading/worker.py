@@ -234,7 +234,7 @@ def _seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  # what the learner's code may draw from
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(seed)
+        sys.modules["torch"].default_generator.manual_seed(seed)  # torch.manual_seed looks for every other device first
 
 
 def serve(line: socket.socket) -> None:

@@ -145,9 +145,7 @@ def _same(before: Any, after: Any) -> bool:
         return isinstance(after, Mapping) and before.keys() == after.keys() and all(_same(before[name], after[name]) for name in before)
     if isinstance(before, (list, tuple)):
         return isinstance(after, (list, tuple)) and len(before) == len(after) and all(map(_same, before, after))
-    if isinstance(after, (np.ndarray, Mapping, list, tuple)):
-        return False
-    return before is after or bool(before == after)  # a NaN is not equal to itself
+    return type(before) is type(after) and (before == after or (before != before and after != after))  # NaN is not equal to itself
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ import pytest
 
 from tests.project.rooms import ROOMS, violations
 
+WORKER = "the worker half of grading may not import"
+
 
 def planted(tmp_path: Path, files: dict[str, str]) -> list[str]:
     package = tmp_path / "attn_course"
@@ -44,6 +46,9 @@ def test_every_import_keeps_to_the_room_table(root):
         ("commands/lab.py", "import torch", "1: cli may import torch only inside a function"),
         ("__init__.py", "from attn_course.tasks import check", "1: __init__ may import attn_course.tasks.check only inside a function"),
         ("__init__.py", "import numpy", "1: __init__ may not import numpy"),
+        ("tasks/run.py", "from attn_course.tasks.core import Task", f"1: {WORKER} attn_course.tasks.core.Task"),
+        ("grading/worker.py", "def f():\n    import attn_course.tasks.registry", f"2: {WORKER} attn_course.tasks.registry"),
+        ("grading/sandbox/probe.py", "from attn_course.grading import grader", f"1: {WORKER} attn_course.grading.grader"),
     ],
 )
 def test_a_forbidden_import_is_named_with_its_line(tmp_path, place, text, complaint):

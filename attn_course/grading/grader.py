@@ -243,9 +243,7 @@ class _Sitting:
             if reply.get("undefined") is True:
                 return _failed(task, self._undefined(task))
             if refused := _text(reply.get("refused")):
-                return _failed(
-                    task, f"{task.entry} calls {refused}, which would answer the task for you: write it yourself"
-                )
+                return _failed(task, f"{task.entry} calls {refused}, which would answer the task for you: write it yourself")
             results.append(_result(case, reply))
             if results[-1].problem:  # the judge looks no further
                 break
@@ -289,7 +287,11 @@ def _rules(task: Task, submission: Submission) -> dict[str, Any]:
 
 def _result(case: Case, reply: Mapping[str, Any]) -> Result:
     """What a worker says of one case, taken as no more than arrays and text."""
-    arrays, after, problem = reply.get("arrays"), reply.get("after"), _text(reply.get("problem")).lstrip("=+-@")  # no formula in a spreadsheet
+    arrays, after, problem = (
+        reply.get("arrays"),
+        reply.get("after"),
+        _text(reply.get("problem")).lstrip("=+-@"),
+    )  # no formula in a spreadsheet
     if problem or not isinstance(arrays, tuple) or not all(_is_result(array) for array in arrays):
         problem = problem or "the answer came back in no form that can be judged"
         return Result(problem=problem, timed_out=reply.get("timed_out") is True, advice=_text(reply.get("advice")))

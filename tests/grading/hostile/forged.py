@@ -12,9 +12,16 @@ def thrice(x):
         line.sendall(struct.pack(">IQ", len(header), len(body)) + header + body)
 """
 TWO = '{"array": ["float64", [2]]}, b"x" * 16'
-NO_ANSWER, NO_FORM, NOT_ASKED = "sent the grader what is no answer: ", "came back in no form that can be judged", "an answer to what was not asked"
+NO_ANSWER, NO_FORM, NOT_ASKED = (
+    "sent the grader what is no answer: ",
+    "came back in no form that can be judged",
+    "an answer to what was not asked",
+)
 FRAMES: dict[str, tuple[str, str]] = {
-    **{f"an array as {field}": (f'send({{"{field}": {TWO.replace("},", "}}, ")})', NO_FORM) for field in ("undefined", "refused", "problem")},
+    **{
+        f"an array as {field}": (f'send({{"{field}": {TWO.replace("},", "}}, ")})', NO_FORM)
+        for field in ("undefined", "refused", "problem")
+    },
     "an array as advice": ('send({"arrays": 0, "advice": {"array": ["float64", [2]]}}, b"x" * 16)', NO_FORM),
     "an array as number": ('send({"nonce": {"array": ["float64", [2]]}}, b"x" * 16)', NOT_ASKED),
     "a list as number": ('send({"nonce": {"list": []}})', NOT_ASKED),

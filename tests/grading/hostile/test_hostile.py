@@ -59,7 +59,9 @@ def test_a_fused_attention_is_found_by_what_torch_runs(strict, root, tmp_path, w
 
 @pytest.mark.parametrize("way", GRADIENTS)
 def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp_path, way):
-    source = "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
+    source = (
+        "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
+    )
     source += f"    d, o = torch.as_tensor(d), torch.softmax(q @ k.mT / q.shape[-1]**0.5, -1) @ v\n    {GRADIENTS[way]}"
     book = notebooks.answered(root, 4, {"4.6": source}, folder="solutions")
     verdict = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts[5]

@@ -73,7 +73,9 @@ def test_a_worker_reaches_nothing_outside(strict, toy_chapter, tmp_path, root, w
 
 
 def test_no_module_of_the_course_is_left_to_a_worker(strict, toy_chapter, tmp_path):
-    source = "import sys, pkgutil\nraise RuntimeError([n for n in [*sys.modules, *(m.name for m in pkgutil.iter_modules())] if 'attn' in n])"
+    source = (
+        "import sys, pkgutil\nraise RuntimeError([n for n in [*sys.modules, *(m.name for m in pkgutil.iter_modules())] if 'attn' in n])"
+    )
     verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": source}).verdicts[1]
     assert verdict.message == "the answer cell does not run: RuntimeError: []"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 64 * 2**20  # a course notebook with all its figures stays far below
-_SLUG = re.compile(r"task-(\d+)-(\d+)(-check)?")
-_CHECK_CALL = re.compile(r"""check\(\s*(["'])(\d+\.\d+)\1\s*,[^\n]*\)\s*;?""")
+_SLUG = re.compile(r"task-(\d{1,3})-(\d{1,3})(-check)?", re.ASCII)
+_CHECK_CALL = re.compile(r"""check\(\s*(["'])(\d{1,3}\.\d{1,3})\1\s*,[^\n]*\)\s*;?""", re.ASCII)
 
 
 class NotebookError(ValueError):

@@ -20,6 +20,7 @@ from attn_course.tasks.run import changed_input, quiet
 
 CELL_S, CALL_S = 20.0, 10.0
 LIMITS = Limits(cpu_s=60.0, wall_s=120.0)  # whatever passes in the learner's notebook is to pass here
+END_S = 0.5  # for a worker that has hung up to be gone
 GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
 MAX_TEXT = 1_000
 
@@ -129,8 +130,8 @@ class Grader:
         except SubmissionError as error:
             number = chapter if chapter is not None else chapter_named(path)
             tasks = all_tasks(number) if number in registry.chapters() else []
-            verdicts = tuple(_failed(task, f"not graded: {error}") for task in tasks)
-            return Graded(verdicts, (str(error),), number if tasks else None, time.monotonic() - start)
+            verdicts = tuple(_failed(task, f"not graded: {_text(str(error))}") for task in tasks)
+            return Graded(verdicts, (_text(str(error)),), number if tasks else None, time.monotonic() - start)
         sitting, ended = self._sit(submission, student)
         if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
             sitting, _ = self._sit(submission, student)
@@ -144,8 +145,8 @@ class Grader:
         try:
             sitting.hold(read_exercise(submission.chapter, self._exercises), _number(f"{self._seed} {student}"))
         except WorkerGone as gone:
-            ended = self._workers.end(worker)
-            if ended == UNCONFINED:
+            ended = self._workers.end(worker, wait_s=END_S if str(gone) == "ended Python" else 0.0)
+            if ended == UNCONFINED and not sitting.begun:  # later it is what the learner's code ended with
                 raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}") from None
             sitting.broken_off(str(gone) + (how_it_ended(ended) if str(gone) == "ended Python" else ""))
             return sitting, ended
@@ -180,6 +181,7 @@ class _Sitting:
         self.submission, self.worker, self.grader = submission, worker, grader
         self.verdicts: dict[str, Verdict] = {}
         self.notes: list[str] = []
+        self.begun = False
         self._problems: dict[int, str] = {}
         self._defined: Mapping[str, list[int]] = {}
         self._task: Task | None = None
@@ -199,6 +201,7 @@ class _Sitting:
             tasks=[_rules(task, submission) for task in submission.tasks],
             seed=seed,
         )
+        self.begun = True
         self._defined = found["defined"]  # said before anything of the learner's ran: it can be trusted
         for position in range(len(submission.cells) + 1):
             for task in submission.tasks:
@@ -219,11 +222,11 @@ class _Sitting:
         cell = self.submission.cells[position]
         self._where = f"code cell {cell.number}"
         limit = self.grader._cell_s
-        problem = self._ask("cell", limit + GRACE_S, n=position, limit=limit).get("problem")
+        problem = _text(self._ask("cell", limit + GRACE_S, n=position, limit=limit).get("problem"))
         if problem:
-            self._problems[position] = _text(problem)
+            self._problems[position] = problem
             if cell.role == "other":
-                self.notes.append(f"code cell {cell.number}: {_text(problem)}")
+                self.notes.append(f"code cell {cell.number}: {problem}")
 
     def _judge(self, task: Task, refusal: str) -> None:
         self._where, self._task = f"task {task.id}", task
@@ -237,12 +240,10 @@ class _Sitting:
         for case in cases:
             limit = self.grader._call_s
             reply = self._ask("call", limit + GRACE_S, task=task.id, case=dict(case.inputs), limit=limit)
-            if reply.get("undefined"):
+            if reply.get("undefined") is True:
                 return _failed(task, self._undefined(task))
-            if reply.get("refused"):
-                return _failed(
-                    task, f"{task.entry} calls {_text(reply['refused'])}, which would answer the task for you: write it yourself"
-                )
+            if refused := _text(reply.get("refused")):
+                return _failed(task, f"{task.entry} calls {refused}, which would answer the task for you: write it yourself")
             results.append(_result(case, reply))
             if results[-1].problem:  # the judge looks no further
                 break
@@ -286,9 +287,13 @@ def _rules(task: Task, submission: Submission) -> dict[str, Any]:
 
 def _result(case: Case, reply: Mapping[str, Any]) -> Result:
     """What a worker says of one case, taken as no more than arrays and text."""
-    arrays, after = reply.get("arrays"), reply.get("after")
-    if reply.get("problem") or not isinstance(arrays, tuple) or not all(_is_result(array) for array in arrays):
-        problem = _text(reply.get("problem") or "the answer came back in no form that can be judged")
+    arrays, after, problem = (
+        reply.get("arrays"),
+        reply.get("after"),
+        _text(reply.get("problem")).lstrip("=+-@"),
+    )  # no formula in a spreadsheet
+    if problem or not isinstance(arrays, tuple) or not all(_is_result(array) for array in arrays):
+        problem = problem or "the answer came back in no form that can be judged"
         return Result(problem=problem, timed_out=reply.get("timed_out") is True, advice=_text(reply.get("advice")))
     changed = changed_input(case.inputs, after) if isinstance(after, dict) else None
     return Result(arrays, changed=changed, listed=_text(reply.get("listed")))

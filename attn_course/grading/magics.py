@@ -10,7 +10,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 RUN_THEIR_BODY = ("capture", "prun", "time", "timeit")
 _FIRST_LINE = re.compile(r"\s*%%(\w+)[^\n]*(?:\n|$)")
-_LINE = re.compile(r"^(\s*(?:[\w, ]+=)?\s*)%(?:time|prun)[ \t]+(?!-)(\S.*)$", re.MULTILINE)
+_LINE = re.compile(r"^([ \t]*(?:[\w, ]+=)?[ \t]*)%(?:time|prun)[ \t]+(?!-)(\S.*)$", re.MULTILINE)
 _TRANSFORMER = TransformerManager()
 
 

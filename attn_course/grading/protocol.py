@@ -154,4 +154,7 @@ def _array(form: Any, body: _Body) -> np.ndarray:
     if not isinstance(shape, list) or len(shape) > MAX_AXES or not all(type(n) is int and 0 <= n < 2**40 for n in shape):
         raise ProtocolError(f"an array in a frame must have up to {MAX_AXES} axes of whole lengths")
     data = body.take(math.prod(shape) * dtype.itemsize)
-    return np.frombuffer(data, dtype).reshape(shape).copy()
+    try:
+        return np.frombuffer(data, dtype).reshape(shape).copy()
+    except ValueError:  # no bytes, and more elements than a machine can count
+        raise ProtocolError("an array in a frame must have a shape that NumPy takes") from None

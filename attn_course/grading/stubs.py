@@ -1,7 +1,8 @@
 """Stand in front of library functions that a task forbids, so that they refuse while an answer to it runs.
 
 The syntax tree shows what an answer says; these stubs see what it does: an alias, `getattr`, `importlib`, a name put together
-from pieces. They are Python in the learner's own process, and one who digs for what lies beneath finds it: a fence, no wall.
+from pieces. Beneath them `_watch` sees which kernels torch runs in the end, by whatever of its many names they were called.
+Both are Python in the learner's own process, and one who digs for what lies beneath finds it: a fence, no wall.
 """
 
 import contextlib
@@ -20,6 +21,13 @@ METHODS_OF = (
 )
 
 
+_FUSED = ("_scaled_dot_product", "_safe_softmax", "_flash_attention", "_efficient_attention", "_native_multi_head", "_transformer_encoder")
+KERNELS = {  # what torch runs in the end for a function, as the beginnings of names
+    "softmax": ("_softmax", "_log_softmax", "_sparse_softmax", "_sparse_log_softmax", "_masked_softmax", *_FUSED),
+    "logsumexp": ("logsumexp",),
+    "scaled_dot_product_attention": _FUSED,
+}
+DIFFERENTIATING = {".backward", "torch.autograd.grad"}
 OURS = module_call.__file__.rpartition("module_call.py")[0]  # the engine itself takes gradients of a module
 
 
@@ -36,19 +44,27 @@ class Stubs:
         The forbidden function called last while a rule was in force, or "".
     """
 
+    __slots__ = ("_done", "_rules", "caught")
+
     def __init__(self) -> None:
         self.caught = ""
         self._rules: frozenset[str] = frozenset()
         self._done: set[tuple[int, str, str]] = set()
 
-    def install(self, forbid: Collection[str]) -> None:
+    def install(self, forbid: Collection[str]) -> bool:
         """Put a stub before each function of these names whose module is loaded; one that stands already stays.
 
         Parameters
         ----------
         forbid : collection of str
             As in `Task.forbid`: dotted names, ".name" for a method, "package.*".
+
+        Returns
+        -------
+        new : bool
+            Whether a stub was put up.
         """
+        before = len(self._done)
         for rule in sorted(forbid):
             if rule.startswith("."):
                 for place in METHODS_OF:
@@ -60,13 +76,25 @@ class Stubs:
             else:
                 owner, _, name = rule.rpartition(".")
                 self._replace(_loaded(owner), name, rule, direct=False)
+        return len(self._done) > before
 
     @contextlib.contextmanager
-    def forbidding(self, rules: Sequence[str]) -> Iterator[None]:
-        """Let the stubs of these rules refuse, and notice what they refuse."""
-        self.caught, self._rules = "", frozenset(rules)
+    def forbidding(self, rules: Sequence[str], *, gradients: bool = False) -> Iterator[None]:
+        """Let the stubs of these rules refuse, and notice what they refuse.
+
+        Parameters
+        ----------
+        rules : sequence of str
+            As for `install`.
+        gradients : bool, optional
+            Whether the engine itself takes gradients meanwhile.
+        """
+        self.caught, self._rules = "", (held := frozenset(rules))
         try:
-            yield
+            with _watch(self, held - DIFFERENTIATING if gradients else held):
+                yield
+            if self._rules is not held:
+                self.caught = self.caught or "what belongs to the grader"
         finally:
             self._rules = frozenset()
 
@@ -101,6 +129,35 @@ def _is_tritons(file: str) -> bool:
     """Whether a file is Triton's own, whose interpreter computes a kernel's exponentials with NumPy."""
     home = getattr(sys.modules.get("triton"), "__file__", None) or ""
     return bool(home) and file.startswith(home.removesuffix("__init__.py"))
+
+
+def _watch(stubs: Stubs, rules: Collection[str]) -> contextlib.AbstractContextManager[Any]:
+    """Refuse the kernels that do in torch what these rules forbid, in this thread."""
+    words = {rule.rpartition(".")[2] for rule in rules}
+    kernels = {name: word for word in KERNELS if word in words for name in KERNELS[word]}
+    differentiating = not DIFFERENTIATING.isdisjoint(rules)
+    if "torch" not in sys.modules or not (kernels or differentiating):
+        return contextlib.nullcontext()
+    import torch
+    from torch.autograd import forward_ad
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # it would import torch's compiler, which takes seconds
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = function._schema.name.partition("::")[2]
+            if beginning := next((beginning for beginning in kernels if name.startswith(beginning)), None):
+                stubs.caught = stubs.caught or f"torch's {kernels[beginning]} (torch.{name})"
+            elif differentiating and (torch._C._current_graph_task_id() != -1 or forward_ad._current_level >= 0):
+                stubs.caught = stubs.caught or "torch's automatic differentiation"
+            else:
+                return function(*args, **(kwargs or {}))
+            raise Refused(stubs.caught)
+
+    return Watch()
 
 
 def _home(value: Any) -> str:

@@ -89,7 +89,8 @@ class Worker:
             reply = decode(self._receive(header, deadline), self._receive(body, deadline))
         except ProtocolError as error:
             raise WorkerGone(f"sent the grader what is no answer: {error}") from None
-        if reply.pop("nonce", None) != nonce:
+        answered = reply.pop("nonce", None)
+        if not isinstance(answered, str) or answered != nonce:
             raise WorkerGone("sent the grader an answer to what was not asked")
         return reply
 
@@ -239,12 +240,15 @@ class Forked:
             self._home = Path(tempfile.mkdtemp(prefix="attn-"))
         return self._home
 
-    def end(self, worker: Worker) -> int | None:
-        """End a worker; return its exit status, or None if it had to be killed. A zygote that is gone has taken its worker along."""
+    def end(self, worker: Worker, *, wait_s: float = 0.0) -> int | None:
+        """End a worker; return its exit status, or None if it had to be killed, which is done after `wait_s`.
+
+        A zygote that is gone has taken its worker along.
+        """
         worker.close()
         try:
             assert self._control is not None
-            self._control.sendall(b'{"do": "end"}')
+            self._control.sendall(json.dumps({"do": "end", "wait_s": wait_s}).encode())
             found = self._reply()
         except (OSError, ValueError):
             self.close()
@@ -306,9 +310,11 @@ class Plain:
         self._processes[id(worker)] = process
         return worker
 
-    def end(self, worker: Worker) -> int | None:
-        """End a worker; return its exit status, or None if it had to be killed."""
+    def end(self, worker: Worker, *, wait_s: float = 0.0) -> int | None:
+        """End a worker; return its exit status, or None if it had to be killed, which is done after `wait_s`."""
         process = self._processes.pop(id(worker))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait_s)
         code = process.poll()
         if code is None:
             with contextlib.suppress(OSError):

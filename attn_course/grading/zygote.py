@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import time
 import types
 import warnings
 from pathlib import Path
@@ -186,9 +187,12 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
-def _end(pid: int) -> dict[str, Any]:
-    """Kill a worker and what it left behind; say how it ended."""
-    own, status, usage = os.wait4(pid, os.WNOHANG)
+def _end(pid: int, wait_s: float) -> dict[str, Any]:
+    """Kill a worker and what it left behind; say how it ended. One that has hung up may need a moment to be gone."""
+    deadline = time.monotonic() + wait_s
+    while not (found := os.wait4(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
+        time.sleep(0.002)
+    own, status, usage = found
     killed = own == 0
     if killed:
         os.kill(pid, signal.SIGKILL)
@@ -233,10 +237,10 @@ def _serve(control: socket.socket) -> None:
             pid = _fork(worker, sandbox, order, descriptors)
             reply: dict[str, Any] = {"pid": pid}
         else:
-            reply, pid = (_end(pid) if pid else {}), 0
+            reply, pid = (_end(pid, order["wait_s"]) if pid else {}), 0
         control.sendall(json.dumps(reply).encode() + b"\n")
     if pid:
-        _end(pid)
+        _end(pid, 0.0)
 
 
 def _once(port: int) -> None:

@@ -28,7 +28,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
     "leaves Python": ("import sys\nsys.exit(0)", ("SystemExit",)),
     "kills itself": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", (ENDED, "does not define")),  # number 1 cannot
     "crashes": ("import ctypes\nctypes.string_at(0)", ("(SIGSEGV: a crash)",)),
-    "loops": ("while True: pass", ("did not finish within 2 s: is there a loop that never ends?",)),
+    "loops": ("while True: pass", ("did not finish within 1 s: is there a loop that never ends?",)),
     "loops and catches everything": (CATCHES_EVERYTHING, (LATE,)),
     "sleeps": (SLEEPS, ("did not finish in time",)),
     "floods": ("import os\nwhile True: os.write(1, b'x' * 65536)", ("printed more than 1 MiB",)),
@@ -130,6 +130,82 @@ FORBIDDEN = {
     "made before": MADE_BEFORE,
     "in a helper": HELPER,
     "star": STAR,
+}
+FROM_THE_ENGINE = """
+import sys, torch
+def my_softmax(scores, axis):
+    frame = sys._getframe()
+    while "rules" not in frame.f_locals: frame = frame.f_back
+    frame.f_locals["self"]._stubs._rules = frozenset()
+    return torch.exp(torch.as_tensor(scores)) / torch.exp(torch.as_tensor(scores)).sum(axis, keepdim=True)
+"""
+BY_ATTENTION = """
+import torch
+def my_softmax(scores, axis):
+    s = torch.as_tensor(scores).movedim(axis, -1)
+    flat, n = s.reshape(-1, s.shape[-1]), s.shape[-1]
+    q, eye = torch.zeros(len(flat), n, n, dtype=s.dtype), torch.eye(n, dtype=s.dtype).expand(len(flat), n, n)
+    out = torch.nn.functional.scaled_dot_product_attention(q[:, :1], q, eye, attn_mask=flat[:, None])
+    return out.reshape(s.shape).movedim(-1, axis)
+"""
+BY_GRADIENT = """
+import torch
+def my_softmax(scores, axis):
+    x = torch.tensor(scores, requires_grad=True)
+    getattr(x, "logsum" + "exp")(axis).sum().backward()
+    return x.grad
+"""
+FAKE_FILE = """
+import torch
+text = "def my_softmax(scores, axis): return getattr(torch, 'soft' + 'max')(torch.as_tensor(scores), axis)"
+exec(compile(text, torch.__file__, "exec"), globals())
+"""
+IN_A_THREAD = """
+import threading, torch
+def my_softmax(scores, axis):
+    out = []
+    thread = threading.Thread(target=lambda: out.append(getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)))
+    thread.start()
+    thread.join()
+    return out[0]
+"""
+DISARMED = """
+import contextlib, gc, torch
+for o in gc.get_objects():
+    if type(o).__name__ == "Stubs":
+        o.forbidding = lambda *a, **k: contextlib.nullcontext()
+def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
+"""
+
+
+def _by(function: str) -> str:
+    return f"import sys, torch\ndef my_softmax(scores, axis):\n    x = torch.as_tensor(scores)\n    return {function}"
+
+
+FORBIDDEN |= {
+    "by its kernel": _by("torch._softmax(x, axis, False)"),
+    "by its operator": _by("torch.ops.aten._softmax(x, axis, False)"),
+    "by the base class": _by('getattr(torch._C.TensorBase, "soft" + "max")(x, axis)'),
+    "by torch's own table": _by('getattr(torch._VF, "soft" + "max")(x, axis)'),
+    "by another module's name for it": _by('getattr(sys.modules["torch.masked"], "soft" + "max")(x, axis)'),
+    "of a sparse tensor": _by('getattr(torch.sparse, "soft" + "max")(x.to_sparse(), axis).to_dense()'),
+    "what the stub wraps": _by('getattr(torch, "soft" + "max").__wrapped__(x, axis)'),
+    "by the class's dict": _by('vars(torch.Tensor)["soft" + "max"](x, axis)'),
+    "put together for eval": _by('eval("torch.soft" + "max")(x, axis)'),
+    "by an attention": BY_ATTENTION,
+    "by a gradient": BY_GRADIENT,
+    "under another file's name": FAKE_FILE,
+    "in a thread": IN_A_THREAD,
+}
+ATTENTIONS = {
+    "hidden": 'getattr(torch.nn.functional, "scaled_dot_" + "product_attention")(q, k, v)',
+    "beneath": 'getattr(torch._C._nn, "scaled_dot_" + "product_attention")(q, k, v)',
+    "its kernel": "torch._scaled_dot_product_attention_math(q, k, v)[0]",
+    "in single precision": 'getattr(torch._C._nn, "scaled_dot_" + "product_attention")(*(x[None, None].float() for x in (q, k, v)))[0, 0]',
+}
+GRADIENTS = {
+    "a hidden method": 'getattr(o, "back" + "ward")(d); return q.grad, k.grad, v.grad',
+    "the engine": "return torch.autograd.Variable._execution_engine.run_backward((o,), (d,), False, False, (q, k, v), False, accumulate_grad=False)",
 }
 HIDDEN_DIFF = """
 import sympy

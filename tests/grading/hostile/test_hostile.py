@@ -4,26 +4,9 @@ import textwrap
 
 import pytest
 
-from attn_course.grading.grader import Grader
-from attn_course.grading.sandbox import Limits
 from tests.grading import notebooks, toy
-from tests.grading.hostile.attacks import ATTACKS, FORBIDDEN, HIDDEN_DIFF, LIES
-
-
-@pytest.fixture(scope="module")
-def strict(exercises):
-    limits = Limits(address_space_bytes=2**28, cpu_s=30.0, wall_s=120.0)
-    with Grader(seed=5, exercises=exercises, cell_s=2.0, call_s=2.0, limits=limits) as grader:
-        yield grader
-
-
-def grade(grader, path, answers):
-    return grader.grade(toy.write(path, toy.cells(answers)), student="mallory")
-
-
-def assert_neighbour_unharmed(grader, tmp_path):
-    graded = grade(grader, tmp_path / "97_neighbour.ipynb", toy.RIGHT)
-    assert [verdict.points for verdict in graded.verdicts] == [2, 3, 4], graded
+from tests.grading.hostile.attacks import ATTACKS, ATTENTIONS, DISARMED, FORBIDDEN, FROM_THE_ENGINE, GRADIENTS, HIDDEN_DIFF, LIES
+from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -64,6 +47,39 @@ def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way)
     assert sum(verdict.points for verdict in graded.verdicts[1:]) == 17
 
 
+@pytest.mark.parametrize("way", ATTENTIONS)
+def test_a_fused_attention_is_found_by_what_torch_runs(strict, root, tmp_path, way):
+    source = f"import torch\ndef my_attention(q, k, v):\n    q, k, v = map(torch.as_tensor, (q, k, v))\n    return {ATTENTIONS[way]}"
+    book = notebooks.answered(root, 4, {"4.1": source}, folder="solutions")
+    verdicts = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts
+    assert verdicts[0].points == 0
+    assert "scaled_dot_product_attention" in verdicts[0].message
+    assert all(verdict.passed for verdict in verdicts[1:])
+
+
+@pytest.mark.parametrize("way", GRADIENTS)
+def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp_path, way):
+    source = (
+        "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
+    )
+    source += f"    d, o = torch.as_tensor(d), torch.softmax(q @ k.mT / q.shape[-1]**0.5, -1) @ v\n    {GRADIENTS[way]}"
+    book = notebooks.answered(root, 4, {"4.6": source}, folder="solutions")
+    verdict = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts[5]
+    assert (verdict.task, verdict.points) == ("4.6", 0)
+    assert "which would answer the task for you" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [(FROM_THE_ENGINE, "calls what belongs to the grader"), (DISARMED, "'Stubs' object attribute 'forbidding' is read-only")],
+)
+def test_stubs_taken_down_are_missed(strict, root, tmp_path, source, reason):
+    book = notebooks.answered(root, 2, {"2.1": source}, folder="solutions")
+    verdict = strict.grade(notebooks.save(book, tmp_path / "02.ipynb"), student="mallory").verdicts[0]
+    assert verdict.points == 0
+    assert reason in verdict.message
+
+
 def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
     own = "import torch\nx = torch.ones(2, 3)\ntorch.testing.assert_close(torch.as_tensor(my_softmax(x.numpy(), 0)), torch.softmax(x, 0))"
     book = notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own})
@@ -72,8 +88,10 @@ def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
     assert graded.notes == ()
 
 
-def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path):
-    book = notebooks.answered(root, 2, {"2.3": HIDDEN_DIFF}, folder="solutions")
+@pytest.mark.parametrize("name", ["my_derivative = ", 'globals()["my_" + "derivative"] = '])
+def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, name):
+    source = HIDDEN_DIFF.replace("my_derivative = ", name)
+    book = notebooks.answered(root, 2, {"2.3": source}, folder="solutions")
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
     assert graded.verdicts[2].points == 0
     assert "diff, which would answer the task for you" in graded.verdicts[2].message

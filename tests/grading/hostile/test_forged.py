@@ -1,0 +1,76 @@
+"""What a worker sends is no more than arrays and text, whoever made it: nothing of it stops the grader."""
+
+import numpy as np
+import pytest
+
+from attn_course.tasks import Case, all_tasks, chapters, judge
+from attn_course.tasks.core import CHECK_SEED
+from attn_course.tasks.run import Result, changed_input, quiet
+from tests.grading import toy
+from tests.grading.hostile.forged import FRAMES, SENDS
+from tests.grading.hostile.support import assert_neighbour_unharmed, grade
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_forged_frame_gets_nothing_and_stops_nobody(strict, toy_chapter, tmp_path, frame):
+    sent, reason = FRAMES[frame]
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {"97.1": toy.RIGHT["97.1"], "97.2": f"{SENDS}    {sent}\n    while True: pass"})
+    first, attacked, _ = graded.verdicts
+    assert (first.points, attacked.points) == (2, 0)
+    assert reason in attacked.message
+    assert attacked.message[0] not in "=+-@"
+    assert attacked.message.isprintable()
+    assert_neighbour_unharmed(strict, tmp_path)
+
+
+@pytest.mark.parametrize("where", ["in a cell", "in a call"])
+@pytest.mark.parametrize("status", [1, 70, 71])
+def test_no_exit_status_stops_the_grader(strict, toy_chapter, tmp_path, status, where):
+    """71 is what a worker says that could not be confined; then no more is graded. The learner's code may not say so."""
+    source = f"import os\n{'def thrice(x): ' if where == 'in a call' else ''}os._exit({status})"
+    verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": source}).verdicts[1]
+    assert verdict.points == 0
+    assert f"ended Python (exit status {status}: does it call os._exit?)" in verdict.message
+    assert_neighbour_unharmed(strict, tmp_path)
+
+
+@pytest.mark.parametrize("before", [1, 2.0, None, "sum", np.float64(1.0), [1.0], {"w": np.ones(2)}, np.ones(2)])
+def test_an_input_that_came_back_as_anything_is_a_changed_input(before):
+    for after in (np.ones(3), [np.ones(3)], {"w": np.ones(3)}, (), {"other": 1}):
+        assert changed_input({"x": before}, {"x": after}) == "x"
+
+
+STRANGE = {
+    "infinite": lambda right: np.full_like(right, np.inf),
+    "not a number": lambda right: np.full_like(right, np.nan),
+    "huge": lambda right: np.full_like(right, 1e308),
+    "tiny": lambda right: np.full_like(right, 5e-324),
+    "wider than float64": lambda right: np.full(right.shape, np.longdouble("1e4000")),
+    "too many axes": lambda right: np.ones((1,) * 16),
+    "without elements": lambda right: np.ones((0, 7)),
+    "another shape": lambda right: np.ones((*right.shape, 2)),
+}
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_the_judge_has_words_for_every_array(chapter):
+    """`expect` is remembered by task, as the grader does: each known answer runs once."""
+    for task in all_tasks(chapter):
+        cases, remembered = task.cases(np.random.default_rng(CHECK_SEED)), {}
+
+        def expect(task, function, cases, remembered=remembered):
+            from attn_course.tasks.judge import expected
+
+            if id(function) not in remembered:
+                remembered[id(function)] = expected(task, function, cases)
+            return remembered[id(function)]
+
+        with quiet():
+            rights = [right.arrays for right in expect(task, task.answer, cases)]
+            for strange in STRANGE.values():
+                for arrays in (lambda right, strange=strange: tuple(map(strange, right)), lambda right: (), lambda right: (*right, *right)):
+                    assert not judge(task, cases, [Result(arrays(right)) for right in rights], expect=expect).passed
+
+
+def test_a_case_that_names_an_array_is_told_apart_from_one_that_holds_a_number():
+    assert changed_input(Case("", x=1).inputs, {"x": 1}) is None

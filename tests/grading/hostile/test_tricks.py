@@ -1,0 +1,21 @@
+"""Tricks in an answer cell: nothing on that task, a reason in words, and the notebook graded next is none the worse."""
+
+import pytest
+
+from tests.grading import toy
+from tests.grading.hostile.support import assert_neighbour_unharmed, grade
+from tests.grading.hostile.tricks import TRICKS
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_a_trick_gets_nothing_for_a_reason(strict, toy_chapter, tmp_path, trick):
+    source, reason = TRICKS[trick]
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": source})
+    first, attacked, _ = graded.verdicts
+    assert first.passed, "a task judged before the trick keeps its points"
+    assert attacked.points == 0
+    assert reason in attacked.message, attacked.message
+    assert len(attacked.message.split()) >= 4
+    assert attacked.message.isprintable()
+    assert len(attacked.message) < 2_500
+    assert_neighbour_unharmed(strict, tmp_path)

@@ -1,0 +1,72 @@
+"""The fence around forbidden library calls."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from attn_course.grading.stubs import Refused, Stubs
+from attn_course.grading.worker import Session
+
+RULES = ["slow_library.softmax"]
+TASK = {"id": "0.0", "entry": "f", "kind": "write", "symbols": [], "functions": [], "module": None, "at": 1, "answers": [0]}
+LATE = """
+import importlib
+def f(x): return getattr(importlib.import_module("slow_" + "library"), "soft" + "max")(x)
+"""
+
+
+@pytest.fixture
+def slow_library(monkeypatch, tmp_path):
+    """A library that no one has imported yet."""
+    (tmp_path / "slow_library.py").write_text("def softmax(x):\n    return x\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "slow_library", raising=False)
+    yield
+    sys.modules.pop("slow_library", None)
+
+
+def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow_library, monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    session = Session()
+    session.begin([LATE], [1], [], [], [{**TASK, "forbid": RULES}], 0)
+    assert session.cell(0, 5.0) == {"problem": None}
+    assert session.call("0.0", {"x": np.ones(2)}, 5.0)["refused"] == "slow_library.softmax"
+
+
+def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(monkeypatch):
+    library = types.ModuleType("slow_library")
+    library.softmax = lambda x: x
+    monkeypatch.setitem(sys.modules, "slow_library", library)
+    stubs = Stubs()
+    assert [stubs.install(RULES), stubs.install(RULES)] == [True, False]
+    with stubs.forbidding(["torch.softmax"]):
+        assert library.softmax(3) == 3
+    with pytest.raises(Refused), stubs.forbidding(RULES):
+        library.softmax(3)
+    assert stubs.caught == "slow_library.softmax"
+
+
+def test_kernels_are_watched_only_where_a_rule_speaks_of_them():
+    import torch
+
+    stubs, x = Stubs(), torch.ones(3, dtype=torch.float64, requires_grad=True)
+    for rules, refused in (([".softmax"], True), (["torch.autograd.grad"], False), ([], False)):
+        with stubs.forbidding(rules):
+            try:
+                torch.ops.aten._softmax(x, 0, False)
+            except Refused:
+                pass
+        assert bool(stubs.caught) is refused
+
+
+def test_gradients_of_the_engine_itself_are_no_offence():
+    import torch
+
+    stubs, x = Stubs(), torch.ones(3, requires_grad=True)
+    with stubs.forbidding([".backward"], gradients=True):
+        torch.autograd.grad(x.exp().sum(), x)
+    assert stubs.caught == ""
+    with pytest.raises(Refused), stubs.forbidding([".backward"]):
+        torch.autograd.grad(x.exp().sum(), x)

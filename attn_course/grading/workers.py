@@ -295,6 +295,16 @@ class Plain:
     def start(self, limits: Limits) -> Worker:
         """Return a fresh worker."""
         home = Path(tempfile.mkdtemp(prefix="attn-"))
+        try:
+            line, process = self._start(limits, home)
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        worker = Worker(line, None, home, limits)
+        self._processes[id(worker)] = process
+        return worker
+
+    def _start(self, limits: Limits, home: Path) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
         token = secrets.token_bytes(32)
         with socket.create_server(("127.0.0.1", 0)) as server, (home / "output.txt").open("wb") as output:
             command = [sys.executable, "-I", str(SCRIPT), "--once", str(server.getsockname()[1])]
@@ -305,10 +315,7 @@ class Plain:
             order = {"writable": str(home), "limits": asdict(limits), "layers": self._layers, "token": token.hex()}
             process.stdin.write(json.dumps(order).encode() + b"\n")
             process.stdin.close()
-            line = _accept(server, token, process)
-        worker = Worker(line, None, home, limits)
-        self._processes[id(worker)] = process
-        return worker
+            return _accept(server, token, process), process
 
     def end(self, worker: Worker, *, wait_s: float = 0.0) -> int | None:
         """End a worker; return its exit status, or None if it had to be killed, which is done after `wait_s`."""

@@ -10,6 +10,7 @@ import gc
 import importlib.abc
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -44,6 +45,7 @@ def _load(*, alone: bool) -> Any:
 
     if alone:
         sandbox.leave_for_own_namespaces()
+    sys.modules["numpy.f2py"] = types.ModuleType("numpy.f2py")  # sympy takes all of NumPy, and no worker may run a compiler
     import sympy
     import torch
 
@@ -221,19 +223,40 @@ def _children() -> list[int]:
         return []
 
 
+def _share_large_pages() -> None:
+    """Put our memory into large pages where the system has them: a fork copies an entry for each page, and its end takes it away."""
+    with contextlib.suppress(OSError, AttributeError, ValueError, IndexError):
+        advise = ctypes.CDLL(None).madvise
+        advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            span, rights, _, _, _, *name = line.split()
+            if rights == "rw-p" and name in ([], ["[heap]"]):
+                first, last = (int(address, 16) for address in span.split("-"))
+                for start in range(-(-first // _LARGE_PAGE) * _LARGE_PAGE, last - _LARGE_PAGE + 1, _LARGE_PAGE):
+                    advise(start, _LARGE_PAGE, _COLLAPSE)  # may fail: nothing has changed then
+
+
+_LARGE_PAGE, _COLLAPSE = 2 << 20, 25  # MADV_COLLAPSE
+_WORTH_LARGE_PAGES = 16  # workers; they take as long to make as the forks of so many take longer without
+
+
 def _serve(control: socket.socket) -> None:
     worker, sandbox = _load(alone=True)
     _adopt_orphans()
     gc.collect()
     gc.freeze()
     control.sendall(b'{"ready": true}\n')
-    pid = 0
+    pid, started, homes = 0, 0, set()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 65536, 2)
         if not data:
             break
         order = json.loads(data)
         if order["do"] == "start":
+            homes.add(order["writable"])
+            started += 1
+            if started == _WORTH_LARGE_PAGES:
+                _share_large_pages()
             pid = _fork(worker, sandbox, order, descriptors)
             reply: dict[str, Any] = {"pid": pid}
         else:
@@ -241,6 +264,8 @@ def _serve(control: socket.socket) -> None:
         control.sendall(json.dumps(reply).encode() + b"\n")
     if pid:
         _end(pid, 0.0)
+    for home in homes:  # a grader that was killed leaves them
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def _once(port: int) -> None:

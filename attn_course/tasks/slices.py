@@ -4,6 +4,7 @@ Standard library only, like `source`, so that a confined worker can read the tex
 """
 
 import ast
+import functools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,10 @@ class _Statement:
     cell: int
     binds: frozenset[str]
     uses: frozenset[str]
+
+    @functools.cached_property
+    def text(self) -> str:
+        return ast.unparse(self.node)
 
     @property
     def is_definition(self) -> bool:
@@ -44,13 +49,15 @@ class Cells:
     """
 
     def __init__(self, trees: Sequence[ast.Module], given: Collection[str] = ()) -> None:
-        own = {ast.dump(node) for text in given for node in ast.parse(text).body}
-        self._statements = [
-            _Statement(node, number, frozenset(_bound(node)), frozenset(_used(node)))
-            for number, tree in enumerate(trees)
-            for node in tree.body
-            if ast.dump(node) not in own
-        ]
+        own: dict[frozenset[str], list[str]] = {}  # by the names that they bind, for dumps take their time
+        for node in (node for text in given for node in ast.parse(text).body):
+            own.setdefault(frozenset(_bound(node)), []).append(ast.dump(node))
+        self._statements = []
+        for number, tree in enumerate(trees):
+            for node in tree.body:
+                binds = frozenset(_bound(node))
+                if binds not in own or ast.dump(node) not in own[binds]:
+                    self._statements.append(_Statement(node, number, binds, frozenset(_used(node))))
 
     def binding(self, name: str) -> list[int]:
         """Return the numbers of the cells that give a meaning to a global name."""
@@ -85,7 +92,7 @@ class Cells:
                 seen |= statement.uses
         parts = [one for one in ran if id(one) in kept or (one.is_import and (one.binds & seen or "*" in one.binds))]
         cells = {statement.cell for statement in parts if not statement.is_import}
-        return Slice("\n".join(ast.unparse(statement.node) for statement in parts) + f"\n{name}", tuple(sorted(cells)))
+        return Slice("\n".join(statement.text for statement in parts) + f"\n{name}", tuple(sorted(cells)))
 
 
 def _meaning(statements: list[_Statement], name: str) -> Iterator[_Statement]:

@@ -90,7 +90,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Attribute, ast.Name)):
             continue
-        text = ast.unparse(node)
+        text = _dotted(node)
         head, dot, rest = text.partition(".")
         path = imports.get(head, head) + dot + rest
         value = _resolve(node, known)
@@ -127,6 +127,16 @@ def course_uses(source: str, names: Mapping[str, Any]) -> list[str]:
         if isinstance(node, ast.ImportFrom) and COURSE.match(node.module or "") and any(alias.name == "*" for alias in node.names):
             found.add(ast.unparse(node))
     return sorted(found)
+
+
+def _dotted(node: ast.expr) -> str:
+    """As ast.unparse, which takes its time."""
+    names: list[str] = []
+    part = node
+    while isinstance(part, ast.Attribute):
+        names.append(part.attr)
+        part = part.value
+    return ".".join([part.id, *reversed(names)]) if isinstance(part, ast.Name) else ast.unparse(node)
 
 
 def _is_courses(node: ast.expr, imports: Mapping[str, str], known: Mapping[str, Any]) -> bool:

@@ -1,13 +1,13 @@
 """Resource limits of one worker: what the kernel counts (rlimits), and what the parent counts."""
 
 import contextlib
-import ctypes
 import math
 import os
 import sys
 from dataclasses import dataclass
 
 from .layers import SandboxError
+from .system_calls import c_library
 
 try:
     import resource
@@ -117,7 +117,7 @@ def set_limits(limits: Limits, before: Before, *, own_user_namespace: bool) -> N
 def _share_one_arena() -> None:
     """Let all threads allocate from one heap: the C library would reserve 64 MiB of address space for each."""
     with contextlib.suppress(AttributeError, OSError):  # musl has no such switch
-        ctypes.CDLL(None).mallopt(-8, 1)
+        c_library().mallopt(-8, 1)
 
 
 def _tasks_of_user() -> int:

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 
 from .layers import SandboxError
-from .system_calls import LAST_KNOWN, machine, number, system_call
+from .system_calls import LAST_KNOWN, c_library, machine, number, system_call
 
 REFUSED = (
     *(
@@ -153,8 +153,9 @@ def _rest() -> bytes:
 
 def prepare() -> None:
     """Build the filter before a fork, once for all workers; without an error where there can be none."""
-    with contextlib.suppress(SandboxError):
+    with contextlib.suppress(SandboxError, AttributeError, OSError, TypeError):  # TypeError: Windows wants a name
         _rest()
+        c_library()
 
 
 def refuse_calls() -> None:

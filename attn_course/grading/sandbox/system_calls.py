@@ -169,8 +169,14 @@ def number(name: str) -> int | None:
 
 
 @functools.cache
+def c_library() -> Any:
+    """Return the C library; found once, because looking for it goes through every library that torch has loaded."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+@functools.cache
 def _syscall() -> Any:
-    function = ctypes.CDLL(None, use_errno=True).syscall
+    function = c_library().syscall
     function.restype = ctypes.c_long
     return function
 

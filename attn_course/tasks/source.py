@@ -12,6 +12,7 @@ from typing import Any
 
 COURSE = re.compile(r"attn_course\.(reference|tasks)(\.|$)")  # where the right answers are
 HARMLESS = re.compile(r"attn_course\.tasks\.(notebook\.)?(check|CheckFailed|_Printed)")  # _Printed: what sys.stdout is during a check
+KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels
 DERIVING = (  # forbidden in every derive task
     ".diff",
     ".jacobian",
@@ -94,7 +95,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
         head, dot, rest = text.partition(".")
         path = imports.get(head, head) + dot + rest
         value = _resolve(node, known)
-        is_method = isinstance(node, ast.Attribute) and node.attr in methods
+        is_method = isinstance(node, ast.Attribute) and node.attr in methods and not path.startswith(KERNEL_LANGUAGE)
         same = next((name for name, item in objects.items() if value is item), path if head in imports and path in dotted else None)
         home = f"{value.__module__}.{value.__name__}" if inspect.isfunction(value) else path if head in imports else ""
         if same is None and home.startswith(packages):

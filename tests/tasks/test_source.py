@@ -187,3 +187,9 @@ def test_a_derivative_by_sympy_is_refused_though_it_is_right():
     verdict = assess(DERIVE, s_i * (1 - s_j), cells, {"diff": sympy.diff})
     assert verdict.message == "my_slope uses diff, which would answer the task for you: write it yourself"
     assert assess(DERIVE, s_i * (1 - s_j), ["my_slope = s_i * (1 - s_j)"], {}).passed
+
+
+def test_the_language_of_kernels_is_no_tensor():
+    source = "import triton.language as tl\ndef kernel(x): return tl.exp(x)"
+    assert forbidden_calls(source, [".exp"], {}) == []
+    assert forbidden_calls(source.replace("tl.exp(x)", "x.exp()"), [".exp"], {}) == ["x.exp"]

@@ -205,7 +205,8 @@ ATTENTIONS = {
 }
 GRADIENTS = {
     "a hidden method": 'getattr(o, "back" + "ward")(d); return q.grad, k.grad, v.grad',
-    "the engine": "return torch.autograd.Variable._execution_engine.run_backward((o,), (d,), False, False, (q, k, v), False, accumulate_grad=False)",
+    "the engine": "e = torch.autograd.Variable._execution_engine\n"
+    "    return e.run_backward((o,), (d,), False, False, (q, k, v), False, accumulate_grad=False)",
 }
 HIDDEN_DIFF = """
 import sympy

@@ -1,5 +1,7 @@
 """What a worker sends is no more than arrays and text, whoever made it: nothing of it stops the grader."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -72,5 +74,29 @@ def test_the_judge_has_words_for_every_array(chapter):
                     assert not judge(task, cases, [Result(arrays(right)) for right in rights], expect=expect).passed
 
 
-def test_a_case_that_names_an_array_is_told_apart_from_one_that_holds_a_number():
-    assert changed_input(Case("", x=1).inputs, {"x": 1}) is None
+@pytest.mark.parametrize(
+    ("source", "cell_id"),
+    [
+        ("1", f"task-{'1' * 5000}-1"),
+        (f"check('{'1' * 5000}.1', f)", "own"),
+        ("1", "task-٩٧-٢"),
+        ("1\0", "\ud800"),
+        ("x = " + "(" * 5000 + ")" * 5000, "own"),
+        ("x = " + "-" * 90_000 + "1", "own"),
+        ("x" + ".a" * 90_000, "own"),
+        ("\n" * 900_000 + "%time 1", "own"),
+    ],
+    ids=["digits", "digits of a check", "other digits", "a null byte", "brackets", "signs", "dots", "empty lines"],
+)
+def test_an_absurd_cell_costs_its_own_notebook_nothing_else(strict, toy_chapter, tmp_path, source, cell_id):
+    cells = [*toy.cells(toy.RIGHT), toy.cell(source, cell_id)]
+    graded = strict.grade(toy.write(tmp_path / "97_absurd.ipynb", cells), student="mallory")
+    assert [verdict.points for verdict in graded.verdicts] == [2, 3, 4], graded
+
+
+def test_what_a_file_says_of_itself_is_cut_short(strict, toy_chapter, tmp_path):
+    book = {"nbformat": 4, "cells": toy.cells(toy.RIGHT), "metadata": {"language_info": {"name": "R\x1b" * 100_000}}}
+    (tmp_path / "97_long.ipynb").write_text(json.dumps(book), encoding="utf-8")
+    graded = strict.grade(tmp_path / "97_long.ipynb", student="mallory")
+    assert all(len(verdict.message) < 1_100 and verdict.message.isprintable() for verdict in graded.verdicts)
+    assert all(len(note) < 1_100 for note in graded.notes)

@@ -10,7 +10,7 @@ OWN_CELLS = {
     "a progress bar": "import sys\nfor i in range(99):\n    sys.stderr.write(f'\\r{i}%|████      | [00:01<00:02]'); sys.stderr.flush()",
     "a library that is not there": "from tqdm.auto import tqdm",
     "rich output": "from IPython.display import HTML, Markdown, display\ndisplay(HTML('<b>x</b>'), Markdown('*x*'))",
-    "classes": "from dataclasses import dataclass\nfrom typing import NamedTuple\n@dataclass\nclass P:\n    a: int = 1\nclass N(NamedTuple):\n    a: int",
+    "classes": "from dataclasses import dataclass\nfrom typing import NamedTuple\n@dataclass\nclass P:\n    a: int\nclass N(NamedTuple): ...",
     "annotations": "from __future__ import annotations\ndef f(x: Undefined | None) -> Whatever: return x",
     "random numbers": "import random, torch\ntorch.manual_seed(0)\nnp.random.seed(1)\nrng = np.random.default_rng()\nrandom.random()",
     "magics": "%timeit -n 1 1 + 1\n%time x = 2\nassert x == 2\n!ls\nfiles = !ls\n%load_ext autoreload\n%autoreload 2\n?print\n%who",
@@ -18,16 +18,21 @@ OWN_CELLS = {
     "a timed cell": "%%time\nx = 1",
     "a question to the learner": "name = input('name')",
     "a cell that does not run": "def f(:\n",
-    "a file": "from pathlib import Path\nPath('mine.txt').write_text('x')\nnp.save('x.npy', np.ones(3))\nassert np.load('x.npy').sum() == 3",
-    "threads": "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(2) as pool: assert list(pool.map(abs, [-1, 2])) == [1, 2]",
+    "a file": "open('x.txt', 'w').write('x')\nnp.save('x.npy', np.ones(3))\nassert np.load('x.npy').sum() == 3",
+    "threads": "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(2) as p: assert [*p.map(abs, [-1])] == [1]",
     "an event loop": "import asyncio\nasync def f(): return 1\nassert asyncio.run(f()) == 1",
     "a warning": "import logging, warnings\nwarnings.warn('slow')\nlogging.warning('slow')",
-    "the functions that answers must not use": "import torch\nassert torch.nn.Softmax(0)(torch.ones(2)).sum() == torch.softmax(torch.ones(3), 0).sum()",
+    "the functions that answers must not use": "import torch\nx = torch.ones(2)\nassert all(torch.nn.Softmax(0)(x) == x.softmax(0))",
     "derivatives of one's own": "import sympy\nz = sympy.Symbol('z')\nassert sympy.diff(z**2, z) == 2 * z",
     "gradients of one's own": "import torch\nx = torch.ones(2, requires_grad=True)\n(x * x).sum().backward()\nassert x.grad.sum() == 4",
 }
 SOFTMAXES = {
-    "another name for numpy": "import numpy as xp\ndef my_softmax(s, axis):\n    e = xp.exp(s - xp.max(s, axis=axis, keepdims=True))\n    return e / xp.sum(e, axis, keepdims=True)",
+    "another name for numpy": """
+import numpy as xp
+def my_softmax(s, axis):
+    e = xp.exp(s - xp.max(s, axis=axis, keepdims=True))
+    return e / xp.sum(e, axis, keepdims=True)
+""",
     "a partial function in torch": """
 import torch
 from functools import partial

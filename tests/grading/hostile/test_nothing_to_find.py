@@ -34,7 +34,7 @@ READS = {
     "what others left": "1 / len(__import__('os').listdir('/tmp'))",
     "a link": "__import__('os').symlink({root!r}, 'here'); __import__('os').listdir('here/solutions')",
     "a hard link": "__import__('os').link({root!r} + '/README.md', 'here'); open('here')",
-    "the memory of the process before": "import ctypes; x = ctypes.CDLL(None).ptrace(16, __import__('os').getppid(), 0, 0); assert x == 0, 'Error'",
+    "the memory of the process before": "c = __import__('ctypes').CDLL(None); assert c.ptrace(16, 1, 0, 0) == 0, 'Error'",
 }
 WRITES = {
     "into the course": "open({root!r} + '/grades.csv', 'w')",

@@ -108,7 +108,9 @@ def ours(paths: dict[str, Path], scratch: Path) -> list[Run]:
     """A fresh process that grades all twice, then the command for a class."""
     runs: list[Run] = []
     with clock("ours, cold", runs) as cold:
-        printed = call([sys.executable, "-m", __spec__.name if __spec__ else "tests.benchmarks.graders", "--grade", _listed(paths)], cwd=ROOT)
+        printed = call(
+            [sys.executable, "-m", __spec__.name if __spec__ else "tests.benchmarks.graders", "--grade", _listed(paths)], cwd=ROOT
+        )
     first, again = (Run(**run) for run in json.loads(printed.splitlines()[-1]))
     cold.points = first.points
     cold.seconds -= again.seconds
@@ -136,7 +138,7 @@ def workers_cpu_s(grader: Any) -> float:
     """Processor time of the process that workers are forked from, and of those workers that have ended."""
     process, total = grader._workers._process, 0.0
     family = {process.pid}
-    for entry in sorted((int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())):
+    for entry in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
         try:
             fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -178,7 +180,9 @@ def interpreter(tool: str, cache: Path) -> Path:
         venv.create(folder, with_pip=True)
         call([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", REQUIREMENTS[tool]], cwd=cache)
         where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        course, own = (subprocess.run([p, "-c", where], capture_output=True, text=True, check=True).stdout for p in (sys.executable, python))
+        course, own = (
+            subprocess.run([p, "-c", where], capture_output=True, text=True, check=True).stdout for p in (sys.executable, python)
+        )
         (Path(own.strip()) / "the_course.pth").write_text(course, encoding="utf-8")
         done.touch()
     return python
@@ -210,7 +214,9 @@ def otter(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
     folder = scratch / "otter"
     (folder / "tests").mkdir(parents=True)
     solution = json.loads((ROOT / "solutions" / f"{NAME}.ipynb").read_text("utf-8"))
-    printed = {cell["id"]: "".join(cell["outputs"][0]["text"]) for cell in solution["cells"] if cell["id"].endswith("-check") and cell["outputs"]}
+    printed = {
+        cell["id"]: "".join(cell["outputs"][0]["text"]) for cell in solution["cells"] if cell["id"].endswith("-check") and cell["outputs"]
+    }
     for task in all_tasks(CHAPTER):
         says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})\n{printed[f"{task.slug}-check"].rstrip()}'
         suite = {"cases": [{"code": says, "hidden": False}], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
@@ -253,6 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     parser.add_argument("--grade", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if unknown := set(given.only.split(",")) - {"ours", "nbgrader", "otter"}:
+        parser.error(f"--only: there is no {', '.join(sorted(unknown))}")
     if given.grade:
         print(json.dumps([asdict(run) for run in grade_twice({student: Path(path) for student, path in json.loads(given.grade).items()})]))
         return

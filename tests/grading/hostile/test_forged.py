@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from attn_course.tasks import Case, all_tasks, chapters, judge
+from attn_course.tasks import all_tasks, chapters, judge
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.run import Result, changed_input, quiet
 from tests.grading import toy

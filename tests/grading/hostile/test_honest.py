@@ -10,7 +10,7 @@ OWN_CELLS = {
     "a progress bar": "import sys\nfor i in range(99):\n    sys.stderr.write(f'\\r{i}%|████      | [00:01<00:02]'); sys.stderr.flush()",
     "a library that is not there": "from tqdm.auto import tqdm",
     "rich output": "from IPython.display import HTML, Markdown, display\ndisplay(HTML('<b>x</b>'), Markdown('*x*'))",
-    "classes": "from dataclasses import dataclass\nfrom typing import NamedTuple\n@dataclass\nclass P:\n    a: int\nclass N(NamedTuple): ...",
+    "classes": "from dataclasses import dataclass\nfrom typing import NamedTuple\n@dataclass\nclass P: ...\nclass N(NamedTuple): ...",
     "annotations": "from __future__ import annotations\ndef f(x: Undefined | None) -> Whatever: return x",
     "random numbers": "import random, torch\ntorch.manual_seed(0)\nnp.random.seed(1)\nrng = np.random.default_rng()\nrandom.random()",
     "magics": "%timeit -n 1 1 + 1\n%time x = 2\nassert x == 2\n!ls\nfiles = !ls\n%load_ext autoreload\n%autoreload 2\n?print\n%who",

@@ -329,10 +329,10 @@ for name in ("softmax", "chunked"):
 # %% [markdown] id="crossover-notice"
 # CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions
 # (`results/ch11_speed.json`). The two orders cross within a factor of two of the count: early at width 128, slightly late at
-# 256. The measured line is flatter than the counted one: at short lengths calls and memory cost what no FLOP count sees. At
-# $T = d$ all four products have one shape, and still the ratio is not 1: the order in which numbers lie in memory counts too.
-# Softmax adds work to one side, and crosses earlier. Twice the length takes more than four times as long with scores, about
-# twice in chunks (next section).
+# 256. The measured line is flatter than the counted one: at short lengths, calls and memory cost what no FLOP count sees
+# (our guess; we did not trace it). At $T = d$ all four products have one shape, and still the ratio is not 1. Softmax adds
+# work to one side, and crosses earlier. Twice the length takes more than four times as long with scores, about twice in
+# chunks (next section).
 
 # %% [markdown] id="crossover-rule"
 # A rule of thumb: scores first for texts shorter than $d$. At $T = 65\,536$ and $d = 64$ it takes a thousand times the FLOPs.

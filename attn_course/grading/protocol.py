@@ -23,6 +23,7 @@ _DTYPES = {
     dtype.name: dtype
     for dtype in map(np.dtype, ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "float16", "float32", "float64", "longdouble"))
 }
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}  # NumPy makes a name anew each time
 
 
 class ProtocolError(ValueError):
@@ -97,7 +98,7 @@ def _pack(value: Any, body: list[bytes]) -> Any:
     if isinstance(value, np.generic):
         return {"scalar": _pack(np.asarray(value), body)}
     if isinstance(value, np.ndarray):
-        name = value.dtype.name
+        name = _NAMES.get(value.dtype) or value.dtype.name
         if name not in _DTYPES:
             raise TypeError(f"arrays in a frame must be of plain numbers; got dtype {value.dtype}")
         body.append(np.asarray(value, dtype=_DTYPES[name], order="C").tobytes())

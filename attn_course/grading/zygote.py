@@ -45,7 +45,6 @@ def _load(*, alone: bool) -> Any:
 
     if alone:
         sandbox.leave_for_own_namespaces()
-    sys.modules["numpy.f2py"] = types.ModuleType("numpy.f2py")  # sympy takes all of NumPy, and no worker may run a compiler
     import sympy
     import torch
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from attn_course.reference import attention, attention_backward, softmax
 from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 ATTENTION_CALLS = (
     ".scaled_dot_product_attention",
@@ -14,21 +15,6 @@ ATTENTION_CALLS = (
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
 )
-AUTOGRAD_CALLS = (
-    ".backward",
-    "torch.autograd.grad",
-    "torch.autograd.functional.*",
-    "torch.autograd.forward_ad.*",
-    "torch.func.grad",
-    "torch.func.grad_and_value",
-    "torch.func.jacrev",
-    "torch.func.jacfwd",
-    "torch.func.vjp",
-    "torch.func.jvp",
-    "torch.func.linearize",
-    "torch.func.hessian",
-)
-
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from attn_course.reference import attention, rope, softmax
 from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 ATTENTION_CALLS = (
     ".scaled_dot_product_attention",
@@ -14,17 +15,6 @@ ATTENTION_CALLS = (
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
 )
-AUTOGRAD_CALLS = (
-    ".backward",
-    "torch.autograd.grad",
-    "torch.autograd.functional.jacobian",
-    "torch.autograd.functional.vjp",
-    "torch.func.grad",
-    "torch.func.jacrev",
-    "torch.func.jacfwd",
-    "torch.func.vjp",
-)
-
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from attn_course.reference import additive_scores, softmax
-from attn_course.tasks.ch04 import AUTOGRAD_CALLS
 from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 Five = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

@@ -8,17 +8,7 @@ import numpy as np
 from attn_course.reference import merge_heads, multi_head_attention, softmax, split_heads
 from attn_course.tasks.ch08_sharing import ATTENTION_CALLS, CACHE, GROUPS, PACKED, STEP, STEP_FLOPS
 from attn_course.tasks.core import Case, Task, Wrong
-
-AUTOGRAD_CALLS = (
-    ".backward",
-    "torch.autograd.grad",
-    "torch.autograd.functional.jacobian",
-    "torch.autograd.functional.vjp",
-    "torch.func.grad",
-    "torch.func.jacrev",
-    "torch.func.jacfwd",
-    "torch.func.vjp",
-)
+from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 SPLIT = Task(
     id="8.1",

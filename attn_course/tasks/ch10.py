@@ -8,17 +8,7 @@ import numpy as np
 from attn_course.reference import absorb_query_key, softmax
 from attn_course.tasks.ch10_latent import BREAK_EVEN, BYTES, DECOUPLED, JOINT, STEP
 from attn_course.tasks.core import Case, Task, Wrong
-
-AUTOGRAD_CALLS = (
-    ".backward",
-    "torch.autograd.grad",
-    "torch.autograd.functional.jacobian",
-    "torch.autograd.functional.vjp",
-    "torch.func.grad",
-    "torch.func.jacrev",
-    "torch.func.jacfwd",
-    "torch.func.vjp",
-)
+from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 # ---- 10.1 the forms of all heads
 

@@ -8,7 +8,7 @@ import sympy
 import torch
 import torch.nn.functional as torch_functional
 
-from attn_course.tasks import assess
+from attn_course.tasks import all_tasks, assess
 from attn_course.tasks.source import DERIVING, answer_source, forbidden_calls
 from tests.tasks.toys import DERIVE, WRITE, changed
 
@@ -193,3 +193,10 @@ def test_the_language_of_kernels_is_no_tensor():
     source = "import triton.language as tl\ndef kernel(x): return tl.exp(x)"
     assert forbidden_calls(source, [".exp"], {}) == []
     assert forbidden_calls(source.replace("tl.exp(x)", "x.exp()"), [".exp"], {}) == ["x.exp"]
+
+
+@pytest.mark.parametrize("call", ["torch.func.jvp(f, (x,), (x,))", "torch.autograd.functional.hessian(f, x)", "y.backward()"])
+def test_a_task_that_forbids_one_way_to_differentiate_in_torch_forbids_all(call):
+    tasks = [task for task in all_tasks() if ".backward" in task.forbid]
+    assert len(tasks) > 5
+    assert [task.id for task in tasks if not forbidden_calls(f"import torch\n{call}", task.forbid, {})] == []

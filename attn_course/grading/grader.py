@@ -3,15 +3,18 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attn_course.grading.protocol import is_last
 from attn_course.grading.sandbox import Limits, Probe, probe
-from attn_course.grading.submission import EXERCISES, Exercise, Submission, SubmissionError, chapter_named, read_exercise, read_submission
+from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, chapter_named, read_exercise, read_submission
 from attn_course.grading.workers import KILLED, UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
 from attn_course.tasks.judge import expected
@@ -52,7 +55,7 @@ class Graded:
 
 
 class Grader:
-    """Grades notebooks; a context manager that owns the process its workers are forked from.
+    """Grades notebooks; a context manager that owns the process its workers are forked from, and must be closed.
 
     Parameters
     ----------
@@ -86,17 +89,19 @@ class Grader:
         exercises: Path = EXERCISES,
         fork: bool | None = None,
     ) -> None:
-        self.probe: Probe = probe()
-        if self.probe.level == "none" and not allow_unsafe:
-            raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._seed, self._limits, self._cell_s, self._call_s, self._exercises = seed, limits, cell_s, call_s, exercises
         can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
-        self._workers: Forked | Plain = (Forked if (can_fork if fork is None else fork) else Plain)(self.probe.holding)
+        self._workers: Forked | Plain = Forked() if (can_fork if fork is None else fork) else Plain()
+        self._workers.prepare()  # it takes seconds; the rest is done meanwhile
+        self.probe: Probe = probe()
+        self._workers.layers = self.probe.holding
+        if self.probe.level == "none" and not allow_unsafe:
+            self.close()
+            raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._cases: dict[str, list[Case]] = {}
         self._expected: dict[tuple[str, int], list[Result]] = {}
 
     def __enter__(self) -> "Grader":
-        self._workers.prepare()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,10 +145,14 @@ class Grader:
 
     def _sit(self, submission: Submission, student: str) -> "tuple[_Sitting, int | None]":
         """Go through a submission once; return also how the worker ended, if by itself."""
-        worker = self._workers.start(self._limits)
+        pristine = read_exercise(submission.chapter, self._exercises)
+        for task in submission.tasks:
+            self._remembered(task, task.answer, self.cases(task))
+        forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
+        worker = self._workers.start(self._limits, {"setup": pristine.setup, "given": pristine.given, "forbid": forbid})
         sitting = _Sitting(submission, worker, self)
         try:
-            sitting.hold(read_exercise(submission.chapter, self._exercises), _number(f"{self._seed} {student}"))
+            sitting.hold(_number(f"{self._seed} {student}"))
         except WorkerGone as gone:
             ended = self._workers.end(worker, wait_s=END_S if str(gone) == "ended Python" else 0.0)
             if ended == UNCONFINED and not sitting.begun:  # later it is what the learner's code ended with
@@ -188,27 +197,29 @@ class _Sitting:
         self._where = "the notebook"
         self._deadline = time.monotonic() + grader._limits.wall_s
 
-    def hold(self, pristine: Exercise, seed: int) -> None:
+    def hold(self, seed: int) -> None:
         """Run the cells in order, and judge each task where its check stands."""
-        submission = self.submission
-        found = self._ask(
+        submission, limit = self.submission, self.grader._cell_s + GRACE_S
+        self._tell(
             "begin",
-            self.grader._cell_s + GRACE_S,
+            limit,
             cells=[cell.source for cell in submission.cells],
             numbers=[cell.number for cell in submission.cells],
-            setup=list(pristine.setup),
-            given=list(pristine.given),
             tasks=[_rules(task, submission) for task in submission.tasks],
             seed=seed,
         )
+        found = self._hear(limit)
         self.begun = True
         self._defined = found["defined"]  # said before anything of the learner's ran: it can be trusted
-        for position in range(len(submission.cells) + 1):
-            for task in submission.tasks:
-                if found["at"][task.id] == position:
-                    self._judge(task, found["refusals"][task.id])
-            if position < len(submission.cells):
-                self._run(position)
+        ran = 0
+        for position, tasks in groupby(
+            sorted(submission.tasks, key=lambda task: found["at"][task.id]), key=lambda task: found["at"][task.id]
+        ):
+            self._run(range(ran, position))
+            ran = position
+            for task in tasks:
+                self._judge(task, found["refusals"][task.id])
+        self._run(range(ran, len(submission.cells)))
 
     def broken_off(self, reason: str) -> None:
         """The worker is gone: what is not judged by now gets no points."""
@@ -218,15 +229,18 @@ class _Sitting:
         for task in self.submission.tasks:
             self.verdicts.setdefault(task.id, _failed(task, f"not judged: {self._where} {reason}"))
 
-    def _run(self, position: int) -> None:
-        cell = self.submission.cells[position]
-        self._where = f"code cell {cell.number}"
+    def _run(self, positions: Sequence[int]) -> None:
         limit = self.grader._cell_s
-        problem = _text(self._ask("cell", limit + GRACE_S, n=position, limit=limit).get("problem"))
-        if problem:
-            self._problems[position] = problem
-            if cell.role == "other":
-                self.notes.append(f"code cell {cell.number}: {problem}")
+        if positions:
+            self._where = f"code cell {self.submission.cells[positions[0]].number}"
+            self._tell("cells", limit + GRACE_S, numbers=[*positions], limit=limit)
+        for position in positions:
+            cell = self.submission.cells[position]
+            self._where = f"code cell {cell.number}"
+            if problem := _text(self._hear(limit + GRACE_S).get("problem")):
+                self._problems[position] = problem
+                if cell.role == "other":
+                    self.notes.append(f"code cell {cell.number}: {problem}")
 
     def _judge(self, task: Task, refusal: str) -> None:
         self._where, self._task = f"task {task.id}", task
@@ -236,16 +250,18 @@ class _Sitting:
     def _verdict(self, task: Task, refusal: str) -> Verdict:
         if refusal:
             return _failed(task, refusal)
-        cases, results = self.grader.cases(task), []
+        cases, limit = self.grader.cases(task), self.grader._call_s
+        results: list[Result] = []
+        self._tell("calls", limit + GRACE_S, task=task.id, cases=[dict(case.inputs) for case in cases], limit=limit)
         for case in cases:
-            limit = self.grader._call_s
-            reply = self._ask("call", limit + GRACE_S, task=task.id, case=dict(case.inputs), limit=limit)
+            reply = self._hear(limit + GRACE_S)
             if reply.get("undefined") is True:
                 return _failed(task, self._undefined(task))
             if refused := _text(reply.get("refused")):
                 return _failed(task, f"{task.entry} calls {refused}, which would answer the task for you: write it yourself")
-            results.append(_result(case, reply))
-            if results[-1].problem:  # the judge looks no further
+            if not (results and results[-1].problem):  # the judge looks no further
+                results.append(_result(case, reply))
+            if is_last(reply):
                 break
         return self.grader.judge(task, [*results, *[results[-1]] * (len(cases) - len(results))])
 
@@ -260,14 +276,28 @@ class _Sitting:
             return f"the answer cell does not define {task.entry}"
         return f"the answer cell is gone: a cell must define {task.entry}"
 
-    def _ask(self, do: str, within_s: float, **message: Any) -> dict[str, Any]:
+    def _tell(self, do: str, within_s: float, **message: Any) -> None:
+        with self._within(within_s) as left:
+            self.worker.tell(do, left, **message)
+
+    def _hear(self, within_s: float) -> dict[str, Any]:
+        with self._within(within_s) as left:
+            return self.worker.hear(left)
+
+    @contextmanager
+    def _within(self, within_s: float) -> Iterator[float]:
+        """How long something may take, so that the notebook keeps within its time."""
         left = max(0.0, self._deadline - time.monotonic())
         try:
-            return self.worker.ask(do, min(within_s, left), **message)
+            yield min(within_s, left)
         except OutOfTime:
             if within_s < left:
                 raise
             raise WorkerGone(f"was running when the {self.grader._limits.wall_s:g} s for one notebook were over") from None
+
+
+def _forbidden(task: Task) -> list[str]:
+    return [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
 
 
 def _rules(task: Task, submission: Submission) -> dict[str, Any]:
@@ -279,7 +309,7 @@ def _rules(task: Task, submission: Submission) -> dict[str, Any]:
         "symbols": list(task.symbols),
         "functions": list(task.functions),
         "module": asdict(task.module) if task.module else None,
-        "forbid": [*task.forbid, *(DERIVING if task.kind == "derive" else ())],
+        "forbid": _forbidden(task),
         "at": submission.judged_after.get(task.id),
         "answers": list(submission.answers[task.id]),
     }

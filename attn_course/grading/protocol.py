@@ -53,6 +53,12 @@ def encode(message: Mapping[str, Any]) -> bytes:
     return b"".join([LENGTHS.pack(len(header), sum(map(len, body))), header, *body])
 
 
+def is_last(reply: Mapping[str, Any]) -> bool:
+    """Whether a reply to a call is the last about its task, whose other cases are not put to it then."""
+    texts = (reply.get("refused"), reply.get("problem"))
+    return reply.get("undefined") is True or any(isinstance(text, str) and text for text in texts)
+
+
 def lengths(start: bytes, *, max_header: int = MAX_HEADER_BYTES, max_body: int = MAX_BODY_BYTES) -> tuple[int, int]:
     """Return the lengths of header and body from the first bytes of a frame; ProtocolError if they are too large."""
     header, body = LENGTHS.unpack(start)

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attn_course.tasks import module_call
@@ -31,6 +31,9 @@ DIFFERENTIATING = {".backward", "torch.autograd.grad"}
 OURS = module_call.__file__.rpartition("module_call.py")[0]  # the engine itself takes gradients of a module
 
 
+_INHERITED = object()  # stands for an attribute that an owner has not itself
+
+
 class Refused(BaseException):
     """A forbidden function was called; no Exception, so that `except Exception` does not swallow it."""
 
@@ -44,12 +47,13 @@ class Stubs:
         The forbidden function called last while a rule was in force, or "".
     """
 
-    __slots__ = ("_done", "_rules", "caught")
+    __slots__ = ("_done", "_loaded", "_rules", "caught")
 
     def __init__(self) -> None:
         self.caught = ""
         self._rules: frozenset[str] = frozenset()
-        self._done: set[tuple[int, str, str]] = set()
+        self._done: dict[tuple[int, str, str], tuple[Any, str, Any]] = {}  # what stood there before
+        self._loaded: dict[frozenset[str], list[str]] = {}  # by rules: which of their modules there were
 
     def install(self, forbid: Collection[str]) -> bool:
         """Put a stub before each function of these names whose module is loaded; one that stands already stays.
@@ -64,6 +68,11 @@ class Stubs:
         new : bool
             Whether a stub was put up.
         """
+        rules = frozenset(forbid)
+        loaded = [name for name in _homes(rules) if name in sys.modules]
+        if self._loaded.get(rules) == loaded:
+            return False
+        self._loaded[rules] = loaded
         before = len(self._done)
         for rule in sorted(forbid):
             if rule.startswith("."):
@@ -77,6 +86,17 @@ class Stubs:
                 owner, _, name = rule.rpartition(".")
                 self._replace(_loaded(owner), name, rule, direct=False)
         return len(self._done) > before
+
+    def remove(self) -> None:
+        """Put everything back as it was."""
+        for owner, name, value in reversed(self._done.values()):
+            with contextlib.suppress(TypeError, AttributeError):
+                if value is _INHERITED:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+        self._done.clear()
+        self._loaded.clear()
 
     @contextlib.contextmanager
     def forbidding(self, rules: Sequence[str], *, gradients: bool = False) -> Iterator[None]:
@@ -102,12 +122,14 @@ class Stubs:
         value = getattr(owner, name, None) if owner is not None else None
         if value is None or (id(owner), name, rule) in self._done:
             return
-        self._done.add((id(owner), name, rule))
         dotted = f"{getattr(owner, '__module__', '') + '.' if inspect.isclass(owner) else ''}{owner.__name__}.{name}"
         if inspect.isclass(value):  # the class stays itself, for isinstance and subclasses
+            self._done[id(owner), name, rule] = value, "__init__", vars(value).get("__init__", _INHERITED)
             with contextlib.suppress(TypeError):
                 setattr(value, "__init__", self._stub(value.__init__, rule, dotted, direct))  # noqa: B010  # mypy knows it as a method
-        elif callable(value):
+            return
+        self._done[id(owner), name, rule] = owner, name, vars(owner).get(name, _INHERITED)
+        if callable(value):
             with contextlib.suppress(TypeError, AttributeError):
                 setattr(owner, name, self._stub(value, rule, dotted, direct))
 
@@ -138,26 +160,45 @@ def _watch(stubs: Stubs, rules: Collection[str]) -> contextlib.AbstractContextMa
     differentiating = not DIFFERENTIATING.isdisjoint(rules)
     if "torch" not in sys.modules or not (kernels or differentiating):
         return contextlib.nullcontext()
+    watch: contextlib.AbstractContextManager[Any] = _watch_class()(stubs, kernels, differentiating)
+    return watch
+
+
+@functools.cache
+def _watch_class() -> Any:
     import torch
     from torch.autograd import forward_ad
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Watch(TorchDispatchMode):
+        def __init__(self, stubs: Stubs, kernels: Mapping[str, str], differentiating: bool) -> None:
+            super().__init__()
+            self.stubs, self.kernels, self.differentiating = stubs, kernels, differentiating
+
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
             return False  # it would import torch's compiler, which takes seconds
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = function._schema.name.partition("::")[2]
-            if beginning := next((beginning for beginning in kernels if name.startswith(beginning)), None):
-                stubs.caught = stubs.caught or f"torch's {kernels[beginning]} (torch.{name})"
-            elif differentiating and (torch._C._current_graph_task_id() != -1 or forward_ad._current_level >= 0):
-                stubs.caught = stubs.caught or "torch's automatic differentiation"
+            if beginning := next((beginning for beginning in self.kernels if name.startswith(beginning)), None):
+                self.stubs.caught = self.stubs.caught or f"torch's {self.kernels[beginning]} (torch.{name})"
+            elif self.differentiating and (torch._C._current_graph_task_id() != -1 or forward_ad._current_level >= 0):
+                self.stubs.caught = self.stubs.caught or "torch's automatic differentiation"
             else:
                 return function(*args, **(kwargs or {}))
-            raise Refused(stubs.caught)
+            raise Refused(self.stubs.caught)
 
-    return Watch()
+    return Watch
+
+
+@functools.cache
+def _homes(rules: frozenset[str]) -> tuple[str, ...]:
+    """Names of modules, any of which may hold what these rules forbid."""
+    places = {rule.removesuffix(".*") for rule in rules if not rule.startswith(".")}
+    if any(rule.startswith(".") for rule in rules):
+        places.update(METHODS_OF)
+    return tuple(sorted({".".join(parts[: n + 1]) for parts in (place.split(".") for place in places) for n in range(len(parts))}))
 
 
 def _home(value: Any) -> str:

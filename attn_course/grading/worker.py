@@ -11,21 +11,23 @@ import linecache
 import random
 import socket
 import sys
+import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from attn_course.grading.magics import Shell, to_python
-from attn_course.grading.protocol import LENGTHS, decode, encode, lengths
+from attn_course.grading.protocol import LENGTHS, decode, encode, is_last, lengths
 from attn_course.grading.stubs import CELLS, Refused, Stubs
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
-from attn_course.tasks.slices import Cells
+from attn_course.tasks.slices import Cells, statements
 from attn_course.tasks.source import course_uses, forbidden_calls
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
+WAIT_S = 0.02  # for more pieces to send at a time
 MAX_TEXT = 1_000  # characters of a message to the learner
 
 
@@ -81,9 +83,20 @@ def _absent(name: str, node: ast.stmt) -> ast.stmt:
 
 
 class Session:
-    """One notebook: its names, its cells, its answers."""
+    """One notebook: its names, its cells, its answers.
 
-    def __init__(self) -> None:
+    What the exercise gives is run here, before anything of a learner's is known: a zygote makes one session, and each worker that
+    is forked from it goes on from there.
+
+    Parameters
+    ----------
+    setup, given : sequence of str, optional
+        Cells of the pristine exercise: imports; helper functions and symbols.
+    forbid : collection of str, optional
+        Rules of all its tasks, as in `Task.forbid`.
+    """
+
+    def __init__(self, setup: Sequence[str] = (), given: Sequence[str] = (), forbid: Collection[str] = ()) -> None:
         self._module = types.ModuleType("__main__")
         self._module.__dict__["_attn_course_is_absent"] = Absent()
         self._cells: list[types.CodeType | None] = []
@@ -94,11 +107,17 @@ class Session:
         self._stubs = Stubs()
         shell = Shell()
         self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = lambda: shell
+        self._given = statements(given)
+        for text in [*setup, *given]:
+            exec(compile(text, "<exercise>", "exec", dont_inherit=True), self._module.__dict__)
+        self._stubs.install(forbid)
 
-    def begin(
-        self, cells: list[str], numbers: list[int], setup: list[str], given: list[str], tasks: list[dict[str, Any]], seed: int
-    ) -> dict[str, Any]:
-        """Read the cells, run the exercise's own setup, and say what forbidden things the answers' texts use.
+    def discard(self) -> None:
+        """Take the stubs away, for another session in the same process."""
+        self._stubs.remove()
+
+    def begin(self, cells: list[str], numbers: list[int], tasks: list[dict[str, Any]], seed: int) -> dict[str, Any]:
+        """Read the cells, and say what forbidden things the answers' texts use.
 
         Nothing of the learner's has run when this returns, so what it says can be trusted.
 
@@ -108,8 +127,6 @@ class Session:
             The learner's cells, as they stand in the notebook.
         numbers : list of int
             Of these cells, for messages.
-        setup, given : list of str
-            Cells of the pristine exercise: imports; helper functions and symbols.
         tasks : list of dict
             Of each task id, entry, kind, symbols, functions, module, forbid; `at` is the number of cells run before it is put to the
             cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the entry.
@@ -123,7 +140,7 @@ class Session:
         """
         _seed(seed)
         trees = [self._read(text, number) for text, number in zip(cells, numbers, strict=True)]
-        parsed = Cells(trees, given)
+        parsed = Cells(trees, self._given)
         found: dict[str, Any] = {"at": {}, "refusals": {}, "defined": {}}
         for task in tasks:
             name, entry = task["id"], task["entry"]
@@ -137,11 +154,20 @@ class Session:
                 for cell in {*making.cells, *task["answers"]}:
                     self._forbid[cell] = task["forbid"]
         self._compile(trees)
-        for text in [*setup, *given]:
-            exec(compile(text, "<exercise>", "exec", dont_inherit=True), self._module.__dict__)
-        self._stubs.install({rule for task in tasks for rule in task["forbid"]})
         sys.modules["__main__"] = self._module
         return found
+
+    def cells(self, numbers: list[int], limit: float) -> Iterator[dict[str, Any]]:
+        """Run some cells; say of each as it ends what `cell` says."""
+        return (self.cell(n, limit) for n in numbers)
+
+    def calls(self, task: str, cases: list[dict[str, Any]], limit: float) -> Iterator[dict[str, Any]]:
+        """Put an answer to some cases; say of each as it ends what `call` says, up to the first that went wrong."""
+        for case in cases:
+            reply = self.call(task, case, limit)
+            yield reply
+            if is_last(reply):
+                return
 
     def cell(self, n: int, limit: float) -> dict[str, Any]:
         """Run a cell; return `problem`, one sentence about what went wrong in it, or None."""
@@ -243,21 +269,30 @@ def _seed(seed: int) -> None:
         sys.modules["torch"].default_generator.manual_seed(seed)  # torch.manual_seed looks for every other device first
 
 
-def serve(line: socket.socket) -> None:
-    """Answer the grader's requests until it hangs up.
+def serve(session: Session, line: socket.socket) -> None:
+    """Answer the grader's requests until it hangs up; what is asked in one request is answered piece by piece.
 
     Parameters
     ----------
+    session : Session
+        Where nothing has begun yet.
     line : socket
         To the grader. Whatever the learner's code does to it, the grader gets arrays and text, or loses the worker.
     """
-    session = Session()
-    actions: Mapping[str, Callable[..., dict[str, Any]]] = {"begin": session.begin, "cell": session.cell, "call": session.call}
+    actions: Mapping[str, Callable[..., Iterable[dict[str, Any]]]] = {
+        "begin": lambda **message: [session.begin(**message)],
+        "cells": session.cells,
+        "calls": session.calls,
+    }
     while (request := receive(line)) is not None:
         nonce, action = request.pop("nonce"), request.pop("do")
-        reply = actions[action](**request)
-        _flush()
-        line.sendall(_encoded({"nonce": nonce, **reply}))
+        ready, since = b"", time.monotonic()
+        for reply in actions[action](**request):
+            ready += _encoded({"nonce": nonce, **reply})
+            if action == "cells" or time.monotonic() - since > WAIT_S:  # which cell ended Python is to be known
+                _send(line, ready)
+                ready, since = b"", time.monotonic()
+        _send(line, ready)
 
 
 def _encoded(reply: dict[str, Any]) -> bytes:
@@ -267,10 +302,11 @@ def _encoded(reply: dict[str, Any]) -> bytes:
         return encode({"nonce": reply["nonce"], "problem": f"its result cannot be sent: {type(error).__name__}"})
 
 
-def _flush() -> None:
+def _send(line: socket.socket, frames: bytes) -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
+    line.sendall(frames)
 
 
 def receive(line: socket.socket) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -56,20 +56,38 @@ class Worker:
     def __init__(self, line: socket.socket, output: int | None, home: Path, limits: Limits) -> None:
         self._line, self._output, self.home, self._limits = line, output, home, limits
         self._printed = 0
+        self._nonce = ""
+        self._came = bytearray()  # and is not taken yet
         self.first_words = b""  # of what it printed
         line.setblocking(False)
 
-    def ask(self, do: str, within_s: float, **message: Any) -> dict[str, Any]:
-        """Send a request and return the reply.
+    def tell(self, do: str, within_s: float, **message: Any) -> None:
+        """Send a request; `hear` returns what comes back, of which there may be several pieces.
 
         Parameters
         ----------
         do : str
-            What to do: "begin", "cell" or "call".
+            What to do: "begin", "cells" or "calls".
         within_s : float
-            Longest time until the reply is here.
+            Longest time to send it in.
         **message : object
             Arguments.
+
+        Raises
+        ------
+        WorkerGone
+            If the worker does not take it.
+        """
+        self._nonce = secrets.token_hex(8)
+        self._send(encode({"nonce": self._nonce, "do": do, **message}), time.monotonic() + within_s)
+
+    def hear(self, within_s: float) -> dict[str, Any]:
+        """Return the next piece of the reply to the last request.
+
+        Parameters
+        ----------
+        within_s : float
+            Longest time until it is here.
 
         Returns
         -------
@@ -81,16 +99,14 @@ class Worker:
         WorkerGone
             If there is no such reply in time.
         """
-        nonce = secrets.token_hex(8)
         deadline = time.monotonic() + within_s
-        self._send(encode({"nonce": nonce, "do": do, **message}), deadline)
         try:
             header, body = lengths(self._receive(LENGTHS.size, deadline), max_header=MAX_REPLY_HEADER_BYTES)
             reply = decode(self._receive(header, deadline), self._receive(body, deadline))
         except ProtocolError as error:
             raise WorkerGone(f"sent the grader what is no answer: {error}") from None
         answered = reply.pop("nonce", None)
-        if not isinstance(answered, str) or answered != nonce:
+        if not isinstance(answered, str) or answered != self._nonce:
             raise WorkerGone("sent the grader an answer to what was not asked")
         return reply
 
@@ -106,10 +122,9 @@ class Worker:
                 raise WorkerGone("ended Python") from None
 
     def _receive(self, count: int, deadline: float) -> bytes:
-        parts = bytearray()
-        while len(parts) < count:
+        while len(self._came) < count:
             try:
-                part = self._line.recv(min(count - len(parts), 2**20))
+                part = self._line.recv(2**20)
             except BlockingIOError:
                 self._wait(deadline)
                 continue
@@ -117,8 +132,10 @@ class Worker:
                 part = b""
             if not part:
                 raise WorkerGone("ended Python")
-            parts += part
-        return bytes(parts)
+            self._came += part
+        taken = bytes(self._came[:count])
+        del self._came[:count]
+        return taken
 
     def _wait(self, deadline: float, *, writing: bool = False) -> None:
         """Until the line is ready; meanwhile take in what is printed."""
@@ -173,13 +190,20 @@ def how_it_ended(code: int | None) -> str:
 
 
 class Forked:
-    """Workers forked from a zygote, which is started when first needed and again when it has died."""
+    """Workers forked from a zygote, which is started when first needed and again when it has died.
 
-    def __init__(self, layers: Any) -> None:
-        self._layers = layers
+    Attributes
+    ----------
+    layers : collection of str or None
+        What each worker is confined by, as for `sandbox.confine`.
+    """
+
+    def __init__(self) -> None:
+        self.layers: Collection[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready = False
+        self._exercise: Mapping[str, Any] | None = None  # what the zygote's session was made from
         self._home: Path | None = None
 
     def prepare(self) -> None:
@@ -199,28 +223,53 @@ class Forked:
         )
         theirs.close()
         ours.settimeout(START_S)
-        self._control, self._ready = ours, False
+        self._control, self._ready, self._exercise = ours, False, None
 
-    def start(self, limits: Limits) -> Worker:
-        """Return a fresh worker."""
+    def start(self, limits: Limits, exercise: Mapping[str, Any]) -> Worker:
+        """Return a fresh worker.
+
+        Parameters
+        ----------
+        limits : Limits
+            Of this worker.
+        exercise : mapping
+            Arguments of the worker's `Session`.
+
+        Returns
+        -------
+        worker : Worker
+            In which nothing has begun yet.
+
+        Raises
+        ------
+        RuntimeError
+            If the exercise's own cells do not run.
+        OSError
+            If no process starts.
+        """
         for _attempt in range(3):
             self.prepare()
             with contextlib.suppress(OSError, ValueError):
-                return self._start(limits)
+                return self._start(limits, exercise)
             self.close()
         raise OSError("the process that workers are forked from does not start")
 
-    def _start(self, limits: Limits) -> Worker:
+    def _start(self, limits: Limits, exercise: Mapping[str, Any]) -> Worker:
         assert self._control is not None
         if not self._ready:
             self._reply()
             self._ready = True
+        if exercise != self._exercise:
+            self._tell({"do": "exercise", "exercise": exercise})
+            if problem := self._reply()["problem"]:
+                raise RuntimeError(problem)
+            self._exercise = exercise
         home = self._empty_folder()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
-        order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self._layers}
+        order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self.layers}
         try:
-            socket.send_fds(self._control, [json.dumps(order).encode()], [theirs.fileno(), writing])
+            socket.send_fds(self._control, [json.dumps(order).encode() + b"\n"], [theirs.fileno(), writing])
             self._reply()
         except (OSError, ValueError):
             ours.close()
@@ -247,13 +296,16 @@ class Forked:
         """
         worker.close()
         try:
-            assert self._control is not None
-            self._control.sendall(json.dumps({"do": "end", "wait_s": wait_s}).encode())
+            self._tell({"do": "end", "wait_s": wait_s})
             found = self._reply()
         except (OSError, ValueError):
             self.close()
             return KILLED
         return None if found.get("killed") else found.get("exit")
+
+    def _tell(self, order: Mapping[str, Any]) -> None:
+        assert self._control is not None
+        self._control.sendall(json.dumps(order).encode() + b"\n")
 
     def _reply(self) -> dict[str, Any]:
         assert self._control is not None
@@ -285,18 +337,18 @@ class Forked:
 class Plain:
     """A plain process for each worker, for systems without fork; slower, and confined by less."""
 
-    def __init__(self, layers: Any) -> None:
-        self._layers = layers
+    def __init__(self) -> None:
+        self.layers: Collection[str] | None = None
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
         """Nothing is kept ready."""
 
-    def start(self, limits: Limits) -> Worker:
-        """Return a fresh worker."""
+    def start(self, limits: Limits, exercise: Mapping[str, Any]) -> Worker:
+        """Return a fresh worker; see `Forked.start`."""
         home = Path(tempfile.mkdtemp(prefix="attn-"))
         try:
-            line, process = self._start(limits, home)
+            line, process = self._start(limits, exercise, home)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
@@ -304,7 +356,7 @@ class Plain:
         self._processes[id(worker)] = process
         return worker
 
-    def _start(self, limits: Limits, home: Path) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
+    def _start(self, limits: Limits, exercise: Mapping[str, Any], home: Path) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
         token = secrets.token_bytes(32)
         with socket.create_server(("127.0.0.1", 0)) as server, (home / "output.txt").open("wb") as output:
             command = [sys.executable, "-I", str(SCRIPT), "--once", str(server.getsockname()[1])]
@@ -312,7 +364,7 @@ class Plain:
                 command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment(), start_new_session=True
             )
             assert process.stdin is not None
-            order = {"writable": str(home), "limits": asdict(limits), "layers": self._layers, "token": token.hex()}
+            order = {"writable": str(home), "limits": asdict(limits), "layers": self.layers, "token": token.hex(), "exercise": exercise}
             process.stdin.write(json.dumps(order).encode() + b"\n")
             process.stdin.close()
             return _accept(server, token, process), process

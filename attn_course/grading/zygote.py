@@ -86,7 +86,7 @@ def _warm(sympy: Any, torch: Any, worker: Any) -> None:
     worker.run(
         expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], kind="derive", entry="x", symbols=("x", "y"), functions=("exp", "log", "tanh")
     )
-    session = worker.Session()
+    session = worker.Session(forbid=[".softmax"])
     task = {
         "id": "0.0",
         "entry": "f",
@@ -98,8 +98,11 @@ def _warm(sympy: Any, torch: Any, worker: Any) -> None:
         "at": 1,
         "answers": [0],
     }
-    session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], [], [], [task], 0)
+    main = sys.modules["__main__"]
+    session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], [task], 0)
     session.call("0.0", {"x": worker.np.ones(2)}, 1.0)
+    session.discard()
+    sys.modules["__main__"] = main
     tensor = torch.ones(2, 2, requires_grad=True)
     torch.softmax(tensor @ tensor, -1).sum().backward()
     worker.to_python("%time 1\n")
@@ -115,7 +118,7 @@ def _hide_course() -> None:
     sys.argv[:] = [""]
 
 
-def _become_worker(worker: Any, sandbox: Any, line: socket.socket, order: dict[str, Any]) -> None:
+def _become_worker(worker: Any, sandbox: Any, session: Any, line: socket.socket, order: dict[str, Any]) -> None:
     """Confine this process and serve the grader, to the end of the process."""
     try:
         sandbox.confine(
@@ -129,7 +132,7 @@ def _become_worker(worker: Any, sandbox: Any, line: socket.socket, order: dict[s
         os.write(2, f"{type(error).__name__}: {error}".encode())
         os._exit(UNCONFINED)
     os.environ.update({"MPLCONFIGDIR": order["writable"], "MPLBACKEND": "Agg"})
-    worker.serve(line)
+    worker.serve(session, line)
     os._exit(0)
 
 
@@ -148,7 +151,7 @@ def _streams(output: int) -> None:
     sys.stdout, sys.stderr = (os.fdopen(n, "w", encoding="utf-8", errors="backslashreplace", closefd=False) for n in (1, 2))
 
 
-def _fork(worker: Any, sandbox: Any, order: dict[str, Any], descriptors: list[int]) -> int:
+def _fork(worker: Any, sandbox: Any, session: Any, order: dict[str, Any], descriptors: list[int]) -> int:
     assert threads() == 1, "a zygote forks while it has one thread"
     pid = int(sandbox.fork_alone())
     if pid:
@@ -159,7 +162,7 @@ def _fork(worker: Any, sandbox: Any, order: dict[str, Any], descriptors: list[in
         os.setsid()
         _usual_signals()
         _streams(descriptors[1])
-        _become_worker(worker, sandbox, socket.socket(fileno=descriptors[0]), order)
+        _become_worker(worker, sandbox, session, socket.socket(fileno=descriptors[0]), order)
     except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}".encode())
     finally:
@@ -240,24 +243,34 @@ _WORTH_LARGE_PAGES = 16  # workers; they take as long to make as the forks of so
 
 
 def _serve(control: socket.socket) -> None:
+    gc.disable()  # imports leave hardly anything behind, and make it look again and again
     worker, sandbox = _load(alone=True)
-    _adopt_orphans()
-    gc.collect()
     gc.freeze()
-    control.sendall(b'{"ready": true}\n')
-    pid, started, homes = 0, 0, set()
+    gc.enable()
+    _adopt_orphans()
+    with contextlib.suppress(BrokenPipeError):  # the grader has changed its mind; the next line sees it
+        control.sendall(b'{"ready": true}\n')
+    pid, started, homes, session = 0, 0, set(), worker.Session()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 65536, 2)
+        while data and not data.endswith(b"\n"):
+            part = control.recv(65536)
+            data = data + part if part else b""
         if not data:
             break
         order = json.loads(data)
-        if order["do"] == "start":
+        if order["do"] == "exercise":
+            session.discard()
+            session, reply = _session(worker, order["exercise"])
+            gc.collect()
+            gc.freeze()
+        elif order["do"] == "start":
             homes.add(order["writable"])
             started += 1
             if started == _WORTH_LARGE_PAGES:
                 _share_large_pages()
-            pid = _fork(worker, sandbox, order, descriptors)
-            reply: dict[str, Any] = {"pid": pid}
+            pid = _fork(worker, sandbox, session, order, descriptors)
+            reply = {"pid": pid}
         else:
             reply, pid = (_end(pid, order["wait_s"]) if pid else {}), 0
         control.sendall(json.dumps(reply).encode() + b"\n")
@@ -265,6 +278,15 @@ def _serve(control: socket.socket) -> None:
         _end(pid, 0.0)
     for home in homes:  # a grader that was killed leaves them
         shutil.rmtree(home, ignore_errors=True)
+    os._exit(0)  # to take all that was imported apart would take its time
+
+
+def _session(worker: Any, exercise: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A session that workers go on from, and what to tell the grader: an exercise that does not run itself is no learner's fault."""
+    try:
+        return worker.Session(**exercise), {"problem": ""}
+    except Exception as error:
+        return worker.Session(), {"problem": f"the exercise's own cells do not run: {type(error).__name__}: {error}"}
 
 
 def _once(port: int) -> None:
@@ -273,7 +295,7 @@ def _once(port: int) -> None:
     worker, sandbox = _load(alone=False)
     line = socket.create_connection(("127.0.0.1", port))
     line.sendall(bytes.fromhex(order["token"]))
-    _become_worker(worker, sandbox, line, order)
+    _become_worker(worker, sandbox, worker.Session(**order["exercise"]), line, order)
 
 
 if __name__ == "__main__":

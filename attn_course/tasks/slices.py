@@ -5,8 +5,9 @@ Standard library only, like `source`, so that a confined worker can read the tex
 
 import ast
 import functools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,18 @@ class Cells:
     ----------
     trees : sequence of ast.Module
         One for each cell, empty where a cell does not parse.
-    given : collection of str, optional
-        Texts of the exercise's own helper functions, which belong to no answer while they stand unchanged.
+    given : mapping, optional
+        What `statements` says of the exercise's own helper functions, which belong to no answer while they stand unchanged.
     """
 
-    def __init__(self, trees: Sequence[ast.Module], given: Collection[str] = ()) -> None:
-        own: dict[frozenset[str], list[str]] = {}  # by the names that they bind, for dumps take their time
-        for node in (node for text in given for node in ast.parse(text).body):
-            own.setdefault(frozenset(_bound(node)), []).append(ast.dump(node))
+    def __init__(self, trees: Sequence[ast.Module], given: Mapping[frozenset[str], Sequence[str]] = MappingProxyType({})) -> None:
         self._statements = []
         for number, tree in enumerate(trees):
             for node in tree.body:
-                binds = frozenset(_bound(node))
-                if binds not in own or ast.dump(node) not in own[binds]:
-                    self._statements.append(_Statement(node, number, binds, frozenset(_used(node))))
+                inside = [*ast.walk(node)]  # once: it takes its time
+                binds = frozenset(_bound(node, inside))
+                if binds not in given or ast.dump(node) not in given[binds]:
+                    self._statements.append(_Statement(node, number, binds, frozenset(_used(inside))))
 
     def binding(self, name: str) -> list[int]:
         """Return the numbers of the cells that give a meaning to a global name."""
@@ -95,6 +94,14 @@ class Cells:
         return Slice("\n".join(statement.text for statement in parts) + f"\n{name}", tuple(sorted(cells)))
 
 
+def statements(texts: Iterable[str]) -> dict[frozenset[str], list[str]]:
+    """Return the statements of some cells as dumps of their trees, by the names that they bind, for dumps take their time."""
+    found: dict[frozenset[str], list[str]] = {}
+    for node in (node for text in texts for node in ast.parse(text).body):
+        found.setdefault(frozenset(_bound(node, [*ast.walk(node)])), []).append(ast.dump(node))
+    return found
+
+
 def _meaning(statements: list[_Statement], name: str) -> Iterator[_Statement]:
     """Those statements that count: of several definitions the last, unless it builds on the one before."""
     if statements and not (statements[-1].is_definition or isinstance(statements[-1].node, ast.Expr)):
@@ -111,25 +118,25 @@ def _calls_on(statement: _Statement, imported: set[str]) -> bool:
     return isinstance(statement.node, ast.Expr) and bool(statement.binds & imported)
 
 
-def _bound(node: ast.stmt) -> Iterator[str]:
-    """Names that a statement gives a meaning, or changes: also the x of x[0] = 1, x.a = 1 and x.append(1)."""
+def _bound(node: ast.stmt, inside: Sequence[ast.AST]) -> Iterator[str]:
+    """Names that a statement, with all nodes inside it, gives a meaning, or changes: also the x of x[0] = 1, x.a = 1 and x.append(1)."""
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
-        yield from (name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names)
+        yield from (name for inner in inside if isinstance(inner, ast.Global) for name in inner.names)
     elif isinstance(node, ast.Expr):
         if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
             yield from _root(node.value.func)
-        yield from (inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
+        yield from (inner.target.id for inner in inside if isinstance(inner, ast.NamedExpr))
     else:
-        for inner in ast.walk(node):
+        for inner in inside:
             if isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(inner.ctx, ast.Store):
                 yield from _root(inner)
             elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 yield inner.name
             elif isinstance(inner, (ast.Import, ast.ImportFrom)):
-                yield from _bound(inner)
+                yield from _bound(inner, ())
 
 
 def _root(node: ast.expr) -> Iterator[str]:
@@ -139,8 +146,8 @@ def _root(node: ast.expr) -> Iterator[str]:
         yield node.id
 
 
-def _used(node: ast.stmt) -> Iterator[str]:
-    for inner in ast.walk(node):
+def _used(inside: Iterable[ast.AST]) -> Iterator[str]:
+    for inner in inside:
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
             yield inner.id
         elif isinstance(inner, ast.AugAssign):

@@ -4,7 +4,6 @@ import argparse
 import copy
 import json
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -18,7 +17,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attn_course.authoring.nbgrader_source import prepare
 from attn_course.tasks import all_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,17 +74,27 @@ def hand_in(folder: Path, count: int) -> dict[str, Path]:
 
 
 def cpu_s() -> float:
-    """Seconds of processor time of this process and of those it has waited for."""
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    """Seconds of processor time of this process and of all below it, those that have ended among them."""
+    total, family = 0.0, {os.getpid()}
+    for entry in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
+        try:
+            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if entry in family or int(fields[1]) in family:
+            family.add(entry)
+            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 @contextmanager
 def clock(name: str, into: list[Run]) -> Iterator[Run]:
-    """Time what happens inside."""
+    """Time what happens inside, and say so."""
     run, start, before = Run(name, 0.0, 0.0), time.perf_counter(), cpu_s()
     yield run
     run.seconds, run.cpu_s = time.perf_counter() - start, cpu_s() - before
     into.append(run)
+    print(f"{name}: {run.seconds:.2f} s, {run.cpu_s:.2f} s of processor time", file=sys.stderr, flush=True)
 
 
 def call(command: Sequence[str | Path], *, cwd: Path, python: Path | None = None) -> str:
@@ -105,8 +113,10 @@ def call(command: Sequence[str | Path], *, cwd: Path, python: Path | None = None
 
 
 def ours(paths: dict[str, Path], scratch: Path) -> list[Run]:
-    """A fresh process that grades all twice, then the command for a class."""
+    """A bare import of torch, a fresh process that grades all twice, a warm class on two processes, the command for a class."""
     runs: list[Run] = []
+    with clock("import torch", runs):
+        call([sys.executable, "-c", "import torch"], cwd=ROOT)
     with clock("ours, cold", runs) as cold:
         printed = call(
             [sys.executable, "-m", __spec__.name if __spec__ else "tests.benchmarks.graders", "--grade", _listed(paths)], cwd=ROOT
@@ -115,7 +125,7 @@ def ours(paths: dict[str, Path], scratch: Path) -> list[Run]:
     cold.points = first.points
     cold.seconds -= again.seconds
     cold.cpu_s -= again.cpu_s
-    return [cold, again, command(paths, scratch)]
+    return [*runs, again, warm_class(paths), command(paths, scratch)]
 
 
 def grade_twice(paths: dict[str, Path]) -> list[Run]:
@@ -126,27 +136,32 @@ def grade_twice(paths: dict[str, Path]) -> list[Run]:
     with Grader(seed=SEED) as grader:
         for name in ("ours, first pass", "ours, warm"):
             with clock(name, runs) as run:
-                before = workers_cpu_s(grader)
                 graded = {student: grader.grade(path, student=student, chapter=CHAPTER) for student, path in paths.items()}
                 run.points = {student: sum(verdict.points for verdict in each.verdicts) for student, each in graded.items()}
-                after = workers_cpu_s(grader)
-            run.cpu_s += after - before
     return runs
 
 
-def workers_cpu_s(grader: Any) -> float:
-    """Processor time of the process that workers are forked from, and of those workers that have ended."""
-    process, total = grader._workers._process, 0.0
-    family = {process.pid}
-    for entry in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
-        try:
-            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if entry in family or int(fields[1]) in family:
-            family.add(entry)
-            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return total
+def warm_class(paths: dict[str, Path], jobs: int = 2) -> Run:
+    """Grade all as a class run does, on processes that have graded all once before."""
+    from attn_course.grading.class_engines import Pool
+    from attn_course.grading.class_run import ClassRun
+    from attn_course.grading.class_worker import Setup
+    from attn_course.grading.grader import Grader
+    from attn_course.grading.submissions import find_submissions
+
+    found = find_submissions(next(iter(paths.values())).parents[1], chapters=[CHAPTER], names={CHAPTER: NAME})
+    points: Points = {}
+    runs: list[Run] = []
+    with ClassRun(Pool(jobs), Setup(SEED, allow_unsafe=False, grader=Grader)) as graders:
+        for name in ("ours, first pass of a class", WARM.format(jobs=jobs)):
+            with clock(name, runs) as run:
+                graders.grade(found.hand_ins, lambda given, result: points.update({given.student: sum(v.points for v in result.verdicts)}))
+            run.points = dict(points)
+            points.clear()
+    return runs[-1]
+
+
+WARM = "ours, warm, {jobs} processes"
 
 
 def command(paths: dict[str, Path], scratch: Path, jobs: int = 2) -> Run:
@@ -190,6 +205,8 @@ def interpreter(tool: str, cache: Path) -> Path:
 
 def nbgrader(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
     """`nbgrader autograde` on the assignment that it generates from our solutions."""
+    from attn_course.authoring.nbgrader_source import prepare
+
     course = scratch / "nbgrader"
     course.mkdir()
     (course / "nbgrader_config.py").write_text('c.CourseDirectory.course_id = "attention"\n', encoding="utf-8")
@@ -239,12 +256,13 @@ def otter(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
 
 def table(runs: Sequence[Run], count: int) -> str:
     """Seconds, processor seconds, how many times ours when warm, and on how many submissions the points are ours."""
-    base = next((run for run in runs if run.name == "ours, warm"), runs[0])
+    base = next((run for run in runs if run.name == WARM.format(jobs=2)), runs[0])
     lines = [f"{'':<28}{'s':>9}{'s each':>9}{'CPU s':>9}{'CPU x':>8}{'s x':>8}  same points"]
     for run in runs:
         same = sum(run.points.get(student) == points for student, points in base.points.items())
+        told = f"{same} of {count}" if run.points else "-"
         ratios = f"{run.cpu_s / base.cpu_s:8.1f}{run.seconds / base.seconds:8.1f}"
-        lines.append(f"{run.name:<28}{run.seconds:9.2f}{run.seconds / count:9.3f}{run.cpu_s:9.2f}{ratios}  {same} of {count}")
+        lines.append(f"{run.name:<28}{run.seconds:9.2f}{run.seconds / count:9.3f}{run.cpu_s:9.2f}{ratios}  {told}")
     return "\n".join(lines)
 
 

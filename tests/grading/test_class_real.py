@@ -6,6 +6,7 @@ import pytest
 
 from attn_course.grading.class_engines import Pool
 from attn_course.grading.grader import Grader
+from attn_course.grading.sandbox import probe
 from attn_course.tasks import all_tasks
 from tests.grading.class_tools import grade
 
@@ -27,7 +28,7 @@ def test_solutions_get_all_points_exercises_none_and_a_wrong_answer_its_name(roo
         ("bob", 0, most),
         ("eve", most - all_tasks(2)[0].points, most),
     ]
-    assert {each.sandbox for each in done.marked} == {Grader(seed=1, allow_unsafe=True).probe.level}
+    assert {each.sandbox for each in done.marked} == {probe().level}
     wrong = done.marked[2].verdicts[0]
     assert wrong.mistake is not None
     assert wrong.mistake in (tmp_path / "out" / "grades.csv").read_text()

@@ -62,10 +62,45 @@ def test_right_answers_in_five_styles_get_full_marks(grade, root, chapter, style
 def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
     path = notebooks.save(notebooks.load(root, "solutions", 2), tmp_path / "02.ipynb")
     other = Grader(seed=12)
+    other.close()
     other._workers = grader._workers
     assert points(other.grade(path, student="ada")) == full(2)
     first, second = (who.cases(all_tasks(2)[0])[0].inputs["scores"] for who in (grader, other))
     assert (first != second).all()
+
+
+def test_what_one_chapter_forbids_is_untouched_in_the_next(grade, root):
+    rules = {chapter: {rule for task in all_tasks(chapter) for rule in task.forbid if not rule.startswith(".")} for chapter in chapters()}
+    few, many = (choose(rules, key=lambda chapter: len(rules[chapter])) for choose in (min, max))
+    only_there = sorted(rule for rule in rules[many] - rules[few] if not rule.endswith(".*"))
+    assert only_there
+    own = f"""
+import importlib, sys
+import numpy, torch
+for rule in {only_there}:
+    place, _, name = rule.rpartition(".")
+    stub = getattr(getattr(sys.modules.get(place), name, None), "__code__", None)
+    assert getattr(stub, "co_name", "") != "stub", rule
+"""
+    assert points(grade(notebooks.load(root, "solutions", many), f"{many:02d}_solved.ipynb")) == full(many)
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", few), first=own), f"{few:02d}_solved.ipynb")
+    assert (points(graded), graded.notes) == (full(few), ())
+
+
+def test_a_result_of_no_form_costs_its_task_and_no_later_one(grade, root):
+    tampering = """
+import sys
+frame = sys._getframe()
+while "ModuleCall" not in frame.f_globals:
+    frame = frame.f_back
+frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.arange(3),)
+"""
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), first=tampering), "02_softmax.ipynb")
+    functions = {task.id for task in all_tasks(2) if task.kind in ("write", "repair")}
+    assert points(graded) == {task: 0 if task in functions else most for task, most in full(2).items()}
+    assert {verdict.message.partition(" in the case")[0] for verdict in graded.verdicts if verdict.task in functions} == {
+        "the answer came back in no form that can be judged"
+    }
 
 
 # --- what learners do to notebooks ---------------------------------------------------------------------

@@ -30,8 +30,8 @@ def slow_library(monkeypatch, tmp_path):
 
 def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow_library, monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    session = Session()
-    session.begin([LATE], [1], [], [], [{**TASK, "forbid": RULES}], 0)
+    session = Session(forbid=RULES)
+    session.begin([LATE], [1], [{**TASK, "forbid": RULES}], 0)
     assert session.cell(0, 5.0) == {"problem": None}
     assert session.call("0.0", {"x": np.ones(2)}, 5.0)["refused"] == "slow_library.softmax"
 
@@ -47,6 +47,44 @@ def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(monkeypatch):
     with pytest.raises(Refused), stubs.forbidding(RULES):
         library.softmax(3)
     assert stubs.caught == "slow_library.softmax"
+
+
+def test_what_stubs_stood_in_front_of_comes_back_as_it_was(monkeypatch):
+    class Base:
+        def softmax(self):
+            return 1
+
+        @staticmethod
+        def exp():
+            return 2
+
+    class Tensor(Base):
+        pass
+
+    library = types.ModuleType("slow_library")
+    library.Tensor, library.softmax = Tensor, len
+    monkeypatch.setitem(sys.modules, "slow_library", library)
+    before = [dict(vars(owner)) for owner in (library, Base, Tensor)]
+    stubs = Stubs()
+    rules = ["slow_library.softmax", "slow_library.Tensor", "slow_library.Tensor.softmax", "slow_library.Tensor.exp"]
+    assert stubs.install(rules)
+    with stubs.forbidding(rules[:1]), contextlib.suppress(Refused):
+        library.softmax("ab")
+    assert stubs.caught
+    stubs.remove()
+    assert [dict(vars(owner)) for owner in (library, Base, Tensor)] == before
+    assert stubs.install(rules), "they can be put up again"
+
+
+def test_a_session_leaves_no_stub_to_the_next(monkeypatch):
+    library = types.ModuleType("slow_library")
+    library.softmax = lambda x: x
+    monkeypatch.setitem(sys.modules, "slow_library", library)
+    first = library.softmax
+    session = Session(setup=["import slow_library"], given=["def helper(x):\n    return slow_library.softmax(x)"], forbid=RULES)
+    assert library.softmax is not first
+    session.discard()
+    assert library.softmax is first
 
 
 def test_kernels_are_watched_only_where_a_rule_speaks_of_them():

@@ -48,10 +48,10 @@ def test_a_killed_zygote_costs_its_notebook_and_no_other(grader, toy_chapter, tm
 def test_a_zygote_or_worker_killed_from_outside_costs_the_student_nothing(grader, toy_chapter, tmp_path, monkeypatch):
     original, killed = grader_module._Sitting._run, []
 
-    def kill_first(sitting, position):
-        if position == 2 and not killed:
+    def kill_first(sitting, positions):
+        if 2 in positions and not killed:
             killed.append(os.killpg(grader._workers._process.pid, signal.SIGKILL))
-        original(sitting, position)
+        original(sitting, positions)
 
     monkeypatch.setattr(grader_module._Sitting, "_run", kill_first)
     graded = grader.grade(toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT)), student="ada")
@@ -61,6 +61,7 @@ def test_a_zygote_or_worker_killed_from_outside_costs_the_student_nothing(grader
 
 def test_the_time_for_a_whole_notebook_is_limited(exercises, toy_chapter, tmp_path, grader):
     slow = Grader(seed=1, exercises=exercises, limits=Limits(wall_s=2.0))
+    slow.close()
     slow._workers = grader._workers
     grader.grade(toy.write(tmp_path / "97_right.ipynb", toy.cells(toy.RIGHT)), student="ada")  # so that it is warm
     path = toy.write(tmp_path / "97_toy.ipynb", toy.cells({**toy.RIGHT, "97.2": "import time\ntime.sleep(60)"}))
@@ -86,6 +87,6 @@ def test_nothing_is_graded_where_nothing_confines(monkeypatch):
 
 def test_a_worker_that_cannot_be_confined_is_no_fault_of_the_students(grader, toy_chapter, tmp_path, monkeypatch):
     path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
-    monkeypatch.setattr(grader._workers, "_layers", ("no such layer",))
+    monkeypatch.setattr(grader._workers, "layers", ("no such layer",))
     with pytest.raises(Unconfined, match="no such layer"):
         grader.grade(path, student="ada")

@@ -4,11 +4,11 @@ import ast
 
 import pytest
 
-from attn_course.tasks.slices import Cells
+from attn_course.tasks.slices import Cells, statements
 
 
 def making(*texts, given=(), before=None):
-    cells = Cells([ast.parse(text) for text in texts], given)
+    cells = Cells([ast.parse(text) for text in texts], statements(given))
     return cells.making("f", len(texts) if before is None else before)
 
 

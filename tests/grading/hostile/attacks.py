@@ -170,10 +170,11 @@ def my_softmax(scores, axis):
     return out[0]
 """
 DISARMED = """
-import contextlib, gc, torch
-for o in gc.get_objects():
-    if type(o).__name__ == "Stubs":
-        o.forbidding = lambda *a, **k: contextlib.nullcontext()
+import contextlib, sys, torch
+frame = sys._getframe()
+while "_stubs" not in dir(frame.f_locals.get("self")):
+    frame = frame.f_back
+frame.f_locals["self"]._stubs.forbidding = lambda *a, **k: contextlib.nullcontext()
 def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
 """
 

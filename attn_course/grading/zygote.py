@@ -295,7 +295,11 @@ def _once(port: int) -> None:
     worker, sandbox = _load(alone=False)
     line = socket.create_connection(("127.0.0.1", port))
     line.sendall(bytes.fromhex(order["token"]))
-    _become_worker(worker, sandbox, worker.Session(**order["exercise"]), line, order)
+    session, told = _session(worker, order["exercise"])
+    if told["problem"]:
+        os.write(2, told["problem"].encode())
+        os._exit(UNCONFINED)
+    _become_worker(worker, sandbox, session, line, order)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How much time warm kernels save: stock nbval, the same nbval with our provisioner, and with our manager, in turns.
 
-    python -m tests.benchmarks.warm_kernels [--rounds 3] [--notebooks 6]
+    python -m tests.benchmarks.warm_kernels [--rounds 3] [--notebooks 6] [--only short,solutions,lessons]
 
 Prints, for each way, seconds per notebook (wall clock and CPU of all processes), best of the rounds, and the ratios. Starting
 pytest and starting the warm process are stated apart. Short notebooks are our solutions and exercises without the one cell of each
@@ -107,17 +107,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--notebooks", type=int, default=6, help="of each kind")
+    parser.add_argument("--only", default="short,solutions,lessons", help="which sets of notebooks")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         warm = WarmKernels(environment={**os.environ, "PYTHONPATH": PATHS})
         start = start_warm_process(warm)
         try:
-            report(Path(name), warm, start, options.rounds, options.notebooks)
+            report(Path(name), warm, start, options.rounds, options.notebooks, options.only.split(","))
         finally:
             warm.__exit__(None, None, None)
 
 
-def report(place: Path, warm: WarmKernels, start: Cost, rounds: int, most: int) -> None:
+def report(place: Path, warm: WarmKernels, start: Cost, rounds: int, most: int, wanted: list[str]) -> None:
     """Run all ways in turns and print what each costs."""
     assert warm.process is not None
     pid = warm.process.pid
@@ -135,7 +136,7 @@ def report(place: Path, warm: WarmKernels, start: Cost, rounds: int, most: int) 
         "with the provisioner": ([], {**warm.variables, "JUPYTER_DEFAULT_PROVISIONER_NAME": PROVISIONER}),
         "with our manager": (["-p", QUICK], warm.variables),
     }
-    for kind, count in sets.items():
+    for kind, count in ((kind, count) for kind, count in sets.items() if kind in wanted):
         costs: dict[str, list[Cost]] = {way: [] for way in ways}
         for _ in range(rounds):
             for way, (arguments, variables) in ways.items():

@@ -90,3 +90,10 @@ def test_a_worker_that_cannot_be_confined_is_no_fault_of_the_students(grader, to
     monkeypatch.setattr(grader._workers, "layers", ("no such layer",))
     with pytest.raises(Unconfined, match="no such layer"):
         grader.grade(path, student="ada")
+
+
+def test_an_exercise_that_does_not_run_itself_is_no_fault_of_the_students(grader, toy_chapter, tmp_path):
+    with pytest.raises(RuntimeError, match="the exercise's own cells do not run: ZeroDivisionError"):
+        grader._workers.start(Limits(), {"setup": ["1 / 0"], "given": [], "forbid": []})
+    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
+    assert points(grader.grade(path, student="ada")) == [2, 3, 4], "the next one is served"

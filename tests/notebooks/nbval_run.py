@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,20 +18,20 @@ QUICK = "attn_course.grading.warm_kernels.quick_nbval"
 
 @dataclass(frozen=True)
 class Run:
-    """What nbval found: ids of the failed cells, and what it printed."""
+    """What nbval found: the failed cells as folder/notebook:id, and what it printed."""
 
     passed: bool
     failed: list[str]
     text: str
 
 
-def run_nbval(path: Path, warm: WarmKernels | None = None) -> Run:
+def run_nbval(paths: Sequence[Path], warm: WarmKernels | None = None) -> Run:
     """Run nbval in a process of its own, free of the options of the tests around it.
 
     Parameters
     ----------
-    path : Path
-        A notebook; its kernel works in its folder.
+    paths : sequence of Path
+        Notebooks; their kernels work in their folders.
     warm : WarmKernels, optional
         Where the kernel is forked from; it is a plain one without.
     """
@@ -39,9 +40,13 @@ def run_nbval(path: Path, warm: WarmKernels | None = None) -> Run:
     command = [
         sys.executable, "-m", "pytest", "-p", QUICK, "-p", "nbval.plugin",
         "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
-        "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--color=no", "-rf", str(path),
+        "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=", "-q", "--color=no", "-rf", *map(str, paths),
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=900)
-    codes = [cell.id for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    numbers = re.findall(r"^FAILED .*::Cell (\d+)", done.stdout, flags=re.MULTILINE)
-    return Run(done.returncode == 0, [codes[int(number)] for number in numbers], done.stdout + done.stderr)
+    done = subprocess.run(command, cwd=paths[0].parent, env=environment, capture_output=True, text=True, timeout=900)
+    codes = {
+        f"{path.parent.name}/{path.name}": [cell.id for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        for path in paths
+    }
+    found = re.findall(r"^FAILED (\S+)::Cell (\d+)", done.stdout, flags=re.MULTILINE)
+    named = [(next(name for name in codes if f"{paths[0].parent.parent}/{name}".endswith(at) or at.endswith(name)), n) for at, n in found]
+    return Run(done.returncode == 0, [f"{name}:{codes[name][int(n)]}" for name, n in named], done.stdout + done.stderr)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ipykernel.kernelapp import IPKernelApp
 
-_INLINE = "module://matplotlib_inline.backend_inline"
+INLINE = "module://matplotlib_inline.backend_inline"
 _PR_SET_PDEATHSIG = 1
 _OPENBLAS_SETTERS = (
     "scipy_openblas_set_num_threads64_",
@@ -167,6 +167,6 @@ def _let_openblas_have_its_threads() -> None:
 
 def _choose_backend() -> None:
     """Matplotlib read MPLBACKEND when it was imported; a kernel names the inline backend before."""
-    os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or _INLINE
+    os.environ["MPLBACKEND"] = os.environ.get("MPLBACKEND") or INLINE
     if matplotlib := sys.modules.get("matplotlib"):
         matplotlib.rcParams["backend"] = os.environ["MPLBACKEND"]

@@ -30,8 +30,11 @@ class WarmProvisioner(LocalProvisioner):
 
     plain_because: str | None = None
 
-    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
-        """Fork the kernel; start a plain one, and say so on stderr, if that cannot be."""
+    async def launch_kernel(self, cmd: list[str], *, when_forked: bool = False, **kwargs: Any) -> KernelConnectionInfo:
+        """Fork the kernel; start a plain one, and say so on stderr, if that cannot be.
+
+        `when_forked`: return at once; whoever wants the kernel asks `process.is_ready` first.
+        """
         path = kwargs["env"].pop(SOCKET_VARIABLE, "")
         if path == OFF:
             return await super().launch_kernel(cmd, **kwargs)
@@ -41,7 +44,7 @@ class WarmProvisioner(LocalProvisioner):
             self.plain_because = str(reason)
             tell_once(self.plain_because)
             return await super().launch_kernel(cmd, **kwargs)
-        while not kernel.is_ready():
+        while not (when_forked or kernel.is_ready()):
             await asyncio.sleep(_WAIT_S)
         self.process: Any = kernel  # as good as a Popen
         self.pid = kernel.pid

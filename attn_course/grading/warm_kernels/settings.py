@@ -23,7 +23,7 @@ IMPORTS = (
 )
 
 # Of the course, what is the same in every environment (Triton's kernels are not). A kernel forgets it if a file has changed since.
-COURSE_IMPORTS = ("attn_course.tasks", "attn_course.figures", "attn_course.equations")
+COURSE_IMPORTS = ("attn_course.reference", "attn_course.tasks", "attn_course.figures", "attn_course.equations")
 
 # Read when Python or a library starts, so they cannot be changed in a fork. MPLBACKEND can be.
 _FIXED = ("HOME", "LANG", "LANGUAGE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")

@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import selectors
 import shutil
 import signal
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.warm_kernels.forked import Job, forget_course, stamp
+from attn_course.grading.warm_kernels.forked import INLINE, Job, forget_course, stamp
 from attn_course.grading.warm_kernels.settings import COURSE_IMPORTS, IMPORTS, KERNEL_IMPORTS, differing, shadows
 
 _OWNER_LOOK_S = 1.0
@@ -202,6 +203,8 @@ def _import(names: tuple[str, ...]) -> frozenset[str]:
         _import_each(KERNEL_IMPORTS)
         plain = {name.partition(".")[0] for name in sys.modules}
         _import_each(names)
+        if matplotlib := sys.modules.get("matplotlib"):
+            matplotlib.rcsetup.validate_backend(INLINE)  # looks through all installed packages, the first time
     finally:
         del os.environ["OPENBLAS_NUM_THREADS"]
         if threads is not None:
@@ -213,6 +216,8 @@ def _import_course() -> dict[str, tuple[int, int]]:
     """Import the course from the folder that is first on our path; return its files, each with its date and size."""
     forget_course()  # this file, too, is a part of it, and no notebook's
     _import_each(COURSE_IMPORTS)
+    if tasks := sys.modules.get("attn_course.tasks"):
+        _import_each(f"attn_course.tasks.{module.name}" for module in pkgutil.iter_modules(tasks.__path__) if module.name.startswith("ch"))
     files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "attn_course"]
     return {file: stamp(file) for file in files if file}
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from jupyter_client.provisioning import KernelProvisionerFactory
 
 from attn_course.grading.nbval_run import CopiedCell, run_nbval
 from attn_course.grading.warm_kernels import client, owner, provisioner, settings
@@ -240,3 +241,68 @@ def test_a_stop_signal_ends_the_warm_process_and_its_kernels(light, tmp_path):
         os.kill(light.process.pid, signal.SIGTERM)
         assert light.process.wait(20) == 0
         assert wait_for(lambda: not is_running(asked.pid), 5)
+
+
+# --- the kernel of the next notebook ------------------------------------------------------------------
+
+
+@pytest.fixture
+def spare(light, monkeypatch):
+    """Kernels for three notebooks to come, the last of them in another folder; nbval's plugin is loaded with it."""
+    pytest.importorskip("nbval")
+    from attn_course.grading.warm_kernels import quick_nbval
+
+    for name, value in light.variables.items():
+        monkeypatch.setenv(name, value)
+    use = quick_nbval.Spare()
+    monkeypatch.setattr(quick_nbval, "_start", _counted(quick_nbval._start))
+    monkeypatch.setattr(KernelProvisionerFactory.instance(), "default_provisioner_name", "local-provisioner")  # put back afterwards
+    provisioner.use_warm_kernels()
+    yield use
+    use.end()
+
+
+def _counted(start):
+    def counted(name, folder, **options):
+        counted.started.append((folder, options))
+        return start(name, folder, **options)
+
+    counted.started = []
+    return counted
+
+
+def test_the_next_kernel_is_started_ahead_in_its_folder_and_none_is_left(spare, tmp_path):
+    from attn_course.grading.warm_kernels import quick_nbval
+
+    folders = [str(tmp_path), str(tmp_path), str(tmp_path.parent)]
+    spare.folders = list(folders)
+    taken = [spare.take("python3", folder) for folder in folders]
+    assert [folder for folder, _ in quick_nbval._start.started] == folders, "one for each, none twice"
+    assert [bool(options) for _, options in quick_nbval._start.started] == [False, True, True]
+    pids = [manager.provisioner.pid for manager in taken]
+    assert len(set(pids)) == 3
+    assert [Path(f"/proc/{pid}/cwd").resolve() for pid in pids] == [Path(folder).resolve() for folder in folders]
+    assert spare._manager is None
+    for manager in taken:
+        manager.shutdown_kernel(now=True)
+    assert not any(map(is_running, pids))
+
+
+@pytest.mark.parametrize("change", ["folder", "environment", "death"])
+def test_a_spare_kernel_that_is_not_what_is_wanted_is_ended(spare, tmp_path, monkeypatch, change):
+    spare.folders = [str(tmp_path)] * 2
+    first = spare.take("python3", str(tmp_path))
+    kept = spare._manager
+    pid = kept.provisioner.pid
+    if change == "environment":
+        monkeypatch.setenv("WANTED", "yes")
+    if change == "death":
+        wait_for(kept.provisioner.process.is_ready)
+        os.kill(pid, signal.SIGKILL)
+        assert wait_for(lambda: kept.provisioner.process.poll() is not None)
+    second = spare.take("python3", str(tmp_path.parent if change == "folder" else tmp_path))
+    assert second.provisioner.pid != pid
+    assert second.is_alive()
+    assert wait_for(lambda: not is_running(pid))
+    for manager in (first, second):
+        manager.shutdown_kernel(now=True)

@@ -7,14 +7,8 @@ import numpy as np
 
 from attn_course.reference import attention, rope, softmax
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import AUTOGRAD_CALLS
+from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
-ATTENTION_CALLS = (
-    ".scaled_dot_product_attention",
-    "torch.nn.functional.scaled_dot_product_attention",
-    "torch.nn.functional.multi_head_attention_forward",
-    "torch.nn.MultiheadAttention",
-)
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 

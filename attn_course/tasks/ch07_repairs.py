@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from attn_course.reference import attention, causal_mask, padding_mask, softmax
-from attn_course.tasks.ch04 import ATTENTION_CALLS
 from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import ATTENTION_CALLS
 
 # --- 7.6 decoding with a cache -------------------------------------------------------------------------
 

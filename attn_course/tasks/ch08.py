@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from attn_course.reference import merge_heads, multi_head_attention, softmax, split_heads
-from attn_course.tasks.ch08_sharing import ATTENTION_CALLS, CACHE, GROUPS, PACKED, STEP, STEP_FLOPS
+from attn_course.tasks.ch08_sharing import CACHE, GROUPS, PACKED, STEP, STEP_FLOPS
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import AUTOGRAD_CALLS
+from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 SPLIT = Task(
     id="8.1",

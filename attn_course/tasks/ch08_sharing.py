@@ -7,13 +7,7 @@ import numpy as np
 
 from attn_course.reference import attention, merge_heads, softmax, split_heads
 from attn_course.tasks.core import Case, Task, Wrong
-
-ATTENTION_CALLS = (
-    ".scaled_dot_product_attention",
-    "torch.nn.functional.scaled_dot_product_attention",
-    "torch.nn.functional.multi_head_attention_forward",
-    "torch.nn.MultiheadAttention",
-)
+from attn_course.tasks.forbidden import ATTENTION_CALLS
 
 
 def _flops_points(rng: np.random.Generator) -> list[Case]:

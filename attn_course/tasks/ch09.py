@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from attn_course.reference import attention, padding_mask, softmax
-from attn_course.tasks.ch04 import ATTENTION_CALLS
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import AUTOGRAD_CALLS
+from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 
 def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_x: int, d_y: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:

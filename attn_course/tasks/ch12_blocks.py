@@ -7,21 +7,12 @@ import numpy as np
 
 from attn_course.reference import attention
 from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import ATTENTION_CALLS, SOFTMAX_CALLS
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
 Result = tuple[np.ndarray, np.ndarray]
 
-LIBRARY_CALLS = (
-    ".scaled_dot_product_attention",
-    "torch.nn.functional.scaled_dot_product_attention",
-    "torch.softmax",
-    "torch.nn.functional.softmax",
-    ".softmax",
-    "torch.logsumexp",
-    ".logsumexp",
-    "scipy.special.softmax",
-    "scipy.special.logsumexp",
-)
+LIBRARY_CALLS = (*ATTENTION_CALLS, *SOFTMAX_CALLS)
 JOINING_CALLS = (
     "numpy.concatenate",
     "numpy.concat",

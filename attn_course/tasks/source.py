@@ -13,15 +13,11 @@ from typing import Any
 COURSE = re.compile(r"attn_course\.(reference|tasks)(\.|$)")  # where the right answers are
 HARMLESS = re.compile(r"attn_course\.tasks\.(notebook\.)?(check|CheckFailed|_Printed)")  # _Printed: what sys.stdout is during a check
 KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels
-DERIVING = (  # forbidden in every derive task
-    ".diff",
-    ".jacobian",
-    "sympy.diff",
-    "sympy.Derivative",
-    "sympy.integrate",
-    "sympy.Integral",
-    "sympy.limit",
-    "sympy.Limit",
+DERIVING = (  # forbidden in every derive task: calculus, and the roads around it (a derivative is a coefficient of a series, a residue)
+    *(".diff", ".fdiff", "._eval_derivative", ".jacobian", ".differentiate_finite", ".as_finite_difference"),
+    *(".series", ".nseries", ".lseries", ".aseries", ".fps"),
+    *("sympy.diff", "sympy.Derivative", "sympy.differentiate_finite", "sympy.finite_diff_weights", "sympy.apply_finite_diff"),
+    *("sympy.integrate", "sympy.Integral", "sympy.limit", "sympy.Limit", "sympy.series", "sympy.residue", "sympy.fps"),
 )
 
 

@@ -78,7 +78,27 @@ def test_a_local_name_hides_a_global_one():
     assert forbidden_calls("def my_f(x):\n  sm = np.exp\n  return sm(x)", FORBID, {"sm": torch.softmax, "np": np}) == []
 
 
-@pytest.mark.parametrize("call", ["f.diff(x)", "sympy.diff(f, x)", "d(f, x)", "sympy.Derivative(f, x).doit()", "v.jacobian(w)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(
+            "f.diff(x)",
+            "sympy.diff(f, x)",
+            "d(f, x)",
+            "sympy.Derivative(f, x).doit()",
+            "v.jacobian(w)",
+            "f.fdiff(1)",
+            "f._eval_derivative(x)",
+        ),
+        *(
+            "sympy.residue(f / (x - a) ** 2, x, a)",
+            "f.series(x, a, 2).removeO().coeff(x, 1)",
+            "sympy.series(f, x, a, 2)",
+            "next(f.lseries(x))",
+        ),
+        *("f.nseries(x, n=2)", "sympy.fps(f, x)", "sympy.apply_finite_diff(1, [a, b], [f, g], x)", "sympy.differentiate_finite(f, x)"),
+    ],
+)
 def test_differentiation_by_sympy_is_found(call):
     assert forbidden_calls(f"my_e = 2 * {call}", DERIVING, {"sympy": sympy, "d": sympy.diff}) != []
 

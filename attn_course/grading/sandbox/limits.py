@@ -11,8 +11,8 @@ from .system_calls import c_library
 
 try:
     import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
+except ImportError:
+    resource = None  # type: ignore[assignment]  # Windows has none
 
 MIB = 1 << 20
 

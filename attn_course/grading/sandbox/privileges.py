@@ -23,7 +23,7 @@ def drop_capabilities() -> None:
     """
     last = 0
     try:
-        with open("/proc/sys/kernel/cap_last_cap") as file:  # noqa: PTH123
+        with open("/proc/sys/kernel/cap_last_cap") as file:  # noqa: PTH123  # in every worker, and a Path is slower
             last = int(file.read())
     except OSError:
         last = 40

@@ -13,7 +13,7 @@ import time
 from queue import Empty
 from typing import Any
 
-# jsonschema would load a grammar of web addresses, which takes a second and which no notebook needs; it does without.
+# Before the imports below: jsonschema would load a grammar of web addresses, which takes a second and which no notebook needs.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: an import raises ImportError
 
 import nbval.plugin  # noqa: E402

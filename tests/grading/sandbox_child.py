@@ -36,9 +36,7 @@ put_on = sandbox.confine(writable=own, layers={layers!r}, limits=sandbox.Limits(
 
 def python(code: str, *, user: str = "this user", packages: bool = False, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter, by default without installed packages (quick)."""
-    command = [sys.executable, *([] if packages else ["-S"]), "-I", "-c", code]
-    if user == "nobody":
-        command = [*_as_nobody(), *command]
+    command = [*command_as(user), sys.executable, *([] if packages else ["-S"]), "-I", "-c", code]
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "SECRET_TOKEN": "secret", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=variables, cwd="/")
 
@@ -90,8 +88,10 @@ def a_stage() -> Iterator[Stage]:
         yield Stage(Path(folder).resolve(), server.getsockname()[1])
 
 
-def _as_nobody() -> list[str]:
-    """Return the start of a command that runs as nobody; where Python is in a private home, in a view of the disk in which it is not."""
+def command_as(user: str) -> list[str]:
+    """Return the start of a command that runs as a user. Where Python is in a private home, nobody gets a view of the disk without it."""
+    if user != "nobody":
+        return []
     if os.getuid() != 0 or not shutil.which("unshare") or not shutil.which("setpriv"):
         pytest.skip("only root can become nobody, and needs unshare and setpriv for it")
     become = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]

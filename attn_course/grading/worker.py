@@ -162,12 +162,8 @@ class Session:
         return (self.cell(n, limit) for n in numbers)
 
     def calls(self, task: str, cases: list[dict[str, Any]], limit: float) -> Iterator[dict[str, Any]]:
-        """Put an answer to some cases; say of each as it ends what `call` says, up to the first that went wrong."""
-        for case in cases:
-            reply = self.call(task, case, limit)
-            yield reply
-            if is_last(reply):
-                return
+        """Put an answer to some cases; say of each as it ends what `call` says."""
+        return (self.call(task, case, limit) for case in cases)
 
     def cell(self, n: int, limit: float) -> dict[str, Any]:
         """Run a cell; return `problem`, one sentence about what went wrong in it, or None."""
@@ -288,18 +284,22 @@ def serve(session: Session, line: socket.socket) -> None:
         nonce, action = request.pop("nonce"), request.pop("do")
         ready, since = b"", time.monotonic()
         for reply in actions[action](**request):
-            ready += _encoded({"nonce": nonce, **reply})
+            frame, last = _encoded({"nonce": nonce, **reply})
+            ready += frame
+            if action == "calls" and last:
+                break
             if action == "cells" or time.monotonic() - since > WAIT_S:  # which cell ended Python is to be known
                 _send(line, ready)
                 ready, since = b"", time.monotonic()
         _send(line, ready)
 
 
-def _encoded(reply: dict[str, Any]) -> bytes:
+def _encoded(reply: dict[str, Any]) -> tuple[bytes, bool]:
+    """A frame, and whether the grader will take it for the last about its task."""
     try:
-        return encode(reply)
+        return encode(reply), is_last(reply)
     except Exception as error:  # an array of the learner's that no frame holds
-        return encode({"nonce": reply["nonce"], "problem": f"its result cannot be sent: {type(error).__name__}"})
+        return encode({"nonce": reply["nonce"], "problem": f"its result cannot be sent: {type(error).__name__}"}), True
 
 
 def _send(line: socket.socket, frames: bytes) -> None:

@@ -103,6 +103,19 @@ frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.ara
     }
 
 
+def test_inputs_made_into_what_no_frame_holds_cost_their_task_and_no_later_one(grade, root):
+    own = """
+right = my_softmax
+def my_softmax(scores, axis):
+    weights = right(scores, axis)
+    scores.dtype = "V8"
+    return weights
+"""
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own}), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "2.1": 0}
+    assert graded.verdicts[0].message.startswith("its result cannot be sent")
+
+
 # --- what learners do to notebooks ---------------------------------------------------------------------
 
 

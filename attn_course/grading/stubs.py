@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attn_course.tasks import module_call
+from attn_course.tasks.source import BEHIND
 
 CELLS = "<code cell "  # how the file names of a learner's cells begin
 METHODS_OF = (
@@ -53,7 +54,7 @@ class Stubs:
         self.caught = ""
         self._rules: frozenset[str] = frozenset()
         self._done: dict[tuple[int, str, str], tuple[Any, str, Any]] = {}  # what stood there before
-        self._loaded: dict[frozenset[str], list[str]] = {}  # by rules: which of their modules there were
+        self._loaded: dict[frozenset[str], list[Any]] = {}  # by rules: their modules, which may be imported anew
 
     def install(self, forbid: Collection[str]) -> bool:
         """Put a stub before each function of these names whose module is loaded; one that stands already stays.
@@ -69,7 +70,7 @@ class Stubs:
             Whether a stub was put up.
         """
         rules = frozenset(forbid)
-        loaded = [name for name in _homes(rules) if name in sys.modules]
+        loaded = [sys.modules.get(name) for name in _homes(rules)]
         if self._loaded.get(rules) == loaded:
             return False
         self._loaded[rules] = loaded
@@ -144,6 +145,7 @@ class Stubs:
                 raise Refused(self.caught)
             return function(*args, **keywords)
 
+        vars(stub)[BEHIND] = function
         return stub
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.grading.magics import Shell, to_python
-from attn_course.grading.protocol import LENGTHS, decode, encode, is_last, lengths
+from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, decode, encode, is_last, lengths
 from attn_course.grading.stubs import CELLS, Refused, Stubs
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
@@ -149,7 +149,7 @@ class Session:
             at = task["at"] if task["at"] is not None else max([*defined, *task["answers"], -1]) + 1
             making = parsed.making(entry, at)
             found["at"][name], found["defined"][name] = at, defined
-            found["refusals"][name] = _refusal(entry, making.text, task["forbid"])
+            found["refusals"][name] = _refusal(entry, making.text, task["forbid"])[:MAX_TEXT]
             if task["kind"] == "derive":
                 for cell in {*making.cells, *task["answers"]}:
                     self._forbid[cell] = task["forbid"]
@@ -162,12 +162,12 @@ class Session:
         return (self.cell(n, limit) for n in numbers)
 
     def calls(self, task: str, cases: list[dict[str, Any]], limit: float) -> Iterator[dict[str, Any]]:
-        """Put an answer to some cases; say of each as it ends what `call` says, up to the first that went wrong."""
+        """Put an answer to some cases; say of each as it ends what `call` says."""
         for case in cases:
-            reply = self.call(task, case, limit)
-            yield reply
-            if is_last(reply):
-                return
+            try:
+                yield self.call(task, case, limit)
+            except KeyboardInterrupt:  # no one is at a keyboard: the answer raised it
+                yield {"problem": f"{self._tasks[task]['entry']} raised KeyboardInterrupt"}
 
     def cell(self, n: int, limit: float) -> dict[str, Any]:
         """Run a cell; return `problem`, one sentence about what went wrong in it, or None."""
@@ -288,18 +288,25 @@ def serve(session: Session, line: socket.socket) -> None:
         nonce, action = request.pop("nonce"), request.pop("do")
         ready, since = b"", time.monotonic()
         for reply in actions[action](**request):
-            ready += _encoded({"nonce": nonce, **reply})
+            frame, last = _encoded({"nonce": nonce, **reply})
+            ready += frame
+            if action == "calls" and last:
+                break
             if action == "cells" or time.monotonic() - since > WAIT_S:  # which cell ended Python is to be known
                 _send(line, ready)
                 ready, since = b"", time.monotonic()
         _send(line, ready)
 
 
-def _encoded(reply: dict[str, Any]) -> bytes:
+def _encoded(reply: dict[str, Any]) -> tuple[bytes, bool]:
+    """A frame, and whether the grader will take it for the last about its task."""
     try:
-        return encode(reply)
-    except Exception as error:  # an array of the learner's that no frame holds
-        return encode({"nonce": reply["nonce"], "problem": f"its result cannot be sent: {type(error).__name__}"})
+        frame = encode(reply)
+        if "arrays" in reply:
+            lengths(frame[: LENGTHS.size], max_header=MAX_REPLY_HEADER_BYTES)  # the grader takes no more
+        return frame, is_last(reply)
+    except Exception as error:  # a result of the learner's that no frame holds
+        return encode({"nonce": reply["nonce"], "problem": f"its result cannot be sent: {error}"[:MAX_TEXT]}), True
 
 
 def _send(line: socket.socket, frames: bytes) -> None:

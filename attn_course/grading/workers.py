@@ -260,6 +260,7 @@ class Forked:
             self._reply()
             self._ready = True
         if exercise != self._exercise:
+            self._exercise = None  # until the new one has run
             self._tell({"do": "exercise", "exercise": exercise})
             if problem := self._reply()["problem"]:
                 raise RuntimeError(problem)

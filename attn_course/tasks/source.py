@@ -12,6 +12,7 @@ from typing import Any
 
 COURSE = re.compile(r"attn_course\.(reference|tasks)(\.|$)")  # where the right answers are
 HARMLESS = re.compile(r"attn_course\.tasks\.(notebook\.)?(check|CheckFailed|_Printed)")  # _Printed: what sys.stdout is during a check
+BEHIND = "_behind_a_stub"  # where a stub of the grader's keeps the function that it stands in front of
 KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels
 DERIVING = (  # forbidden in every derive task: calculus, and the roads around it (a derivative is a coefficient of a series, a residue)
     *(".diff", ".fdiff", "._eval_derivative", ".jacobian", ".differentiate_finite", ".as_finite_difference"),
@@ -79,7 +80,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
     methods = {name[1:] for name in forbid if name.startswith(".")}
     packages = tuple(name[:-1] for name in forbid if name.endswith(".*"))
     dotted = {name for name in forbid if name[0] != "." and name[-1] != "*"}
-    objects = {name: found for name in dotted if (found := _loaded(name)) is not None}
+    objects = {name: _behind(found) for name in dotted if (found := _loaded(name)) is not None}
     tree = ast.parse(source)
     imports = _imports(tree)
     known = _known(tree, imports, names)
@@ -90,7 +91,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
         text = _dotted(node)
         head, dot, rest = text.partition(".")
         path = imports.get(head, head) + dot + rest
-        value = _resolve(node, known)
+        value = _behind(_resolve(node, known))
         is_method = isinstance(node, ast.Attribute) and node.attr in methods and not path.startswith(KERNEL_LANGUAGE)
         same = next((name for name, item in objects.items() if value is item), path if head in imports and path in dotted else None)
         home = f"{value.__module__}.{value.__name__}" if inspect.isfunction(value) else path if head in imports else ""
@@ -124,6 +125,13 @@ def course_uses(source: str, names: Mapping[str, Any]) -> list[str]:
         if isinstance(node, ast.ImportFrom) and COURSE.match(node.module or "") and any(alias.name == "*" for alias in node.names):
             found.add(ast.unparse(node))
     return sorted(found)
+
+
+def _behind(value: Any) -> Any:
+    """The function that stubs stand in front of, which has other names too; anything else is itself."""
+    while inspect.isfunction(value) and BEHIND in vars(value):
+        value = vars(value)[BEHIND]
+    return value
 
 
 def _dotted(node: ast.expr) -> str:

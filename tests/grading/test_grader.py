@@ -103,6 +103,41 @@ frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.ara
     }
 
 
+def test_inputs_made_into_what_no_frame_holds_cost_their_task_and_no_later_one(grade, root):
+    own = """
+right = my_softmax
+def my_softmax(scores, axis):
+    weights = right(scores, axis)
+    scores.dtype = "V8"
+    return weights
+"""
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own}), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "2.1": 0}
+    assert graded.verdicts[0].message.startswith("its result cannot be sent")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("return np.zeros((10_000, 1_000))", "its result cannot be sent: a frame may hold"),
+        ("raise type('A' * 400_000, (Exception,), {})", "its result cannot be sent: a frame may hold"),
+        ("raise KeyboardInterrupt", "my_softmax raised KeyboardInterrupt"),
+    ],
+)
+def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, root, source, reason):
+    own = f"def my_softmax(scores, axis):\n    {source}"
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own}), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "2.1": 0}
+    assert graded.verdicts[0].message.startswith(reason)
+
+
+def test_a_long_text_that_is_forbidden_costs_its_task_and_no_later_one(grade, root):
+    own = f"import torch\ndef my_softmax(scores, axis):\n    return torch.tensor([{'0, ' * 100_000}]).softmax(axis)"
+    graded = grade(notebooks.answered(root, 2, {"2.1": own}, folder="solutions"), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "2.1": 0}
+    assert graded.verdicts[0].message.startswith("my_softmax uses torch.tensor([0, 0")
+
+
 # --- what learners do to notebooks ---------------------------------------------------------------------
 
 

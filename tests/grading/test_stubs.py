@@ -1,6 +1,7 @@
 """The fence around forbidden library calls."""
 
 import contextlib
+import importlib
 import sys
 import types
 
@@ -34,6 +35,25 @@ def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow
     session.begin([LATE], [1], [{**TASK, "forbid": RULES}], 0)
     assert session.cell(0, 5.0) == {"problem": None}
     assert session.call("0.0", {"x": np.ones(2)}, 5.0)["refused"] == "slow_library.softmax"
+
+
+def test_a_library_that_is_imported_anew_gets_stubs_anew(slow_library):
+    stubs = Stubs()
+    for _time in range(2):
+        sys.modules.pop("slow_library", None)
+        importlib.import_module("slow_library")
+        assert stubs.install(RULES)
+
+
+def test_another_name_of_a_forbidden_function_is_seen_in_the_text_while_its_stub_stands(monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    importlib.import_module("sympy")
+    rules = [".exp", "numpy.exp", "sympy.integrate"]
+    aliases = ["from numpy._core.umath import exp as f", "from sympy.integrals.integrals import integrate as f"]
+    session = Session(forbid=rules)
+    refusals = [session.begin([text], [1], [{**TASK, "forbid": rules}], 0)["refusals"]["0.0"] for text in aliases]
+    session.discard()
+    assert [refusal.partition(",")[0] for refusal in refusals] == ["f uses f (numpy.exp)", "f uses f (sympy.integrate)"]
 
 
 def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(monkeypatch):

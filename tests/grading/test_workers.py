@@ -97,3 +97,13 @@ def test_an_exercise_that_does_not_run_itself_is_no_fault_of_the_students(grader
         grader._workers.start(Limits(), {"setup": ["1 / 0"], "given": [], "forbid": []})
     path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
     assert points(grader.grade(path, student="ada")) == [2, 3, 4], "the next one is served"
+
+
+def test_an_exercise_that_does_not_run_leaves_the_one_before_it_whole(grader, root, tmp_path):
+    without_imports = notebooks.without(notebooks.load(root, "solutions", 2), ending="setup")
+    path = notebooks.save(without_imports, tmp_path / "02_softmax.ipynb")
+    before = grader.grade(path, student="ada")
+    assert all(verdict.passed for verdict in before.verdicts)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        grader._workers.start(Limits(), {"setup": ["1 / 0"], "given": [], "forbid": []})
+    assert grader.grade(path, student="ada").verdicts == before.verdicts

@@ -8,6 +8,7 @@ import ast
 import builtins
 import contextlib
 import linecache
+import os
 import random
 import socket
 import sys
@@ -108,8 +109,13 @@ class Session:
         shell = Shell()
         self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = lambda: shell
         self._given = statements(given)
+        before = dict(os.environ)
         for text in [*setup, *given]:
             exec(compile(text, "<exercise>", "exec", dont_inherit=True), self._module.__dict__)
+        self._variables = {name: value for name, value in os.environ.items() if before.get(name) != value}
+        for name in self._variables:  # for this exercise only, and a worker begins with few variables
+            os.environ.pop(name)
+        os.environ.update(before)
         self._stubs.install(forbid)
 
     def discard(self) -> None:
@@ -139,6 +145,7 @@ class Session:
             By task id: `at` the number of cells, `refusals` what is forbidden in its text, `defined` the cells that bind its entry.
         """
         _seed(seed)
+        os.environ.update(self._variables)
         trees = [self._read(text, number) for text, number in zip(cells, numbers, strict=True)]
         parsed = Cells(trees, self._given)
         found: dict[str, Any] = {"at": {}, "refusals": {}, "defined": {}}

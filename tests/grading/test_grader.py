@@ -45,6 +45,14 @@ def test_every_solution_gets_full_marks_and_no_note(grade, root, chapter):
 
 
 @pytest.mark.parametrize("chapter", chapters())
+def test_what_the_exercise_gives_is_there_though_its_cells_are_gone(grade, root, chapter):
+    solved = notebooks.load(root, "solutions", chapter)
+    gone = {"setup", "given"}
+    solved["cells"] = [old for old in solved["cells"] if not gone.intersection(old["metadata"].get("tags", ()))]
+    assert points(grade(solved, f"{chapter:02d}_cut.ipynb")) == full(chapter)
+
+
+@pytest.mark.parametrize("chapter", chapters())
 def test_every_pristine_exercise_gets_nothing_and_says_what_is_missing(grade, root, chapter):
     graded = grade(notebooks.load(root, "exercises", chapter), f"{chapter:02d}_untouched.ipynb")
     for task, verdict in zip(all_tasks(chapter), graded.verdicts, strict=True):

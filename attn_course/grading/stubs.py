@@ -16,6 +16,7 @@ from attn_course.tasks import module_call
 from attn_course.tasks.source import BEHIND
 
 CELLS = "<code cell "  # how the file names of a learner's cells begin
+UFUNC_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 METHODS_OF = (
     *("torch.Tensor", "torch", "torch.nn.functional", "torch.special", "torch.autograd", "scipy.special"),
     *("sympy.Basic", "sympy.Expr", "sympy.Symbol", "sympy.MatrixBase"),
@@ -146,6 +147,8 @@ class Stubs:
             return function(*args, **keywords)
 
         vars(stub)[BEHIND] = function
+        if type(function).__name__ == "ufunc":  # NumPy's have methods of their own
+            vars(stub).update({name: self._stub(getattr(function, name), rule, dotted, direct) for name in UFUNC_METHODS})
         return stub
 
 

@@ -107,6 +107,17 @@ def test_a_session_leaves_no_stub_to_the_next(monkeypatch):
     assert library.softmax is first
 
 
+def test_the_methods_of_a_numpy_function_are_there_and_refused_with_it(monkeypatch):
+    library = types.ModuleType("slow_library")
+    library.softmax = np.power
+    monkeypatch.setitem(sys.modules, "slow_library", library)
+    stubs = Stubs()
+    stubs.install(RULES)
+    assert library.softmax.outer([2, 3], [1, 2]).tolist() == [[2, 4], [3, 9]]
+    with pytest.raises(Refused), stubs.forbidding(RULES):
+        library.softmax.outer([2, 3], [1, 2])
+
+
 def test_kernels_are_watched_only_where_a_rule_speaks_of_them():
     import torch
 

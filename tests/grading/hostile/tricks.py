@@ -303,7 +303,7 @@ TRICKS: dict[str, tuple[str, str]] = {
     "__array_ufunc__": (UFUNC, SAME),
     "a float of its own": (FLOAT, "must have shape (5,); got a single number"),
     "__torch_function__": (TENSOR, ""),
-    "a class that says it is a tensor": (META, "its result cannot be sent: TypeError"),
+    "a class that says it is a tensor": (META, "its result cannot be sent: arrays in a frame must be of plain numbers"),
     "a course of its own": (OWN_COURSE, SAME),
     "a pickle that bites": (PICKLE, "must return a NumPy array or a torch tensor; got __main__.Boom"),
     "a generator": (GENERATOR, "must return a NumPy array or a torch tensor; got generator"),

@@ -194,13 +194,13 @@ def _adopt_orphans() -> None:
 def _end(pid: int, wait_s: float) -> dict[str, Any]:
     """Kill a worker and what it left behind; say how it ended. One that has hung up may need a moment to be gone."""
     deadline = time.monotonic() + wait_s
-    while not (found := os.wait4(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
+    while not (found := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
         time.sleep(0.002)
-    own, status, usage = found
+    own, status = found
     killed = own == 0
     if killed:
         os.kill(pid, signal.SIGKILL)
-        _, status, usage = os.wait4(pid, 0)
+        _, status = os.waitpid(pid, 0)
     for _ in range(10_000):  # orphans come to us
         try:
             for child in _children():
@@ -208,14 +208,7 @@ def _end(pid: int, wait_s: float) -> dict[str, Any]:
             os.waitpid(-1, 0)
         except (ChildProcessError, ProcessLookupError):
             break
-    return {
-        "killed": killed,
-        "exit": os.waitstatus_to_exitcode(status),
-        "cpu_s": usage.ru_utime + usage.ru_stime,
-        "user": usage.ru_utime,
-        "sys": usage.ru_stime,
-        "faults": usage.ru_minflt,
-    }
+    return {"killed": killed, "exit": os.waitstatus_to_exitcode(status)}
 
 
 def _children() -> list[int]:

@@ -282,12 +282,15 @@ class Forked:
         return Worker(ours, reading, home, limits)
 
     def _empty_folder(self) -> Path:
-        """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time."""
+        """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time.
+
+        The zygote makes it, and removes it should this process be killed.
+        """
         if self._home is not None and any(self._home.iterdir()):
             shutil.rmtree(self._home, ignore_errors=True)
             self._home = None
         if self._home is None:
-            self._home = Path(tempfile.mkdtemp(prefix="attn-"))
+            self._home = Path(tempfile.gettempdir()) / f"attn-{secrets.token_hex(8)}"
         return self._home
 
     def end(self, worker: Worker, *, wait_s: float = 0.0) -> int | None:

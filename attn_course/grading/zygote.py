@@ -241,37 +241,46 @@ def _serve(control: socket.socket) -> None:
     gc.freeze()
     gc.enable()
     _adopt_orphans()
-    with contextlib.suppress(BrokenPipeError):  # the grader has changed its mind; the next line sees it
-        control.sendall(b'{"ready": true}\n')
-    pid, started, homes, session = 0, 0, set(), worker.Session()
+    alive: list[int] = []  # the worker, if there is one
+    homes: set[str] = set()
+    with contextlib.suppress(ConnectionError):  # the grader has changed its mind, or was killed
+        _obey(control, worker, sandbox, alive, homes)
+    for pid in alive:
+        _end(pid, 0.0)
+    for home in homes:  # a grader that was killed leaves them
+        shutil.rmtree(home, ignore_errors=True)
+    os._exit(0)  # to take all that was imported apart would take its time
+
+
+def _obey(control: socket.socket, worker: Any, sandbox: Any, alive: list[int], homes: set[str]) -> None:
+    """Do what the grader orders until it hangs up."""
+    control.sendall(b'{"ready": true}\n')
+    started, session = 0, worker.Session()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 65536, 2)
         while data and not data.endswith(b"\n"):
             part = control.recv(65536)
             data = data + part if part else b""
         if not data:
-            break
+            return
         order = json.loads(data)
+        reply: dict[str, Any] = {}
         if order["do"] == "exercise":
             session.discard()
             session, reply = _session(worker, order["exercise"])
             gc.collect()
             gc.freeze()
         elif order["do"] == "start":
-            homes.add(order["writable"])
+            if order["writable"] not in homes:
+                homes.add(order["writable"])
+                os.mkdir(order["writable"], 0o700)  # here, for we are still there when the grader is killed
             started += 1
             if started == _WORTH_LARGE_PAGES:
                 _share_large_pages()
-            pid = _fork(worker, sandbox, session, order, descriptors)
-            reply = {"pid": pid}
-        else:
-            reply, pid = (_end(pid, order["wait_s"]) if pid else {}), 0
+            alive.append(_fork(worker, sandbox, session, order, descriptors))
+        elif alive:
+            reply = _end(alive.pop(), order["wait_s"])
         control.sendall(json.dumps(reply).encode() + b"\n")
-    if pid:
-        _end(pid, 0.0)
-    for home in homes:  # a grader that was killed leaves them
-        shutil.rmtree(home, ignore_errors=True)
-    os._exit(0)  # to take all that was imported apart would take its time
 
 
 def _session(worker: Any, exercise: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

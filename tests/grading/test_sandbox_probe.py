@@ -94,7 +94,7 @@ def test_without_fork_nothing_holds_and_nothing_breaks():
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_elsewhere_there_are_limits_at_most(platform: str):
     without = "; sys.modules['resource'] = None" if platform == "win32" else ""
-    found = reported(",".join((*LAYERS, "pid namespace")), before=f"import os; sys.platform = {platform!r}{without}")
+    found = reported(",".join((*LAYERS, "pid namespace")), before=f"import os, tempfile; sys.platform = {platform!r}{without}")
     assert (found.level, found.holding) == ((NONE, ()) if without else (LIMITS_ONLY, ("limits",)))
 
 

@@ -1,7 +1,9 @@
 """What becomes of workers and of the process they are forked from; and systems without fork, where each is a plain process."""
 
 import os
+import select
 import signal
+import tempfile
 import time
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from attn_course.grading import grader as grader_module
 from attn_course.grading.grader import Grader, Unconfined
 from attn_course.grading.sandbox import Limits
+from attn_course.grading.workers import Forked
 from tests.grading import notebooks, toy
 from tests.grading.hostile.attacks import ATTACKS
 
@@ -107,3 +110,23 @@ def test_an_exercise_that_does_not_run_leaves_the_one_before_it_whole(grader, ro
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         grader._workers.start(Limits(), {"setup": ["1 / 0"], "given": [], "forbid": []})
     assert grader.grade(path, student="ada").verdicts == before.verdicts
+
+
+@pytest.mark.parametrize("at_work", [False, True])
+def test_a_zygote_whose_grader_is_killed_ends_in_silence_and_tidies_up(monkeypatch, tmp_path, capfd, at_work):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    workers = Forked()
+    workers.layers = ()
+    if at_work:
+        worker = workers.start(Limits(), {"setup": [], "given": [], "forbid": []})
+        assert [path.name[:5] for path in tmp_path.iterdir()] == ["attn-"]
+        workers._tell({"do": "exercise", "exercise": {}})
+    else:
+        workers.prepare()
+    select.select([workers._control], [], [], 60.0)
+    workers._control.close()  # with a reply in it that nobody has read, as when the grader is killed
+    assert workers._process.wait(timeout=20.0) == 0
+    assert capfd.readouterr().err == ""
+    assert not list(tmp_path.iterdir())
+    if at_work:
+        worker.close()

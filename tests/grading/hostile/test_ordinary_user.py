@@ -20,8 +20,8 @@ QUICK = sorted(set(ATTACKS) - {"loops", "loops and catches everything", "sleeps"
 @pytest.fixture(scope="module")
 def graded(root):
     """By user: the rows of grades.csv, the report, and what the command printed."""
-    if private := [folder for folder in (root, *root.parents) if not folder.stat().st_mode & 1]:
-        pytest.skip(f"the course lies in {private[0].name}, where an ordinary user sees nothing")
+    for user in USERS:
+        command_as(user)  # skips where it cannot be had
     with tempfile.TemporaryDirectory() as name:
         place = Path(name).resolve()
         place.chmod(0o777)

@@ -11,9 +11,12 @@ from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, Failure, console
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.progress import Progress
 
     from attn_course.grading.class_grade import Graded, Order
+    from attn_course.grading.class_grade import Progress as Started
 
 _INTERRUPTED = 130
 
@@ -34,7 +37,7 @@ def grade(
         str | None, typer.Option("--chapters", metavar="LIST", help="Chapters asked for, such as 2,4-6.", show_default=False)
     ] = None,
     due: Annotated[
-        str | None, typer.Option("--due", metavar="TIME", help="Mark what timestamp.txt says came later.", show_default=False)
+        str | None, typer.Option("--due", metavar="TIME", help="Mark as late what timestamp.txt says came later.", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
     allow_unsafe: Annotated[bool, typer.Option("--allow-unsafe", help="Grade even where learners' code cannot be confined.")] = False,
@@ -44,8 +47,11 @@ def grade(
     SUBMISSIONS holds student/notebook.ipynb or, as nbgrader collects them, student/assignment/notebook.ipynb. DIR gets
     grades.csv (a row for each task), summary.csv (a row for each student), class.html, feedback/ and report.json.
 
-    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on. Without --chapters, every
-    chapter that anybody handed in is asked of all. A late notebook is marked late and loses no points.
+    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters and due
+    time of the run that is there. Without --chapters, every chapter that anybody handed in is asked of all.
+
+    TIME is such as "2026-12-01 18:00 Europe/Berlin"; UTC without a zone, the end of the day without a time. A late notebook
+    is marked late and loses no points.
 
     Exit code: 0 if the class is graded, however well it did; 1 if grading or writing fails; 2 bad input; 130 interrupted.
 
@@ -88,7 +94,7 @@ def _order(
     when: datetime | None = None
     if due is not None:
         try:
-            when = parse_time(due)
+            when = parse_time(due, last_of_day=True)
         except ValueError as error:
             raise BadInput(f"--due: {error}") from None
     return Order(
@@ -133,7 +139,6 @@ def _assignment_names() -> dict[int, str]:
 
 
 def _run(order: "Order") -> "Graded":
-    from attn_course.grading.class_grade import Progress as Started
     from attn_course.grading.class_grade import grade_class
     from attn_course.grading.class_store import OtherRun, Result, StoreError
     from attn_course.grading.class_worker import ClassError
@@ -144,8 +149,9 @@ def _run(order: "Order") -> "Graded":
         line = bar.add_task("grading", total=None, failures="", rate="")
         failures = 0
 
-        def on_start(started: Started) -> None:
-            bar.console.print(started.sandbox, style="dim", highlight=False, markup=False)
+        def on_start(started: "Started") -> None:
+            for text in _said(order, started):
+                bar.console.print(text, style="dim", highlight=False, markup=False)
             bar.update(line, total=started.total, completed=started.kept)
 
         def on_result(result: Result) -> None:
@@ -160,6 +166,22 @@ def _run(order: "Order") -> "Graded":
         except (StoreError, ClassError) as error:
             kept = "; what was graded is kept: --resume goes on" if (order.out / "run.json").exists() else ""
             raise Failure(f"{error}{kept}") from error
+
+
+def _said(order: "Order", started: "Started") -> "Iterator[str]":
+    """What a teacher should know before the first notebook."""
+    yield started.sandbox
+    if started.due is not None:
+        yield f"due: {started.due:%Y-%m-%d %H:%M:%S} UTC"
+    if order.resume and not started.begun:
+        yield f"{shown(order.out)} held no run to go on with: a new one begins"
+    for places, what in ((started.changed, "graded again, because changed"), (started.gone, "graded before, and gone now")):
+        if places:
+            yield f"{what} ({len(places)}): {_some(places)}"
+
+
+def _some(places: "Sequence[str]", most: int = 5) -> str:
+    return ", ".join(places[:most]) + (f" and {len(places) - most} more" if len(places) > most else "")
 
 
 def _bar(shown_live: bool) -> "Progress":
@@ -188,9 +210,9 @@ def _show(graded: "Graded", out: Path) -> None:
     others += [f"{late} late"] if late else []
     students, notebooks = len(graded.found.students), by_status.get("graded", 0)
     listed = ", ".join(map(str, graded.chapters))
-    plural = "s" if len(graded.chapters) > 1 else ""
     terminal.print(
-        Text(f"{students} students, {notebooks} notebooks graded on chapter{plural} {listed}, {graded.seconds:.1f} s")
+        Text(f"{_counted(students, 'student')}, {_counted(notebooks, 'notebook')} graded on ")
+        + Text(f"{'chapter' if len(graded.chapters) == 1 else 'chapters'} {listed}, {graded.seconds:.1f} s")
         + Text("".join(f", {other}" for other in others), "yellow")
     )
     for note in graded.found.notes:
@@ -202,3 +224,7 @@ def _show(graded: "Graded", out: Path) -> None:
         ("feedback/", "a page for each notebook"),
     ):
         terminal.print(f"  {shown(out / name)!s:<40} {what}", markup=False)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -4,7 +4,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from attn_course.grading.class_outputs import write_outputs
 from attn_course.grading.class_run import ClassRun
 from attn_course.grading.class_store import OtherRun, Result, Store
 from attn_course.grading.class_worker import Setup, course_fingerprint
-from attn_course.grading.submissions import Class, HandIn, SubmissionsError, find_submissions
+from attn_course.grading.submissions import Class, HandIn, SubmissionsError, find_submissions, students_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class Order:
     seed : int or None
         Draws the cases; None draws a new seed, or takes that of the run that goes on.
     chapters : tuple of int or None
-        Those asked for; None asks for all that anybody handed in.
+        Those asked for; None asks for all that anybody handed in, or for those of the run that goes on.
     due : datetime or None
-        When notebooks were due.
+        When notebooks were due; None takes it from the run that goes on.
     resume, allow_unsafe : bool
         Go on with the run in `out`; grade without confinement.
     """
@@ -65,11 +65,21 @@ class Progress:
         Notebooks to grade; those of them that an earlier run had graded.
     sandbox : str
         One line on what confines.
+    due : datetime or None
+        When notebooks were due.
+    begun : bool
+        Whether it goes on with a run that was there.
+    changed, gone : tuple of str
+        Notebooks that an earlier run had graded, and that are no longer as they were then; that are no longer there.
     """
 
     total: int
     kept: int
     sandbox: str
+    due: datetime | None = None
+    begun: bool = False
+    changed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,9 +134,12 @@ def grade_class(
     """
     begun = time.monotonic()
     _apart(order.submissions, order.out)
+    store = Store(order.out, resume=order.resume)
+    if order.resume and (before := store.started()):
+        order = _as_begun(order, before)
     found, chapters = _asked_for(order)
     results: dict[str, Result] = {}
-    with Store(order.out, resume=order.resume) as store:
+    with store:
         before = store.started()
         seed = _seed(order, before)
         about = {
@@ -142,6 +155,9 @@ def grade_class(
         to_grade = [each for each in found.hand_ins if not each.problem and each.chapter in chapters]
         results |= {each.place: kept for each in to_grade if (kept := store.kept(each.key, each.place, each.sha256))}
         waiting = [each for each in to_grade if each.place not in results]
+        known, there = store.known(), {each.key for each in found.hand_ins}
+        changed = tuple(each.place for each in waiting if each.key in known and known[each.key][1] != each.sha256)
+        gone = tuple(sorted(place for key, (place, _) in known.items() if key not in there))
         with contextlib.ExitStack() as opened:
             sandbox = (before or {}).get("sandbox")
             if waiting or before is None:
@@ -152,7 +168,7 @@ def grade_class(
                 sandbox = probed.line
                 if before is None:
                     store.start(about | {"sandbox": sandbox})
-            on_start(Progress(len(to_grade), len(results), str(sandbox)))
+            on_start(Progress(len(to_grade), len(results), str(sandbox), order.due, before is not None, changed, gone))
 
             def keep(hand_in: HandIn, result: Result) -> None:
                 if not result.problem:  # one that was given up gets another chance from --resume
@@ -176,7 +192,7 @@ def grade_class(
 
 def _apart(submissions: Path, out: Path) -> None:
     """Neither folder may lie in the other: a report is no student, and a submission no result."""
-    first, second = submissions.resolve(), out.resolve()
+    first, second = students_folder(submissions).resolve(), out.resolve()
     if first == second or first in second.parents or second in first.parents:
         raise OtherRun(f"{out}: must not lie in the folder of the submissions, nor they in it; name another folder")
 
@@ -192,7 +208,16 @@ def _asked_for(order: Order) -> tuple[Class, tuple[int, ...]]:
     chapters = tuple(sorted(set(order.chapters) if order.chapters is not None else handed_in))
     if not chapters:
         raise SubmissionsError(f"{order.submissions}: nobody handed in a notebook of the course, and --chapters names none")
+    if nobody := sorted(set(chapters) - handed_in):
+        found = replace(found, notes=(*found.notes, f"nobody handed in a notebook on chapter {_listed(nobody)}"))
     return found, chapters
+
+
+def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
+    """An order to go on, with what it leaves open taken from the run that is there."""
+    chapters = order.chapters if order.chapters is not None or before.get("chapters") is None else tuple(map(int, before["chapters"]))
+    due = order.due if order.due is not None or not before.get("due") else datetime.fromisoformat(before["due"])
+    return replace(order, chapters=chapters, due=due)
 
 
 def _seed(order: Order, before: Mapping[str, Any] | None) -> int:

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -89,7 +89,7 @@ def mark(
     Returns
     -------
     marked : list of Marked
-        Sorted by student, assignment, chapter. Of several notebooks of one student on one chapter in one assignment,
+        Sorted by student, assignment, chapter. Of several notebooks of one student on one chapter, in whatever folders,
         the one with most points counts, the first of these.
     """
     usual = _usual_names(found.hand_ins, chapters, names)
@@ -152,6 +152,8 @@ def remarks(marked: Marked) -> list[tuple[str, str]]:
 def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
     """Return summary.csv: a row for each student with the points of each assignment, to be read by a learning platform.
 
+    A chapter stands in the column of the assignment that most of the class handed it in for, whatever a student calls the folder.
+
     Parameters
     ----------
     marked : sequence of Marked
@@ -164,7 +166,11 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
     text : str
         As for `grades_csv`.
     """
-    assignments = sorted({each.assignment for each in marked if each.counts and each.verdicts})
+    counting = [each for each in marked if each.counts and each.verdicts]
+    usual = {
+        chapter: _commonest(each.assignment for each in counting if each.chapter == chapter) for chapter in {e.chapter for e in counting}
+    }
+    assignments = sorted(set(usual.values()))
     header = ["student", "points", "max_points", "percent", "remarks"]
     header += [f"{assignment} {what}" for assignment in assignments for what in ("points", "max_points")]
     rows = []
@@ -176,7 +182,7 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
         row: list[Any] = [student, points, most, f"{percent(points, most):.1f}"]
         row.append("; ".join(f"{count} {word}" for word, count in sorted(words.items())))
         for assignment in assignments:
-            here = [each for each in own if each.assignment == assignment]
+            here = [each for each in own if each.verdicts and usual[each.chapter] == assignment]
             row += [sum(each.points for each in here), sum(each.max_points for each in here)] if here else ["", ""]
         rows.append(row)
     return _csv(header, rows)
@@ -189,11 +195,16 @@ def percent(points: int, max_points: int) -> float:
 
 def _usual_names(hand_ins: Sequence[HandIn], chapters: Sequence[int], names: Mapping[int, str]) -> dict[int, str]:
     """What most of the class calls the assignment on each chapter."""
-    counted = {chapter: Counter(each.assignment for each in hand_ins if each.chapter == chapter) for chapter in chapters}
     return {
-        chapter: min(called, key=lambda name: (-called[name], name)) if called else names.get(chapter, f"chapter {chapter}")
-        for chapter, called in counted.items()
+        chapter: _commonest(each.assignment for each in hand_ins if each.chapter == chapter) or names.get(chapter, f"chapter {chapter}")
+        for chapter in chapters
     }
+
+
+def _commonest(names: Iterable[str]) -> str:
+    """The name that is there most often, the first of these; "" if there is none."""
+    counted = Counter(names)
+    return min(counted, key=lambda name: (-counted[name], name), default="")
 
 
 def _marked(hand_in: HandIn, results: Mapping[str, Result], chapters: Sequence[int], due: datetime | None) -> Marked:
@@ -213,17 +224,17 @@ def _marked(hand_in: HandIn, results: Mapping[str, Result], chapters: Sequence[i
 
 
 def _best_counts(own: Sequence[Marked]) -> list[Marked]:
-    """Let one notebook count for each assignment and chapter; the others become duplicates."""
-    best: dict[tuple[str, int | None], Marked] = {}
+    """Let one notebook count for each chapter; the others become duplicates."""
+    best: dict[int | None, Marked] = {}
     for each in own:
-        key = (each.assignment, each.chapter)
-        if each.counts and each.chapter is not None and (key not in best or _rank(each) > _rank(best[key])):
-            best[key] = each
+        if each.counts and each.chapter is not None and (each.chapter not in best or _rank(each) > _rank(best[each.chapter])):
+            best[each.chapter] = each
     kept = []
     for each in own:
-        counted = best.get((each.assignment, each.chapter))
+        counted = best.get(each.chapter)
         if each.counts and counted is not None and each is not counted:
-            why = f"{counted.notebook} counts for chapter {each.chapter}; this one has {each.points} of {each.max_points} points"
+            where = counted.place.partition("/")[2]  # below the student's folder
+            why = f"{where} counts for chapter {each.chapter}; this one has {each.points} of {each.max_points} points"
             each = replace(each, status="duplicate", notes=(why, *each.notes))
         kept.append(each)
     return kept

@@ -34,8 +34,10 @@ def write_outputs(store: Store, found: Class, marked: Sequence[Marked], *, about
     """
     store.write("grades.csv", grades_csv(marked))
     store.write("summary.csv", summary_csv(marked, found.students))
-    for name, each in feedback_names(marked):
+    pages = dict(feedback_names(marked))
+    for name, each in pages.items():
         store.write(name, feedback_page(each), durable=False)
+    store.tidy("feedback", pages)
     store.write("class.html", class_page(found, marked, about))
     store.write("report.json", as_json(report(found, marked, about) | {"times": dict(times)}))
 

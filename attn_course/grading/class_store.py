@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -135,6 +135,33 @@ class Store:
         except (OSError, ValueError, TypeError, KeyError):
             return None
         return result if (result.place, result.sha256) == (place, sha256) else None
+
+    def known(self) -> dict[str, tuple[str, str]]:
+        """Return place and state of each notebook that has a whole result, by key."""
+        found = {}
+        for path in (self.folder / RESULTS).glob("*.json"):
+            with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+                data = json.loads(path.read_text(encoding="utf-8"))
+                found[path.stem] = (str(data["place"]), str(data["sha256"]))
+        return found
+
+    def tidy(self, folder: str, written: Collection[str]) -> None:
+        """Remove the pages below a folder that were not written now: their notebooks are gone.
+
+        Parameters
+        ----------
+        folder : str
+            Path below the folder of the run.
+        written : collection of str
+            What was, as paths below the folder of the run.
+        """
+        with _clear(self.folder / folder):
+            for path in sorted((self.folder / folder).rglob("*"), reverse=True):  # what is inside a folder comes first
+                if path.is_dir():
+                    with contextlib.suppress(OSError):  # not empty
+                        path.rmdir()
+                elif path.suffix == ".html" and path.relative_to(self.folder).as_posix() not in written:
+                    path.unlink()
 
     def write(self, name: str, text: str, *, durable: bool = True) -> None:
         """Write a file of the folder: whole, or not at all.

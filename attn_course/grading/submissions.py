@@ -11,7 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -110,11 +110,7 @@ def find_submissions(folder: Path, *, chapters: Collection[int], names: Mapping[
     SubmissionsError
         If the folder is missing, cannot be read, or holds no student's folder.
     """
-    if not folder.is_dir():
-        raise SubmissionsError(f"{folder}: is no folder of submissions")
-    root = folder / "submitted"
-    if root.is_symlink() or not root.is_dir() or any(_is_notebook(entry.name) for entry in _top(root)):
-        root = folder
+    root = students_folder(folder)
     students: dict[str, os.DirEntry[str]] = {}
     notes = []
     hand_ins = []
@@ -134,6 +130,32 @@ def find_submissions(folder: Path, *, chapters: Collection[int], names: Mapping[
             notes.append(f"the folder of {student} cannot be read: {error.strerror}")
     hand_ins.sort(key=lambda hand_in: (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.place))
     return Class(tuple(sorted(students)), tuple(hand_ins), tuple(notes))
+
+
+def students_folder(folder: Path) -> Path:
+    """Return the folder that holds the students' folders: this one, or submitted/ in it, as in a course folder of nbgrader.
+
+    Parameters
+    ----------
+    folder : Path
+        What the teacher names.
+
+    Returns
+    -------
+    folder : Path
+        The folder itself or the one in it.
+
+    Raises
+    ------
+    SubmissionsError
+        If it is missing or cannot be read.
+    """
+    if not folder.is_dir():
+        raise SubmissionsError(f"{folder}: is no folder of submissions")
+    inner = folder / "submitted"
+    if inner.is_symlink() or not inner.is_dir() or any(_is_notebook(entry.name) for entry in _top(inner)):
+        return folder
+    return inner
 
 
 def printable(name: str) -> str:
@@ -264,7 +286,7 @@ def _with_time(hand_in: HandIn) -> HandIn:
         return replace(hand_in, notes=(*hand_in.notes, f"its {_TIMESTAMP} holds no time that can be read"))
 
 
-def parse_time(text: str) -> datetime:
+def parse_time(text: str, *, last_of_day: bool = False) -> datetime:
     """Return the time that a text means, in UTC.
 
     Parameters
@@ -272,6 +294,8 @@ def parse_time(text: str) -> datetime:
     text : str
         As nbgrader writes it, "2026-11-20 23:59:00.000000 UTC" or with a zone such as Europe/Berlin, or ISO 8601.
         Without a zone it is UTC.
+    last_of_day : bool, optional
+        What a day without a time means: its last second, rather than its first.
 
     Returns
     -------
@@ -287,11 +311,23 @@ def parse_time(text: str) -> datetime:
     --------
     >>> parse_time("2026-11-20 23:59 Europe/Berlin").isoformat()
     '2026-11-20T22:59:00+00:00'
+    >>> parse_time("2026-11-20", last_of_day=True).isoformat()
+    '2026-11-20T23:59:59+00:00'
     """
     words = text.split()
     try:
         zone = ZoneInfo(words.pop()) if len(words) > 1 and words[-1][0].isalpha() else None
-        time = datetime.fromisoformat("T".join(words[:2]) + "".join(words[2:]))
+        when = datetime.fromisoformat("T".join(words[:2]) + "".join(words[2:]))
+        if last_of_day and len(words) == 1 and _is_day(words[0]):
+            when = datetime.combine(when, time(23, 59, 59))
     except (ValueError, LookupError):  # LookupError: a zone nobody knows
         raise ValueError(f"wanted a time such as '2026-11-20 23:59 UTC'; got {text.strip()!r}") from None
-    return (time.replace(tzinfo=zone or UTC) if time.tzinfo is None else time).astimezone(UTC)
+    return (when.replace(tzinfo=zone or UTC) if when.tzinfo is None else when).astimezone(UTC)
+
+
+def _is_day(word: str) -> bool:
+    try:
+        date.fromisoformat(word)
+    except ValueError:
+        return False
+    return True

@@ -273,7 +273,7 @@ def _obey(control: socket.socket, worker: Any, sandbox: Any, alive: list[int], h
         elif order["do"] == "start":
             if order["writable"] not in homes:
                 homes.add(order["writable"])
-                os.mkdir(order["writable"], 0o700)  # here, for we are still there when the grader is killed
+                Path(order["writable"]).mkdir(0o700)  # here, for we are still there when the grader is killed
             started += 1
             if started == _WORTH_LARGE_PAGES:
                 _share_large_pages()

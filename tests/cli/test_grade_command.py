@@ -43,6 +43,24 @@ def test_each_run_draws_its_own_seed_and_resume_keeps_it(attn_course, tmp_path):
     assert (tmp_path / "first" / "grades.csv").read_bytes() == before
 
 
+def test_a_resumed_run_says_what_is_not_as_it_was(attn_course, tmp_path):
+    small_class(tmp_path / "in", 3)
+    said = attn_course("grade", "in", "--out", "out", "--resume", "--due", "2026-12-01", "--chapters", "2,3")
+    assert said.code == 0
+    assert "out held no run to go on with: a new one begins" in said.err
+    assert "due: 2026-12-01 23:59:59 UTC" in said.err
+    assert "Note: nobody handed in a notebook on chapter 3" in said.out
+    notebook(tmp_path / "in" / "s01" / "02_softmax.ipynb", right="1 2 3")
+    (tmp_path / "in" / "s02" / "02_softmax.ipynb").unlink()
+    said = attn_course("grade", "in", "--out", "out", "--resume")
+    lines = " ".join(said.err.split())
+    assert said.code == 0
+    assert "held no run" not in lines
+    assert "graded again, because changed (1): s01/02_softmax.ipynb" in lines
+    assert "graded before, and gone now (1): s02/02_softmax.ipynb" in lines
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["due"] == "2026-12-01T23:59:59+00:00"
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -71,6 +71,32 @@ def test_of_two_notebooks_on_a_chapter_the_better_counts_and_the_other_says_so(t
     assert found[-1]["diagnosis"].startswith("02_softmax.ipynb: 02_softmax-Copy1.ipynb counts for chapter 2; this one has 3 of 20 points")
 
 
+def test_a_chapter_counts_once_in_whatever_folders_its_notebooks_lie(tmp_path):
+    for folder, right in (("", "1"), ("Old", FULL), ("backup", FULL)):
+        notebook(tmp_path / "in" / "ada" / folder / "02_softmax.ipynb", right=right)
+    done = graded(tmp_path)
+    assert [(each.place, each.status) for each in done.marked] == [
+        ("ada/02_softmax.ipynb", "duplicate"),
+        ("ada/Old/02_softmax.ipynb", "graded"),
+        ("ada/backup/02_softmax.ipynb", "duplicate"),
+    ]
+    (row,) = rows(summary_csv(done.marked, done.found.students))
+    assert (row["points"], row["max_points"], row["remarks"]) == ("20", "20", "2 duplicate")
+    found = [row["diagnosis"] for row in rows(grades_csv(done.marked)) if row["status"] == "duplicate"]
+    assert all("Old/02_softmax.ipynb counts for chapter 2" in text for text in found)
+
+
+def test_a_chapter_has_one_column_whatever_its_folders_are_called(tmp_path):
+    for student, folder in (("ada", "week3"), ("bea", "week3"), ("bob", ""), ("cy", "Week 3")):
+        notebook(tmp_path / "in" / student / folder / "02_softmax.ipynb", right=FULL)
+    notebook(tmp_path / "in" / "ada" / "week3" / "03_scale.ipynb", 3)
+    done = graded(tmp_path)
+    found = rows(summary_csv(done.marked, done.found.students))
+    assert [name for name in found[0] if name.endswith(" points")] == ["week3 points"]
+    assert [row["week3 points"] for row in found] == ["20"] * 4
+    assert {row["week3 max_points"] for row in found} == {found[0]["max_points"]}
+
+
 def test_late_is_said_and_costs_nothing(tmp_path):
     for student, minute in (("early", 58), ("late", 59)):
         path = notebook(tmp_path / "in" / student / "week 1" / "02_softmax.ipynb", right="1")

@@ -4,12 +4,15 @@ import errno
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from attn_course.grading.class_grade import grade_class
 from attn_course.grading.class_store import OtherRun, Store, StoreError
-from tests.grading.class_tools import grade, notebook, small_class, without_times
+from attn_course.grading.submissions import parse_time
+from tests.grading.class_tools import grade, notebook, order, small_class, without_times
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -106,6 +109,23 @@ def test_submissions_and_out_lie_apart(tmp_path):
             grade(tmp_path / submissions, tmp_path / out)
 
 
+def test_out_may_lie_in_a_course_folder_beside_what_was_submitted(tmp_path):
+    small_class(tmp_path / "submitted")
+    assert len(grade(tmp_path, tmp_path / "grades-02").marked) == 4
+    with pytest.raises(OtherRun, match="must not lie in the folder of the submissions"):
+        grade(tmp_path, tmp_path / "submitted" / "grades-02")
+
+
+def test_what_a_resumed_run_leaves_open_is_as_it_was_begun(tmp_path):
+    small_class(tmp_path / "in")
+    due = parse_time("2026-12-01 18:00 UTC")
+    grade(tmp_path / "in", tmp_path / "out", chapters=(2, 3), due=due)
+    before = without_times(tmp_path / "out")
+    again = grade(tmp_path / "in", tmp_path / "out", resume=True, seed=None)
+    assert again.chapters == (2, 3)
+    assert without_times(tmp_path / "out") == before
+
+
 def test_a_finished_run_is_not_overwritten(tmp_path):
     small_class(tmp_path / "in")
     grade(tmp_path / "in", tmp_path / "out")
@@ -169,14 +189,17 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path):
 def test_what_is_graded_is_not_graded_again_unless_it_changed(tmp_path):
     small_class(tmp_path / "in")
     grade(tmp_path / "in", tmp_path / "out")
-    again = []
+    again, started = [], []
     notebook(tmp_path / "in" / "s01" / "02_softmax.ipynb", right="1 2 3")
     notebook(tmp_path / "in" / "new" / "02_softmax.ipynb")
-    from attn_course.grading.class_grade import grade_class
-    from tests.grading.class_tools import order
-
-    grade_class(order(tmp_path / "in", tmp_path / "out", resume=True), on_result=lambda result: again.append(result.place))
+    shutil.rmtree(tmp_path / "in" / "s02")
+    grade_class(
+        order(tmp_path / "in", tmp_path / "out", resume=True), on_start=started.append, on_result=lambda result: again.append(result.place)
+    )
     assert sorted(again) == ["new/02_softmax.ipynb", "s01/02_softmax.ipynb"]
+    assert (started[0].changed, started[0].gone) == (("s01/02_softmax.ipynb",), ("s02/02_softmax.ipynb",))
+    pages = sorted(path.relative_to(tmp_path / "out" / "feedback").as_posix() for path in (tmp_path / "out" / "feedback").rglob("*"))
+    assert pages == sorted(name for s in ("new", "s00", "s01", "s03") for name in (s, f"{s}/02_softmax.html")), "no page of a notebook gone"
 
 
 def test_a_result_cut_short_is_graded_again(tmp_path):

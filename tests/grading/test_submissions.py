@@ -195,6 +195,19 @@ def test_times_are_read_as_nbgrader_and_people_write_them(text, iso):
     assert parse_time(text).isoformat() == iso
 
 
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2026-11-20", "2026-11-20T23:59:59+00:00"),
+        ("2026-07-01 Europe/Berlin", "2026-07-01T21:59:59+00:00"),
+        ("2026-11-20 00:00", "2026-11-20T00:00:00+00:00"),
+        ("20261120T1800", "2026-11-20T18:00:00+00:00"),
+    ],
+)
+def test_a_day_alone_may_mean_its_end(text, iso):
+    assert parse_time(text, last_of_day=True).isoformat() == iso
+
+
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01 UTC", "2026-11-20 23:59 Atlantis/Sunken", "2026-11-20 23:59 ../../etc/passwd"])
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(ValueError, match="wanted a time such as"):

@@ -70,9 +70,11 @@ class Cluster:
         """Connect to the scheduler."""
         try:
             from distributed import Client
+            from distributed.comm import get_address_host_port
         except ImportError:
             raise NoGrader("--scheduler needs dask: pip install 'attn_course[class]'") from None
         try:
+            get_address_host_port(self.address)  # a client that stumbles over it would write a traceback later
             client = Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise NoGrader(f"--scheduler: no dask scheduler answers at {self.address}: {error}") from None

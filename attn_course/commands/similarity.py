@@ -115,7 +115,7 @@ def _tasks(name: str) -> dict[str, str]:
 
 def _plain_left_out(found: "dict[str, Comparison]") -> list[dict[str, object]]:
     return [
-        {"assignment": name, "defines": common.name, "students": list(common.students)}
+        {"assignment": name, "defines": common.name, "lines": common.lines, "students": list(common.students)}
         for name, comparison in found.items()
         for common in comparison.left_out
     ]
@@ -143,8 +143,10 @@ def _show(found: "dict[str, Comparison]", count: int, notes: Sequence[str], out:
         if not comparison.pairs:
             terminal.print("  no pair stands out")
         if left_out := comparison.left_out:
-            pieces = f"{len(left_out)} short piece{'s' if len(left_out) > 1 else ''} of code"
-            terminal.print(f"  not counted because many share it: {pieces}, one by {len(left_out[0].students)} students", soft_wrap=True)
+            pieces = f"{len(left_out)} piece{'s' if len(left_out) > 1 else ''} of code"
+            terminal.print(
+                f"  not counted because many share it: {pieces}, the most common by {len(left_out[0].students)} students", soft_wrap=True
+            )
     for note in notes:
         terminal.print(Text.assemble(("Note", "bold yellow"), f": {note}"))
     if any(comparison.pairs for comparison in found.values()):

@@ -7,7 +7,7 @@ of appearance. Stretches of SPAN tokens are compared, the idea behind MOSS (Schl
 What many share says little if it is short: a formula dictates a line or two, and half of a class writes the same ones. It says
 much if it is long, however many share it, since each further line could have been written, ordered or cut in another way. So
 what more than a quarter of the class shares counts for a pair in two cases only: it is part of one unbroken stretch of LONG
-tokens, or the two notebooks agree in WHOLE of all their code and this is LONG tokens or more. The rest is left out, and
+tokens, or the two notebooks agree in WHOLE of all their code and this is about as long. The rest is left out, and
 told: "nothing stands out" must not be read as "nothing was shared". Alike is a reason to look, never a proof.
 """
 
@@ -25,7 +25,6 @@ COMMON = 0.25  # of the class: what more share is common; two students never are
 LONG = 4 * SPAN  # tokens; nearly twice a softmax with its shift
 WHOLE = 0.8  # of the shorter notebook's own code
 _GAP = 4  # lines, the docstring of a short function for one, that do not part a passage
-_Key = tuple[str, ...]  # a row's tokens
 _BUILTINS = frozenset(dir(builtins))
 _MAGIC = re.compile(r"^[ \t]*[%!].*$", re.MULTILINE)
 
@@ -78,7 +77,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Common:
-    """Short code that did not count because many share it.
+    """Code that did not count because many share it: mostly short, else of notebooks that differ in most else.
 
     Attributes
     ----------
@@ -88,11 +87,14 @@ class Common:
         Who share it.
     text : str
         It, as the first of them wrote it.
+    lines : int
+        On how many lines it stands there.
     """
 
     name: str
     students: tuple[str, ...]
     text: str
+    lines: int
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ def compare(
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie in (0, 1]; got {threshold:g}")
     given = set(_rows(shown))
-    rows = {student: {row: at for row, at in _rows(cells).items() if row not in given} for student, cells in submissions.items()}
+    number: defaultdict[tuple[str, ...], int] = defaultdict(itertools.count().__next__)  # numbers are compared faster than tokens
+    rows = {student: {number[row]: at for row, at in _rows(cells).items() if row not in given} for student, cells in submissions.items()}
     students_with = Counter(row for found in rows.values() for row in found)
     many = max(2, int(COMMON * len(submissions)))
     common = {row for row, count in students_with.items() if count > many}
@@ -170,7 +173,7 @@ def compare(
         if len(shared) >= least_rows and share >= threshold:
             at = [[rows[student][row] for row in shared] for student in (left, right)]
             passages = (_passages(submissions[left], at[0]), _passages(submissions[right], at[1]))
-            lines = min(len({(row.cell, line) for row in side for line in row.lines}) for side in at)
+            lines = min(_n_lines(side) for side in at)
             pairs.append(Pair((left, right), share, len(shared), lines, passages))
             counted |= shared
     pairs.sort(key=lambda pair: (-pair.share, -pair.rows, pair.students))
@@ -202,7 +205,11 @@ def groups(pairs: Sequence[Pair]) -> list[tuple[tuple[str, ...], list[Pair]]]:
     return list(found.items())
 
 
-def _counting(left: Mapping[_Key, _Row], right: Mapping[_Key, _Row], common: set[_Key]) -> set[_Key]:
+def _n_lines(rows: Sequence[_Row]) -> int:
+    return len({(row.cell, line) for row in rows for line in row.lines})
+
+
+def _counting(left: Mapping[int, _Row], right: Mapping[int, _Row], common: set[int]) -> set[int]:
     """The rows that both have and that say something about them: see the module's docstring."""
     shared = left.keys() & right.keys()
     long = LONG - SPAN + 1  # rows of a stretch of LONG tokens
@@ -210,7 +217,7 @@ def _counting(left: Mapping[_Key, _Row], right: Mapping[_Key, _Row], common: set
         return shared
     counting = shared - common
     if len(shared) >= long:
-        stretch: list[_Key] = []
+        stretch: list[int] = []
         for row in (*sorted(shared, key=lambda row: left[row].place), None):
             if stretch and (row is None or any(side[row].place != side[stretch[-1]].place + 1 for side in (left, right))):
                 counting.update(stretch if len(stretch) >= long else ())
@@ -220,25 +227,26 @@ def _counting(left: Mapping[_Key, _Row], right: Mapping[_Key, _Row], common: set
     return counting
 
 
-def _left_out(submissions: Mapping[str, Sequence[str]], rows: Mapping[str, Mapping[_Key, _Row]], left_out: set[_Key]) -> tuple[Common, ...]:
+def _left_out(submissions: Mapping[str, Sequence[str]], rows: Mapping[str, Mapping[int, _Row]], left_out: set[int]) -> tuple[Common, ...]:
     """Common rows put together by the statement in which the first student who has them wrote them."""
-    seen: set[_Key] = set()
+    seen: set[int] = set()
     found = []
     for student in sorted(rows):
-        by_name: dict[str, list[_Key]] = {}
+        by_name: dict[str, list[int]] = {}
         for row in rows[student].keys() & (left_out - seen):
             by_name.setdefault(rows[student][row].name, []).append(row)
         for name, own in by_name.items():
             sharing = tuple(sorted(other for other in rows if any(row in rows[other] for row in own)))
-            passages = _passages(submissions[student], [rows[student][row] for row in own])
-            found.append(Common(name, sharing, "\n".join(passage.text for passage in passages)))
+            at = [rows[student][row] for row in own]
+            text = "\n".join(passage.text for passage in _passages(submissions[student], at))
+            found.append(Common(name, sharing, text, _n_lines(at)))
             seen.update(own)
     return tuple(sorted(found, key=lambda common: (-len(common.students), common.name, common.text)))
 
 
-def _rows(cells: Sequence[str]) -> dict[_Key, _Row]:
+def _rows(cells: Sequence[str]) -> dict[tuple[str, ...], _Row]:
     """Every row of SPAN tokens of the cells, with the place where it first stands."""
-    found: dict[_Key, _Row] = {}
+    found: dict[tuple[str, ...], _Row] = {}
     place = 0
     trees = [(number, tree) for number, cell in enumerate(cells) if (tree := _parsed(cell)) is not None]
     imported = {name for _, tree in trees for name in _imported(tree)}

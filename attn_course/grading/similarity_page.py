@@ -44,7 +44,7 @@ def _group(students: Sequence[str], pairs: Sequence[Pair]) -> str:
     """The pair, or the most alike of a group."""
     pair = pairs[0]
     left, right = (plain(student) for student in pair.students)
-    about = f"{pair.share:.0%} of the shorter one's own code, {pair.lines} lines"
+    about = f"{pair.share:.0%} of the shorter one's own code, {_lines(pair.lines)}"
     heading, note = f"{left} and {right}: {about}", ""
     if len(students) > 2:
         heading = f"{len(students)} students are alike: {', '.join(map(plain, students))}"
@@ -56,13 +56,17 @@ def _group(students: Sequence[str], pairs: Sequence[Pair]) -> str:
 def _left_out(found: Sequence[Common], tasks: Mapping[str, str]) -> str:
     """The folded list of what many share."""
     items = "".join(
-        f"<p>{plain(_answer(each.name, tasks))}: shared by {len(each.students)}, {', '.join(map(plain, each.students))}</p>"
-        f"<pre><code>{plain(each.text)}</code></pre>"
+        f"<p>{plain(_answer(each.name, tasks))}: {_lines(each.lines)}, shared by {len(each.students)}: "
+        f"{', '.join(map(plain, each.students))}</p><pre><code>{plain(each.text)}</code></pre>"
         for each in found
     )
     plural = "s" if len(found) > 1 else ""
-    summary = f"Not counted because many share it: {len(found)} short piece{plural} of code, one by {len(found[0].students)} students"
+    summary = f"Not counted because many share it: {len(found)} piece{plural} of code, the most common by {len(found[0].students)} students"
     return f"<details><summary>{summary}</summary>{items}</details>"
+
+
+def _lines(count: int) -> str:
+    return f"{count} line{'s' if count != 1 else ''}"
 
 
 def _answer(name: str, tasks: Mapping[str, str]) -> str:

@@ -54,12 +54,13 @@ def test_what_many_share_is_told_on_the_terminal_on_the_page_and_in_the_file(att
         folder.mkdir()
         nbformat.write(new_notebook(cells=[new_code_cell(short)]), folder / NAME)
     said = attn_course("similarity", "submitted", "--json", "pairs.json", "--out", "page.html")
-    assert "not counted because many share it: 1 short piece of code, one by 5 students" in said.out
+    assert "not counted because many share it: 1 piece of code, the most common by 5 students" in said.out
     text = Path("page.html").read_text(encoding="utf-8")
-    assert "<details><summary>Not counted because many share it: 1 short piece of code" in text
-    assert "my_scores: shared by 5, s0, s1, s2, s3, s4" in text
+    assert "<details><summary>Not counted because many share it: 1 piece of code" in text
+    assert "my_scores: 2 lines, shared by 5: s0, s1, s2, s3, s4" in text
     (left_out,) = json.loads(Path("pairs.json").read_text(encoding="utf-8"))["left_out"]
-    assert left_out == {"assignment": "04_scaled_dot_product", "defines": "my_scores", "students": ["s0", "s1", "s2", "s3", "s4"]}
+    assert left_out.pop("students") == ["s0", "s1", "s2", "s3", "s4"]
+    assert left_out == {"assignment": "04_scaled_dot_product", "defines": "my_scores", "lines": 2}
 
 
 def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
@@ -85,7 +86,7 @@ def test_an_answer_is_named_with_its_task(attn_course, submitted):
         cell = f"def {task.entry}(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
         nbformat.write(new_notebook(cells=[new_code_cell(cell)]), folder / NAME)
     attn_course("similarity", "submitted", "--out", "page.html")
-    assert f"{task.entry} (task {task.id}): shared by 5" in Path("page.html").read_text(encoding="utf-8")
+    assert f"{task.entry} (task {task.id}): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_bad_input_is_one_line_and_writes_nothing(attn_course, submitted):

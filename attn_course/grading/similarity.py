@@ -7,26 +7,21 @@ of appearance. Stretches of SPAN tokens are compared, the idea behind MOSS (Schl
 What many share says little if it is short: a formula dictates a line or two, and half of a class writes the same ones. It says
 much if it is long, however many share it, since each further line could have been written, ordered or cut in another way. So
 what more than a quarter of the class shares counts for a pair in two cases only: it is part of one unbroken stretch of LONG
-tokens, or the two notebooks agree in WHOLE of all their code and this is about as long. The rest is left out, and
-told: "nothing stands out" must not be read as "nothing was shared". Alike is a reason to look, never a proof.
+tokens, or the shorter notebook, which must be about as long, agrees with the other in WHOLE of its code. The rest is left out
+and told: "no pair stands out" must not be read as "nothing was shared". Alike is a reason to look, never a proof.
 """
 
-import ast
-import builtins
-import contextlib
 import itertools
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-SPAN = 16  # tokens; about one line of array code
+from attn_course.grading.similarity_rows import SPAN, Row, rows_of
+
 COMMON = 0.25  # of the class: what more share is common; two students never are many
 LONG = 4 * SPAN  # tokens; nearly twice a softmax with its shift
 WHOLE = 0.8  # of the shorter notebook's own code
 _GAP = 4  # lines, the docstring of a short function for one, that do not part a passage
-_BUILTINS = frozenset(dir(builtins))
-_MAGIC = re.compile(r"^[ \t]*[%!].*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -113,23 +108,6 @@ class Comparison:
     left_out: tuple[Common, ...]
 
 
-@dataclass(frozen=True)
-class _Token:
-    text: str
-    line: int
-    last: int
-
-
-@dataclass(frozen=True)
-class _Row:
-    """Where a row of tokens stands: its cell and lines, what the statement defines, and its place among all rows."""
-
-    cell: int
-    lines: frozenset[int]
-    name: str
-    place: int
-
-
 def compare(
     submissions: Mapping[str, Sequence[str]], *, shown: Sequence[str] = (), threshold: float = 0.6, least_rows: int = 12
 ) -> Comparison:
@@ -158,9 +136,9 @@ def compare(
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie in (0, 1]; got {threshold:g}")
-    given = set(_rows(shown))
+    given = set(rows_of(shown))
     number: defaultdict[tuple[str, ...], int] = defaultdict(itertools.count().__next__)  # numbers are compared faster than tokens
-    rows = {student: {number[row]: at for row, at in _rows(cells).items() if row not in given} for student, cells in submissions.items()}
+    rows = {student: {number[row]: at for row, at in rows_of(cells).items() if row not in given} for student, cells in submissions.items()}
     students_with = Counter(row for found in rows.values() for row in found)
     many = max(2, int(COMMON * len(submissions)))
     common = {row for row, count in students_with.items() if count > many}
@@ -205,11 +183,11 @@ def groups(pairs: Sequence[Pair]) -> list[tuple[tuple[str, ...], list[Pair]]]:
     return list(found.items())
 
 
-def _n_lines(rows: Sequence[_Row]) -> int:
+def _n_lines(rows: Sequence[Row]) -> int:
     return len({(row.cell, line) for row in rows for line in row.lines})
 
 
-def _counting(left: Mapping[int, _Row], right: Mapping[int, _Row], common: set[int]) -> set[int]:
+def _counting(left: Mapping[int, Row], right: Mapping[int, Row], common: set[int]) -> set[int]:
     """The rows that both have and that say something about them: see the module's docstring."""
     shared = left.keys() & right.keys()
     long = LONG - SPAN + 1  # rows of a stretch of LONG tokens
@@ -227,7 +205,7 @@ def _counting(left: Mapping[int, _Row], right: Mapping[int, _Row], common: set[i
     return counting
 
 
-def _left_out(submissions: Mapping[str, Sequence[str]], rows: Mapping[str, Mapping[int, _Row]], left_out: set[int]) -> tuple[Common, ...]:
+def _left_out(submissions: Mapping[str, Sequence[str]], rows: Mapping[str, Mapping[int, Row]], left_out: set[int]) -> tuple[Common, ...]:
     """Common rows put together by the statement in which the first student who has them wrote them."""
     seen: set[int] = set()
     found = []
@@ -244,94 +222,7 @@ def _left_out(submissions: Mapping[str, Sequence[str]], rows: Mapping[str, Mappi
     return tuple(sorted(found, key=lambda common: (-len(common.students), common.name, common.text)))
 
 
-def _rows(cells: Sequence[str]) -> dict[tuple[str, ...], _Row]:
-    """Every row of SPAN tokens of the cells, with the place where it first stands."""
-    found: dict[tuple[str, ...], _Row] = {}
-    place = 0
-    trees = [(number, tree) for number, cell in enumerate(cells) if (tree := _parsed(cell)) is not None]
-    imported = {name for _, tree in trees for name in _imported(tree)}
-    for number, tree in trees:
-        for statement in tree.body:
-            tokens = list(_tokens(statement, _Names(imported)))
-            name = _defined(statement)
-            for start in range(len(tokens) - SPAN + 1):
-                row = tokens[start : start + SPAN]
-                lines = frozenset(line for token in row if 0 < token.line == token.last for line in (token.line,))
-                found.setdefault(tuple(token.text for token in row), _Row(number, lines, name, place + start))
-            place += len(tokens)  # so that the next statement's first row does not follow this one's last
-    return found
-
-
-def _defined(statement: ast.stmt) -> str:
-    """What a statement defines or assigns."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return statement.name
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return next((target.id for target in targets if isinstance(target, ast.Name)), "")
-
-
-def _parsed(cell: str) -> ast.Module | None:
-    """The syntax tree of a cell, its magics blanked; None if it is no Python."""
-    for text in (cell, _MAGIC.sub("", cell)):
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            return ast.parse(text)
-    return None
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from ((alias.asname or alias.name.partition(".")[0]) for alias in node.names)
-
-
-class _Names:
-    """Replace a learner's own names by their order of appearance in a statement."""
-
-    def __init__(self, imported: set[str]) -> None:
-        self._kept = imported | _BUILTINS
-        self._numbers: defaultdict[str, int] = defaultdict(itertools.count().__next__)
-
-    def __call__(self, name: str) -> str:
-        return name if name in self._kept else f"name {self._numbers[name]}"
-
-
-def _tokens(node: ast.AST, names: _Names) -> Iterator[_Token]:
-    """The nodes of a tree in the order of the text; annotations, docstrings and the names of arguments are left out."""
-    line = getattr(node, "lineno", 0)
-    last = getattr(node, "end_lineno", line)
-    text = type(node).__name__
-    if isinstance(node, ast.Name):
-        text = names(node.id)
-    elif isinstance(node, ast.arg):
-        text = names(node.arg)
-    elif isinstance(node, ast.Attribute):
-        text += f" {node.attr}"
-    elif isinstance(node, ast.Constant):
-        text += f" {node.value!r}"
-    elif isinstance(node, ast.keyword):
-        text += f" {node.arg}"
-    elif isinstance(node, (ast.expr_context, ast.arguments, ast.Expr)):
-        text = ""
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        text = "Assign"
-    if text:
-        yield _Token(text, line, last)
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "type_comment", "simple", "type_params"):
-            continue
-        children = value if isinstance(value, list) else [value]
-        if (
-            field == "body"
-            and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            and ast.get_docstring(node) is not None
-        ):
-            children = children[1:]
-        for child in children:
-            if isinstance(child, ast.AST):
-                yield from _tokens(child, names)
-
-
-def _passages(cells: Sequence[str], rows: Sequence[_Row]) -> tuple[Passage, ...]:
+def _passages(cells: Sequence[str], rows: Sequence[Row]) -> tuple[Passage, ...]:
     """Stretches of lines that the rows cover, but for short gaps, in the order of the notebook."""
     found: list[Passage] = []
     for cell, line in sorted({(row.cell, line) for row in rows for line in row.lines}):

@@ -56,6 +56,8 @@ def export(
 ) -> None:
     """Write the marks of attn-course grade into nbgrader's gradebook; marks for the same cells are replaced.
 
+    An assignment on several chapters gets a notebook for each. All marks are written or, if anything fails, none.
+
     nbgrader must be installed here. If it lives in an environment of its own, run there:
     python -m attn_course.grading.nbgrader_marks DIR FILE.
 

@@ -64,7 +64,7 @@ def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_le
     texts = {unit: _pristine(unit) for unit in wanted}
     assignments = [_assignment(unit) for unit in wanted if unit.folder == "exercises"]
     if not assignments:
-        raise AuthoringError("only: these chapters have no exercises")
+        raise AuthoringError("these chapters have no exercises")
     try:
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent) as name:
@@ -100,7 +100,14 @@ def readme(assignments: Sequence[Assignment], *, with_lessons: bool) -> str:
             ".venv/bin/pip install -c constraints.txt -e .        # Windows: .venv\\Scripts\\pip",
             "```",
             "",
-            "With conda or mamba: `environment.yml`.",
+            "On Linux, pip fetches a build of torch for NVIDIA GPUs: several gigabytes. Everything here runs on a CPU too: with the",
+            "small build, which this line installs between the two above, it is about 280 MB in all:",
+            "",
+            "```console",
+            ".venv/bin/pip install --no-deps -c constraints.txt --index-url https://download.pytorch.org/whl/cpu torch",
+            "```",
+            "",
+            "With conda or mamba, instead of all this: `environment.yml`.",
             "",
             "## Work",
             "",
@@ -151,7 +158,7 @@ def _fill(made: Path, root: Path, texts: dict[Unit, str], instructions: str) -> 
     shutil.copytree(root / "attn_course", made / "attn_course", ignore=_UNWANTED)
     for name in ENVIRONMENT:
         shutil.copyfile(root / name, made / name)
-    for folder in ("notebooks", "exercises"):
+    for folder in {unit.folder for unit in texts}:
         (made / folder).mkdir()
     for unit, text in texts.items():
         (made / unit.name).write_text(text, encoding="utf-8", newline="\n")

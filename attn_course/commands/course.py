@@ -6,8 +6,9 @@ from attn_course.commands.terminal import BadInput
 
 
 def is_course(folder: Path) -> bool:
-    """Return whether a folder holds exercises/ and notebooks/."""
-    return (folder / "exercises").is_dir() and (folder / "notebooks").is_dir()
+    """Return whether a folder holds exercises/ and, beside it, notebooks/ or the package: a release may come without lessons."""
+    beside = (folder / "notebooks").is_dir() or (folder / "attn_course" / "__init__.py").is_file()
+    return beside and (folder / "exercises").is_dir()
 
 
 def find_course(*starts: Path) -> Path:
@@ -21,7 +22,7 @@ def find_course(*starts: Path) -> Path:
     Returns
     -------
     root : Path
-        A folder that holds exercises/ and notebooks/.
+        A folder as `is_course` knows it.
 
     Raises
     ------
@@ -36,9 +37,7 @@ def find_course(*starts: Path) -> Path:
     checkout = Path(__file__).absolute().parents[2]
     if is_course(checkout):
         return checkout
-    raise BadInput(
-        f"no course here: neither {Path.cwd()} nor a folder above holds exercises/ and notebooks/; change to the course's folder"
-    )
+    raise BadInput(f"no course here: neither {Path.cwd()} nor a folder above holds the course's exercises/; change to the course's folder")
 
 
 def work_notebooks(root: Path) -> list[Path]:

@@ -237,7 +237,8 @@ def notebooks(root: Path) -> list[Finding]:
     if broken:
         return broken
     text = f"{len(lessons(root))} in notebooks/, {len(exercises(root))} in exercises/"
-    if not lessons(root) or not exercises(root):
+    without_lessons = not (root / "notebooks").is_dir()  # as attn-course release --no-lessons makes it
+    if not exercises(root) or not (lessons(root) or without_lessons):
         return [Finding("notebooks", "problem", text, mend)]
     if untrusted:
         mend = "explorables stand still until `attn-course lab` has run once"

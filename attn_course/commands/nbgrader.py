@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from attn_course.commands.chapters import HELP, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, console
 
@@ -23,7 +24,7 @@ def nbgrader(context: typer.Context) -> None:
 def prepare(
     out: Annotated[Path, typer.Argument(metavar="COURSE", help="nbgrader's course folder.", show_default=False)],
     chapters: Annotated[
-        str | None, typer.Option("--chapters", metavar="LIST", help="Such as 2,4 or 02_softmax; all if left out.", show_default=False)
+        str | None, typer.Option("--chapters", metavar="LIST", help=f"{HELP}; all if left out.", show_default=False)
     ] = None,
 ) -> None:
     """Write source/CHAPTER/CHAPTER.ipynb, from which nbgrader generates the assignment.
@@ -35,13 +36,13 @@ def prepare(
         attn-course nbgrader prepare . --chapters 2
     """
     from attn_course.authoring import AuthoringError
+    from attn_course.authoring.course import with_exercises
     from attn_course.authoring.nbgrader_source import prepare as make
 
-    names = None if chapters is None else [name.strip() for name in chapters.split(",") if name.strip()]
-    if names == []:
-        raise BadInput("--chapters is empty: name chapters such as 2,4, or leave it out for all")
+    root = find_course()
     try:
-        paths = make(find_course(), out, names)
+        names = None if chapters is None else map(str, read_chapters(chapters, with_exercises(root)))
+        paths = make(root, out, names)
     except AuthoringError as error:
         raise BadInput(str(error)) from None
     for path in paths:
@@ -54,6 +55,8 @@ def export(
     gradebook: Annotated[Path, typer.Option("--gradebook", metavar="FILE", help="nbgrader's database.")] = Path("gradebook.db"),
 ) -> None:
     """Write the marks of attn-course grade into nbgrader's gradebook; marks for the same cells are replaced.
+
+    An assignment on several chapters gets a notebook for each. All marks are written or, if anything fails, none.
 
     nbgrader must be installed here. If it lives in an environment of its own, run there:
     python -m attn_course.grading.nbgrader_marks DIR FILE.

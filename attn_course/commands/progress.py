@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from attn_course.commands.chapters import exercise_names
 from attn_course.commands.course import find_course
 from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
 
@@ -19,7 +20,7 @@ def progress(
     """Show which tasks I have passed, and my points, chapter by chapter.
 
     The record is kept on this machine only (work/.progress.json), by the check cells and by attn-course check. A task
-    once passed stays passed.
+    once passed stays passed. Listed are the chapters whose exercises lie in this folder, and those with a task passed.
 
     Examples:
 
@@ -40,10 +41,12 @@ def _chapters() -> list[dict[str, Any]]:
     from attn_course.tasks import all_tasks
     from attn_course.tasks.progress import load
 
+    root = find_course()
     try:
-        recorded = load(find_course())
+        recorded = load(root)
     except ValueError as error:
         raise BadInput(str(error)) from None
+    there = exercise_names(root)
     chapters: dict[int, list[dict[str, Any]]] = {}
     for task in all_tasks():
         entry = recorded.get(task.id, {})
@@ -60,6 +63,7 @@ def _chapters() -> list[dict[str, Any]]:
     return [
         {"chapter": number, **{key: sum(task[key] for task in tasks) for key in ("passed", "points", "max_points")}, "tasks": tasks}
         for number, tasks in chapters.items()
+        if number in there or any(task["passed"] for task in tasks)
     ]
 
 

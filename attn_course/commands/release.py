@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from attn_course.commands.chapters import HELP, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, console
 
@@ -12,7 +13,7 @@ from attn_course.commands.terminal import BadInput, console
 def release(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to make; it must be new or empty.", show_default=False)],
     chapters: Annotated[
-        str | None, typer.Option("--chapters", metavar="LIST", help="Such as 2,4 or 02_softmax; all if left out.", show_default=False)
+        str | None, typer.Option("--chapters", metavar="LIST", help=f"{HELP}; all if left out.", show_default=False)
     ] = None,
     no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
 ) -> None:
@@ -25,15 +26,16 @@ def release(
 
         attn-course release --out handout
         attn-course release --out week3 --chapters 4,5 --no-lessons
+        attn-course release --out term1 --chapters 0-4,06_additive_attention
     """
     from attn_course.authoring import AuthoringError
+    from attn_course.authoring.course import with_exercises
     from attn_course.authoring.release import release as make
 
-    names = None if chapters is None else [name.strip() for name in chapters.split(",") if name.strip()]
-    if names == []:
-        raise BadInput("--chapters is empty: name chapters such as 2,4, or leave it out for all")
+    root = find_course()
     try:
-        assignments = make(find_course(), out, names, with_lessons=not no_lessons)
+        names = None if chapters is None else map(str, read_chapters(chapters, with_exercises(root)))
+        assignments = make(root, out, names, with_lessons=not no_lessons)
     except AuthoringError as error:
         raise BadInput(str(error)) from None
     for assignment in assignments:

@@ -1,5 +1,6 @@
 """`attn-course similarity`: which submissions of a class are alike."""
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
 
 if TYPE_CHECKING:
-    from attn_course.grading.similarity import Pair
+    from attn_course.grading.similarity import Comparison
 
 
 def similarity(
@@ -22,12 +23,15 @@ def similarity(
     json_file: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Also write the pairs as JSON; - prints nothing else.", show_default=False)
     ] = None,
-    threshold: Annotated[float, typer.Option("--threshold", metavar="SHARE", help="Smallest share of the shorter one to list.")] = 0.6,
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="SHARE", help="Smallest share of the shorter one's own code to list.")
+    ] = 0.6,
 ) -> None:
     """List pairs of submissions whose code is alike, whatever its names, layout and comments; nothing is run.
 
-    Code that the exercise shows, and code that a quarter of the class shares, does not count. Alike is a reason to
-    look, never a proof.
+    Code that the exercise or its lesson shows does not count; nor does short code that more than a quarter of the class
+    shares, and a line says how much that is. A percentage is of what then remains of the shorter notebook. Long code
+    counts however many share it. Alike is a reason to look, never a proof.
 
     Examples:
 
@@ -37,25 +41,25 @@ def similarity(
     check_json_target(json_file)
     if out is not None and (out.suffix != ".html" or out.is_dir() or not out.absolute().parent.is_dir()):
         raise BadInput(f"--out: wanted a .html file in a folder that exists; got {out}")
-    from attn_course.grading.similarity import similar_pairs
+    from attn_course.grading.similarity import compare
 
     root = find_course()
     by_assignment, notes = _cells(submissions, root)
-    found: dict[str, list[Pair]] = {}
+    found: dict[str, Comparison] = {}
     for name, cells in sorted(by_assignment.items()):
         try:
-            found[name] = similar_pairs(cells, shown=_given(root, name), threshold=threshold)
+            found[name] = compare(cells, shown=_given(root, name), threshold=threshold)
         except ValueError as error:
             raise BadInput(str(error)) from None
     count = sum(map(len, by_assignment.values()))
     if json_file:
-        write_json(json_file, {"version": 1, "compared": count, "pairs": _plain(found)})
+        write_json(json_file, {"version": 1, "compared": count, "pairs": _plain(found), "left_out": _plain_left_out(found)})
     if out is not None:
         from attn_course.authoring.sealed import write_atomically
         from attn_course.grading.similarity_page import similarity_page
 
         try:
-            write_atomically(out, similarity_page(found, count))
+            write_atomically(out, similarity_page(found, count, {name: _tasks(name) for name in found}))
         except OSError as error:
             raise BadInput(f"--out: {out}: {error.strerror or error}") from None
     if json_file != "-":
@@ -91,33 +95,60 @@ def _cells(submissions: Path, root: Path) -> tuple[dict[str, dict[str, list[str]
 
 
 def _given(root: Path, name: str) -> list[str]:
-    """What everybody was handed: the cells of the exercise."""
+    """What everybody may read: the cells of the exercise and of its lesson."""
     from attn_course.grading.cells import NotebookError, read_code_cells
 
-    try:
-        return [cell.source for cell in read_code_cells(root / "exercises" / f"{name}.ipynb")]
-    except NotebookError:
-        return []
+    cells: list[str] = []
+    for folder in ("exercises", "notebooks"):
+        with contextlib.suppress(NotebookError):
+            cells += [cell.source for cell in read_code_cells(root / folder / f"{name}.ipynb")]
+    return cells
 
 
-def _plain(found: "dict[str, list[Pair]]") -> list[dict[str, object]]:
+def _tasks(name: str) -> dict[str, str]:
+    """For the name of each answer of an assignment its task."""
+    from attn_course.tasks import all_tasks
+
+    chapter = int(name.removeprefix("chapter ")[:2])
+    return {task.entry: task.id for task in all_tasks(chapter)}
+
+
+def _plain_left_out(found: "dict[str, Comparison]") -> list[dict[str, object]]:
     return [
-        {"assignment": name, "students": list(pair.students), "share": round(pair.share, 4), "rows": pair.rows}
-        for name, pairs in found.items()
-        for pair in pairs
+        {"assignment": name, "defines": common.name, "lines": common.lines, "students": list(common.students)}
+        for name, comparison in found.items()
+        for common in comparison.left_out
     ]
 
 
-def _show(found: "dict[str, list[Pair]]", count: int, notes: Sequence[str], out: Path | None) -> None:
+def _plain(found: "dict[str, Comparison]") -> list[dict[str, object]]:
+    return [
+        {"assignment": name, "students": list(pair.students), "share": round(pair.share, 4), "rows": pair.rows, "lines": pair.lines}
+        for name, comparison in found.items()
+        for pair in comparison.pairs
+    ]
+
+
+def _show(found: "dict[str, Comparison]", count: int, notes: Sequence[str], out: Path | None) -> None:
     from rich.text import Text
 
+    from attn_course.grading.similarity import groups
+
     terminal = console()
-    for name, pairs in found.items():
+    for name, comparison in found.items():
         terminal.print(Text(name, "bold"))
-        for pair in pairs:
-            terminal.print(f"  {pair.share:4.0%}  {pair.students[0]} and {pair.students[1]}", markup=False)
-        if not pairs:
+        for students, pairs in groups(comparison.pairs):
+            who = f"{', '.join(students[:-1])} and {students[-1]}"
+            terminal.print(f"  {pairs[0].share:4.0%}  {who} ({pairs[0].lines} lines)", markup=False, soft_wrap=True)
+        if not comparison.pairs:
             terminal.print("  no pair stands out")
+        if left_out := comparison.left_out:
+            pieces = f"{len(left_out)} piece{'s' if len(left_out) > 1 else ''} of code"
+            terminal.print(
+                f"  not counted because many share it: {pieces}, the most common by {len(left_out[0].students)} students", soft_wrap=True
+            )
     for note in notes:
         terminal.print(Text.assemble(("Note", "bold yellow"), f": {note}"))
+    if any(comparison.pairs for comparison in found.values()):
+        terminal.print("A percentage is of the shorter notebook's own code: what was given, or is short and common, is no part of it.")
     terminal.print(f"{count} notebooks compared" + (f"; shared parts in {shown(out.absolute())}" if out else ""), markup=False)

@@ -1,6 +1,8 @@
 """What a teacher hands out: whole, pristine, without solutions, and usable where it lies."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 from attn_course.authoring import AuthoringError
 from attn_course.authoring.release import release
+from attn_course.commands.course import is_course
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +44,24 @@ def test_the_instructions_name_every_chapter_with_its_points(handout):
     assert "Read the lesson" in text
 
 
+def test_the_instructions_fit_a_folder_without_a_makefile(handout):
+    text = (handout / "README.md").read_text(encoding="utf-8")
+    assert "several gigabytes" in text
+    assert "--index-url https://download.pytorch.org/whl/cpu torch" in text
+    for name in ("README.md", "environment.yml"):
+        assert not re.search(r"\bmake (lab|test)\b", (handout / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("with_lessons", [True, False])
+def test_progress_lists_the_chapters_that_were_handed_out(tmp_path, with_lessons):
+    place = tmp_path / "student"
+    release(ROOT, place, ["2", "04"], with_lessons=with_lessons)
+    environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [sys.executable, "-m", "attn_course.cli", "progress", "--json", "-"]
+    ran = subprocess.run(words, cwd=place / "exercises", env=environment, capture_output=True, text=True)
+    assert [chapter["chapter"] for chapter in json.loads(ran.stdout)["chapters"]] == [2, 4], ran.stderr
+
+
 def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
     place = shutil.copytree(handout, tmp_path / "student")
     code = (
@@ -58,7 +79,8 @@ def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
 
 def test_lessons_can_stay_at_home(tmp_path):
     release(ROOT, tmp_path / "x", ["04_scaled_dot_product"], with_lessons=False)
-    assert list((tmp_path / "x" / "notebooks").iterdir()) == []
+    assert not (tmp_path / "x" / "notebooks").exists()
+    assert is_course(tmp_path / "x")
     assert "Read the lesson" not in (tmp_path / "x" / "README.md").read_text(encoding="utf-8")
 
 

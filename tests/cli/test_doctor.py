@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import namedtuple
@@ -223,6 +224,14 @@ def test_missing_exercises_are_a_problem(course: Path):
         path.unlink()
     (found,) = doctor_checks.notebooks(course)
     assert (found.status, found.text) == ("problem", "2 in notebooks/, 0 in exercises/")
+
+
+def test_a_release_without_lessons_is_fine_and_an_empty_folder_of_lessons_is_not(course: Path):
+    for path in (course / "notebooks").glob("*.ipynb"):
+        path.unlink()
+    assert doctor_checks.notebooks(course)[0].status == "problem"
+    shutil.rmtree(course / "notebooks")
+    assert doctor_checks.notebooks(course) == [Finding("notebooks", "ok", "0 in notebooks/, 2 in exercises/, trusted")]
 
 
 def test_work_is_told_as_it_stands(course: Path):

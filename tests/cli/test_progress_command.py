@@ -35,6 +35,15 @@ def test_a_finished_chapter_says_so(toy_course, attn_course):
     assert "all done" in attn_course("progress").out
 
 
+def test_chapters_are_those_with_an_exercise_here_or_a_task_passed(toy_course, attn_course):
+    (toy_course / "exercises" / "97_toy.ipynb").unlink()
+    assert json.loads(attn_course("progress", "--json", "-").out)["chapters"] == []
+    record(toy_course, 2, passed=False)
+    assert json.loads(attn_course("progress", "--json", "-").out)["chapters"] == []
+    record(toy_course, 3, passed=True)
+    assert [chapter["chapter"] for chapter in json.loads(attn_course("progress", "--json", "-").out)["chapters"]] == [97]
+
+
 def test_json_holds_every_task(toy_course, attn_course):
     record(toy_course, 2, passed=True)
     said = attn_course("progress", "--json", "-")

@@ -29,7 +29,8 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_pair_is_named_and_nothing_is_run(attn_course, submitted):
     said = attn_course("similarity", "submitted", "--json", "pairs.json", "--out", "page.html")
     assert said.code == 0
-    assert "100%  al and bo <b>" in said.out
+    assert "100%  al and bo <b> (8 lines)" in said.out
+    assert "of the shorter notebook's own code" in said.out
     assert "cy" not in said.out
     assert "3 notebooks compared; shared parts in page.html" in said.out
     assert "di/04_scaled_dot_product.ipynb: " in said.out.replace("\n", "")
@@ -44,6 +45,48 @@ def test_the_page_shows_both_sides_and_escapes_them(attn_course, submitted):
     assert "t = e.sum(axis=-1, keepdims=True)" in text
     assert "bo &lt;b&gt;" in text
     assert "<b>:" not in text
+
+
+def test_what_many_share_is_told_on_the_terminal_on_the_page_and_in_the_file(attn_course, submitted):
+    short = "def my_scores(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
+    for number in range(5):
+        folder = submitted / f"s{number}"
+        folder.mkdir()
+        nbformat.write(new_notebook(cells=[new_code_cell(short)]), folder / NAME)
+    said = attn_course("similarity", "submitted", "--json", "pairs.json", "--out", "page.html")
+    assert "not counted because many share it: 1 piece of code, the most common by 5 students" in said.out
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert "<details><summary>Not counted because many share it: 1 piece of code" in text
+    assert "my_scores: 2 lines, shared by 5: s0, s1, s2, s3, s4" in text
+    (left_out,) = json.loads(Path("pairs.json").read_text(encoding="utf-8"))["left_out"]
+    assert left_out.pop("students") == ["s0", "s1", "s2", "s3", "s4"]
+    assert left_out == {"assignment": "04_scaled_dot_product", "defines": "my_scores", "lines": 2}
+
+
+def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
+    for number in range(8):
+        folder = submitted / f"s{number}"
+        folder.mkdir()
+        nbformat.write(new_notebook(cells=[new_code_cell(ORIGINAL)]), folder / NAME)
+    said = attn_course("similarity", "submitted", "--out", "page.html")
+    assert "100%  al, bo <b>, s0, s1, s2, s3, s4, s5, s6 and s7 (8 lines)" in said.out.replace("\n", "")
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert text.count("<section") == 1
+    assert "10 students are alike: al, bo &lt;b&gt;, s0" in text
+    assert "Of 45 pairs among them" in text
+
+
+def test_an_answer_is_named_with_its_task(attn_course, submitted):
+    from attn_course.tasks import all_tasks
+
+    task = all_tasks(4)[0]
+    for number in range(5):
+        folder = submitted / f"s{number}"
+        folder.mkdir()
+        cell = f"def {task.entry}(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
+        nbformat.write(new_notebook(cells=[new_code_cell(cell)]), folder / NAME)
+    attn_course("similarity", "submitted", "--out", "page.html")
+    assert f"{task.entry} (task {task.id}): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_bad_input_is_one_line_and_writes_nothing(attn_course, submitted):

@@ -30,10 +30,10 @@ def python() -> Path:
     return found
 
 
-def run(python: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(python: Path, *words: str, cwd: Path, warnings: str = "ignore") -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON", "PYTEST"))}
     path = f"{python.parent}{os.pathsep}{environment['PATH']}"  # nbgrader calls alembic by name
-    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(cwd), "PYTHONWARNINGS": "ignore", "PATH": path}
+    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(cwd), "PYTHONWARNINGS": warnings, "PATH": path}
     return subprocess.run([str(python), "-m", *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
@@ -99,14 +99,46 @@ def test_nbgrader_autogrades_our_handed_out_exercise_and_our_solution(course, py
     assert found["empty"] == dict.fromkeys(most, 0.0)
 
 
-def report_of(points: dict[str, int], assignment: str = NAME) -> dict:
+def notebook_of(chapter: int, points: dict[str, int], assignment: str, status: str = "graded") -> dict:
     tasks = [
         {"task": task.id, "points": points.get(task.id, 0), "max_points": task.points, "passed": task.id in points}
         | {"message": f"{task.entry} is not right", "hint": None if task.id == "2.1" else "think"}
-        for task in all_tasks(2)
+        for task in all_tasks(chapter)
     ]
-    notebook = {"assignment": assignment, "chapter": 2, "counts": True, "status": "graded", "tasks": tasks}
-    return {"report_version": 1, "students": [{"student": "zoë", "notebooks": [notebook]}]}
+    name = "" if status == "missing" else "my renamed.ipynb"
+    return {"assignment": assignment, "notebook": name, "chapter": chapter, "counts": True, "status": status, "tasks": tasks}
+
+
+def report_of(points: dict[str, int], assignment: str = NAME) -> dict:
+    return {"report_version": 1, "students": [{"student": "zoë", "notebooks": [notebook_of(2, points, assignment)]}]}
+
+
+def two_chapters(*, statuses: tuple[str, str] = ("graded", "graded")) -> dict:
+    """Assignment week3 on chapters 1 and 2, from three students of whom the last handed in nothing."""
+    students = {
+        "ada": [notebook_of(1, {"1.2": 2}, "week3"), notebook_of(2, {"2.1": 3}, "week3")],
+        "zoë": [notebook_of(1, {}, "week3", statuses[0]), notebook_of(2, {"2.4": 2}, "week3", statuses[1])],
+        "cy": [notebook_of(1, {}, "week3", "missing"), notebook_of(2, {}, "week3", "missing")],
+    }
+    return {"report_version": 1, "students": [{"student": name, "notebooks": notebooks} for name, notebooks in students.items()]}
+
+
+def export(python: Path, report: dict, gradebook: Path, **options: str) -> subprocess.CompletedProcess[str]:
+    (gradebook.parent / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    words = ("attn_course.grading.nbgrader_marks", str(gradebook.parent), str(gradebook))
+    return run(python, *words, cwd=gradebook.parent, **options)
+
+
+def notebooks(gradebook: Path) -> dict[str, set[str]]:
+    """The notebooks of assignment week3, each with its cells that carry points."""
+    query = """
+        select notebook.name, base_cell.name from base_cell join notebook on notebook.id = base_cell.notebook_id
+        join assignment on assignment.id = notebook.assignment_id where assignment.name = 'week3' and base_cell.type = 'GradeCell'"""
+    found: dict[str, set[str]] = {}
+    with closing(sqlite3.connect(gradebook)) as database:
+        for notebook, cell in database.execute(query):
+            found.setdefault(notebook, set()).add(cell)
+    return found
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -163,3 +195,99 @@ def test_a_file_that_is_no_gradebook_is_left_alone(python, tmp_path):
     assert ran.returncode == 2
     assert "cannot be used as a gradebook" in ran.stderr
     assert (tmp_path / "x.db").read_text(encoding="utf-8") == "my thesis, not a database"
+
+
+def test_an_assignment_on_two_chapters_has_two_notebooks_and_all_marks(python, tmp_path):
+    gradebook = tmp_path / "marks? #2.db"
+    ran = export(python, two_chapters(), gradebook, warnings="default")
+    n_tasks = len(all_tasks(1)) + len(all_tasks(2))
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{2 * n_tasks} marks in {gradebook}\n", "")
+    wanted = {"01_attention_as_lookup": {f"{task.slug}-check" for task in all_tasks(1)}}
+    wanted |= {"02_softmax": {f"{task.slug}-check" for task in all_tasks(2)}}
+    assert notebooks(gradebook) == wanted
+    found = scores(gradebook)
+    assert found.keys() == {"ada", "zoë"}
+    assert {cell: score for cell, score in found["ada"].items() if score} == {"task-1-2-check": 2.0, "task-2-1-check": 3.0}
+    assert {cell: score for cell, score in found["zoë"].items() if score} == {"task-2-4-check": 2.0}
+    assert all(set(one.values()) <= {0.0, 2.0, 3.0} and len(one) == n_tasks for one in found.values())
+    assert {path.name for path in tmp_path.iterdir()} == {"report.json", gradebook.name}
+
+
+def test_a_chapter_that_was_not_handed_in_is_zero_also_where_a_mark_stood(python, tmp_path):
+    gradebook = tmp_path / "gradebook.db"
+    for statuses in (("graded", "graded"), ("graded", "missing")):
+        report = two_chapters(statuses=statuses)
+        if statuses[1] == "missing":
+            report["students"][1]["notebooks"][1] = notebook_of(2, {}, "week3", "missing")
+        assert export(python, report, gradebook).returncode == 0
+    assert set(scores(gradebook)["zoë"].values()) == {0.0}
+    assert scores(gradebook)["ada"]["task-2-1-check"] == 3.0
+
+
+def test_a_chapter_that_comes_later_joins_the_submissions_that_are_there(python, tmp_path):
+    gradebook, first = tmp_path / "gradebook.db", two_chapters()
+    for student in first["students"]:
+        del student["notebooks"][0]
+    assert export(python, first, gradebook).returncode == 0
+    assert notebooks(gradebook).keys() == {"02_softmax"}
+    assert export(python, two_chapters(), gradebook).returncode == 0
+    assert notebooks(gradebook).keys() == {"01_attention_as_lookup", "02_softmax"}
+    assert scores(gradebook)["ada"]["task-1-2-check"] == 2.0
+
+
+def test_a_refused_export_leaves_the_gradebook_as_it_was(python, tmp_path):
+    gradebook = tmp_path / "gradebook.db"
+    assert export(python, two_chapters(), gradebook).returncode == 0
+    before = gradebook.read_bytes()
+    report = two_chapters()
+    for student in report["students"]:
+        student["notebooks"][0]["tasks"][1]["points"] = 1  # this chapter could be written, and stands first
+        student["notebooks"][1]["tasks"].append(
+            {"task": "2.77", "points": 1, "max_points": 5, "passed": False, "message": "", "hint": None}
+        )
+    ran = export(python, report, gradebook)
+    assert ran.returncode == 2
+    assert "notebook 02_softmax of assignment week3 is in the gradebook with other tasks, and has submissions" in ran.stderr
+    assert gradebook.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"report.json", gradebook.name}
+
+
+def test_an_error_nobody_foresaw_leaves_no_gradebook(python, tmp_path):
+    report = two_chapters()
+    del report["students"][1]["notebooks"][1]["tasks"][3]["points"]
+    assert export(python, report, tmp_path / "gradebook.db").returncode != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_nbgraders_programs_are_found_without_a_path(python, tmp_path):
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps(two_chapters()), encoding="utf-8")
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    words = [str(python), "-m", "attn_course.grading.nbgrader_marks", str(report), "gradebook.db"]
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.endswith(" marks in gradebook.db\n")
+
+
+def test_without_alembic_it_is_one_sentence_and_no_file(python, tmp_path):
+    code = (
+        "import pathlib, sysconfig; sysconfig.get_path = lambda name: '/nowhere';"
+        "from attn_course.grading.nbgrader_marks import MarksError, export_marks\n"
+        "try:\n    export_marks({'students': []}, pathlib.Path('x.db'))\nexcept MarksError as error:\n    print(error)"
+    )
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    ran = subprocess.run([str(python), "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.stdout.startswith("nbgrader cannot make a gradebook, for want of the program alembic that came with it"), ran.stderr
+    assert len(ran.stdout.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_of_something_else_is_left_alone(python, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "x.db")) as database:
+        database.execute("create table recipes (name text)")
+        database.commit()
+    before = (tmp_path / "x.db").read_bytes()
+    ran = export(python, report_of({}), tmp_path / "x.db")
+    assert ran.returncode == 2
+    assert "is a database of something else" in ran.stderr
+    assert (tmp_path / "x.db").read_bytes() == before

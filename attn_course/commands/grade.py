@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attn_course.commands.chapters import HELP, exercise_names, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, Failure, console
 
@@ -34,7 +35,7 @@ def grade(
         int | None, typer.Option("--seed", metavar="S", min=0, help="Draws the secret cases; a new one by default.", show_default=False)
     ] = None,
     chapters: Annotated[
-        str | None, typer.Option("--chapters", metavar="LIST", help="Chapters asked for, such as 2,4-6.", show_default=False)
+        str | None, typer.Option("--chapters", metavar="LIST", help=f"Chapters asked for: {HELP.lower()}.", show_default=False)
     ] = None,
     due: Annotated[
         str | None, typer.Option("--due", metavar="TIME", help="Mark as late what timestamp.txt says came later.", show_default=False)
@@ -90,7 +91,9 @@ def _order(
     from attn_course.grading.class_grade import Order
     from attn_course.grading.grader import Grader
     from attn_course.grading.submissions import parse_time
+    from attn_course.tasks.registry import chapters as with_tasks
 
+    names = _assignment_names()
     when: datetime | None = None
     if due is not None:
         try:
@@ -102,27 +105,13 @@ def _order(
         out=out,
         engine=Cluster(scheduler) if scheduler is not None else Pool(jobs or _cores()),
         grader=Grader,
-        names=_assignment_names(),
+        names=names,
         seed=seed,
-        chapters=None if chapters is None else _numbers(chapters),
+        chapters=None if chapters is None else read_chapters(chapters, {each: names.get(each, "") for each in with_tasks()}),
         due=when,
         resume=resume,
         allow_unsafe=allow_unsafe,
     )
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    """Read "2,4-6"."""
-    numbers: set[int] = set()
-    try:
-        for part in text.split(","):
-            first, _, last = part.partition("-")
-            numbers |= set(range(int(first), int(last or first) + 1))
-    except ValueError:
-        numbers = set()
-    if not numbers or not numbers <= set(range(100)):
-        raise BadInput(f"--chapters: wanted numbers such as 2,4-6; got {text!r}")
-    return tuple(sorted(numbers))
 
 
 def _cores() -> int:
@@ -132,10 +121,9 @@ def _cores() -> int:
 def _assignment_names() -> dict[int, str]:
     """What the exercise on each chapter is called; without a course's folder there is no name."""
     try:
-        exercises = sorted((find_course() / "exercises").glob("[0-9][0-9]_*.ipynb"))
+        return exercise_names(find_course())
     except BadInput:
         return {}
-    return {int(path.name[:2]): path.stem for path in exercises}
 
 
 def _run(order: "Order") -> "Graded":

@@ -22,18 +22,19 @@ class SubmissionError(ValueError):
 
 @dataclass(frozen=True)
 class Exercise:
-    """What the pristine exercise of a chapter gives to a worker.
+    """What the pristine exercise of a chapter gives and asks.
 
     Attributes
     ----------
     setup, given : tuple of str
         Cells that import, and cells of helper functions and symbols.
-    checks : dict
-        By task id: its check cell.
+    answers, checks : dict
+        By task id: its answer cell as it is handed out, and its check cell.
     """
 
     setup: tuple[str, ...]
     given: tuple[str, ...]
+    answers: dict[str, str]
     checks: dict[str, str]
 
 
@@ -114,6 +115,7 @@ def read_exercise(chapter: int, exercises: Path = EXERCISES) -> Exercise:
     return Exercise(
         tuple(cell.source for cell in cells if "setup" in cell.tags),
         tuple(cell.source for cell in cells if "given" in cell.tags),
+        {str(cell.task): cell.source for cell in cells if cell.role == "answer"},
         {str(cell.task): cell.source for cell in cells if cell.role == "check"},
     )
 

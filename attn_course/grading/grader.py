@@ -47,12 +47,15 @@ class Graded:
         The chapter; None if it cannot be told, and there are no verdicts then.
     seconds : float
         Time taken.
+    problem : str
+        Why the file could not be judged at all; empty if it was.
     """
 
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...]
     chapter: int | None
     seconds: float
+    problem: str = ""
 
 
 class Grader:
@@ -137,8 +140,9 @@ class Grader:
         except SubmissionError as error:
             number = chapter if chapter is not None else chapter_named(path)
             tasks = all_tasks(number) if number in registry.chapters() else []
-            verdicts = tuple(_failed(task, f"not graded: {_text(str(error))}") for task in tasks)
-            return Graded(verdicts, (_text(str(error)),), number if tasks else None, time.monotonic() - start)
+            problem = _text(str(error))
+            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in tasks)
+            return Graded(verdicts, (problem,), number if tasks else None, time.monotonic() - start, problem)
         sitting, ended = self._sit(submission, student)
         if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
             sitting, _ = self._sit(submission, student)

@@ -92,12 +92,12 @@ def read_submission(path: Path, *, chapter: int | None = None, exercises: Path =
     """
     try:
         if path.is_symlink():
-            raise SubmissionError("the notebook is a symbolic link, which is not followed")
+            raise SubmissionError("the file is a symbolic link, which is not followed")
         cells = read_code_cells(path, max_bytes=MAX_BYTES)
     except NotebookError as error:
-        raise SubmissionError(f"the notebook {str(error).removeprefix(f'{path}: ')}") from None
+        raise SubmissionError(f"the file {str(error).removeprefix(f'{path}: ')}") from None
     except OSError as error:
-        raise SubmissionError(f"the notebook cannot be read: {error.strerror}") from None
+        raise SubmissionError(f"the file cannot be read: {error.strerror}") from None
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     number = _chapter(cells, path, chapter)

@@ -9,6 +9,7 @@ from attn_course.figures.drawing import contrast
 from attn_course.grading import page as pages
 from attn_course.grading.class_marks import Marked
 from attn_course.grading.class_report import hardest, mistakes, runs
+from attn_course.grading.feedback import feedback_page, sentence
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Verdict
 from tests.grading.class_tools import grade, notebook, small_class
@@ -78,10 +79,62 @@ def test_feedback_says_everything_about_every_task(tmp_path):
             assert f"Eq. ({task.equation})" in text
         known = task.wrong[0]
         assert (known.name.replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
-        assert (known.hint.replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
+        assert (sentence(known.hint, task.entry).replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
     assert text.count("less < more & more") == len(all_tasks(2)) - 2
     assert text.count("✓ passed") == 2
     assert text.count("✗ not right") == len(all_tasks(2)) - 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "my_update has no answer yet",
+            "twice is not right",
+            "`x` feeds three maps",
+            "d_k counts",
+            "lse(z) is",
+            "x[0] is",
+            "np.exp(x) is",
+        ),
+        *(
+            "shares = np.exp(lses)",
+            "plain / 2",
+            "s (1 - s) is",
+            "t_1 + 9",
+            "exp overflows",
+            "dQ lacks",
+            "e^c is",
+            "p' = p",
+            "1 - t",
+            "",
+            "-inf",
+        ),
+        *("<script>", "Done", "(x w)^T is"),
+    ],
+)
+def test_a_text_that_begins_with_a_name_or_a_formula_stays_as_it_is(text):
+    assert sentence(text, "twice") == text
+
+
+@pytest.mark.parametrize(
+    "text", ["this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"]
+)
+def test_any_other_text_begins_with_a_capital(text):
+    assert sentence(text) == text[0].upper() + text[1:]
+
+
+def test_a_page_says_each_thing_once_and_in_sentences():
+    told = Verdict(
+        "2.1", "Title", False, 0, 1, "this is “no maximum subtracted” in the case “c”.", "no maximum subtracted", "exp overflows"
+    )
+    other = Verdict("2.2", "Title", False, 0, 1, "it is wrong", "another", None)
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", 2, "graded", (told, other)))).text
+    assert "This is “no maximum subtracted” in the case “c”." in text
+    assert text.count("no maximum subtracted") == 1
+    assert "It is wrong" in text
+    assert "Known mistake: another" in text
+    assert "Hint: exp overflows" in text
 
 
 @pytest.mark.usefixtures("without_pictures")

@@ -288,11 +288,11 @@ def test_known_mistakes_are_named(grade, toy_chapter):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "the notebook is empty"),
-        (b"{", "the notebook is cut short or damaged"),
-        (b"[" * 100_000, "the notebook is not a notebook: its JSON is nested too deep"),
+        (b"", "not judged: the file is empty"),
+        (b"{", "the file is cut short or damaged"),
+        (b"[" * 100_000, "the file is not a notebook: its JSON is nested too deep"),
         (b"\xff\xfe", "is not UTF-8 text"),
-        (b" " * (16 * 2**20 + 1), "the notebook is too large (16 MiB; at most 16)"),
+        (b" " * (16 * 2**20 + 1), "the file is too large (16 MiB; at most 16)"),
         (json.dumps(book(*[cell("1", f"c{n}") for n in range(2001)])).encode(), "the notebook holds more than 2000 code cells"),
         (json.dumps(book(cell("", "task-96-1"))).encode(), "not of chapter 97"),
     ],
@@ -302,14 +302,15 @@ def test_a_file_that_is_no_notebook_gets_nothing_with_a_reason_for_every_task(gr
     graded = grade(content, chapter=97)
     assert points(graded) == {"97.1": 0, "97.2": 0, "97.3": 0}
     assert all(reason in verdict.message for verdict in graded.verdicts)
-    assert reason in graded.notes[0]
+    assert all(verdict.message == f"not judged: {graded.problem}" for verdict in graded.verdicts)
+    assert graded.notes == (graded.problem,)
 
 
 def test_a_link_is_not_followed(grader, root, tmp_path):
     (solution,) = (root / "solutions").glob("02_*.ipynb")
     (tmp_path / "02_softmax.ipynb").symlink_to(solution)
     graded = grader.grade(tmp_path / "02_softmax.ipynb", student="eve")
-    assert graded.notes == ("the notebook is a symbolic link, which is not followed",)
+    assert graded.notes == ("the file is a symbolic link, which is not followed",)
     assert sum(points(graded).values()) == 0
 
 

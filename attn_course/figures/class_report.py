@@ -5,13 +5,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 
 from attn_course.figures.base import DISPLAY_DPI, PADDING_INCHES, WIDTH_INCHES, Picture, course_look, render, require_alt, set_title
-from attn_course.figures.palette import GRID, INK, PAPER, REFERENCE, SCORES
+from attn_course.figures.palette import GRID, INK, REFERENCE, SCORES
 
 _BIN = 10  # percent
 _LONGEST_LABEL = 52
+_MOST_BARS = 10
 
 
 def marks_distribution(percents: Sequence[float]) -> Picture:
@@ -31,47 +33,66 @@ def marks_distribution(percents: Sequence[float]) -> Picture:
     median = float(np.median(percents))
     fullest = int(counts.argmax())
     title = f"Half of the {len(percents)} students reach {median:.0f} % of the points or more"
-    filled = [f"{count} reach {_range(place)}" for place, count in enumerate(counts) if count]
     alt = (
         f"Histogram of {len(percents)} students by percent of the points, in steps of ten. The median is {median:.0f} %; "
-        f"most, {counts[fullest]}, reach {_range(fullest)}. In full: {', '.join(filled)}."
+        f"most, {counts[fullest]}, {_reach(counts[fullest], fullest)}. "
+        f"In full: {', '.join(f'{count} {_reach(count, place)}' for place, count in enumerate(counts) if count)}."
     )
+    if len(percents) == 1:
+        title = f"The only student reaches {median:.0f} % of the points"
+        alt = f"Histogram of 1 student by percent of the points, in steps of ten: {median:.0f} %."
 
     def draw(ax: Axes) -> None:
         bars = ax.bar(np.arange(len(counts)) * _BIN + _BIN / 2, counts, width=_BIN * 0.92, color=SCORES, edgecolor=INK, linewidth=0.6)
         ax.axvline(median, color=INK, linestyle="--", linewidth=1.4)
-        behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # the line of the median may pass there
-        ax.bar_label(bars, labels=[str(count) if count else "" for count in counts], padding=3, bbox=behind, zorder=4)
+        for label in ax.bar_label(bars, labels=[str(count) if count else "" for count in counts], padding=3, zorder=4):
+            _keep_clear(label, median)
         ax.annotate(f"median {median:.0f} %", (median, 1.0), (4, 2), xycoords=("data", "axes fraction"), textcoords="offset points")
-        ax.set(xlabel="percent of the points", ylabel="students", xlim=(0, 100), ylim=(0, counts.max() * 1.18))
+        ax.set(
+            xlabel="percent of the points",
+            ylabel="students" if len(percents) > 1 else "student",
+            xlim=(0, 100),
+            ylim=(0, counts.max() * 1.18),
+        )
         ax.set_xticks(range(0, 101, _BIN))
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
 
     return _drawn(title, alt, 3.2, draw)
 
 
-def hardest_tasks(names: Sequence[str], percents: Sequence[float]) -> Picture:
-    """Draw which tasks the fewest students passed.
+def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[int]) -> Picture:
+    """Draw which tasks the fewest passed of those who handed them in.
 
     Parameters
     ----------
     names : sequence of str
-        The tasks, the hardest first.
-    percents : sequence of float
-        Share of the class that passed each.
+        All tasks, the hardest first; the first ten are drawn.
+    passed, asked : sequence of int
+        In how many notebooks each was passed, and how many notebooks that hold it were handed in and graded.
 
     Returns
     -------
     picture : Picture
         A PNG with its words.
     """
+    percents = [100 * right / all_ for right, all_ in zip(passed, asked, strict=True)]
     equal = sum(percent == percents[0] for percent in percents)
-    which = f"task {names[0]}" if equal == 1 else f"{equal} tasks"
-    title = f"Hardest: {which}, passed by {percents[0]:.0f} % of the class"
+    shown = slice(_MOST_BARS)
+    labels = [f"{percent:.0f} % of {all_}" for percent, all_ in zip(percents, asked, strict=True)]
     if percents[0] == 100.0:
-        title = "The whole class passed every task"
-    alt = "Horizontal bars, the share of the class that passed each task, the hardest first: " + _said(names, percents, " %")
-    return _drawn(title, alt, _height(names), lambda ax: _draw_bars(ax, names, percents, " %", "percent of the class that passed", 100.0))
+        title = "Whoever handed a notebook in passed all its tasks"
+    elif equal == 1:
+        who = f"passed by {passed[0]} of the {asked[0]}" if asked[0] > 1 else "not passed by the only one"
+        title = f"Hardest: task {names[0]}, {who} who handed it in"
+    else:
+        which = f"all {equal}" if equal == len(names) else str(equal)
+        title = f"Hardest: {which} tasks, passed by {percents[0]:.0f} % of those who handed them in"
+    alt = (
+        "Horizontal bars, the share of those who handed the notebook in that passed each task, and how many these are, the hardest first"
+        f"{_cut(names, 'tasks')}: {_said(names[shown], labels[shown])}"
+    )
+    axis = "percent of those who handed the notebook in"
+    return _drawn(title, alt, _height(names[shown]), lambda ax: _draw_bars(ax, names[shown], percents[shown], labels[shown], axis, 100.0))
 
 
 def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
@@ -80,9 +101,9 @@ def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
     Parameters
     ----------
     names : sequence of str
-        The mistakes, each with its task, the commonest first.
+        All mistakes, each with its task, the commonest first; the first ten are drawn.
     counts : sequence of int
-        How many notebooks hold each.
+        How many students made each.
 
     Returns
     -------
@@ -90,23 +111,39 @@ def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
         A PNG with its words.
     """
     equal = sum(count == counts[0] for count in counts)
-    times = "once" if counts[0] == 1 else f"{counts[0]} times"
-    title = f"Commonest mistake: {names[0]}, {times}" if equal == 1 else f"Commonest: {equal} mistakes, each made {times}"
-    alt = "Horizontal bars, how many notebooks hold each known mistake, the commonest first: " + _said(names, counts, "")
-    return _drawn(title, alt, _height(names), lambda ax: _draw_bars(ax, names, counts, "", "notebooks", max(counts)))
+    who = "1 student" if counts[0] == 1 else f"{counts[0]} students"
+    title = f"Commonest mistake: {names[0]}, made by {who}" if equal == 1 else f"Commonest: {equal} mistakes, each made by {who}"
+    shown = slice(_MOST_BARS)
+    labels = [str(count) for count in counts]
+    alt = (
+        "Horizontal bars, how many students made each known mistake, the commonest first"
+        f"{_cut(names, 'mistakes')}: {_said(names[shown], labels[shown])}"
+    )
+    return _drawn(
+        title, alt, _height(names[shown]), lambda ax: _draw_bars(ax, names[shown], counts[shown], labels[shown], "students", max(counts))
+    )
 
 
-def _draw_bars(ax: Axes, names: Sequence[str], values: Sequence[float], unit: str, label: str, full: float) -> None:
+def _keep_clear(label: Annotation, median: float) -> None:
+    """Move the label of a bar to one side of the median's line if that would pass through it."""
+    centre = float(label.xy[0])
+    if abs(median - centre) < 1 + len(label.get_text()):  # in percent; a digit is about 1.5 wide
+        left = median >= centre
+        label.xy = (median, label.xy[1])
+        label.set(horizontalalignment="right" if left else "left", x=-4 if left else 4)
+
+
+def _draw_bars(ax: Axes, names: Sequence[str], values: Sequence[float], labels: Sequence[str], axis: str, full: float) -> None:
     places = np.arange(len(names))
     bars = ax.barh(places, values, height=0.7, color=SCORES, edgecolor=INK, linewidth=0.6)
-    ax.bar_label(bars, labels=[f"{value:.0f}{unit}" for value in values], padding=4)
+    ax.bar_label(bars, labels=labels, padding=4)
     ax.set_yticks(places, [_shortened(name) for name in names], parse_math=False)
     ax.invert_yaxis()
     ax.grid(visible=False, axis="y")
     ax.grid(visible=True, axis="x", color=GRID)
     ax.tick_params(axis="y", length=0)
     ax.axvline(0.0, color=REFERENCE, linewidth=0.8)
-    ax.set(xlabel=label, xlim=(0, full * 1.12))
+    ax.set(xlabel=axis, xlim=(0, full * (1.1 + 0.012 * max(map(len, labels)))))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
 
 
@@ -125,12 +162,17 @@ def _height(names: Sequence[str]) -> float:
     return 1.3 + 0.34 * len(names)
 
 
-def _range(place: int) -> str:
-    return f"{place * _BIN} to {(place + 1) * _BIN} %"
+def _reach(count: int, place: int) -> str:
+    return f"reach{'es' if count == 1 else ''} {place * _BIN} to {(place + 1) * _BIN} %"
 
 
-def _said(names: Sequence[str], values: Sequence[float], unit: str) -> str:
-    return "; ".join(f"{name}, {value:.0f}{unit}" for name, value in zip(names, values, strict=True)) + "."
+def _cut(names: Sequence[str], what: str) -> str:
+    """What a figure leaves out."""
+    return f" ({_MOST_BARS} of {len(names)} {what})" if len(names) > _MOST_BARS else ""
+
+
+def _said(names: Sequence[str], labels: Sequence[str]) -> str:
+    return "; ".join(f"{name}, {label}" for name, label in zip(names, labels, strict=True)) + "."
 
 
 def _shortened(name: str) -> str:

@@ -14,8 +14,6 @@ from attn_course.grading.submissions import Class
 if TYPE_CHECKING:
     from attn_course.figures.base import Picture
 
-_MOST_BARS = 10
-
 
 def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
     """Return the report on the class.
@@ -35,65 +33,94 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
         HTML that stands alone.
     """
     shares = [percent(*_sums(list(own))) for _, own in groupby((each for each in marked if each.counts), key=lambda each: each.student)]
-    chapters = ", ".join(map(str, about["chapters"]))
+    called = f"chapter{'s' if len(about['chapters']) > 1 else ''} {runs(about['chapters'])}"
     counted = Counter(each.status for each in marked)
     middle = f"median {median(shares):.0f} % of the points" if shares else "no marks"
     parts = [
-        f"<h1>Class report: chapter{'s' if len(about['chapters']) > 1 else ''} {chapters}</h1>",
-        f'<p class="soft">{len(found.students)} students · {counted["graded"]} notebooks graded · {middle}</p>',
+        f"<h1>Class report: {called}</h1>",
+        f'<p class="soft">{_many(len(found.students), "student")} · {_many(counted["graded"], "notebook")} graded · {middle}</p>',
         *_figures(marked, shares),
         _notes(found, marked),
         _how(marked, about),
     ]
-    return page(f"Class report, chapter {chapters}", "\n".join(parts))
+    return page(f"Class report, {called}", "\n".join(parts))
 
 
-def hardest(marked: Sequence[Marked], most: int = _MOST_BARS) -> list[tuple[str, float]]:
-    """Return the tasks that the fewest passed, each with the percentage that did; a missing notebook passes nothing.
+def runs(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text, three or more in a row by their ends.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        Each once.
+
+    Returns
+    -------
+    text : str
+        With an en dash.
+
+    Examples
+    --------
+    >>> runs([0, 1, 2, 3]), runs([1, 2, 5, 7, 8, 9])
+    ('0–3', '1, 2, 5, 7–9')
+    """
+    parts: list[str] = []
+    for _, group in groupby(enumerate(numbers), key=lambda item: item[1] - item[0]):
+        run = [number for _, number in group]
+        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
+    return ", ".join(parts)
+
+
+def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:
+    """Return the tasks, those first of which the smallest share of the graded notebooks holds a right answer.
+
+    Parameters
+    ----------
+    marked : sequence of Marked
+        The marks. A missing notebook says nothing about its tasks, nor does one that could not be judged.
+
+    Returns
+    -------
+    tasks : list of (str, int, int)
+        Number and title, in how many notebooks it is passed, and of how many; ties in the order of the tasks.
+    """
+    asked, passed = Counter[tuple[int, int, str]](), Counter[tuple[int, int, str]]()
+    for verdict in (verdict for each in marked if each.status == "graded" for verdict in each.verdicts):
+        key = (*_place(verdict.task), f"{verdict.task} {verdict.title}")
+        asked[key] += 1
+        passed[key] += verdict.passed
+    order = sorted(asked, key=lambda key: (passed[key] / asked[key], key))
+    return [(key[2], passed[key], asked[key]) for key in order]
+
+
+def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
+    """Return the known mistakes, those first that most students made.
 
     Parameters
     ----------
     marked : sequence of Marked
         The marks.
-    most : int, optional
-        How many to return at most.
-
-    Returns
-    -------
-    tasks : list of (str, float)
-        The hardest first, ties in the order of the tasks.
-    """
-    asked, passed = Counter[tuple[int, int, str]](), Counter[tuple[int, int, str]]()
-    for verdict in (verdict for each in marked if each.counts for verdict in each.verdicts):
-        chapter, number = map(int, verdict.task.split("."))
-        key = (chapter, number, f"{verdict.task} {verdict.title}")
-        asked[key] += 1
-        passed[key] += verdict.passed
-    order = sorted(asked, key=lambda key: (passed[key] / asked[key], key))
-    return [(key[2], percent(passed[key], asked[key])) for key in order[:most]]
-
-
-def mistakes(marked: Sequence[Marked], most: int = _MOST_BARS) -> list[tuple[str, int]]:
-    """Return the known mistakes that were made most often, each with its task and the number of notebooks.
-
-    Parameters
-    ----------
-    marked, most
-        As for `hardest`.
 
     Returns
     -------
     mistakes : list of (str, int)
-        The commonest first, ties by name.
+        Number of the task with the mistake's name, and how many students made it; ties in the order of the tasks.
     """
-    made = Counter(
-        f"{verdict.task} {verdict.mistake}"
+    made = {
+        (each.student, *_place(verdict.task), f"{verdict.task} {verdict.mistake}")
         for each in marked
         if each.counts
         for verdict in each.verdicts
         if verdict.mistake and not verdict.passed
-    )
-    return sorted(made.items(), key=lambda item: (-item[1], item[0]))[:most]
+    }
+    counted = Counter(key[1:] for key in made)
+    return [(key[2], count) for key, count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _place(task: str) -> tuple[int, int]:
+    """Chapter and number of a task, which sort as numbers do."""
+    chapter, number = map(int, task.split("."))
+    return chapter, number
 
 
 def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> list[str]:
@@ -103,8 +130,8 @@ def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> list[str]:
     if shares:
         parts += ["<h2>Distribution of marks</h2>", _figure(draw.marks_distribution(shares))]
     if tasks := hardest(marked):
-        missing = '<p class="soft">Of all students: who handed in nothing has passed nothing.</p>'
-        parts += ["<h2>Hardest tasks</h2>", missing, _figure(draw.hardest_tasks(*zip(*tasks, strict=True)))]
+        of_whom = '<p class="soft">Only notebooks that were handed in and could be judged count here.</p>'
+        parts += ["<h2>Hardest tasks</h2>", of_whom, _figure(draw.hardest_tasks(*zip(*tasks, strict=True)))]
     parts.append("<h2>Commonest mistakes</h2>")
     if made := mistakes(marked):
         parts.append(_figure(draw.common_mistakes(*zip(*made, strict=True))))
@@ -131,7 +158,7 @@ def _notes(found: Class, marked: Sequence[Marked]) -> str:
     ]
     rows += [("", "", "note", note) for note in found.notes]
     if left_out := len(marked) - len(wanted):
-        rows.append(("", "", "not asked for", f"{left_out} notebook{'s' if left_out > 1 else ''} on other chapters"))
+        rows.append(("", "", "not asked for", f"{_many(left_out, 'notebook')} on other chapters"))
     if not rows:
         return "<h2>To look at</h2>\n<p>Nothing: every notebook was there, in time, and could be judged.</p>"
     cells = ["".join(f"<td>{plain(text)}</td>" for text in row) for row in sorted(rows, key=lambda row: (_WEIGHT.get(row[2], 9), row))]
@@ -148,7 +175,7 @@ _WEIGHT = {"not judged": 0, "note": 1, "late": 2, "duplicate": 3, "not asked for
 
 def _how(marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
     levels = Counter(each.sandbox for each in marked if each.sandbox)
-    listed = "; ".join(f"{count} notebooks under “{level}”" for level, count in sorted(levels.items()))
+    listed = "; ".join(f"{_many(count, 'notebook')} under “{level}”" for level, count in sorted(levels.items()))
     due = f" Due: {plain(str(about['due']))}." if about["due"] else ""
     return (
         f"<h2>How it was graded</h2>\n<p>{plain(str(about['sandbox']))}{plain(f' ({listed})' if listed else '')}</p>\n"
@@ -158,3 +185,7 @@ def _how(marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
 
 def _sums(own: Sequence[Marked]) -> tuple[int, int]:
     return sum(each.points for each in own), sum(each.max_points for each in own)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
@@ -136,10 +136,12 @@ def grade_here(setup: Setup, hand_in: HandIn) -> Result:
     wanted, got = [task.id for task in all_tasks(hand_in.chapter)], [verdict.task for verdict in graded.verdicts]
     if wanted != got:
         raise RuntimeError(f"wanted verdicts on {wanted}; got {got}")
-    notes = tuple(dict.fromkeys([*hand_in.notes, *graded.notes]))
-    return Result(
-        hand_in.place, hand_in.sha256, tuple(graded.verdicts), notes, hand_in.chapter, str(grader.probe.level), seconds=seconds
-    ).cleaned()
+    if graded.problem:  # nothing of it ran
+        result = Result(hand_in.place, hand_in.sha256, graded.verdicts, hand_in.notes, hand_in.chapter, problem=graded.problem)
+    else:
+        notes = tuple(dict.fromkeys([*hand_in.notes, *graded.notes]))
+        result = Result(hand_in.place, hand_in.sha256, tuple(graded.verdicts), notes, hand_in.chapter, str(grader.probe.level))
+    return replace(result, seconds=seconds).cleaned()
 
 
 def _grader(setup: Setup) -> Any:

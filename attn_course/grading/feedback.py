@@ -1,5 +1,6 @@
 """A page for a student: each task with its points, what is wrong, and what to try."""
 
+import re
 from collections.abc import Sequence
 
 from attn_course.grading.class_marks import Marked, remarks, status_of
@@ -7,6 +8,8 @@ from attn_course.grading.page import page, plain, prose
 from attn_course.tasks.core import Verdict
 
 _SIGNS = {"passed": "✓ passed", "failed": "✗ not right", "unanswered": "○ not answered", "not judged": "! not judged"}
+_FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
+_NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
 
 
 def feedback_page(marked: Marked) -> str:
@@ -54,18 +57,45 @@ def _task(verdict: Verdict, status: str) -> str:
 
 
 def _reasons(verdict: Verdict) -> list[str]:
-    lines = [f'<p class="said">{prose(verdict.message)}</p>']
-    if verdict.mistake:
+    entry, hint = _entry_and_first_hint(verdict.task)
+    lines = [f'<p class="said">{prose(sentence(verdict.message, entry))}</p>']
+    if verdict.mistake and verdict.mistake not in verdict.message:
         lines.append(f"<p><b>Known mistake:</b> {prose(verdict.mistake)}</p>")
-    if hint := verdict.hint or _first_hint(verdict.task):
-        lines.append(f"<p><b>Hint:</b> {prose(hint)}</p>")
+    if hint := verdict.hint or hint:
+        lines.append(f"<p><b>Hint:</b> {prose(sentence(hint, entry))}</p>")
     return lines
 
 
-def _first_hint(task_id: str) -> str:
+def sentence(text: str, entry: str = "") -> str:
+    """Return a text with a capital letter in front, unless it begins with code or mathematics.
+
+    Parameters
+    ----------
+    text : str
+        A message or a hint.
+    entry : str, optional
+        The name of the answer, which stays as it is.
+
+    Returns
+    -------
+    text : str
+        The sentence.
+
+    Examples
+    --------
+    >>> sentence("rows sum to 1"), sentence("my_softmax is not right"), sentence("exp overflows"), sentence("s (1 - s) is small")
+    ('Rows sum to 1', 'my_softmax is not right', 'exp overflows', 's (1 - s) is small')
+    """
+    word = _FIRST_WORD.match(text)
+    is_name = word is None or word[1] in (entry, *_NAMES)
+    return text if is_name else text[0].upper() + text[1:]
+
+
+def _entry_and_first_hint(task_id: str) -> tuple[str, str]:
     from attn_course.tasks import UnknownTask, get_task
 
     try:
-        return get_task(task_id).hints[0]
+        task = get_task(task_id)
     except UnknownTask:
-        return ""
+        return "", ""
+    return task.entry, task.hints[0]

@@ -15,6 +15,7 @@ import numpy as np
 from attn_course.grading.protocol import is_last
 from attn_course.grading.sandbox import Limits, Probe, probe
 from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, chapter_named, read_exercise, read_submission
+from attn_course.grading.untouched import is_untouched, untouched_message
 from attn_course.grading.workers import KILLED, UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
 from attn_course.tasks.judge import expected
@@ -46,12 +47,15 @@ class Graded:
         The chapter; None if it cannot be told, and there are no verdicts then.
     seconds : float
         Time taken.
+    problem : str
+        Why the file could not be judged at all; empty if it was.
     """
 
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...]
     chapter: int | None
     seconds: float
+    problem: str = ""
 
 
 class Grader:
@@ -126,8 +130,9 @@ class Grader:
         Returns
         -------
         graded : Graded
-            A task is judged on what its name stands for where its check cell stands. If the notebook ends Python or runs too
-            long, the tasks judged until then keep their points, and the later ones get none.
+            A task is judged on what its name stands for where its check cell stands; a function to repair that is as it was
+            handed out counts as unanswered, not as a mistake. If the notebook ends Python or runs too long, the tasks judged
+            until then keep their points, and the later ones get none.
         """
         start = time.monotonic()
         try:
@@ -135,8 +140,9 @@ class Grader:
         except SubmissionError as error:
             number = chapter if chapter is not None else chapter_named(path)
             tasks = all_tasks(number) if number in registry.chapters() else []
-            verdicts = tuple(_failed(task, f"not graded: {_text(str(error))}") for task in tasks)
-            return Graded(verdicts, (_text(str(error)),), number if tasks else None, time.monotonic() - start)
+            problem = _text(str(error))
+            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in tasks)
+            return Graded(verdicts, (problem,), number if tasks else None, time.monotonic() - start, problem)
         sitting, ended = self._sit(submission, student)
         if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
             sitting, _ = self._sit(submission, student)
@@ -150,7 +156,7 @@ class Grader:
             self._remembered(task, task.answer, self.cases(task))
         forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
         worker = self._workers.start(self._limits, {"setup": pristine.setup, "given": pristine.given, "forbid": forbid})
-        sitting = _Sitting(submission, worker, self)
+        sitting = _Sitting(submission, worker, self, pristine.answers)
         try:
             sitting.hold(_number(f"{self._seed} {student}"))
         except WorkerGone as gone:
@@ -186,8 +192,8 @@ class Grader:
 class _Sitting:
     """One submission before the grader, from the first cell to the last."""
 
-    def __init__(self, submission: Submission, worker: Worker, grader: Grader) -> None:
-        self.submission, self.worker, self.grader = submission, worker, grader
+    def __init__(self, submission: Submission, worker: Worker, grader: Grader, asked: Mapping[str, str]) -> None:
+        self.submission, self.worker, self.grader, self.asked = submission, worker, grader, asked
         self.verdicts: dict[str, Verdict] = {}
         self.notes: list[str] = []
         self.begun = False
@@ -244,7 +250,10 @@ class _Sitting:
 
     def _judge(self, task: Task, refusal: str) -> None:
         self._where, self._task = f"task {task.id}", task
-        self.verdicts[task.id] = self._verdict(task, refusal)
+        verdict = self._verdict(task, refusal)
+        if task.kind == "repair" and not verdict.passed and self._is_untouched(task):
+            verdict = _failed(task, untouched_message(task.entry))
+        self.verdicts[task.id] = verdict
         self._task = None
 
     def _verdict(self, task: Task, refusal: str) -> Verdict:
@@ -264,6 +273,10 @@ class _Sitting:
             if is_last(reply):
                 break
         return self.grader.judge(task, [*results, *[results[-1]] * (len(cases) - len(results))])
+
+    def _is_untouched(self, task: Task) -> bool:
+        places = {*self.submission.answers[task.id], *self._defined[task.id]}
+        return is_untouched([self.submission.cells[place].source for place in places], self.asked.get(task.id))
 
     def _undefined(self, task: Task) -> str:
         """The answer's name does not exist where it is judged."""

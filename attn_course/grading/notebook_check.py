@@ -3,13 +3,14 @@
 import ast
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attn_course.grading.cells import Cell, NoTasks, NotebookError, read_code_cells
 from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
 from attn_course.grading.report import NotebookReport
+from attn_course.grading.untouched import is_untouched
 from attn_course.grading.verdicts import make_report
 from attn_course.grading.warm_kernels.owner import WarmKernels
 
@@ -29,11 +30,14 @@ class Plan:
         Ids of all tasks of the chapter, in order.
     notes : tuple of str
         What the learner should know about the copy.
+    untouched : frozenset of str
+        Ids of the tasks whose function to repair is as the exercise hands it out.
     """
 
     cells: tuple[Cell, ...]
     tasks: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    untouched: frozenset[str] = frozenset()
 
     @property
     def chapter(self) -> int:
@@ -79,7 +83,10 @@ def check_notebook(
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)
     outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell, warm)
-    report = make_report(plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=time.monotonic() - start)
+    seconds = time.monotonic() - start
+    report = make_report(
+        plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=seconds, untouched=plan.untouched
+    )
     return replace(report, notes=plan.notes)
 
 
@@ -103,7 +110,7 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
     """
     cells = read_code_cells(path)
     chapter = _chapter_of(cells, path)
-    pristine = _pristine_checks(chapter, path, exercises)
+    pristine, asked = _pristine(chapter, path, exercises)
     last = {cell.task: position for position, cell in enumerate(cells) if cell.role == "check"}
     kept = [
         replace(pristine[cell.task], number=cell.number) if cell.role == "check" and cell.task in pristine else cell
@@ -116,7 +123,7 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
         for cell in cells
         if cell.role == "check" and cell.task in pristine and _holds_more(cell.source, pristine[cell.task].source)
     ]
-    return Plan((*kept, *appended), tuple(pristine), tuple(notes))
+    return Plan((*kept, *appended), tuple(pristine), tuple(notes), _untouched(tuple(pristine), cells, asked))
 
 
 def _holds_more(source: str, pristine: str) -> bool:
@@ -143,16 +150,33 @@ def _chapter_of(cells: Sequence[Cell], path: Path) -> int:
     return chapters[0]
 
 
-def _pristine_checks(chapter: int, path: Path, exercises: Path) -> dict[str, Cell]:
+def _untouched(tasks: Sequence[str], cells: Sequence[Cell], asked: Mapping[str, str]) -> frozenset[str]:
+    """Tasks whose function to repair is as it was handed out, in every cell that is marked as its answer or defines it."""
+    from attn_course.tasks import get_task
+    from attn_course.tasks.source import binds
+
+    found = set()
+    for task in (get_task(name) for name in asked if name in tasks):
+        own = [cell for cell in cells if cell.role != "check"]
+        answers = [cell.source for cell in own if cell.task == task.id or binds(cell.source, task.entry)]
+        if task.kind == "repair" and is_untouched(answers, asked[task.id]):
+            found.add(task.id)
+    return frozenset(found)
+
+
+def _pristine(chapter: int, path: Path, exercises: Path) -> tuple[dict[str, Cell], dict[str, str]]:
+    """The check cells of the exercise, and the texts of its answer cells, both by task id."""
     found = sorted(exercises.glob(f"{chapter:02d}_*.ipynb"))
     if not found:
         raise NotebookError(f"{path}: holds tasks of chapter {chapter}, for which {exercises} has no notebook")
-    checks = [cell for cell in read_code_cells(found[0]) if cell.role == "check" and cell.task]
+    cells = [cell for cell in read_code_cells(found[0]) if cell.task]
+    checks = [cell for cell in cells if cell.role == "check"]
     if not checks:
         raise NotebookError(f"{found[0]}: holds no check cell; attn-course notebooks build makes it anew")
     for cell in checks:
         _known(str(cell.task), found[0])
-    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: _by_number(str(cell.task)))}
+    asked = {str(cell.task): cell.source for cell in cells if cell.role == "answer"}
+    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: _by_number(str(cell.task)))}, asked
 
 
 def _known(task: str, exercise: Path) -> None:

@@ -34,7 +34,7 @@ code { font-family: ui-monospace, monospace; font-size: .92em; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); }
 th, td { overflow-wrap: break-word; max-width: 16rem; }
-td:last-child { overflow-wrap: anywhere; max-width: none; }
+td:last-child { overflow-wrap: anywhere; max-width: none; min-width: 14rem; }
 .wide { overflow-x: auto; }
 figure { margin: .8rem 0; break-inside: avoid; }
 figure img { max-width: 100%; height: auto; background: #ffffff; border-radius: .4rem; padding: .3rem; }

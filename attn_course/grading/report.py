@@ -21,7 +21,8 @@ class TaskReport:
     id, title, equation
         Of the task.
     status : {"passed", "failed", "unanswered", "missing", "not judged"}
-        "unanswered": the stub is still there. "missing": no cell answers it. "not judged": another cell kept it from being judged.
+        "unanswered": its cell is as the exercise hands it out. "missing": no cell answers it. "not judged": another cell kept it
+        from being judged.
     points, max_points : int
         Reached, and to be had.
     mistake : str or None

@@ -22,18 +22,19 @@ class SubmissionError(ValueError):
 
 @dataclass(frozen=True)
 class Exercise:
-    """What the pristine exercise of a chapter gives to a worker.
+    """What the pristine exercise of a chapter gives and asks.
 
     Attributes
     ----------
     setup, given : tuple of str
         Cells that import, and cells of helper functions and symbols.
-    checks : dict
-        By task id: its check cell.
+    answers, checks : dict
+        By task id: its answer cell as it is handed out, and its check cell.
     """
 
     setup: tuple[str, ...]
     given: tuple[str, ...]
+    answers: dict[str, str]
     checks: dict[str, str]
 
 
@@ -91,12 +92,12 @@ def read_submission(path: Path, *, chapter: int | None = None, exercises: Path =
     """
     try:
         if path.is_symlink():
-            raise SubmissionError("the notebook is a symbolic link, which is not followed")
+            raise SubmissionError("the file is a symbolic link, which is not followed")
         cells = read_code_cells(path, max_bytes=MAX_BYTES)
     except NotebookError as error:
-        raise SubmissionError(f"the notebook {str(error).removeprefix(f'{path}: ')}") from None
+        raise SubmissionError(f"the file {str(error).removeprefix(f'{path}: ')}") from None
     except OSError as error:
-        raise SubmissionError(f"the notebook cannot be read: {error.strerror}") from None
+        raise SubmissionError(f"the file cannot be read: {error.strerror}") from None
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     number = _chapter(cells, path, chapter)
@@ -114,6 +115,7 @@ def read_exercise(chapter: int, exercises: Path = EXERCISES) -> Exercise:
     return Exercise(
         tuple(cell.source for cell in cells if "setup" in cell.tags),
         tuple(cell.source for cell in cells if "given" in cell.tags),
+        {str(cell.task): cell.source for cell in cells if cell.role == "answer"},
         {str(cell.task): cell.source for cell in cells if cell.role == "check"},
     )
 

@@ -1,19 +1,27 @@
 """From how the cells went to one verdict for each task."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attn_course.grading.cells import Cell
 from attn_course.grading.nbval_run import Outcome
 from attn_course.grading.report import CellProblem, NotebookReport, TaskReport
+from attn_course.grading.untouched import untouched_message
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _UNDEFINED_INSIDE = re.compile(r"\w+ raised NameError: name '(\w+)' is not defined")
 
 
 def make_report(
-    cells: Sequence[Cell], tasks: Sequence[str], outcomes: Mapping[int, Outcome], *, notebook: str, timeout_s: float, seconds: float
+    cells: Sequence[Cell],
+    tasks: Sequence[str],
+    outcomes: Mapping[int, Outcome],
+    *,
+    notebook: str,
+    timeout_s: float,
+    seconds: float,
+    untouched: Collection[str] = (),
 ) -> NotebookReport:
     """Return the verdict on each task, and the cells outside the tasks that did not run.
 
@@ -29,6 +37,8 @@ def make_report(
         The notebook's name, for the report.
     timeout_s, seconds : float
         Time limit of a cell; time taken in all.
+    untouched : collection of str, optional
+        Ids of the tasks whose function to repair is as the exercise hands it out.
 
     Returns
     -------
@@ -40,7 +50,7 @@ def make_report(
         for position, cell in enumerate(cells)
         if cell.role == "other" and _failed(outcomes.get(position))
     ]
-    reports = tuple(_judge(task, cells, outcomes, timeout_s) for task in tasks)
+    reports = tuple(_judge(task, cells, outcomes, timeout_s, task in untouched) for task in tasks)
     return NotebookReport(notebook, int(tasks[0].split(".")[0]), reports, tuple(problems), seconds)
 
 
@@ -49,7 +59,7 @@ def _failed(outcome: Outcome | None) -> bool:
     return outcome is not None and outcome.problem is not None and outcome.error_name != "CheckFailed"
 
 
-def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], timeout_s: float) -> TaskReport:
+def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], timeout_s: float, untouched: bool) -> TaskReport:
     from attn_course.tasks import get_task
     from attn_course.tasks.source import binds
 
@@ -75,6 +85,8 @@ def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome],
         lacking = _UNDEFINED_INSIDE.match(verdict["message"])
         if lacking and (number := _failed_before(check, lacking[1], cells, outcomes)):
             return report("not judged", f"code cell {number} fails, which would define {lacking[1]}")
+        if untouched:
+            return report("unanswered", untouched_message(task.entry), hint=task.hints[0])
         return report("failed", verdict["message"], hint=hint, mistake=verdict["mistake"])
     undefined = _UNDEFINED.match(outcome.error_text) if outcome.error_name == "NameError" else None
     if undefined and undefined[1] == task.entry:

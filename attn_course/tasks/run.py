@@ -120,7 +120,9 @@ def _run_function(
     except AnswerError as error:
         return Result(problem=str(error))
     except TimeIsUp:
-        return Result(problem=f"{entry} did not return within {time_limit_s:g} s: is there a loop that never ends?", timed_out=True)
+        return Result(
+            problem=f"{entry} did not return within {time_limit_s:g} s", timed_out=True, advice="is there a loop that never ends?"
+        )
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: an answer must not end the kernel

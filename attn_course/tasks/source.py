@@ -56,7 +56,7 @@ def binds(cell: str, name: str) -> bool:
     """Return whether a cell gives a meaning to a global name."""
     try:
         return name in _bound(ast.parse(cell))
-    except (SyntaxError, ValueError):  # a magic; a null byte
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a magic; a null byte; nested beyond measure
         return False
 
 

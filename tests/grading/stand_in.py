@@ -1,7 +1,8 @@
 """A grader that executes nothing: a notebook says in words what is to happen, so that class runs are tested apart from the sandbox.
 
 "right 2.1" passes task 2.1. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
-"break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher.
+"break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher,
+"unreadable TEXT" is why the file cannot be judged.
 """
 
 import json
@@ -56,8 +57,11 @@ class StandIn:
             raise ZeroDivisionError("the stand-in broke")
         said = json.loads(f'"{wanted[1]}"') if (wanted := re.search(r"say (.*?)\\n", text)) else f"wrong, with seed {self.seed}"
         notes = tuple(re.findall(r"note (.*?)\\n", text))
+        if wanted := re.search(r"unreadable (.*?)\\n", text):
+            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in all_tasks(chapter))
+            return SimpleNamespace(verdicts=verdicts, notes=(wanted[1],), chapter=chapter, seconds=0.0, problem=wanted[1])
         verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in all_tasks(chapter))
-        return SimpleNamespace(verdicts=verdicts, notes=notes, chapter=chapter, seconds=0.0)
+        return SimpleNamespace(verdicts=verdicts, notes=notes, chapter=chapter, seconds=0.0, problem="")
 
 
 class Unsafe(StandIn):

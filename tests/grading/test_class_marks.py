@@ -122,10 +122,14 @@ def test_a_file_that_cannot_be_graded_gets_no_points_and_the_reason(tmp_path):
 
 
 def test_a_file_that_the_grader_cannot_read_is_not_judged(tmp_path):
-    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", words="say not graded: the notebook is damaged")
+    notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", words="unreadable the file is damaged")
     done = graded(tmp_path)
     assert [each.status for each in done.marked] == ["not judged"]
-    assert {row["status"] for row in rows(grades_csv(done.marked))} == {"not judged"}
+    found = rows(grades_csv(done.marked))
+    assert {row["status"] for row in found} == {"not judged"}
+    assert {row["diagnosis"] for row in found[:-1]} == {"not judged: the file is damaged"}
+    assert found[-1]["diagnosis"] == "02_softmax.ipynb: the file is damaged"
+    assert done.marked[0].sandbox == ""  # nothing of it ran
 
 
 def test_only_chapters_asked_for_count(tmp_path):

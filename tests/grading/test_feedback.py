@@ -7,8 +7,11 @@ import pytest
 
 from attn_course.figures.drawing import contrast
 from attn_course.grading import page as pages
-from attn_course.grading.class_report import hardest, mistakes
+from attn_course.grading.class_marks import Marked
+from attn_course.grading.class_report import hardest, mistakes, runs
+from attn_course.grading.feedback import feedback_page, sentence
 from attn_course.tasks import all_tasks
+from attn_course.tasks.core import Verdict
 from tests.grading.class_tools import grade, notebook, small_class
 
 HOSTILE = ['<script>alert("x")<', "<img src=x onerror=alert(1)>", "\"><svg onload='alert(1)'>", "</title><script>alert(2)<", "&lt;b&gt;"]
@@ -76,10 +79,62 @@ def test_feedback_says_everything_about_every_task(tmp_path):
             assert f"Eq. ({task.equation})" in text
         known = task.wrong[0]
         assert (known.name.replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
-        assert (known.hint.replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
+        assert (sentence(known.hint, task.entry).replace("`", "") in text) == (task.id not in ("2.1", "2.3"))
     assert text.count("less < more & more") == len(all_tasks(2)) - 2
     assert text.count("✓ passed") == 2
     assert text.count("✗ not right") == len(all_tasks(2)) - 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "my_update has no answer yet",
+            "twice is not right",
+            "`x` feeds three maps",
+            "d_k counts",
+            "lse(z) is",
+            "x[0] is",
+            "np.exp(x) is",
+        ),
+        *(
+            "shares = np.exp(lses)",
+            "plain / 2",
+            "s (1 - s) is",
+            "t_1 + 9",
+            "exp overflows",
+            "dQ lacks",
+            "e^c is",
+            "p' = p",
+            "1 - t",
+            "",
+            "-inf",
+        ),
+        *("<script>", "Done", "(x w)^T is"),
+    ],
+)
+def test_a_text_that_begins_with_a_name_or_a_formula_stays_as_it_is(text):
+    assert sentence(text, "twice") == text
+
+
+@pytest.mark.parametrize(
+    "text", ["this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"]
+)
+def test_any_other_text_begins_with_a_capital(text):
+    assert sentence(text) == text[0].upper() + text[1:]
+
+
+def test_a_page_says_each_thing_once_and_in_sentences():
+    told = Verdict(
+        "2.1", "Title", False, 0, 1, "this is “no maximum subtracted” in the case “c”.", "no maximum subtracted", "exp overflows"
+    )
+    other = Verdict("2.2", "Title", False, 0, 1, "it is wrong", "another", None)
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", 2, "graded", (told, other)))).text
+    assert "This is “no maximum subtracted” in the case “c”." in text
+    assert text.count("no maximum subtracted") == 1
+    assert "It is wrong" in text
+    assert "Known mistake: another" in text
+    assert "Hint: exp overflows" in text
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -117,8 +172,8 @@ def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(tmp
     assert re.search(r"zoe\s*02_softmax\s*missing", page.text)
     assert "sandbox: full (a stand-in) (4 notebooks under “full”)" in page.text
     tasks = all_tasks(2)
-    assert hardest(done.marked)[0] == (f"{tasks[3].id} {tasks[3].title}", 0.0)
-    assert hardest(done.marked)[-1] == (f"{tasks[0].id} {tasks[0].title}", 60.0)
+    assert hardest(done.marked)[0] == (f"{tasks[3].id} {tasks[3].title}", 0, 4)  # zoe, who handed nothing in, makes no task hard
+    assert hardest(done.marked)[-1] == (f"{tasks[0].id} {tasks[0].title}", 3, 4)
     assert mistakes(done.marked)[0][1] == 4
 
 
@@ -126,7 +181,41 @@ def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(tmp
 def test_a_class_with_nothing_odd_says_so(tmp_path):
     small_class(tmp_path / "in", 1)
     grade(tmp_path / "in", tmp_path / "out")
-    assert "Nothing: every notebook was there" in (tmp_path / "out" / "class.html").read_text()
+    text = (tmp_path / "out" / "class.html").read_text()
+    assert "Nothing: every notebook was there" in text
+    assert "1 student · 1 notebook graded" in text
+    assert "(1 notebook under “full”)" in text
+
+
+def verdict(task, mistake=None):
+    return Verdict(task, "Title", not mistake, 0, 1, "said", mistake)
+
+
+def test_a_task_is_hard_for_those_whose_notebook_was_judged():
+    marked = [
+        Marked("ann", "", "", 2, "graded", (verdict("2.1"), verdict("2.2", "m"), verdict("2.10", "m"))),
+        Marked("bob", "", "", 2, "graded", (verdict("2.1"), verdict("2.2"), verdict("2.10", "m"))),
+        Marked("eve", "", "", 2, "duplicate", (verdict("2.1", "m"), verdict("2.2", "m"), verdict("2.10", "m"))),
+        Marked("ida", "", "", 2, "missing", (verdict("2.1", "no"), verdict("2.2", "no"), verdict("2.10", "no"))),
+        Marked("ugo", "", "", 2, "not judged", (verdict("2.1", "no"), verdict("2.2", "no"), verdict("2.10", "no"))),
+    ]
+    assert hardest(marked) == [("2.10 Title", 0, 2), ("2.2 Title", 1, 2), ("2.1 Title", 2, 2)]
+
+
+def test_mistakes_are_counted_by_students_and_sorted_by_task_as_numbers():
+    marked = [
+        Marked("ann", "week 1", "", 2, "graded", (verdict("2.5", "late"), verdict("11.5", "early"), verdict("2.10", "more"))),
+        Marked("ann", "week 2", "", 2, "graded", (verdict("2.5", "late"), verdict("11.6", "two"))),
+        Marked("bob", "week 1", "", 2, "graded", (verdict("2.5"), verdict("11.6", "two"))),
+    ]
+    assert mistakes(marked) == [("11.6 two", 2), ("2.5 late", 1), ("2.10 more", 1), ("11.5 early", 1)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [((2,), "2"), ((2, 3), "2, 3"), ((0, 1, 2), "0–2"), ((0, 2, 3, 4, 9, 10, 11, 12), "0, 2–4, 9–12"), ((), "")]
+)
+def test_chapters_in_a_row_are_named_by_their_ends(numbers, text):
+    assert runs(numbers) == text
 
 
 def test_colours_can_be_read_in_light_and_dark():

@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from attn_course.grading.class_marks import Marked, status_of
 from attn_course.grading.grader import Grader
 from attn_course.tasks import all_tasks, chapters
 from tests.grading import notebooks, toy
 from tests.grading.toy import cell
+
+REPAIRS = [task for chapter in chapters() for task in all_tasks(chapter) if task.kind == "repair"]
 
 
 @pytest.fixture
@@ -53,11 +56,54 @@ def test_what_the_exercise_gives_is_there_though_its_cells_are_gone(grade, root,
 
 
 @pytest.mark.parametrize("chapter", chapters())
-def test_every_pristine_exercise_gets_nothing_and_says_what_is_missing(grade, root, chapter):
+def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, chapter):
     graded = grade(notebooks.load(root, "exercises", chapter), f"{chapter:02d}_untouched.ipynb")
+    marked = Marked("ada", "", "", chapter, "graded")
     for task, verdict in zip(all_tasks(chapter), graded.verdicts, strict=True):
-        assert (verdict.task, verdict.points) == (task.id, 0)
-        assert task.kind == "repair" or verdict.message.startswith(f"{task.entry} has no answer yet")
+        assert (verdict.task, verdict.points, verdict.mistake, verdict.hint) == (task.id, 0, None, None)
+        assert verdict.message.startswith(f"{task.entry} has no answer yet")
+        assert status_of(verdict, marked) == "unanswered"
+
+
+@pytest.mark.parametrize("task", REPAIRS, ids=lambda task: task.id)
+def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_another(grade, root, task):
+    (asked,) = (cell["source"] for cell in notebooks.load(root, "exercises", task.chapter)["cells"] if cell["id"] == task.slug)
+    asked = "".join(asked)
+    begin, line = asked.rstrip().rsplit("return ", 1)
+    graded = grade(notebooks.answered(root, task.chapter, {task.id: f"{begin}return -{line}"}), f"{task.chapter:02d}.ipynb")
+    verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
+    assert not verdict.passed
+    assert "has no answer yet" not in verdict.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\n\n    # what is wrong here?\n\n", 1) + "  # hm\n\n",
+        lambda text: text + "\n\n\n# YOUR CODE HERE\nraise NotImplementedError()",  # as nbgrader hands it out
+    ],
+    ids=["comments and blank lines", "nbgrader's stub"],
+)
+def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
+    asked = next(task.broken_source for task in REPAIRS if task.id == "2.5")
+    verdict = grade(notebooks.answered(root, 2, {"2.5": change(asked)}), "02_softmax.ipynb").verdicts[4]
+    assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
+    assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"
+
+
+def test_a_repair_in_a_cell_of_ones_own_is_judged_though_the_cell_for_it_is_untouched(grade, root):
+    right = next("".join(cell["source"]) for cell in notebooks.load(root, "solutions", 2)["cells"] if cell["id"] == "task-2-5")
+    exercise = notebooks.load(root, "exercises", 2)
+    assert grade(notebooks.with_cells(exercise, after={"task-2-5": right}), "02_softmax.ipynb").verdicts[4].passed
+    wrong = grade(notebooks.with_cells(exercise, after={"task-2-5": "tempered_weights = 3"}), "02_softmax.ipynb").verdicts[4]
+    assert wrong.message.startswith("tempered_weights must be a function")
+
+
+def test_a_notebook_without_marks_is_untouched_if_every_cell_that_defines_the_name_is(grade, root):
+    bare = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    sources = [old["source"] for old in notebooks.load(root, "exercises", 2)["cells"] if old["cell_type"] == "code"]
+    graded = grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [bare | {"source": text} for text in sources]}, "02.ipynb")
+    assert graded.verdicts[4].message.startswith("tempered_weights has no answer yet")
 
 
 @pytest.mark.parametrize("style", range(5))
@@ -242,11 +288,11 @@ def test_known_mistakes_are_named(grade, toy_chapter):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "the notebook is empty"),
-        (b"{", "the notebook is cut short or damaged"),
-        (b"[" * 100_000, "the notebook is not a notebook: its JSON is nested too deep"),
+        (b"", "not judged: the file is empty"),
+        (b"{", "the file is cut short or damaged"),
+        (b"[" * 100_000, "the file is not a notebook: its JSON is nested too deep"),
         (b"\xff\xfe", "is not UTF-8 text"),
-        (b" " * (16 * 2**20 + 1), "the notebook is too large (16 MiB; at most 16)"),
+        (b" " * (16 * 2**20 + 1), "the file is too large (16 MiB; at most 16)"),
         (json.dumps(book(*[cell("1", f"c{n}") for n in range(2001)])).encode(), "the notebook holds more than 2000 code cells"),
         (json.dumps(book(cell("", "task-96-1"))).encode(), "not of chapter 97"),
     ],
@@ -256,14 +302,15 @@ def test_a_file_that_is_no_notebook_gets_nothing_with_a_reason_for_every_task(gr
     graded = grade(content, chapter=97)
     assert points(graded) == {"97.1": 0, "97.2": 0, "97.3": 0}
     assert all(reason in verdict.message for verdict in graded.verdicts)
-    assert reason in graded.notes[0]
+    assert all(verdict.message == f"not judged: {graded.problem}" for verdict in graded.verdicts)
+    assert graded.notes == (graded.problem,)
 
 
 def test_a_link_is_not_followed(grader, root, tmp_path):
     (solution,) = (root / "solutions").glob("02_*.ipynb")
     (tmp_path / "02_softmax.ipynb").symlink_to(solution)
     graded = grader.grade(tmp_path / "02_softmax.ipynb", student="eve")
-    assert graded.notes == ("the notebook is a symbolic link, which is not followed",)
+    assert graded.notes == ("the file is a symbolic link, which is not followed",)
     assert sum(points(graded).values()) == 0
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from attn_course.grading.cells import NotebookError
 from attn_course.grading.notebook_check import plan_check
-from tests.grading import toy
+from tests.grading import notebooks, toy
 
 
 def plan_of(course, cells, name="97_toy.ipynb"):
@@ -106,3 +106,18 @@ def test_an_exercise_of_another_version_of_the_course_is_refused(toy_course):
     toy.write(toy_course / "exercises" / "97_toy.ipynb", [*toy.cells({}), toy.cell('check("97.4", five)', "task-97-4-check")])
     with pytest.raises(NotebookError, match=r"does not belong to the installed attn_course: there is no task 97\.4"):
         plan_of(toy_course, toy.cells({}))
+
+
+def test_the_plan_names_the_repairs_that_nobody_touched(root, tmp_path):
+    path = tmp_path / "02_softmax.ipynb"
+
+    def untouched(book):
+        return plan_check(notebooks.save(book, path), exercises=root / "exercises").untouched
+
+    exercise = notebooks.load(root, "exercises", 2)
+    asked = next("".join(cell["source"]) for cell in exercise["cells"] if cell["id"] == "task-2-5")
+    assert untouched(exercise) == {"2.5"}
+    assert untouched(notebooks.answered(root, 2, {"2.5": asked + "  # hm"})) == {"2.5"}
+    assert untouched(notebooks.answered(root, 2, {"2.5": asked.replace("return ", "return -")})) == set()
+    assert untouched(notebooks.with_cells(exercise, after={"task-2-5": "tempered_weights = 3"})) == set()
+    assert untouched(notebooks.without(exercise, ending="task-2-5")) == set()

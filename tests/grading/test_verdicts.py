@@ -11,9 +11,9 @@ CELLS = (Cell("import numpy as np"), Cell("def twice", "answer", "97.1"), Cell('
 FINE = Outcome(None, True, 0.25)
 
 
-def judge(*outcomes, cells=CELLS):
+def judge(*outcomes, cells=CELLS, untouched=()):
     found = {position: outcome for position, outcome in enumerate(outcomes) if outcome is not None}
-    report = make_report(cells, ["97.1"], found, notebook="a.ipynb", timeout_s=60, seconds=1.0)
+    report = make_report(cells, ["97.1"], found, notebook="a.ipynb", timeout_s=60, seconds=1.0, untouched=untouched)
     return report.tasks[0], report.problems
 
 
@@ -47,6 +47,14 @@ def test_a_known_mistake_brings_its_name_and_hint():
     verdict = {"task": "97.1", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
     task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
     assert (task.status, task.mistake, task.hint, task.message) == ("failed", "lost the sign", "mind the sign", "this is “lost the sign”")
+
+
+def test_a_function_to_repair_that_nobody_touched_is_unanswered_and_no_mistake():
+    verdict = {"task": "97.1", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict), untouched={"97.1"})
+    assert (task.status, task.points, task.mistake, task.hint) == ("unanswered", 0, None, "first nudge for twice")
+    assert task.message == "twice has no answer yet: its cell is as the exercise hands it out"
+    assert judge(FINE, FINE, FINE, untouched={"97.1"})[0].status == "passed"  # another cell may have mended it
 
 
 def test_an_unknown_mistake_brings_the_first_nudge():

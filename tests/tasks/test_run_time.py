@@ -9,11 +9,17 @@ import numpy as np
 import pytest
 import sympy
 
-from attn_course.tasks import run
+from attn_course.tasks import assess, run
 from tests.tasks.runs import S_I, S_J, X, run_function
+from tests.tasks.toys import WRITE
 
 
 def endless(x):
+    while True:
+        pass
+
+
+def endless_on_two(x, axis):
     while True:
         pass
 
@@ -41,7 +47,7 @@ def swallows_once(x):
 
 
 ENDLESS_ANYWHERE = [endless, endless_with_except, swallows_once]
-TOLD = "my_f did not return within 0.2 s: is there a loop that never ends?"
+TOLD = "my_f did not return within 0.2 s"
 
 
 @pytest.mark.parametrize("function", [*ENDLESS_ANYWHERE, endless_sleep])
@@ -49,6 +55,12 @@ def test_an_endless_answer_is_stopped(function):
     start = time.monotonic()
     assert run_function(function, time_limit_s=0.2).problem == TOLD
     assert time.monotonic() - start < 3.0
+
+
+def test_the_question_about_an_endless_answer_ends_the_sentence():
+    message = assess(WRITE, endless_on_two, time_limit_s=0.2).message
+    case = WRITE.cases(np.random.default_rng(0))[0].name
+    assert message == f"{WRITE.entry} did not return within 0.2 s in the case “{case}”: is there a loop that never ends?"
 
 
 @pytest.mark.parametrize("function", ENDLESS_ANYWHERE)

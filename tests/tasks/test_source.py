@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as torch_functional
 
 from attn_course.tasks import all_tasks, assess
-from attn_course.tasks.source import DERIVING, answer_source, forbidden_calls
+from attn_course.tasks.source import DERIVING, answer_source, binds, forbidden_calls
 from tests.tasks.toys import DERIVE, WRITE, changed
 
 FORBID = (".softmax", "torch.softmax", "torch.nn.functional.softmax", "scipy.special.logsumexp")
@@ -220,3 +220,8 @@ def test_a_task_that_forbids_one_way_to_differentiate_in_torch_forbids_all(call)
     tasks = [task for task in all_tasks() if ".backward" in task.forbid]
     assert len(tasks) > 5
     assert [task.id for task in tasks if not forbidden_calls(f"import torch\n{call}", task.forbid, {})] == []
+
+
+@pytest.mark.parametrize("cell", ["def f(:", "\0", "-" * 100_000 + "1"])
+def test_a_cell_that_cannot_be_read_binds_nothing(cell):
+    assert not binds(cell, "f")

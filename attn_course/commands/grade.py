@@ -189,6 +189,8 @@ def _bar(shown_live: bool) -> "Progress":
 def _show(graded: "Graded", out: Path) -> None:
     from rich.text import Text
 
+    from attn_course.grading.class_report import runs
+
     terminal = console()
     by_status: dict[str, int] = {}
     for each in graded.marked:
@@ -197,7 +199,7 @@ def _show(graded: "Graded", out: Path) -> None:
     late = sum(each.late_by is not None for each in graded.marked)
     others += [f"{late} late"] if late else []
     students, notebooks = len(graded.found.students), by_status.get("graded", 0)
-    listed = ", ".join(map(str, graded.chapters))
+    listed = runs(graded.chapters)
     terminal.print(
         Text(f"{_counted(students, 'student')}, {_counted(notebooks, 'notebook')} graded on ")
         + Text(f"{'chapter' if len(graded.chapters) == 1 else 'chapters'} {listed}, {graded.seconds:.1f} s")

@@ -110,7 +110,7 @@ def status_of(verdict: Verdict, marked: Marked) -> str:
     """Return the word for one task: passed, failed, unanswered, missing or not judged."""
     if marked.status in ("missing", "not judged"):
         return marked.status
-    if verdict.message.startswith(("not judged: ", "not graded: ")):
+    if verdict.message.startswith("not judged: "):
         return "not judged"
     return "passed" if verdict.passed else "unanswered" if " has no answer yet" in verdict.message[:120] else "failed"
 
@@ -140,7 +140,9 @@ def remarks(marked: Marked) -> list[tuple[str, str]]:
     """Return what is to be said of a notebook apart from its tasks, each with a word for its kind."""
     said = []
     name = f"{marked.notebook}: " if marked.notebook else ""
-    if marked.status in ("duplicate", "not asked for", "not judged"):
+    if marked.status == "not judged":
+        said.append((marked.status, "; ".join(marked.notes)))
+    elif marked.status in ("duplicate", "not asked for"):
         said.append((marked.status, name + "; ".join(marked.notes)))
     else:
         said += [("note", name + note) for note in marked.notes]
@@ -216,10 +218,8 @@ def _marked(hand_in: HandIn, results: Mapping[str, Result], chapters: Sequence[i
     problem = hand_in.problem or (result.problem if result else "it has no result")
     if problem or result is None:
         verdicts = no_points(hand_in.chapter, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}")
-        notes = (problem, *hand_in.notes)
-        return Marked(*who, "not judged", verdicts, notes, late_by, place=hand_in.place)
-    if all(verdict.message.startswith("not graded: ") for verdict in result.verdicts):  # the grader's words for a file it cannot read
-        return Marked(*who, "not judged", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
+        why = f"{hand_in.notebook}{'' if hand_in.problem else ':'} {problem}"
+        return Marked(*who, "not judged", verdicts, (why, *hand_in.notes), late_by, place=hand_in.place)
     return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
 
 

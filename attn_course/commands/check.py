@@ -1,5 +1,6 @@
 """`attn-course check`: run my exercises and show what each task says."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,7 +81,8 @@ def _of_the_course(courses: dict[Path, Path], *, named: bool) -> dict[Path, Path
             plan_check(notebook, exercises=root / "exercises")
             recorded_in = progress.course_root(notebook.absolute().parent)
             if recorded_in:
-                progress.load(recorded_in)
+                with contextlib.suppress(OSError):  # it keeps nobody from the verdicts; a note says so
+                    progress.load(recorded_in)
             of_the_course[notebook] = root
         except (NotebookError, ValueError) as error:
             (notes if isinstance(error, NoTasks) and not named else complaints).append(str(error))

@@ -3,7 +3,7 @@
 import ast
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,7 +80,15 @@ def check_notebook(
     plan = plan_check(path, exercises=exercises)
     outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell, warm)
     report = make_report(plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=time.monotonic() - start)
-    return replace(report, notes=plan.notes)
+    return replace(report, notes=(*plan.notes, *_not_recorded(outcomes)))
+
+
+def _not_recorded(outcomes: Mapping[int, Outcome]) -> list[str]:
+    """What `check` said, the first time, where it could not record progress."""
+    from attn_course.tasks.notebook import NOT_RECORDED
+
+    lines = [line for _, outcome in sorted(outcomes.items()) for line in outcome.stdout.splitlines() if line.startswith(NOT_RECORDED)]
+    return lines[:1]
 
 
 def plan_check(path: Path, *, exercises: Path) -> Plan:

@@ -53,6 +53,13 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
     jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
 
 
+def test_a_record_that_cannot_be_written_is_one_note_and_changes_no_verdict(toy_course):
+    (toy_course / "work" / ".progress.json").mkdir()
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    return -3 * x"}))
+    assert statuses(report) == ["passed", "failed", "passed"]
+    assert report.notes == (f"Your progress is not recorded: Is a directory ({toy_course / 'work' / '.progress.json'})",)
+
+
 def test_each_task_fails_for_its_own_reason(toy_course):
     cells = toy.cells({"97.1": "def twice(x):\n    return -2 * x", "97.2": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
     report = judge(toy_course, [*cells, toy.cell("a = 1\nb = 1 / 0", "scratch")])

@@ -128,13 +128,41 @@ def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, monke
 
     def run(copies, **_):
         runs.append(copies)
-        first = next(number for number, copy in enumerate(copies) if copy.source)
+        first = next(number for number, copy in enumerate(copies) if copy.source and "sleep(" not in copy.source)
         return {number: Outcome(None, True, 0.1) for number in range(first)} | {first: Outcome("died", False, 0.1)}
 
     monkeypatch.setattr(notebook_check, "run_nbval", run)
     report = judge(toy_course, [*(toy.cell("a = 1", f"mine-{number}") for number in range(12)), *toy.cells(toy.RIGHT)])
     assert statuses(report) == ["not judged"] * 3
     assert len(runs) == 10
+
+
+LATER = {
+    "a shutdown": ("get_ipython().kernel.do_shutdown(True)", 1.5),
+    "a thread": ("import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()", 0.5),
+}
+
+
+@pytest.mark.parametrize("what", LATER)
+def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course, warm, what, monkeypatch):
+    source, wait_s = LATER[what]
+    monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", wait_s)
+    first, *others = toy.cells(toy.RIGHT)
+    last = toy.cell(f"import time\ntime.sleep({wait_s})", "waits")
+    report = judge(toy_course, [first, toy.cell(source, "guilty"), *others, last], warm=warm)
+    assert statuses(report) == ["passed"] * 3
+    assert [(problem.cell, problem.message[:12]) for problem in report.problems] == [(2, "ended Python")]
+    assert report.notes == ()
+
+
+def test_python_that_ends_whatever_is_left_out_is_said_in_a_note(toy_course, monkeypatch):
+    def run(copies, **_):  # it dies in the fifth cell, empty or not
+        return {number: Outcome(None, True, 0.1) for number in range(4)} | {4: Outcome("died", False, 0.1)}
+
+    monkeypatch.setattr(notebook_check, "run_nbval", run)
+    report = judge(toy_course, toy.cells(toy.RIGHT))
+    assert report.notes == ("a cell before code cell 5 ended Python",)
+    assert statuses(report)[-1] == "not judged"
 
 
 def test_exit_in_a_cell_is_blamed_on_that_cell_and_costs_no_task(toy_course):

@@ -214,6 +214,7 @@ def _read_outcomes(place: Path, n_cells: int, returncode: int | None) -> dict[in
         outcomes[number] = Outcome(entry.pop("problem", None), entry.pop("alive", True), **entry)
     ended_early = len(outcomes) < n_cells and all(outcome.alive for outcome in outcomes.values())
     if returncode not in (0, 1) or ended_early:
-        output = (place / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise EngineError(f"nbval ended early (exit code {returncode}): {output[-1][:200] if output else 'no output'}")
+        output = (place / "output.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line[:200] for line in output if line.strip() and not line.startswith(PLAIN)]
+        raise EngineError(f"nbval ended early (exit code {returncode}): {said[-1] if said else 'no output'}")
     return outcomes

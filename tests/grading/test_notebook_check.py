@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from attn_course.grading import nbval_run, notebook_check
 from attn_course.grading.nbval_run import CopiedCell, EngineError, Outcome, run_nbval
 from attn_course.grading.notebook_check import check_notebook
 from attn_course.grading.report import REPORT_SCHEMA, report_to_dict
+from attn_course.grading.warm_kernels.settings import PLAIN
 from tests.grading import toy
 
 
@@ -148,7 +150,7 @@ def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_
     source, wait_s = LATER[what]
     monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", wait_s)
     first, *others = toy.cells(toy.RIGHT)
-    last = toy.cell(f"import time\ntime.sleep({wait_s})", "waits")
+    last = toy.cell(f"import asyncio\nawait asyncio.sleep({wait_s})", "waits")
     report = judge(toy_course, [first, toy.cell(source, "guilty"), *others, last], warm=warm)
     assert statuses(report) == ["passed"] * 3
     assert [(problem.cell, problem.message[:12]) for problem in report.problems] == [(2, "ended Python")]
@@ -182,6 +184,13 @@ def test_a_kernel_that_is_gone_before_a_cell_is_the_fault_of_the_last_one_that_r
     assert [(number, outcome.problem, outcome.alive) for number, outcome in outcomes.items()] == [(0, None, True), (1, "died", False)]
 
 
+def test_nbval_that_is_killed_within_a_line_is_an_error_of_the_engine(tmp_path):
+    (tmp_path / "cells.jsonl").write_text('{"cell": 0, "seconds": 0.1, "stdout": ""}\n{"cell": 1, "seco')
+    (tmp_path / "output.txt").write_text("pytest says so\n\n" + PLAIN + "why\n")
+    with pytest.raises(EngineError, match=r"^nbval ended early \(exit code -9\): pytest says so$"):
+        nbval_run._read_outcomes(tmp_path, 2, -9)
+
+
 def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_course):
     hidden = "def check(*anything):\n    pass\n\nprint = input = sys = attn_course = _course = None"
     first, *others = toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    return -3 * x"})
@@ -203,7 +212,7 @@ def test_a_failing_setup_cell_is_said_once_and_the_tasks_that_need_it_are_not_ju
 
 def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
     (tmp_path / "ipykernel_launcher.py").write_text("raise SystemExit('no kernel here')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(EngineError, match="the Python kernel did not start"):
         run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=5)
 

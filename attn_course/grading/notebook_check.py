@@ -15,7 +15,7 @@ from attn_course.grading.verdicts import make_report
 from attn_course.grading.warm_kernels.owner import WarmKernels
 
 _MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
-_LAST_MOMENT_S = 1.5  # within it, Python ends after a cell that asked for its end and replied all the same
+_LAST_MOMENT_S = 2.0  # within it, Python ends after a cell that asked for its end and replied all the same
 _EMPTY = CopiedCell("")
 _COURSE = "_attn_course_of_this_check"  # a name no learner gives to anything: theirs may hide `check`, or lack its import
 
@@ -212,17 +212,19 @@ def _run(
         stopped = {position: outcome for position, outcome in outcomes.items() if outcome.problem == "timeout"} | stopped
         if dead is None:
             break
-        if not was_left_out:
+        if not was_left_out and dead > suspect:
             stopped[dead] = outcomes[dead]
             suspect = dead if outcomes[dead].problem == "died" else -1
             continue
-        if outcomes.pop(dead).problem == "died" == stopped[dead].problem:
-            del stopped[dead]  # it runs again
+        for innocent in {dead, suspect}:  # they run again; what died above the suspect had been fine the time before
+            outcomes.pop(innocent, None)
+            if innocent in stopped and stopped[innocent].problem == "died":
+                del stopped[innocent]
         suspect = -1
-        guilty = _guilty(copies[:dead], wait, run)
+        guilty = _guilty(copies[: dead + 1], wait, run)
         if guilty is None or guilty in stopped:
             return outcomes | stopped, [f"a cell before code cell {plan.cells[dead].number or dead + 1} ended Python"]
-        stopped[guilty] = Outcome("died", False, outcomes[guilty].seconds)
+        stopped[guilty] = Outcome("died", False, outcomes[guilty].seconds if guilty in outcomes else 0.0)
     return outcomes | stopped, []
 
 

@@ -1,13 +1,15 @@
 """`attn-course check`: run my exercises and show what each task says."""
 
-from collections.abc import Sequence
+import contextlib
+import signal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from attn_course.commands.course import find_course, shown, work_notebooks
-from attn_course.commands.terminal import BadInput, Failure, check_json_target, console, positive, write_json
+from attn_course.commands.terminal import BadInput, check_json_target, console, positive, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -80,7 +82,8 @@ def _of_the_course(courses: dict[Path, Path], *, named: bool) -> dict[Path, Path
             plan_check(notebook, exercises=root / "exercises")
             recorded_in = progress.course_root(notebook.absolute().parent)
             if recorded_in:
-                progress.load(recorded_in)
+                with contextlib.suppress(OSError):  # it keeps nobody from the verdicts; a note says so
+                    progress.load(recorded_in)
             of_the_course[notebook] = root
         except (NotebookError, ValueError) as error:
             (notes if isinstance(error, NoTasks) and not named else complaints).append(str(error))
@@ -93,13 +96,17 @@ def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from attn_course.grading.nbval_run import EngineError
-    from attn_course.grading.notebook_check import check_notebook
+    from attn_course.grading.notebook_check import check_notebook, not_judged
     from attn_course.grading.warm_kernels.owner import warm_kernels_or_none
 
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn())
     err = console(stderr=True)
     reports = []
-    with warm_kernels_or_none() as warm, Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    with (
+        _stopped_like_ctrl_c(),
+        warm_kernels_or_none() as warm,
+        Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar,
+    ):
         for notebook, root in courses.items():
             line = bar.add_task(notebook.name, total=None)
 
@@ -109,8 +116,22 @@ def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
             try:
                 reports.append(check_notebook(notebook, exercises=root / "exercises", cell_timeout_s=timeout_s, on_cell=on_cell, warm=warm))
             except EngineError as error:
-                raise Failure(f"{notebook}: {error}") from error
+                reports.append(not_judged(notebook, exercises=root / "exercises", reason=str(error)))
     return reports
+
+
+@contextlib.contextmanager
+def _stopped_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP (a closed terminal) leave as little behind as Ctrl-C does; nohup stays in force."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _show(reports: "Sequence[NotebookReport]") -> None:

@@ -116,6 +116,7 @@ def run_nbval(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ours to pass on, once: a second one would cut its clean-up short
             )
             try:
                 _wait(process, place / "cells.jsonl", STARTUP_S + len(cells) * (cell_timeout_s + _GRACE_S), on_cell)
@@ -128,7 +129,8 @@ def run_nbval(
 def _command(place: Path, folder: Path, cell_timeout_s: float) -> list[str]:
     plugins = ["-p", "attn_course.grading.nbval_watch", "-p", "nbval.plugin", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s:g}"]
-    paths = [f"--kernel-folder={folder.absolute()}", f"--cell-log={place / 'cells.jsonl'}", f"--rootdir={place}"]
+    ours = [f"--kernel-folder={folder.absolute()}", f"--cell-log={place / 'cells.jsonl'}", f"--owner={os.getpid()}"]
+    paths = [*ours, f"--rootdir={place}"]
     quiet = ["-c", str(place / "pytest.ini"), "--noconftest", "-q", "--tb=line", "--color=no", "--capture=no"]
     return [sys.executable, "-m", "pytest", *plugins, *nbval, *paths, *quiet, str(place / "copy.ipynb")]
 
@@ -175,7 +177,7 @@ def _wait(process: subprocess.Popen[bytes], log: Path, limit_s: float, on_cell: 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop nbval if it still runs (Ctrl-C, time limit); it takes its kernel along, or the kernel sees that it is alone."""
+    """Stop nbval if it still runs (Ctrl-C, time limit); it ends its kernel, or the kernel sees that it is alone."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -193,7 +195,8 @@ def _repeat_words(place: Path) -> None:
 
 
 def _lines(log: Path) -> Iterator[str]:
-    yield from log.read_text(encoding="utf-8").splitlines()
+    """The whole lines; nbval may have been killed within one."""
+    yield from log.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def _read_outcomes(place: Path, n_cells: int, returncode: int | None) -> dict[int, Outcome]:
@@ -211,6 +214,7 @@ def _read_outcomes(place: Path, n_cells: int, returncode: int | None) -> dict[in
         outcomes[number] = Outcome(entry.pop("problem", None), entry.pop("alive", True), **entry)
     ended_early = len(outcomes) < n_cells and all(outcome.alive for outcome in outcomes.values())
     if returncode not in (0, 1) or ended_early:
-        output = (place / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise EngineError(f"nbval ended early (exit code {returncode}): {output[-1][:200] if output else 'no output'}")
+        output = (place / "output.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line[:200] for line in output if line.strip() and not line.startswith(PLAIN)]
+        raise EngineError(f"nbval ended early (exit code {returncode}): {said[-1] if said else 'no output'}")
     return outcomes

@@ -1,20 +1,28 @@
 """A pytest plugin, loaded only beside nbval: it writes down how each cell went, and notices a dead kernel at once.
 
-Three things nbval itself does not do: run a copy of a notebook in the folder of the original, keep the history that
-`check` reads, and stop waiting for a kernel that is gone (it would wait for the whole cell timeout).
+Four things nbval itself does not do: run a copy of a notebook in the folder of the original, keep the history that
+`check` reads, stop waiting for a kernel that is gone (it would wait for the whole cell timeout), and end, with its kernel
+and its files, when it is told to or when whoever wanted it is gone.
 """
 
 import json
+import os
 import re
+import shutil
+import signal
+import tempfile
+import threading
 import time
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
+from attn_course.grading.warm_kernels.provisioner import WarmProvisioner
 from attn_course.grading.warm_kernels.quick_nbval import QuickKernel, use_kernels
 
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 _POLL_S = 0.5
+_CLEAN_UP_S = 5.0
 _MAX_TEXT = 20_000
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _OWN_LINE = re.compile(r"Cell In\[\d*\s*\][^\n]*?line (\d+)")
@@ -65,16 +73,39 @@ class WatchedKernel(QuickKernel):
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Add the two paths this plugin needs."""
+    """Add what this plugin needs to know."""
     group = parser.getgroup("attn_course")
     group.addoption("--kernel-folder", required=True, help="folder in which the cells run")
-    group.addoption("--cell-log", required=True, help="file that receives one JSON line for each cell")
+    group.addoption("--cell-log", required=True, help="file that receives one JSON line for each cell; its folder is that of the run")
+    group.addoption("--owner", required=True, type=int, help="process id of our parent: without it nothing is to run")
 
 
 def pytest_configure(config: Any) -> None:
-    """Let nbval start our kernel in place of its own, forked if there is a warm process."""
+    """Let nbval start our kernel in place of its own, forked if there is a warm process; end with our parent."""
+    place = Path(config.option.cell_log).parent
+    tempfile.tempdir = str(place)  # of our own files only: the kernel's connection file, with its key
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # pytest cleans up after a KeyboardInterrupt
+    if os.name == "posix":  # elsewhere a virtual environment's Python stands between us and our parent
+        WarmProvisioner.owner = config.option.owner
+        threading.Thread(target=_end_with, args=(config.option.owner, place), daemon=True).start()
     WatchedKernel.folder = config.option.kernel_folder
     use_kernels(WatchedKernel)
+
+
+def _end_with(owner: int, place: Path) -> None:
+    """Wait until our parent is gone, whatever ended it; then end, and remove what it would have removed."""
+    while os.getppid() == owner:
+        time.sleep(_POLL_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_CLEAN_UP_S)  # if it has not ended by then, it never will
+    shutil.rmtree(place, ignore_errors=True)
+    os._exit(1)
+
+
+def pytest_unconfigure(config: Any) -> None:
+    """Remove the folder of the run if nobody else is there to do it."""
+    if os.name == "posix" and os.getppid() != config.option.owner:
+        shutil.rmtree(Path(config.option.cell_log).parent, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

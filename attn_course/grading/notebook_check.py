@@ -5,16 +5,19 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from attn_course.grading.cells import Cell, NoTasks, NotebookError, read_code_cells
 from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
-from attn_course.grading.report import NotebookReport
+from attn_course.grading.report import NotebookReport, TaskReport
 from attn_course.grading.untouched import is_untouched
 from attn_course.grading.verdicts import make_report
 from attn_course.grading.warm_kernels.owner import WarmKernels
 
 _MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
+_LAST_MOMENT_S = 2.0  # within it, Python ends after a cell that asked for its end and replied all the same
+_EMPTY = CopiedCell("")
 _COURSE = "_attn_course_of_this_check"  # a name no learner gives to anything: theirs may hide `check`, or lack its import
 
 
@@ -82,12 +85,30 @@ def check_notebook(
     """
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)
-    outcomes = _run(plan, path.absolute().parent, cell_timeout_s, on_cell, warm)
+    outcomes, unexplained = _run(plan, path.absolute().parent, cell_timeout_s, on_cell, warm)
     seconds = time.monotonic() - start
     report = make_report(
         plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=seconds, untouched=plan.untouched
     )
-    return replace(report, notes=plan.notes)
+    return replace(report, notes=(*plan.notes, *unexplained, *_not_recorded(outcomes)))
+
+
+def not_judged(path: Path, *, exercises: Path, reason: str) -> NotebookReport:
+    """Return the report on a notebook that could not be run: its tasks, each not judged for this reason."""
+    from attn_course.tasks import get_task
+
+    plan = plan_check(path, exercises=exercises)
+    tasks = [get_task(task) for task in plan.tasks]
+    reports = [TaskReport(task.id, task.title, "not judged", 0, task.points, reason, equation=task.equation) for task in tasks]
+    return NotebookReport(str(path), plan.chapter, tuple(reports), (), 0.0, plan.notes)
+
+
+def _not_recorded(outcomes: Mapping[int, Outcome]) -> list[str]:
+    """What `check` said, the first time, where it could not record progress."""
+    from attn_course.tasks.notebook import NOT_RECORDED
+
+    lines = [line for _, outcome in sorted(outcomes.items()) for line in outcome.stdout.splitlines() if line.startswith(NOT_RECORDED)]
+    return lines[:1]
 
 
 def plan_check(path: Path, *, exercises: Path) -> Plan:
@@ -194,8 +215,50 @@ def _by_number(task: str) -> tuple[int, ...]:
 
 def _run(
     plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int, int], None] | None, warm: WarmKernels | None
-) -> dict[int, Outcome]:
-    """Run the copy; leave out cells that ended the kernel or the time, and run again, so that other tasks are judged."""
+) -> tuple[dict[int, Outcome], list[str]]:
+    """Run the copy; leave out cells that ended the kernel or the time, and run again, so that other tasks are judged.
+
+    The cell during which the kernel died is only a suspect: an earlier one may have ended Python a moment after its reply.
+    In the next run it waits instead; if the kernel dies all the same, it is innocent, and the guilty one is looked for.
+    Returns the outcomes, and what the learner should know of a search in vain.
+    """
+    run = partial(run_nbval, folder=folder, cell_timeout_s=cell_timeout_s, warm=warm)
+    wait = CopiedCell(f"await __import__('asyncio').sleep({min(_LAST_MOMENT_S, cell_timeout_s / 2):g})")
+    whole = _copies(plan)
+    stopped: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
+    suspect = -1
+    for _ in range(_MAX_RUNS):
+        copies = [(wait if position == suspect else _EMPTY) if position in stopped else copy for position, copy in enumerate(whole)]
+        outcomes = run(copies, on_cell=(lambda done: on_cell(done, len(whole))) if on_cell else None)
+        dead = next((position for position, outcome in outcomes.items() if not outcome.alive), None)
+        was_left_out = dead in stopped
+        stopped = {position: outcome for position, outcome in outcomes.items() if outcome.problem == "timeout"} | stopped
+        if dead is None:
+            break
+        if not was_left_out and dead > suspect:
+            stopped[dead] = outcomes[dead]
+            suspect = dead if outcomes[dead].problem == "died" else -1
+            continue
+        for innocent in {dead, suspect}:  # they run again; what died above the suspect had been fine the time before
+            outcomes.pop(innocent, None)
+            if innocent in stopped and stopped[innocent].problem == "died":
+                del stopped[innocent]
+        suspect = -1
+        guilty = _guilty(copies[: dead + 1], wait, run)
+        if guilty is None or guilty in stopped:
+            return outcomes | stopped, [f"a cell before code cell {plan.cells[dead].number or dead + 1} ended Python"]
+        stopped[guilty] = Outcome("died", False, outcomes[guilty].seconds if guilty in outcomes else 0.0)
+    return outcomes | stopped, []
+
+
+def _guilty(copies: Sequence[CopiedCell], wait: CopiedCell, run: Callable[..., dict[int, Outcome]]) -> int | None:
+    """Run the cells with a wait after each, and return the one after which the kernel dies; None if it lives."""
+    outcomes = run([cell for copy in copies for cell in (copy, wait if copy.source else _EMPTY)])
+    return next((position // 2 for position, outcome in outcomes.items() if not outcome.alive), None)
+
+
+def _copies(plan: Plan) -> list[CopiedCell]:
     from attn_course.tasks import get_task
 
     copies = []
@@ -206,21 +269,4 @@ def _run(
             copies.append(CopiedCell(source, expected=task.ok_line))
         else:
             copies.append(CopiedCell(cell.source, cell.tags))
-    total = len(copies)
-    stopped: dict[int, Outcome] = {}
-    outcomes: dict[int, Outcome] = {}
-    for _ in range(_MAX_RUNS):
-        outcomes = run_nbval(
-            copies,
-            folder=folder,
-            cell_timeout_s=cell_timeout_s,
-            on_cell=(lambda done: on_cell(done, total)) if on_cell else None,
-            warm=warm,
-        )
-        outcomes |= stopped
-        if all(outcome.alive for position, outcome in outcomes.items() if position not in stopped):
-            break
-        stopped = {position: outcome for position, outcome in outcomes.items() if outcome.problem in ("died", "timeout")}
-        for position in stopped:
-            copies[position] = replace(copies[position], source="", expected=None)
-    return outcomes
+    return copies

@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbi
 
 PRINTED_CHARACTERS = 2_000
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
+NOT_RECORDED = "Your progress is not recorded: "
 
 
 class CheckFailed(AssertionError):
@@ -60,22 +62,25 @@ def check(task_id: str, answer: Any) -> None:
     Notes
     -----
     This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
-    prints is shown only when it fails, so that a forgotten `print` does not spoil the fixed line.
+    prints is shown only when it fails, so that a forgotten `print` does not spoil the fixed line. Where work/ cannot be
+    written to, the verdict stands and one line more says why it is not recorded.
     """
     with quiet():  # a first call loads the chapter
         task = get_task(task_id)
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())
-    damaged = _record(verdict)
+    trouble = _record(verdict)
     if not verdict.passed:
         if printed.getvalue():
             print(printed.getvalue().rstrip("\n"))
         _display(verdict)
-        raise CheckFailed(verdict) from damaged
+        _say_not_recorded(trouble)
+        raise CheckFailed(verdict) from (trouble if isinstance(trouble, ValueError) else None)
     print(verdict.message)
-    if damaged is not None:  # said last, so that it keeps nobody from the verdict
-        raise damaged
+    _say_not_recorded(trouble)
+    if isinstance(trouble, ValueError):  # said last, so that it keeps nobody from the verdict
+        raise trouble
 
 
 def assess(
@@ -168,15 +173,28 @@ def _inline(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def _record(verdict: Verdict) -> ValueError | None:
-    """Remember the verdict if we are in a course's work/ folder; return the error if the record there is damaged."""
-    root = progress.course_root()
+def _record(verdict: Verdict) -> ValueError | OSError | None:
+    """Remember the verdict if we are in a course's work/ folder; return what kept us from it: a damaged record, or the disk."""
     try:
+        root = _course()
         if root is not None:
             progress.record(verdict, root)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         return error
     return None
+
+
+def _course() -> Path | None:
+    """The course whose work/ folder the kernel was started in; where we are now counts only where that is none."""
+    shell = _shell()
+    root = progress.course_root(Path(shell.starting_dir)) if shell is not None else None
+    return root or progress.course_root()  # a cell may have left the folder, or deleted it
+
+
+def _say_not_recorded(trouble: Exception | None) -> None:
+    if isinstance(trouble, OSError):
+        place = f" ({trouble.filename})" if trouble.filename else ""
+        print(f"{NOT_RECORDED}{trouble.strerror or trouble}{place}")
 
 
 class _Printed(io.StringIO):
@@ -190,15 +208,20 @@ class _Printed(io.StringIO):
 
 def _notebook_context() -> tuple[list[str], dict[str, Any]]:
     """The cells run so far and the global names, if we are inside IPython; `In` may have become something else by now."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    shell = _shell()
     if shell is None:
         return [], {}
     cells = getattr(getattr(shell, "history_manager", None), "input_hist_parsed", None)
     return [cell for cell in cells or [] if isinstance(cell, str)], dict(shell.user_ns)
 
 
+def _shell() -> Any:
+    """IPython's shell, if we are inside it, else None."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def _display(verdict: Verdict) -> None:
-    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
+    if _shell() is not None:
         from IPython.core.display_functions import publish_display_data
 
         publish_display_data({"text/html": rich(verdict), "text/plain": plain(verdict), VERDICT_MIME: verdict.to_dict()})

@@ -74,6 +74,8 @@ def record(verdict: Verdict, root: Path) -> None:
     ------
     ValueError
         If the record is damaged.
+    OSError
+        If it cannot be read or written: work/ is read-only, or the disk is full.
     """
     with _alone(root / "work" / LOCK):
         _add(verdict, root)

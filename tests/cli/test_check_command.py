@@ -173,14 +173,22 @@ def test_a_sign_that_cannot_be_written_does_no_harm(toy_course, attn_course):
     assert json.loads((toy_course / "a.json").read_text()) == {"message": "\ud800"}
 
 
-def test_an_engine_that_fails_is_one_line(toy_course, attn_course, monkeypatch):
-    def fail(*args, **options):
-        raise EngineError("the Python kernel did not start")
+def test_an_engine_that_fails_costs_only_its_own_notebook(toy_course, attn_course, monkeypatch):
+    def fail_once(path, **options):
+        if path.name == COPIES[0]:
+            raise EngineError("nbval ended early (exit code -9)")
+        return replace(make_report(status="passed"), notebook=str(path))
 
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
-    monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", fail)
-    said = attn_course("check")
-    assert said == (1, "", "attn-course: work/97_toy.ipynb: the Python kernel did not start\n")
+    for name in COPIES[:2]:
+        toy.write(toy_course / "work" / name, toy.cells({}))
+    monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", fail_once)
+    said = attn_course("check", *(f"work/{name}" for name in COPIES[:2]), "--json", "verdicts.json")
+    assert (said.code, said.err) == (1, "")
+    assert said.out.count("not judged: nbval ended early (exit code -9)") == len(toy.TASKS)
+    assert "2 of 5 tasks pass, 7 of 16 points" in said.out
+    verdicts = json.loads(Path("verdicts.json").read_text())
+    jsonschema.validate(verdicts, REPORT_SCHEMA)
+    assert [found["passed"] for found in verdicts["notebooks"]] == [False, True]
 
 
 def test_a_notebook_is_judged_by_the_course_it_lies_in(toy_course, attn_course, tmp_path_factory, monkeypatch):

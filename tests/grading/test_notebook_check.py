@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from attn_course.grading import nbval_run, notebook_check
 from attn_course.grading.nbval_run import CopiedCell, EngineError, Outcome, run_nbval
 from attn_course.grading.notebook_check import check_notebook
 from attn_course.grading.report import REPORT_SCHEMA, report_to_dict
+from attn_course.grading.warm_kernels.settings import PLAIN
 from tests.grading import toy
 
 
@@ -51,6 +53,13 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
     assert [name for name in after if after[name] != before[name]] == ["work/.progress.json"]  # by check itself, as in JupyterLab
     assert seen[-1][1] == len(cells)
     jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
+
+
+def test_a_record_that_cannot_be_written_is_one_note_and_changes_no_verdict(toy_course):
+    (toy_course / "work" / ".progress.json").mkdir()
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    return -3 * x"}))
+    assert statuses(report) == ["passed", "failed", "passed"]
+    assert report.notes == (f"Your progress is not recorded: Is a directory ({toy_course / 'work' / '.progress.json'})",)
 
 
 def test_each_task_fails_for_its_own_reason(toy_course):
@@ -121,13 +130,41 @@ def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, monke
 
     def run(copies, **_):
         runs.append(copies)
-        first = next(number for number, copy in enumerate(copies) if copy.source)
+        first = next(number for number, copy in enumerate(copies) if copy.source and "sleep(" not in copy.source)
         return {number: Outcome(None, True, 0.1) for number in range(first)} | {first: Outcome("died", False, 0.1)}
 
     monkeypatch.setattr(notebook_check, "run_nbval", run)
     report = judge(toy_course, [*(toy.cell("a = 1", f"mine-{number}") for number in range(12)), *toy.cells(toy.RIGHT)])
     assert statuses(report) == ["not judged"] * 3
     assert len(runs) == 10
+
+
+LATER = {
+    "a shutdown": ("get_ipython().kernel.do_shutdown(True)", 1.5),
+    "a thread": ("import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()", 0.5),
+}
+
+
+@pytest.mark.parametrize("what", LATER)
+def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course, warm, what, monkeypatch):
+    source, wait_s = LATER[what]
+    monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", wait_s)
+    first, *others = toy.cells(toy.RIGHT)
+    last = toy.cell(f"import asyncio\nawait asyncio.sleep({wait_s})", "waits")
+    report = judge(toy_course, [first, toy.cell(source, "guilty"), *others, last], warm=warm)
+    assert statuses(report) == ["passed"] * 3
+    assert [(problem.cell, problem.message[:12]) for problem in report.problems] == [(2, "ended Python")]
+    assert report.notes == ()
+
+
+def test_python_that_ends_whatever_is_left_out_is_said_in_a_note(toy_course, monkeypatch):
+    def run(copies, **_):  # it dies in the fifth cell, empty or not
+        return {number: Outcome(None, True, 0.1) for number in range(4)} | {4: Outcome("died", False, 0.1)}
+
+    monkeypatch.setattr(notebook_check, "run_nbval", run)
+    report = judge(toy_course, toy.cells(toy.RIGHT))
+    assert report.notes == ("a cell before code cell 5 ended Python",)
+    assert statuses(report)[-1] == "not judged"
 
 
 def test_exit_in_a_cell_is_blamed_on_that_cell_and_costs_no_task(toy_course):
@@ -145,6 +182,13 @@ def test_a_kernel_that_is_gone_before_a_cell_is_the_fault_of_the_last_one_that_r
     (tmp_path / "cells.jsonl").write_text("".join(json.dumps({"seconds": 0.1, "stdout": "", **line}) + "\n" for line in lines))
     outcomes = nbval_run._read_outcomes(tmp_path, 4, 1)
     assert [(number, outcome.problem, outcome.alive) for number, outcome in outcomes.items()] == [(0, None, True), (1, "died", False)]
+
+
+def test_nbval_that_is_killed_within_a_line_is_an_error_of_the_engine(tmp_path):
+    (tmp_path / "cells.jsonl").write_text('{"cell": 0, "seconds": 0.1, "stdout": ""}\n{"cell": 1, "seco')
+    (tmp_path / "output.txt").write_text("pytest says so\n\n" + PLAIN + "why\n")
+    with pytest.raises(EngineError, match=r"^nbval ended early \(exit code -9\): pytest says so$"):
+        nbval_run._read_outcomes(tmp_path, 2, -9)
 
 
 def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_course):
@@ -168,7 +212,7 @@ def test_a_failing_setup_cell_is_said_once_and_the_tasks_that_need_it_are_not_ju
 
 def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
     (tmp_path / "ipykernel_launcher.py").write_text("raise SystemExit('no kernel here')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(EngineError, match="the Python kernel did not start"):
         run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=5)
 

@@ -185,3 +185,26 @@ def test_a_damaged_record_does_not_keep_the_learner_from_the_verdict(course, mon
         check("2.2", 7)
     assert "damaged" in str(caught.value.__cause__)
     assert Path(record).read_text(encoding="utf-8") == "{"
+
+
+def test_a_record_that_cannot_be_written_costs_one_line_and_no_verdict(course, monkeypatch, capsys):
+    record = course / "work" / ".progress.json"
+    record.mkdir()  # fails for root, too, which a read-only folder does not
+    monkeypatch.chdir(course / "work")
+    check("2.2", 1.04)
+    line = f"Your progress is not recorded: Is a directory ({record})\n"
+    assert capsys.readouterr().out == get_task("2.2").ok_line + "\n" + line
+    with pytest.raises(CheckFailed, match="You gave 7") as caught:
+        check("2.2", 7)
+    assert capsys.readouterr().out == line
+    assert caught.value.__cause__ is None
+
+
+def test_a_folder_that_is_gone_costs_no_verdict(tmp_path, monkeypatch, capsys):
+    (tmp_path / "lost").mkdir()
+    monkeypatch.chdir(tmp_path / "lost")
+    (tmp_path / "lost").rmdir()
+    check("2.2", 1.04)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == get_task("2.2").ok_line
+    assert second.startswith("Your progress is not recorded: No such file or directory")

@@ -92,6 +92,7 @@ class WarmKernels:
         """End it and all its kernels."""
         assert self.process is not None
         assert self.process.stdin is not None
+        self.process.terminate()  # at once, also while it imports
         self.process.stdin.close()  # it sees this, and so it sees our death
         try:
             self.process.wait(_END_S)

@@ -29,6 +29,7 @@ class WarmProvisioner(LocalProvisioner):
     """
 
     plain_because: str | None = None
+    owner: int | None = None  # our parent, if a kernel is wanted only while it lives
 
     async def launch_kernel(self, cmd: list[str], *, when_forked: bool = False, **kwargs: Any) -> KernelConnectionInfo:
         """Fork the kernel; start a plain one, and say so on stderr, if that cannot be.
@@ -41,6 +42,8 @@ class WarmProvisioner(LocalProvisioner):
         try:
             kernel = self._fork(path, cmd, **kwargs)
         except NotToBeHad as reason:
+            if self.owner not in (None, os.getppid()):
+                raise RuntimeError("whoever wanted the kernel is gone") from None
             self.plain_because = str(reason)
             tell_once(self.plain_because)
             return await super().launch_kernel(cmd, **kwargs)

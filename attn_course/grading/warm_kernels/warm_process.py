@@ -3,10 +3,13 @@
 It has one thread and no zmq context; both are asserted before each fork. A connection lives as long as its kernel:
 the client sends one request and then signals, the warm process answers with the pid and then the exit code.
 A client that goes away takes its kernel along; an owner that goes away takes everything along, also by kill -9.
+A kernel that ends, however it ends, takes the processes of its group along. Those that have left the group are adopted
+by the warm process, and end when no kernel is left that may be theirs.
 """
 
 import array
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
@@ -19,7 +22,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,9 @@ from attn_course.grading.warm_kernels.settings import COURSE_IMPORTS, IMPORTS, K
 _OWNER_LOOK_S = 1.0
 _REQUEST_S = 10.0
 _MOST_BYTES = 16 * 2**20
+_WAIT_S = 0.005
+_END_S = 1.0  # for the children to be gone at the end
+_PR_SET_CHILD_SUBREAPER = 36
 LENGTH = struct.Struct("!I")
 
 
@@ -78,6 +84,7 @@ class WarmProcess:
         signal.signal(signal.SIGCHLD, lambda *_: None)  # the wake-up above needs a handler
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        _adopt_orphans()
         self.events = selectors.DefaultSelector()
         self.events.register(self.listener, selectors.EVENT_READ)
         self.events.register(0, selectors.EVENT_READ)  # the owner holds the other end and never writes
@@ -179,20 +186,54 @@ class WarmProcess:
             _signal(kernel.pid, int(line))
 
     def _reap(self) -> None:
-        """Tell clients whose kernels have ended, and forget both."""
-        for client, kernel in list(self.kernels.items()):
-            pid, status = os.waitpid(kernel.pid, os.WNOHANG)
-            if pid:
-                _send(client, {"exit": os.waitstatus_to_exitcode(status)})
-                with contextlib.suppress(KeyError):
-                    self.events.unregister(client)
-                client.close()
-                del self.kernels[client]
+        """Tell clients whose kernels have ended, and forget both; end what those have left behind."""
+        clients = {kernel.pid: client for client, kernel in self.kernels.items()}
+        for pid in _ended():
+            if pid in clients:
+                _signal(pid, signal.SIGKILL)  # the group; nobody else can have its number before the next line
+            _, status = os.waitpid(pid, 0)
+            if pid in clients:
+                self._forget(clients[pid], os.waitstatus_to_exitcode(status))
+        if not self.kernels:  # whose an adopted process is cannot be told
+            _kill_children()
+
+    def _forget(self, client: socket.socket, code: int) -> None:
+        _send(client, {"exit": code})
+        with contextlib.suppress(KeyError):
+            self.events.unregister(client)
+        client.close()
+        del self.kernels[client]
 
     def _end(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for kernel in self.kernels.values():
             _signal(kernel.pid, signal.SIGKILL)
+        end = time.monotonic() + _END_S
+        with contextlib.suppress(ChildProcessError):  # none is left
+            while time.monotonic() < end:
+                _kill_children()  # each may leave us others
+                if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                    time.sleep(_WAIT_S)
         shutil.rmtree(Path(self.listener.getsockname()).parent, ignore_errors=True)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what a kernel leaves behind when it ends."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _ended() -> Iterator[int]:
+    """The children that have ended; whoever takes one reaps it before the next."""
+    with contextlib.suppress(ChildProcessError):
+        while child := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            yield child.si_pid
+
+
+def _kill_children() -> None:
+    with contextlib.suppress(OSError):  # a Linux that keeps no such list
+        for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split():
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def _import(names: tuple[str, ...]) -> frozenset[str]:

@@ -100,6 +100,46 @@ def test_a_kernel_takes_what_it_started_along(kernel):
     assert wait_for(lambda: not is_running(child))
 
 
+ENDS = {"crash": "os._exit(0)", "kill": "os.kill(os.getpid(), 9)", "exit": "exit()"}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_kernel_that_ends_by_itself_takes_what_it_started_along(light, tmp_path, end):
+    with started(light, tmp_path) as other, started(light, tmp_path) as asked:
+        sleep = "subprocess.Popen(['sleep', '600'], start_new_session={})"
+        kept = [int(other.run(f"import subprocess; print({sleep.format(alone)}.pid)")) for alone in (False, True)]
+        orphan = int(
+            other.run("print(subprocess.run('sleep 600 >/dev/null 2>&1 & echo $!', shell=True, capture_output=True, text=True).stdout)")
+        )
+        child, alone = (int(asked.run(f"import os, subprocess; print({sleep.format(alone)}.pid)")) for alone in (False, True))
+        asked.client.execute(ENDS[end])
+        assert wait_for(lambda: not is_running(child))
+        assert wait_for(lambda: not is_running(asked.pid))
+        assert all(map(is_running, (*kept, orphan, other.pid))), "what belongs to another kernel"
+        assert other.run("print(6 * 7)") == "42"
+    assert wait_for(lambda: not any(map(is_running, (*kept, orphan, alone)))), "no kernel is left that may own them"
+    assert light.process.poll() is None
+
+
+def test_a_warm_process_that_ends_leaves_nothing_behind(tmp_path):
+    with WarmKernels(imports=LIGHT) as light, started(light, tmp_path) as asked:
+        far = "import subprocess; print(subprocess.Popen(['sh', '-c', 'setsid sleep 600 & wait'], start_new_session=True).pid)"
+        parent = int(asked.run(far))
+        assert wait_for(lambda: Path(f"/proc/{parent}/task/{parent}/children").read_text())
+        pids = [parent, *map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
+        light.process.terminate()
+        assert light.process.wait(20) == 0
+        assert not any(map(is_running, pids))
+
+
+def test_an_owner_does_not_wait_for_imports_that_nobody_needs_any_more():
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), WarmKernels() as process:
+        raise KeyboardInterrupt
+    assert time.monotonic() - start < 1.0, "importing takes longer"
+    assert not Path(process.folder).exists()
+
+
 def test_cell_timeouts_deaths_and_history_are_as_with_plain_kernels(warm, tmp_path):
     cells = [CopiedCell(text) for text in ("a = 1", "while True: pass", "assert In[1] == 'a = 1' and a == 1", "exit()", "b = 2")]
     for process in (warm, None):

@@ -13,7 +13,10 @@ from tests.grading import toy
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 
-COMMAND = "import sys; from tests.grading import toy; toy.install(); from attn_course.cli import main; sys.exit(main(['check']))"
+COMMAND = (
+    "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # nohup may stand before the tests
+    "from tests.grading import toy; toy.install(); from attn_course.cli import main; sys.exit(main(['check']))"
+)
 BEGUN = "import os\nfrom pathlib import Path\nPath('begun').write_text(f'{os.getpid()} {os.getppid()} .')\nwhile True: pass"
 
 

@@ -55,6 +55,14 @@ def _at_level(arrays: dict[str, np.ndarray], level: float) -> dict[str, np.ndarr
     return arrays
 
 
+def _all_at_minus_2_to_40(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Give all scores one value, exactly in every precision, with d_k = 4 also after the scale."""
+    arrays["query"][:, 0], arrays["query"][:, 1:] = 2.0**20, 0.0
+    arrays["key"][:, 0] = -(2.0**21)
+    arrays["value"] *= 2.0**20  # the judge allows for roundings of the largest input
+    return arrays
+
+
 def _newest_key_high(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     arrays["key"][-1, 0] *= -1.0
     return arrays
@@ -82,6 +90,7 @@ CACHED = Task(
             "scores near minus a thousand, those of the newest key near a thousand",
             **_newest_key_high(_at_level(_draw(rng, 3, 7, 5, 2), -1000.0)),
         ),
+        Case("scores that are all -2^40", **_all_at_minus_2_to_40(_draw(rng, 3, 5, 4, 7))),
     ],
     wrong=[
         Wrong(
@@ -98,6 +107,11 @@ CACHED = Task(
             "a fill that is not low enough",
             lambda query, key, value: _cached_filled(query, key, value, len(key) - len(query), -50.0),
             "a fill of -50 is the highest score of a row whose visible scores are near -1000: minus infinity is below everything",
+        ),
+        Wrong(
+            "a fill of -1e9",
+            lambda query, key, value: _cached_filled(query, key, value, len(key) - len(query), -1e9),
+            "-1e9 is higher than a score near -10^12: no finite fill is below every score, minus infinity is",
         ),
         Wrong(
             "no maximum subtracted",

@@ -143,7 +143,8 @@ check("7.5", my_fill)
 # The function below should decode with a cache: `query` of shape `(q_len, d_k)` belongs to the **newest** `q_len` positions,
 # `key` `(kv_len, d_k)` and `value` `(kv_len, d_v)` to all positions so far, with `q_len` at most `kv_len`. Each query may see
 # its own position and all earlier ones; the result is `(q_len, d_v)`. Scores may be near 1000 and near -1000, even in
-# one row. Shapes are right, numbers are not: find two mistakes. Repair it, without torch's own attention.
+# one row, and a row may hold nothing but scores near $-10^{12}$. Shapes are right, numbers are not: find two mistakes. Repair
+# it, without torch's own attention.
 
 
 # %% id="task-7-6" tags=["task"]

@@ -140,11 +140,10 @@ check("7.5", my_fill)
 # scores, and for $\epsilon \to 0$ it must grow without bound. Hence $-\infty$.
 
 # %% [markdown] id="task-7-6-text"
-# The function below should decode with a cache: `query` of shape `(q_len, d_k)` belongs to the **newest** `q_len` positions,
-# `key` `(kv_len, d_k)` and `value` `(kv_len, d_v)` to all positions so far, with `q_len` at most `kv_len`. Each query may see
-# its own position and all earlier ones; the result is `(q_len, d_v)`. Scores may be near 1000 and near -1000, even in
-# one row, and a row may hold nothing but scores near $-10^{12}$. Shapes are right, numbers are not: find two mistakes. Repair
-# it, without torch's own attention.
+# The function below should decode with a cache: `query`, `(q_len, d_k)`, belongs to the **newest** `q_len` positions,
+# `key`, `(kv_len, d_k)`, and `value`, `(kv_len, d_v)`, to all positions so far; `q_len` is at most `kv_len`. Each query may
+# see itself and all earlier ones; the result is `(q_len, d_v)`. A row may hold scores near 1000 and near -1000, or only
+# scores near $-10^{12}$. Shapes are right, numbers are not: repair two mistakes, without torch's own attention.
 
 
 # %% id="task-7-6" tags=["task"]
@@ -164,8 +163,9 @@ check("7.6", cached_attention)
 
 # %% [markdown] id="task-7-6-why" tags=["solution-only"]
 # **Why.** (1) `np.tri(q_len, kv_len)` is aligned at the top left; the last query stands at the last key, so the diagonal
-# moves by $p = T_k - T_q$, Eq. (7.10). (2) A hidden score of 0 is a score like any other. With `q_len = kv_len` the first
-# mistake is invisible, which is why it survives in code that was only tested in training.
+# moves by $p = T_k - T_q$, Eq. (7.10). (2) A hidden score of 0 is a score like any other, and so is one of
+# $-10^9$ beside visible ones of $-10^{12}$. With `q_len = kv_len` the first mistake is invisible, which is why it survives in
+# code that was only tested in training.
 
 # %% [markdown] id="task-7-7-text"
 # Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,

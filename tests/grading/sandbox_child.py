@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 import attn_course.grading.sandbox as package
+from attn_course.grading.sandbox.layers import LIMITS_ONLY, NO_NETWORK_NAMESPACE
 
 HERE = Path(package.__file__).parent
 ALL = package.LAYERS
 USERS = ["this user", "nobody"]
+CONTAINERS = {"a container": NO_NETWORK_NAMESPACE, "an old container": LIMITS_ONLY}  # and the level of the sandbox there
 _START = """
 import json, os, sys
 sys.path.append({folder!r})
@@ -93,12 +95,21 @@ def _private(path: Path) -> list[Path]:
     return [folder for folder in path.parents if not folder.stat().st_mode & 1]
 
 
+def need_all_layers() -> None:
+    """Skip the test where one cannot be had, as in most containers."""
+    found = package.probe()
+    if not all(layer.holds for layer in found.layers):
+        pytest.skip(f"this machine cannot show all layers: {found}")
+
+
 def command_as(user: str) -> list[str]:
     """Return the start of a command that runs as a user. Where Python is in a private home, nobody gets a view of the disk without it."""
     if user != "nobody":
         return []
-    if os.getuid() != 0 or not shutil.which("unshare") or not shutil.which("setpriv"):
+    if os.getuid() != 0 or not all(shutil.which(program) for program in ("unshare", "setpriv")):
         pytest.skip("only root can become nobody, and needs unshare and setpriv for it")
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        pytest.skip("nobody needs a view of the disk of its own, and there is none in this container")
     if private := _private(Path(__file__).resolve()):
         pytest.skip(f"the course lies in {private[-1].name}, where nobody but root sees anything")
     become = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -111,3 +122,10 @@ def command_as(user: str) -> list[str]:
         'mkdir -p "$base"; mount --bind "$kept" "$base"; rmdir "$kept" 2>/dev/null || true; exec "$@"'
     )
     return ["unshare", "-m", "sh", "-ec", script, "sh", str(private[-1]), str(base), *become]
+
+
+def command_in(container: str) -> list[str]:
+    """Return the start of a command that runs as if in one of `CONTAINERS`; the checkout must be on the path."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux can be told to refuse system calls")
+    return [sys.executable, "-m", "tests.grading.container", *(["--old"] if "old" in container else [])]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from attn_course.grading.sandbox import LAYERS, probe
-from tests.grading.sandbox_child import HERE, USERS, Stage, a_stage, confined, python
+from attn_course.grading.sandbox import LAYERS
+from tests.grading.sandbox_child import HERE, USERS, Stage, a_stage, confined, need_all_layers, python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 SYSCALL = "sandbox.system_calls.system_call"
@@ -91,8 +91,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _layers_of_this_machine() -> None:
-    if probe().level != "full":
-        pytest.skip(f"this machine cannot show all layers: {probe()}")
+    need_all_layers()
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from attn_course.grading.sandbox import FULL, LAYERS, LIMITS_ONLY, NO_NETWORK_NAMESPACE, NONE, Layer, Probe, level_of, probe
-from tests.grading.sandbox_child import HERE, USERS, python
+from tests.grading.sandbox_child import HERE, USERS, need_all_layers, python
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 REPORT = "import sys; sys.path.append({folder!r}); {before}\nfrom sandbox.probe import report\nreport({wanted!r})"
@@ -33,8 +33,7 @@ def reported(wanted: str, *, before: str = "", user: str = "this user") -> Probe
     ],
 )
 def test_each_level_is_told(switched_off: tuple[str, ...], level: str, user: str):
-    if probe().level != FULL:
-        pytest.skip(f"this machine cannot show all layers: {probe()}")
+    need_all_layers()
     wanted = [name for name in (*LAYERS, "pid namespace") if name not in switched_off]
     found = reported(",".join(wanted), user=user)
     assert (found.level, [layer.name for layer in found.layers if not layer.holds]) == (level, [*switched_off])
@@ -63,6 +62,7 @@ def refusing(name, *arguments):
 for module in (landlock, namespaces, privileges, seccomp):
     module.system_call = refusing
 """
+    need_all_layers()
     found = reported(",".join((*LAYERS, "pid namespace")), before=refuse)
     assert {layer.name for layer in found.layers if not layer.holds} == missing
     assert found.level == level

@@ -171,7 +171,22 @@ def refuse_calls() -> None:
     SandboxError
         If the kernel has no seccomp filters, or refuses this one.
     """
-    words = program(os.getpid())
+    put_on(program(os.getpid()))
+
+
+def put_on(words: bytes) -> None:
+    """Put a filter on this process, for good.
+
+    Parameters
+    ----------
+    words : bytes
+        Machine words of classic BPF.
+
+    Raises
+    ------
+    SandboxError
+        If the kernel has no seccomp filters, or refuses this one.
+    """
     memory = ctypes.create_string_buffer(words, len(words))
     header = struct.pack("@HP", len(words) // 8, ctypes.addressof(memory))
     system_call("prctl", _SET_SECCOMP, _FILTER, header)

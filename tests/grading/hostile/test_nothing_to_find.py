@@ -59,17 +59,23 @@ REACHES = {
 }
 
 
+def test_a_container_takes_the_namespaces_away(contained):
+    assert contained.probe.level != "full", "or the tests below would show nothing about containers"
+
+
 @pytest.mark.parametrize("what", [*READS, *WRITES, *REACHES])
-def test_a_worker_reaches_nothing_outside(strict, toy_chapter, tmp_path, root, what):
-    if strict.probe.level != "full":
-        pytest.skip(f"the sandbox is {strict.probe.level}")
+@pytest.mark.parametrize("place", ["strict", "contained"])
+def test_a_worker_reaches_nothing_outside(request, toy_chapter, tmp_path, root, place, what):
+    grader = request.getfixturevalue(place)
+    if grader.probe.level not in ("full", "no network namespace"):
+        pytest.skip(f"the sandbox is {grader.probe.level}")
     line = {**READS, **WRITES, **REACHES}[what].format(root=str(root))
-    verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": line}).verdicts[1]
+    verdict = grade(grader, tmp_path / "97_hostile.ipynb", {"97.2": line}).verdicts[1]
     assert verdict.points == 0
     assert re.search("rror|ended Python|does not define", verdict.message), verdict.message
     if "does not define" in verdict.message:
         assert what in ("the grader", "everybody", "its group"), "only a signal may go nowhere without an error"
-    assert_neighbour_unharmed(strict, tmp_path)
+    assert_neighbour_unharmed(grader, tmp_path)
 
 
 def test_no_module_of_the_course_is_left_to_a_worker(strict, toy_chapter, tmp_path):

@@ -1,0 +1,97 @@
+"""The whole command as root, as an ordinary user and in containers: the same points for the honest and for the hostile."""
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from attn_course.tasks import all_tasks
+from tests.grading import notebooks
+from tests.grading.hostile.attacks import ATTACKS
+from tests.grading.sandbox_child import CONTAINERS, USERS, command_as, command_in
+
+SEED, ATTACKED = "5", "2.4"
+PLACES = [*USERS, *CONTAINERS]
+QUICK = sorted(set(ATTACKS) - {"loops", "loops and catches everything", "sleeps"})  # these last as long as a cell may
+
+
+@pytest.fixture(scope="module")
+def graded(root):
+    """Takes a place; returns the rows of grades.csv, the report, and what the command printed there."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o777)
+        solved = notebooks.load(root, "solutions", 2)
+        attacks = {
+            attack.replace(" ", "-"): notebooks.answered(root, 2, {ATTACKED: ATTACKS[attack][0]}, folder="solutions") for attack in QUICK
+        }
+        for student, book in {"honest": solved, **attacks}.items():
+            (folder / "in" / student).mkdir(parents=True)
+            notebooks.save(book, folder / "in" / student / "02_softmax.ipynb")
+
+        @cache
+        def grade_in(place):
+            start = command_in(place) if place in CONTAINERS else command_as(place)  # skips where it cannot be had
+            return grade(start, root, folder, folder / place.replace(" ", "-"))
+
+        yield grade_in
+
+
+def grade(start, root, folder, out):
+    words = [
+        sys.executable,
+        "-c",
+        "from attn_course.cli import main; main()",
+        "grade",
+        folder / "in",
+        "--out",
+        out,
+        "--seed",
+        SEED,
+        "--jobs",
+        "1",
+    ]
+    variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
+    done = subprocess.run([*start, *map(str, words)], env=variables, cwd=folder, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr
+    return (out / "grades.csv").read_text(), json.loads((out / "report.json").read_text()), done.stdout + done.stderr
+
+
+def test_an_ordinary_user_gives_the_same_grades(graded):
+    assert graded("nobody")[0] == graded("this user")[0]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_container_gives_the_same_points(graded, container):
+    here, there = (points_in(graded(place)[0]) for place in ("this user", container))
+    assert there == here
+
+
+def points_in(grades):
+    """Points by student and task, but for one student who kills the own process: number 1 of a namespace survives it."""
+    rows = csv.DictReader(grades.splitlines())
+    return {(row["student"], row["task"]): row["points"] for row in rows if row["task"] and row["student"] != "kills-itself"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_attack_gets_nothing_where_it_stands_and_the_honest_get_all(graded, place):
+    _, report, _ = graded(place)
+    most = {task.id: task.points for task in all_tasks(2)}
+    points = {student["student"]: student["points"] for student in report["students"]}
+    assert points.pop("honest") == sum(most.values())
+    assert set(points) == {attack.replace(" ", "-") for attack in QUICK}
+    assert all(found <= sum(most.values()) - most[ATTACKED] for found in points.values())
+    assert all(found >= most["2.1"] + most["2.2"] + most["2.3"] for found in points.values()), "what was judged before stays"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_level_of_the_sandbox_is_printed_and_stands_in_the_report(graded, place):
+    _, report, printed = graded(place)
+    assert report["sandbox"] in " ".join(printed.split())
+    if place in CONTAINERS:
+        assert report["sandbox"].startswith(f"sandbox: {CONTAINERS[place]} ("), "or what was taken away was not"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import attn_course.grading.sandbox as package
-from attn_course.grading.sandbox.layers import LIMITS_ONLY, NO_NETWORK_NAMESPACE
+from attn_course.grading.sandbox.layers import LANDLOCK, LIMITS_ONLY, NO_NETWORK_NAMESPACE
 
 HERE = Path(package.__file__).parent
 ALL = package.LAYERS
@@ -100,6 +100,13 @@ def need_all_layers() -> None:
     found = package.probe()
     if not all(layer.holds for layer in found.layers):
         pytest.skip(f"this machine cannot show all layers: {found}")
+
+
+def need_landlock() -> None:
+    """Skip the test where the kernel, or a container, has none."""
+    found = package.probe()
+    if LANDLOCK not in found.holding:
+        pytest.skip(f"nothing shuts files on this machine: {found}")
 
 
 def command_as(user: str) -> list[str]:

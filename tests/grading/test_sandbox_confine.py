@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from attn_course.grading.sandbox import Limits, SandboxError, confine, landlock, probe
-from attn_course.grading.sandbox.layers import LANDLOCK
-from tests.grading.sandbox_child import HERE, USERS, Stage, a_stage, confined, need_all_layers, python
+from tests.grading.sandbox_child import HERE, USERS, Stage, a_stage, confined, need_all_layers, need_landlock, python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 START = f"import os, sys, time, tempfile; sys.path.append({str(HERE.parent)!r}); import sandbox; from pathlib import Path\n"
@@ -40,10 +39,8 @@ def test_lazy_imports_of_confined_torch_and_sympy_work(stage: Stage, user: str):
         "outside.read_text()",
     ]
     ready = "import numpy as np, torch, sympy; torch.set_num_threads(1)"
-    layers = probe().holding
-    if LANDLOCK not in layers:
-        pytest.skip("nothing shuts files on this machine")
-    said = confined(acts, layers, stage, before=ready, user=user, packages=True)
+    need_landlock()
+    said = confined(acts, probe().holding, stage, before=ready, user=user, packages=True)
     assert [verdict for verdict, _ in said] == ["done"] * 10 + ["refused"] * 2, said
     assert [text for _, text in said[:5]] == ["False", "2", "3", "'xml'", "30.0"]
     assert [said[7][1], said[8][1]] == ["[1.0, 1.0, 1.0]"] * 2
@@ -106,6 +103,7 @@ def test_limits_are_on_top_of_what_the_process_has(stage: Stage):
 
 
 def test_a_layer_that_was_asked_for_is_never_left_out_silently(stage: Stage):
+    need_landlock()
     code = f"""{START}
 from sandbox import namespaces
 def refuse(*_): raise sandbox.SandboxError("unshare: Operation not permitted")
@@ -239,6 +237,7 @@ except sandbox.SandboxError as error:
 
 @pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6])
 def test_every_abi_of_landlock_confines_files(stage: Stage, abi: int):
+    need_landlock()
     if landlock.abi() < abi:
         pytest.skip(f"the kernel has ABI {landlock.abi()}")
     before = f"from sandbox import landlock; landlock.abi = lambda: {abi}"
@@ -250,6 +249,7 @@ def test_every_abi_of_landlock_confines_files(stage: Stage, abi: int):
 
 
 def test_a_folder_that_does_not_exist_is_named(stage: Stage):
+    need_landlock()
     stage.own.rmdir()
     code = f"""{START}
 from sandbox import landlock

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from attn_course.grading.sandbox import FULL, LAYERS, LIMITS_ONLY, NO_NETWORK_NAMESPACE, NONE, Layer, Probe, level_of, probe
-from tests.grading.sandbox_child import HERE, USERS, need_all_layers, python
+from tests.grading.sandbox_child import HERE, USERS, need_all_layers, need_landlock, python
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 REPORT = "import sys; sys.path.append({folder!r}); {before}\nfrom sandbox.probe import report\nreport({wanted!r})"
@@ -80,6 +80,7 @@ def test_a_layer_that_claims_success_and_does_nothing_does_not_hold(layer: str, 
 
 @LINUX
 def test_layers_that_hold_alone_and_break_honest_work_do_not_hold():
+    need_landlock()
     block = "from sandbox import landlock; real = landlock.allow_only; landlock.allow_only = lambda readable, writable: real((), writable)"
     found = reported("landlock", before=block)
     assert "an honest worker no longer" in found.layers[2].why

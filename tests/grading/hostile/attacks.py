@@ -38,7 +38,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
     "hangs up": (HANGS_UP, (ENDED,)),
     "shuts every descriptor": ("import os\nos.closerange(0, 100)", (ENDED,)),
     "kills its parent": ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", ("Error",)),
-    "reads the memory": ("open('/proc/self/mem')", ("Error",)),
+    "reads the memory": ("open('/proc/self/mem')", ("Error", "does not define")),  # its own; open where nothing shuts files
 }
 
 PATCHED_LIBRARY = """

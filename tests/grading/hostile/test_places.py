@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.grading.sandbox import probe
+from attn_course.grading.sandbox.layers import LANDLOCK
 from attn_course.tasks import all_tasks
 from tests.grading import notebooks
 from tests.grading.hostile.attacks import ATTACKS
@@ -93,5 +95,5 @@ def test_each_attack_gets_nothing_where_it_stands_and_the_honest_get_all(graded,
 def test_the_level_of_the_sandbox_is_printed_and_stands_in_the_report(graded, place):
     _, report, printed = graded(place)
     assert report["sandbox"] in " ".join(printed.split())
-    if place in CONTAINERS:
+    if place in CONTAINERS and LANDLOCK in probe().holding:
         assert report["sandbox"].startswith(f"sandbox: {CONTAINERS[place]} ("), "or what was taken away was not"

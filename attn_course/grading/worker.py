@@ -5,8 +5,10 @@ files of attn_course/tasks that know none either; while the notebook runs, attn_
 """
 
 import ast
+import asyncio
 import builtins
 import contextlib
+import inspect
 import linecache
 import os
 import random
@@ -183,7 +185,10 @@ class Session:
             return {"problem": self._problems[n]}
         try:
             with self._stubs.forbidding(self._forbid.get(n, ())), time_limit(limit):
-                exec(code, self._module.__dict__)
+                if code.co_flags & inspect.CO_COROUTINE:
+                    asyncio.run(eval(code, self._module.__dict__))
+                else:
+                    exec(code, self._module.__dict__)
         except TimeIsUp:
             return {"problem": f"did not finish within {limit:g} s: is there a loop that never ends?"}
         except Refused as refused:
@@ -244,7 +249,7 @@ class Session:
                 try:
                     if "attn_course" in "".join(linecache.getlines(self._names[n])):  # rarely; going through a tree takes its time
                         tree = _WithoutCourse().visit(tree)
-                    code = compile(tree, self._names[n], "exec", dont_inherit=True)
+                    code = compile(tree, self._names[n], "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
                 except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                     self._problems[n] = _one_line(error)
             self._cells.append(code)

@@ -71,6 +71,17 @@ def my_softmax(scores, axis):
     softmax = np.exp(scores - scores.max(axis, keepdims=True))
     return softmax / softmax.sum(axis, keepdims=True)
 ''',
+    "awaited": """
+import asyncio
+async def exponentials(s):
+    for part in s:
+        yield np.exp(part)
+async def made():
+    await asyncio.sleep(0)
+    return lambda s, axis: np.exp(s - s.max(axis, keepdims=True)) / np.exp(s - s.max(axis, keepdims=True)).sum(axis, keepdims=True)
+assert [e async for e in exponentials([0.0])] == [1.0]
+my_softmax, = await asyncio.gather(made())
+""",
     "a class": """
 class Softmax:
     def __call__(self, scores, axis):

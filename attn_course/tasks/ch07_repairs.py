@@ -109,9 +109,9 @@ CACHED = Task(
             "a fill of -50 is the highest score of a row whose visible scores are near -1000: minus infinity is below everything",
         ),
         Wrong(
-            "a fill of -1e9",
+            "a finite fill",
             lambda query, key, value: _cached_filled(query, key, value, len(key) - len(query), -1e9),
-            "-1e9 is higher than a score near -10^12: no finite fill is below every score, minus infinity is",
+            "a hidden score of -1e4 or -1e9 is higher than a visible one near -10^12: no finite fill is below every score, minus infinity is",
         ),
         Wrong(
             "no maximum subtracted",

@@ -111,7 +111,7 @@ CACHED = Task(
         Wrong(
             "a finite fill",
             lambda query, key, value: _cached_filled(query, key, value, len(key) - len(query), -1e9),
-            "a hidden score of -1e4 or -1e9 is higher than a visible one near -10^12: no finite fill is below every score, minus infinity is",
+            "a hidden score of -1e4 or -1e9 is higher than a visible one near -10^12: only minus infinity is below every score",
         ),
         Wrong(
             "no maximum subtracted",

@@ -108,22 +108,6 @@ def units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
     return found
 
 
-def with_exercises(root: Path) -> dict[int, str]:
-    """Return the chapters that exercises are made for, each with its name.
-
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-
-    Raises
-    ------
-    AuthoringError
-        As `units` does.
-    """
-    return {unit.chapter: unit.stem for unit in units(root) if unit.folder == "exercises"}
-
-
 def built_notebooks(root: Path) -> list[str]:
     """Return the names of all notebooks that lie where built ones belong."""
     return sorted(path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).glob("*.ipynb"))

@@ -190,6 +190,7 @@ def _show(graded: "Graded", out: Path) -> None:
     from rich.text import Text
 
     from attn_course.grading.class_report import runs
+    from attn_course.grading.page import counted
 
     terminal = console()
     by_status: dict[str, int] = {}
@@ -201,7 +202,7 @@ def _show(graded: "Graded", out: Path) -> None:
     students, notebooks = len(graded.found.students), by_status.get("graded", 0)
     listed = runs(graded.chapters)
     terminal.print(
-        Text(f"{_counted(students, 'student')}, {_counted(notebooks, 'notebook')} graded on ")
+        Text(f"{counted(students, 'student')}, {counted(notebooks, 'notebook')} graded on ")
         + Text(f"{'chapter' if len(graded.chapters) == 1 else 'chapters'} {listed}, {graded.seconds:.1f} s")
         + Text("".join(f", {other}" for other in others), "yellow")
     )
@@ -214,7 +215,3 @@ def _show(graded: "Graded", out: Path) -> None:
         ("feedback/", "a page for each notebook"),
     ):
         terminal.print(f"  {shown(out / name)!s:<40} {what}", markup=False)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands.chapters import HELP, read_chapters
+from attn_course.commands.chapters import HELP, exercise_names, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, console
 
@@ -36,12 +36,11 @@ def prepare(
         attn-course nbgrader prepare . --chapters 2
     """
     from attn_course.authoring import AuthoringError
-    from attn_course.authoring.course import with_exercises
     from attn_course.authoring.nbgrader_source import prepare as make
 
     root = find_course()
     try:
-        names = None if chapters is None else map(str, read_chapters(chapters, with_exercises(root)))
+        names = None if chapters is None else map(str, read_chapters(chapters, exercise_names(root)))
         paths = make(root, out, names)
     except AuthoringError as error:
         raise BadInput(str(error)) from None

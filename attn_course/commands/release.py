@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands.chapters import HELP, read_chapters
+from attn_course.commands.chapters import HELP, exercise_names, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, console
 
@@ -29,12 +29,11 @@ def release(
         attn-course release --out term1 --chapters 0-4,06_additive_attention
     """
     from attn_course.authoring import AuthoringError
-    from attn_course.authoring.course import with_exercises
     from attn_course.authoring.release import release as make
 
     root = find_course()
     try:
-        names = None if chapters is None else map(str, read_chapters(chapters, with_exercises(root)))
+        names = None if chapters is None else map(str, read_chapters(chapters, exercise_names(root)))
         assignments = make(root, out, names, with_lessons=not no_lessons)
     except AuthoringError as error:
         raise BadInput(str(error)) from None

@@ -132,6 +132,7 @@ def _plain(found: "dict[str, Comparison]") -> list[dict[str, object]]:
 def _show(found: "dict[str, Comparison]", count: int, notes: Sequence[str], out: Path | None) -> None:
     from rich.text import Text
 
+    from attn_course.grading.page import counted
     from attn_course.grading.similarity import groups
 
     terminal = console()
@@ -139,13 +140,14 @@ def _show(found: "dict[str, Comparison]", count: int, notes: Sequence[str], out:
         terminal.print(Text(name, "bold"))
         for students, pairs in groups(comparison.pairs):
             who = f"{', '.join(students[:-1])} and {students[-1]}"
-            terminal.print(f"  {pairs[0].share:4.0%}  {who} ({pairs[0].lines} lines)", markup=False, soft_wrap=True)
+            terminal.print(f"  {pairs[0].share:4.0%}  {who} ({counted(pairs[0].lines, 'line')})", markup=False, soft_wrap=True)
         if not comparison.pairs:
             terminal.print("  no pair stands out")
         if left_out := comparison.left_out:
-            pieces = f"{len(left_out)} piece{'s' if len(left_out) > 1 else ''} of code"
+            pieces = counted(len(left_out), "piece")
             terminal.print(
-                f"  not counted because many share it: {pieces}, the most common by {len(left_out[0].students)} students", soft_wrap=True
+                f"  not counted because many share it: {pieces} of code, the most common by {len(left_out[0].students)} students",
+                soft_wrap=True,
             )
     for note in notes:
         terminal.print(Text.assemble(("Note", "bold yellow"), f": {note}"))

@@ -51,6 +51,17 @@ class Cell:
         return line if len(line) <= 40 else line[:39] + "…"
 
 
+def by_number(task: str) -> tuple[int, ...]:
+    """Return chapter and number of a task, which sort as numbers do.
+
+    Examples
+    --------
+    >>> sorted(["2.10", "2.9"], key=by_number)
+    ['2.9', '2.10']
+    """
+    return tuple(map(int, task.split(".")))
+
+
 def read_code_cells(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Cell]:
     """Return the code cells of a notebook, each with its role.
 

@@ -7,8 +7,9 @@ from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from attn_course.grading.cells import by_number
 from attn_course.grading.class_marks import Marked, percent, remarks
-from attn_course.grading.page import page, plain
+from attn_course.grading.page import counted, page, plain
 from attn_course.grading.submissions import Class
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
     """
     shares = [percent(*_sums(list(own))) for _, own in groupby((each for each in marked if each.counts), key=lambda each: each.student)]
     called = f"chapter{'s' if len(about['chapters']) > 1 else ''} {runs(about['chapters'])}"
-    counted = Counter(each.status for each in marked)
+    by_status = Counter(each.status for each in marked)
     middle = f"median {median(shares):.0f} % of the points" if shares else "no marks"
     parts = [
         f"<h1>Class report: {called}</h1>",
-        f'<p class="soft">{_many(len(found.students), "student")} · {_many(counted["graded"], "notebook")} graded · {middle}</p>',
+        f'<p class="soft">{counted(len(found.students), "student")} · {counted(by_status["graded"], "notebook")} graded · {middle}</p>',
         *_figures(marked, shares),
         _notes(found, marked),
         _how(marked, about),
@@ -84,13 +85,13 @@ def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:
     tasks : list of (str, int, int)
         Number and title, in how many notebooks it is passed, and of how many; ties in the order of the tasks.
     """
-    asked, passed = Counter[tuple[int, int, str]](), Counter[tuple[int, int, str]]()
+    asked, passed = Counter[tuple[tuple[int, ...], str]](), Counter[tuple[tuple[int, ...], str]]()
     for verdict in (verdict for each in marked if each.status == "graded" for verdict in each.verdicts):
-        key = (*_place(verdict.task), f"{verdict.task} {verdict.title}")
+        key = by_number(verdict.task), f"{verdict.task} {verdict.title}"
         asked[key] += 1
         passed[key] += verdict.passed
     order = sorted(asked, key=lambda key: (passed[key] / asked[key], key))
-    return [(key[2], passed[key], asked[key]) for key in order]
+    return [(key[1], passed[key], asked[key]) for key in order]
 
 
 def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
@@ -107,20 +108,14 @@ def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
         Number of the task with the mistake's name, and how many students made it; ties in the order of the tasks.
     """
     made = {
-        (each.student, *_place(verdict.task), f"{verdict.task} {verdict.mistake}")
+        (each.student, by_number(verdict.task), f"{verdict.task} {verdict.mistake}")
         for each in marked
         if each.counts
         for verdict in each.verdicts
         if verdict.mistake and not verdict.passed
     }
-    counted = Counter(key[1:] for key in made)
-    return [(key[2], count) for key, count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
-
-
-def _place(task: str) -> tuple[int, int]:
-    """Chapter and number of a task, which sort as numbers do."""
-    chapter, number = map(int, task.split("."))
-    return chapter, number
+    students = Counter(key[1:] for key in made)
+    return [(key[1], count) for key, count in sorted(students.items(), key=lambda item: (-item[1], item[0]))]
 
 
 def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> list[str]:
@@ -158,7 +153,7 @@ def _notes(found: Class, marked: Sequence[Marked]) -> str:
     ]
     rows += [("", "", "note", note) for note in found.notes]
     if left_out := len(marked) - len(wanted):
-        rows.append(("", "", "not asked for", f"{_many(left_out, 'notebook')} on other chapters"))
+        rows.append(("", "", "not asked for", f"{counted(left_out, 'notebook')} on other chapters"))
     if not rows:
         return "<h2>To look at</h2>\n<p>Nothing: every notebook was there, in time, and could be judged.</p>"
     cells = ["".join(f"<td>{plain(text)}</td>" for text in row) for row in sorted(rows, key=lambda row: (_WEIGHT.get(row[2], 9), row))]
@@ -175,7 +170,7 @@ _WEIGHT = {"not judged": 0, "note": 1, "late": 2, "duplicate": 3, "not asked for
 
 def _how(marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
     levels = Counter(each.sandbox for each in marked if each.sandbox)
-    listed = "; ".join(f"{_many(count, 'notebook')} under “{level}”" for level, count in sorted(levels.items()))
+    listed = "; ".join(f"{counted(count, 'notebook')} under “{level}”" for level, count in sorted(levels.items()))
     due = f" Due: {plain(str(about['due']))}." if about["due"] else ""
     return (
         f"<h2>How it was graded</h2>\n<p>{plain(str(about['sandbox']))}{plain(f' ({listed})' if listed else '')}</p>\n"
@@ -185,7 +180,3 @@ def _how(marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
 
 def _sums(own: Sequence[Marked]) -> tuple[int, int]:
     return sum(each.points for each in own), sum(each.max_points for each in own)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

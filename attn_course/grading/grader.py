@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.grading.cells import by_number
 from attn_course.grading.protocol import is_last
 from attn_course.grading.sandbox import Limits, Probe, probe
 from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, chapter_named, read_exercise, read_submission
@@ -174,7 +175,7 @@ class Grader:
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""
         if task.id not in self._cases:
-            self._cases[task.id] = task.cases(np.random.default_rng([self._seed, *map(int, task.id.split("."))]))
+            self._cases[task.id] = task.cases(np.random.default_rng([self._seed, *by_number(task.id)]))
         return self._cases[task.id]
 
     def judge(self, task: Task, results: Sequence[Result]) -> Verdict:

@@ -130,7 +130,7 @@ def _write(report: Mapping[str, Any], path: Path) -> int:
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.orm import scoped_session, sessionmaker
 
-    class OneTransaction(Gradebook):  # type: ignore[misc]
+    class OneTransaction(Gradebook):  # type: ignore[misc]  # nbgrader has no types
         """A gradebook whose commits are kept back until the connection's transaction ends."""
 
         def __init__(self, connection: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from attn_course.grading.cells import Cell, NoTasks, NotebookError, read_code_cells
+from attn_course.grading.cells import Cell, NoTasks, NotebookError, by_number, read_code_cells
 from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
 from attn_course.grading.report import NotebookReport, TaskReport
 from attn_course.grading.untouched import is_untouched
@@ -157,7 +157,7 @@ def _holds_more(source: str, pristine: str) -> bool:
 
 
 def _chapter_of(cells: Sequence[Cell], path: Path) -> int:
-    tasks = sorted({cell.task for cell in cells if cell.task}, key=_by_number)
+    tasks = sorted({cell.task for cell in cells if cell.task}, key=by_number)
     chapters = sorted({int(task.split(".")[0]) for task in tasks})
     if not chapters:
         raise NoTasks(f'{path}: holds no task of the course (no cell such as check("2.1", ...)); exercises are copied to work/')
@@ -197,7 +197,7 @@ def _pristine(chapter: int, path: Path, exercises: Path) -> tuple[dict[str, Cell
     for cell in checks:
         _known(str(cell.task), found[0])
     asked = {str(cell.task): cell.source for cell in cells if cell.role == "answer"}
-    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: _by_number(str(cell.task)))}, asked
+    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: by_number(str(cell.task)))}, asked
 
 
 def _known(task: str, exercise: Path) -> None:
@@ -207,10 +207,6 @@ def _known(task: str, exercise: Path) -> None:
         get_task(task)
     except UnknownTask as error:
         raise NotebookError(f"{exercise}: does not belong to the installed attn_course: {error}") from None
-
-
-def _by_number(task: str) -> tuple[int, ...]:
-    return tuple(map(int, task.split(".")))
 
 
 def _run(

@@ -77,6 +77,17 @@ def plain(text: str) -> str:
     return html.escape(text, quote=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun, of which there may be one or more.
+
+    Examples
+    --------
+    >>> counted(1, "notebook"), counted(0, "notebook")
+    ('1 notebook', '0 notebooks')
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def prose(text: str) -> str:
     """Return our own text, in which `code` stands between backticks, as HTML.
 

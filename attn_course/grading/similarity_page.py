@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from attn_course.grading.page import page, plain
+from attn_course.grading.page import counted, page, plain
 from attn_course.grading.similarity import Common, Comparison, Pair, Passage, groups
 
 _SIDES = "<style>.sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}pre{white-space:pre-wrap;margin:.3rem 0}</style>"
@@ -44,7 +44,7 @@ def _group(students: Sequence[str], pairs: Sequence[Pair]) -> str:
     """The pair, or the most alike of a group."""
     pair = pairs[0]
     left, right = (plain(student) for student in pair.students)
-    about = f"{pair.share:.0%} of the shorter one's own code, {_lines(pair.lines)}"
+    about = f"{pair.share:.0%} of the shorter one's own code, {counted(pair.lines, 'line')}"
     heading, note = f"{left} and {right}: {about}", ""
     if len(students) > 2:
         heading = f"{len(students)} students are alike: {', '.join(map(plain, students))}"
@@ -56,17 +56,13 @@ def _group(students: Sequence[str], pairs: Sequence[Pair]) -> str:
 def _left_out(found: Sequence[Common], tasks: Mapping[str, str]) -> str:
     """The folded list of what many share."""
     items = "".join(
-        f"<p>{plain(_answer(each.name, tasks))}: {_lines(each.lines)}, shared by {len(each.students)}: "
+        f"<p>{plain(_answer(each.name, tasks))}: {counted(each.lines, 'line')}, shared by {len(each.students)}: "
         f"{', '.join(map(plain, each.students))}</p><pre><code>{plain(each.text)}</code></pre>"
         for each in found
     )
-    plural = "s" if len(found) > 1 else ""
-    summary = f"Not counted because many share it: {len(found)} piece{plural} of code, the most common by {len(found[0].students)} students"
+    pieces, sharing = counted(len(found), "piece"), len(found[0].students)
+    summary = f"Not counted because many share it: {pieces} of code, the most common by {sharing} students"
     return f"<details><summary>{summary}</summary>{items}</details>"
-
-
-def _lines(count: int) -> str:
-    return f"{count} line{'s' if count != 1 else ''}"
 
 
 def _answer(name: str, tasks: Mapping[str, str]) -> str:

@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.grading import toy
+from tests.processes import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 
@@ -18,13 +18,6 @@ COMMAND = (
     "from tests.grading import toy; toy.install(); from attn_course.cli import main; sys.exit(main(['check']))"
 )
 BEGUN = "import os\nfrom pathlib import Path\nPath('begun').write_text(f'{os.getpid()} {os.getppid()} .')\nwhile True: pass"
-
-
-def wait_for(condition, limit_s=30.0):
-    end = time.monotonic() + limit_s
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from attn_course.grading import grader as grader_module
 from attn_course.grading.class_grade import grade_class
 from tests.grading import notebooks, sandbox_child, toy
 from tests.grading.class_tools import order, without_times
+from tests.processes import is_running
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 SEED = 11  # of the grader that all tests share
@@ -121,7 +122,7 @@ def test_the_grader_is_killed_in_mid_class_and_leaves_no_process_or_folder(grade
     process.kill()
     process.wait()
     assert len(left) >= 3, "a process of the pool, a zygote, a worker"
-    while list((tmp_path / "temporary").glob("attn-*")) or any(_alive(pid) for pid in left):
+    while list((tmp_path / "temporary").glob("attn-*")) or any(is_running(pid) for pid in left):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert not (tmp_path / "out" / "grades.csv").exists()
@@ -129,12 +130,6 @@ def test_the_grader_is_killed_in_mid_class_and_leaves_no_process_or_folder(grade
     for out, resume in (("out", True), ("quiet", False)):
         graded(tmp_path / "in", tmp_path / out, resume=resume, names=names)
     assert without_times(tmp_path / "out") == without_times(tmp_path / "quiet")
-
-
-def _alive(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @pytest.mark.parametrize("user", sandbox_child.USERS)

@@ -30,6 +30,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
     "crashes": ("import ctypes\nctypes.string_at(0)", ("(SIGSEGV: a crash)",)),
     "loops": ("while True: pass", ("did not finish within 1 s: is there a loop that never ends?",)),
     "loops and catches everything": (CATCHES_EVERYTHING, (LATE,)),
+    "awaits without end": ("import asyncio\nasync def f(): await asyncio.sleep(1000)\nawait f()", (LATE, "SyntaxError")),
     "sleeps": (SLEEPS, ("did not finish in time",)),
     "floods": ("import os\nwhile True: os.write(1, b'x' * 65536)", ("printed more than 1 MiB",)),
     "takes all memory": ("hoard = []\nwhile True: hoard.append(bytearray(2**26))", ("MemoryError",)),
@@ -214,4 +215,10 @@ import sympy
 z = sympy.Symbol("z")
 slope = getattr(z**2, "di" + "ff")(z) / (2 * z)
 my_derivative = slope * delta_ij - s_j
+"""
+AWAITED_DIFF = """
+import sympy
+z = sympy.Symbol("z")
+async def slope(): return getattr(z**2, "di" + "ff")(z) / (2 * z)
+my_derivative = await slope() * delta_ij - s_j
 """

@@ -5,7 +5,17 @@ import textwrap
 import pytest
 
 from tests.grading import notebooks, toy
-from tests.grading.hostile.attacks import ATTACKS, ATTENTIONS, DISARMED, FORBIDDEN, FROM_THE_ENGINE, GRADIENTS, HIDDEN_DIFF, LIES
+from tests.grading.hostile.attacks import (
+    ATTACKS,
+    ATTENTIONS,
+    AWAITED_DIFF,
+    DISARMED,
+    FORBIDDEN,
+    FROM_THE_ENGINE,
+    GRADIENTS,
+    HIDDEN_DIFF,
+    LIES,
+)
 from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 
 
@@ -88,9 +98,10 @@ def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
     assert graded.notes == ()
 
 
-@pytest.mark.parametrize("name", ["my_derivative = ", 'globals()["my_" + "derivative"] = '])
-def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, name):
-    source = HIDDEN_DIFF.replace("my_derivative = ", name)
+@pytest.mark.parametrize(
+    "source", [HIDDEN_DIFF, HIDDEN_DIFF.replace("my_derivative = ", 'globals()["my_" + "derivative"] = '), AWAITED_DIFF]
+)
+def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, source):
     book = notebooks.answered(root, 2, {"2.3": source}, folder="solutions")
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
     assert graded.verdicts[2].points == 0

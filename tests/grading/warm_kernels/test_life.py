@@ -16,25 +16,11 @@ from attn_course.grading.warm_kernels import client, owner, provisioner, setting
 from attn_course.grading.warm_kernels.client import NotToBeHad
 from attn_course.grading.warm_kernels.owner import WarmKernels, warm_kernels_or_none
 from tests.grading.warm_kernels.conftest import started
+from tests.processes import is_running, wait_for
 
 pytestmark = pytest.mark.skipif(not client.can_fork(), reason="kernels cannot be forked on this system")
 
 LIGHT = ("json",)  # a warm process that is ready at once
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_for(condition, limit_s=20.0):
-    end = time.monotonic() + limit_s
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 @pytest.fixture

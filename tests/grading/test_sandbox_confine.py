@@ -170,6 +170,25 @@ os._exit(7)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [[True, 1, 0], *[[1, 0, []]] * 3]
 
 
+def test_without_a_way_back_to_the_zygotes_namespace_a_fork_is_a_plain_one():
+    need_all_layers()
+    code = f"""{START}
+from sandbox import namespaces
+real = namespaces.system_call
+def refusing(name, *arguments):
+    if name == "setns":
+        raise sandbox.SandboxError("setns: Operation not permitted")
+    return real(name, *arguments)
+namespaces.system_call = refusing
+print(sandbox.leave_for_own_namespaces(), flush=True)
+worker = sandbox.fork_alone()
+if worker == 0:
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]))
+"""
+    assert python(code).stdout.split() == ["True", "3"]
+
+
 def test_killing_the_process_that_waits_kills_zygote_and_workers():
     need_all_layers()
     code = f"{START}\nsandbox.leave_for_own_namespaces()\nif os.fork():\n    print('zygote', flush=True)\ntime.sleep(60)"

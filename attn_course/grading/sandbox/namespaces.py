@@ -55,8 +55,13 @@ def leave_for_own_namespaces() -> bool:
     except BlockingIOError:
         pass
     os.close(alive)
-    _Zygote.pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _Zygote.no_network = True
+    pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        system_call("setns", pids, _NEW_PIDS)  # without it there is no way back from the namespace of a worker
+        _Zygote.pids = pids
+    except SandboxError:
+        os.close(pids)
     return True
 
 

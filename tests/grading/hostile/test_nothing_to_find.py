@@ -14,6 +14,7 @@ from attn_course.tasks.judge import expected
 from attn_course.tasks.run import Result, quiet
 from tests.grading import toy
 from tests.grading.hostile.support import assert_neighbour_unharmed, grade
+from tests.grading.sandbox_child import need_files_and_network_shut
 
 SAME_FOR_ALL_NUMBERS = {"7.9": "where a layer leaks does not depend on the numbers in the text"}
 real_chapters, _tasks = registry.chapters, registry._chapter_tasks  # as they are before the toy chapter stands in for them
@@ -60,6 +61,7 @@ REACHES = {
 
 
 def test_a_container_takes_the_namespaces_away(contained):
+    need_files_and_network_shut(contained.probe)
     assert contained.probe.level != "full", "or the tests below would show nothing about containers"
 
 
@@ -67,8 +69,7 @@ def test_a_container_takes_the_namespaces_away(contained):
 @pytest.mark.parametrize("place", ["strict", "contained"])
 def test_a_worker_reaches_nothing_outside(request, toy_chapter, tmp_path, root, place, what):
     grader = request.getfixturevalue(place)
-    if grader.probe.level not in ("full", "no network namespace"):
-        pytest.skip(f"the sandbox is {grader.probe.level}")
+    need_files_and_network_shut(grader.probe)
     line = {**READS, **WRITES, **REACHES}[what].format(root=str(root))
     verdict = grade(grader, tmp_path / "97_hostile.ipynb", {"97.2": line}).verdicts[1]
     assert verdict.points == 0

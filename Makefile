@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR: # a .venv that broke off is made again
-.PHONY: help lab test notebooks experiments format constraints clean
+.PHONY: help lab test oldest notebooks experiments format constraints clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -23,6 +23,9 @@ lab: $(VENV)/.runtime ## open the course in JupyterLab (installs it first)
 
 test: $(VENV)/.test $(VENV)/.nbgrader ## run everything CI runs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+oldest: $(VENV)/.oldest ## try the kernels under the oldest Triton that is supported (no part of `make test`)
+	@PYTHONPATH=. $(VENV)/oldest/bin/python -m pytest tests/gpu
 
 notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from src/
 	@$(BIN)/attn-course notebooks build
@@ -70,5 +73,10 @@ $(VENV)/.test: $(VENV)/.runtime
 
 # nbgrader in its own environment, which sees the course's packages behind its own.
 $(VENV)/.nbgrader: $(VENV)/.test tests/nbgrader/requirements.txt
-	$(BIN)/python tests/nbgrader/environment.py $(VENV)/nbgrader
+	$(BIN)/python tests/layered_environment.py $(VENV)/nbgrader -r tests/nbgrader/requirements.txt
+	@touch $@
+
+# The oldest Triton that the package supports, likewise.
+$(VENV)/.oldest: $(VENV)/.test
+	$(BIN)/python tests/layered_environment.py $(VENV)/oldest triton==3.6.0
 	@touch $@

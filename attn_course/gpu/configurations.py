@@ -1,7 +1,7 @@
 """Which tile sizes, warps and pipeline stages each kernel runs with.
 
-The numbers were found by reading machine code for Hopper (sm_90): no spilled register, and matrix products that are in
-flight while exponentials are taken. `tests/gpu/test_machine_code.py` compiles each of them and looks again.
+The numbers were found by reading machine code for Hopper (sm_90): no spilled register in a loop over tiles, and matrix products that
+are in flight while exponentials are taken. `tests/gpu/test_machine_code.py` compiles each of them and looks again.
 """
 
 from typing import Literal, NamedTuple
@@ -12,15 +12,7 @@ Kernel = Literal["forward", "backward_key_value", "backward_query", "backward_ma
 
 
 class Configuration(NamedTuple):
-    """Rows of the query and of the key in a tile, warps of 32 threads in a program, tiles that are loaded ahead.
-
-    Attributes
-    ----------
-    block_q, block_kv : int
-        Powers of two.
-    num_warps, num_stages : int
-        As Triton takes them.
-    """
+    """Rows of the query and of the key in a tile (powers of two), warps of 32 threads in a program, tiles that are loaded ahead."""
 
     block_q: int
     block_kv: int
@@ -31,21 +23,17 @@ class Configuration(NamedTuple):
 MAX_D = 256
 _INTERPRETED = Configuration(32, 32, 1, 1)  # small, so that short tests have several tiles; NumPy has neither warps nor stages
 _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by the larger of padded d_k and d_v
-    "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 16, 4, 2)},
-    "backward_key_value": {64: Configuration(64, 128, 8, 2), 128: Configuration(32, 128, 8, 2), 256: Configuration(32, 64, 8, 1)},
+    "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 32, 8, 2)},
+    "backward_key_value": {64: Configuration(64, 128, 8, 2), 128: Configuration(32, 128, 8, 2), 256: Configuration(32, 64, 8, 2)},
     "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 64, 8, 2), 256: Configuration(64, 16, 8, 2)},
-    "backward_mask": {64: Configuration(64, 64, 4, 2), 128: Configuration(64, 64, 4, 2), 256: Configuration(64, 32, 4, 1)},
+    "backward_mask": {64: Configuration(64, 64, 8, 2), 128: Configuration(64, 64, 8, 2), 256: Configuration(64, 32, 8, 2)},
 }
 _MASKED: dict[Kernel, dict[int, Configuration]] = {  # a mask is loaded into registers: smaller tiles
-    "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 16, 4, 2)},
+    "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 16, 4, 2), 256: Configuration(128, 16, 8, 2)},
     "backward_key_value": {64: Configuration(32, 128, 8, 2), 128: Configuration(16, 128, 8, 2)},
-    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 32, 8, 2)},
+    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 32, 8, 2), 256: Configuration(128, 16, 8, 1)},
 }
 _SINGLE = {64: Configuration(16, 32, 4, 1), 128: Configuration(16, 32, 8, 1), 256: Configuration(16, 16, 8, 1)}  # float32
-LEAN = [  # kernel, widest of d_k and d_v, with a mask: the configurations that keep everything in registers
-    *[(kernel, d, masked) for kernel in _MASKED for d in (64, 128) for masked in (False, True)],
-    *[("forward", 256, False), ("backward_query", 256, False)],
-]
 
 
 def padded(d: int) -> int:
@@ -56,25 +44,9 @@ def padded(d: int) -> int:
 def configuration(
     kernel: Kernel, d_k: int, d_v: int, dtype: torch.dtype, *, masked: bool = False, interpreted: bool = False
 ) -> Configuration:
-    """Return the configuration of a kernel for tensors of d_k and d_v features.
+    """Return what a kernel is launched with for query, key and value of a dtype with d_k and d_v features (1 to 256).
 
-    Parameters
-    ----------
-    kernel : {"forward", "backward_key_value", "backward_query", "backward_mask"}
-        Which kernel.
-    d_k, d_v : int
-        Features of queries and keys, and of values; 1 to 256.
-    dtype : torch.dtype
-        Of query, key and value.
-    masked : bool, optional
-        Whether there is a mask, boolean or float.
-    interpreted : bool, optional
-        Whether NumPy plays the GPU.
-
-    Returns
-    -------
-    configuration : Configuration
-        What the kernel is launched with.
+    `masked`: there is a mask, boolean or float. `interpreted`: NumPy plays the GPU.
     """
     if interpreted:
         return _INTERPRETED

@@ -3,22 +3,22 @@
 import triton
 import triton.language as tl
 
-from attn_course.gpu.flash_backward import row_terms
-from attn_course.gpu.tiles import capped, is_visible, load_rows, masked, per_head
+from attn_course.gpu.flash_backward import row_terms, weights_again
+from attn_course.gpu.tiles import COUNTS, capped, is_visible, load_rows, masked, matmul, of_head, per_head
 
 
-@triton.jit
+@triton.jit(do_not_specialize=[*COUNTS, "mask_heads", "shared_batches", "shared_heads"])
 def flash_backward_mask(
-    query_ptr, key_ptr, value_ptr, mask_ptr, offsets_ptr, lengths_ptr, d_output_ptr, lse_ptr, delta_ptr, d_mask_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, lse_ptr, rest_ptr, delta_ptr, d_mask_ptr,
     query_strides, key_strides, value_strides, mask_strides, d_output_strides, d_mask_strides,
-    n_heads, q_len, kv_len, q_offset, left, right, mask_heads, shared_batches, shared_heads,
+    n_heads, q_len, kv_len, low, high, slope, bound, mask_heads, shared_batches, shared_heads,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
-    SCALE: tl.constexpr, SOFTCAP: tl.constexpr, MASK: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr,
+    CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
 ):  # fmt: skip
     """One program owns a tile of one mask and visits the batch entries and heads that share it, always in the same order.
 
-    Pointers as in `flash_backward_key_value`; d_mask (batch or 1, n_heads or 1, q_len, kv_len), dtype ACC, is written whole.
+    Pointers as in `flash_backward_key_value`; d_mask (batch or 1, n_heads or 1, q_len, kv_len), dtype ACC, contiguous, is written whole.
 
     Invariant, Eq. (12.28): d_mask is the sum of p (d_p - delta) over the heads visited so far; 0 where a pair is hidden.
     """
@@ -32,27 +32,29 @@ def flash_backward_mask(
     cols = col_start + tl.arange(0, BLOCK_KV)
     d_mask = tl.zeros([BLOCK_Q, BLOCK_KV], ACC)
     for member in range(shared_batches * shared_heads):
-        batch = tl.cast(entry // mask_heads + member // shared_heads, tl.int64)
-        head = tl.cast(entry % mask_heads + member % shared_heads, tl.int64)
+        batch = entry // mask_heads + member // shared_heads
+        head = entry % mask_heads + member % shared_heads
         pair = batch * n_heads + head
-        offset = per_head(offsets_ptr, pair, q_offset)
         kv_stop = tl.minimum(per_head(lengths_ptr, pair, kv_len), kv_len)
-        query = load_rows(query_ptr + batch * query_strides[0] + head * query_strides[1], row_start, q_len, query_strides[2],
-                          BLOCK_Q, D_K, D_K_PAD, True)  # fmt: skip
-        key = load_rows(key_ptr + batch * key_strides[0] + head // GROUP * key_strides[1], col_start, kv_stop, key_strides[2],
-                        BLOCK_KV, D_K, D_K_PAD, True)  # fmt: skip
-        value = load_rows(value_ptr + batch * value_strides[0] + head // GROUP * value_strides[1], col_start, kv_stop, value_strides[2],
-                          BLOCK_KV, D_V, D_V_PAD, True)  # fmt: skip
-        d_output = load_rows(d_output_ptr + batch * d_output_strides[0] + head * d_output_strides[1], row_start, q_len,
-                             d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)  # fmt: skip
-        lse, delta = row_terms(lse_ptr, delta_ptr, pair, rows, q_len)
-        scores = capped(tl.dot(query, tl.trans(key), out_dtype=ACC, input_precision="ieee"), SCALE, SOFTCAP)
-        visible = is_visible(rows[:, None], cols[None, :], offset, left, right, kv_stop, LEFT, RIGHT)
-        head_mask_ptr = mask_ptr + batch * mask_strides[0] + head * mask_strides[1]
-        scores = masked(scores, visible, head_mask_ptr, row_start, col_start, rows[:, None], cols[None, :], q_len, kv_len,
-                        mask_strides[2], mask_strides[3], MASK)  # fmt: skip
-        d_p = tl.dot(d_output, tl.trans(value), out_dtype=ACC, input_precision="ieee")
-        d_scores = tl.exp2(scores - lse[:, None]) * (d_p - delta[:, None])
+        head_query_ptr = of_head(query_ptr, batch, head, query_strides)
+        head_key_ptr = of_head(key_ptr, batch, head // GROUP, key_strides)
+        head_value_ptr = of_head(value_ptr, batch, head // GROUP, value_strides)
+        head_d_output_ptr = of_head(d_output_ptr, batch, head, d_output_strides)
+        query = load_rows(head_query_ptr, row_start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, True)
+        key = load_rows(head_key_ptr, col_start, kv_stop, key_strides[2], BLOCK_KV, D_K, D_K_PAD, True)
+        value = load_rows(head_value_ptr, col_start, kv_stop, value_strides[2], BLOCK_KV, D_V, D_V_PAD, True)
+        d_output = load_rows(head_d_output_ptr, row_start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
+        lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, rows, q_len, MASK)
+        scores = capped(matmul(query, tl.trans(key), ACC), slope, bound, CAPPED)
+        head_low = per_head(lows_ptr, pair, low)
+        head_high = per_head(highs_ptr, pair, high)
+        visible = is_visible(rows[:, None], cols[None, :], head_low, head_high, kv_stop, LOW, HIGH)
+        head_mask_ptr = mask_ptr + tl.cast(batch, tl.int64) * mask_strides[0] + tl.cast(head, tl.int64) * mask_strides[1]
+        scores = masked(
+            scores, visible, head_mask_ptr, row_start, col_start, rows[:, None], cols[None, :], q_len, kv_len, mask_strides, MASK
+        )
+        d_p = matmul(d_output, tl.trans(value), ACC)
+        d_scores = weights_again(scores, lse[:, None], rest[:, None], MASK) * (d_p - delta[:, None])
         d_mask += tl.where(scores == float("-inf"), 0.0, d_scores)
     d_mask_ptr += tl.cast(entry // mask_heads, tl.int64) * d_mask_strides[0] + tl.cast(entry % mask_heads, tl.int64) * d_mask_strides[1]
     places = tl.cast(rows, tl.int64)[:, None] * d_mask_strides[2] + cols[None, :]

@@ -1,24 +1,34 @@
 """The kernels as two operators of torch, forward and backward, which autograd and torch.compile know how to handle."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded
 
-
-class Band:
-    """Who may see whom by position, and how scores are formed: what every kernel takes besides its tensors."""
-
-    def __init__(self, left: int | None, right: int | None, q_offset: int, scale: float, softcap: float | None) -> None:
-        self.bounds = (q_offset, left or 0, right or 0)
-        self.constants = {"LEFT": left is not None, "RIGHT": right is not None, "SCALE": scale, "SOFTCAP": softcap}
+LOG2_E = 1.4426950408889634
+ALIGNED = 8  # rows begin at multiples of so many features, so that 16 bytes of float16 can be loaded at a time
+LINEAR_CAP = 1e20  # tanh(x) is x for every score that such a cap could bound
 
 
 def accumulator(dtype: torch.dtype) -> torch.dtype:
     """Return the dtype that sums and log-sum-exp are kept in."""
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def scores_by(scale: float, softcap: float | None, kind: str) -> tuple[float, float, bool]:
+    """Return how scores are made of q . k: slope, bound, and whether there is a bound.
+
+    They are natural beside a float mask, and else in units of ln 2, Eq. (12.13).
+    """
+    unit = 1.0 if kind == "float" else LOG2_E
+    if softcap is None or softcap > LINEAR_CAP:
+        return scale * unit, 0.0, False
+    softcap = max(softcap, 1.0 / LINEAR_CAP)  # a slope that float32 can hold
+    return scale / softcap, softcap * unit, True
 
 
 def mask_arguments(mask: torch.Tensor | None, shape: tuple[int, int, int, int]) -> tuple[torch.Tensor | None, tuple[int, ...], str]:
@@ -36,56 +46,84 @@ def sizes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> dict[s
     return {"GROUP": group, "D_K": d_k, "D_V": d_v, "D_K_PAD": padded(d_k), "D_V_PAD": padded(d_v)}
 
 
+def laid_out(like: torch.Tensor, width: int) -> torch.Tensor:
+    """Return an empty tensor of `width` features with the axes of `like` in the same order of memory, rows aligned."""
+    strides = [like.stride(axis) if like.shape[axis] > 1 else 0 for axis in range(like.ndim - 1)]
+    order = sorted(range(like.ndim - 1), key=lambda axis: -strides[axis] if strides[axis] else -math.inf)  # broadcast axes outermost
+    room = torch.empty_permuted((*like.shape[:-1], width + -width % ALIGNED), (*order, like.ndim - 1), dtype=like.dtype, device=like.device)
+    return room[..., :width]
+
+
+def packed(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor with the features of a row side by side and rows aligned, copied if they are not."""
+    steps = [stride for stride, length in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True) if length > 1]
+    lies_well = tensor.stride(-1) == 1 and not any(step % ALIGNED for step in (*steps, tensor.storage_offset()))
+    return tensor if lies_well else functional.pad(tensor, (0, -tensor.shape[-1] % ALIGNED)).contiguous()[..., : tensor.shape[-1]]
+
+
+def row_strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the strides of (batch, head, row) as the kernels count them."""
+    return tuple(stride // ALIGNED for stride in tensor.stride()[:-1])
+
+
 @torch.library.custom_op("attn_course::flash_forward", mutates_args=())
 def flash_forward(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     mask: torch.Tensor | None,
-    offsets: torch.Tensor | None,
+    lows: torch.Tensor | None,
+    highs: torch.Tensor | None,
     lengths: torch.Tensor | None,
-    q_offset: int,
-    left: int | None,
-    right: int | None,
+    low: int | None,
+    high: int | None,
     scale: float,
     softcap: float | None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute output (batch, heads, q_len, d_v) and log-sum-exp (batch, heads, q_len); see the kernel for the arguments."""
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Compute output (batch, heads, q_len, d_v), lse (batch, heads, q_len), and its rest (beside a float mask; else empty).
+
+    See the kernel for the arguments; `low` and `high` are None where neither they nor their tables bound the band.
+    """
     from attn_course.gpu import flash_forward as kernels
     from attn_course.gpu import tiles
 
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:  # the interpreter multiplies the bits of a bfloat16
-        wide = flash_forward(query.float(), key.float(), value.float(), mask, offsets, lengths, q_offset, left, right, scale, softcap)
-        return wide[0].to(torch.bfloat16), wide[1]
-    query, key, value = (packed(tensor) for tensor in (query, key, value))
-    batch, heads, q_len, _ = query.shape
-    output = query.new_empty(batch, heads, q_len, value.shape[-1])
-    lse = query.new_empty(batch, heads, q_len, dtype=accumulator(query.dtype))
+        options = (mask, lows, highs, lengths, low, high, scale, softcap)
+        output, lse, rest = flash_forward(query.float(), key.float(), value.float(), *options)
+        return laid_out(query, value.shape[-1]).copy_(output), lse, rest
+    output, lse, rest = _forward_results(query, value, mask)
     if output.numel() == 0 or key.numel() == 0:
-        return output.zero_(), lse.fill_(-torch.inf)
-    band = Band(left, right, q_offset, scale, softcap)
+        return output.zero_(), lse.fill_(-torch.inf), rest.zero_()
+    query, key, value = (packed(tensor) for tensor in (query, key, value))
+    batch, heads, q_len, d_k = query.shape
     mask, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, key.shape[2]))
-    widths = query.shape[-1], value.shape[-1]
-    chosen = configuration("forward", *widths, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
-    kernels.flash_forward[(-(-q_len // chosen.block_q) * batch * heads,)](
-        *(query, key, value, mask, offsets, lengths, output, lse),
-        *(query.stride()[:3], key.stride()[:3], value.stride()[:3], mask_strides, output.stride()[:3]),
-        *(heads, q_len, key.shape[2], *band.bounds),
-        **sizes(query, key, value), **band.constants, MASK=kind, ACC=tiles.ACCUMULATORS[lse.dtype],
-        BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, num_warps=chosen.num_warps, num_stages=chosen.num_stages,
-    )  # fmt: skip
-    return output, lse
+    slope, bound, is_capped = scores_by(scale, softcap, kind)
+    chosen = configuration("forward", d_k, value.shape[-1], query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
+    with torch.cuda.device_of(query):
+        kernels.flash_forward[(-(-q_len // chosen.block_q) * batch * heads,)](
+            *(query, key, value, mask, lows, highs, lengths, output, lse, rest if kind == "float" else None),
+            *(row_strides(query), row_strides(key), row_strides(value), mask_strides, row_strides(output)),
+            *(heads, q_len, key.shape[2], low or 0, high or 0, slope, bound), **sizes(query, key, value),
+            CAPPED=is_capped, MASK=kind, LOW=(low, lows) != (None, None), HIGH=(high, highs) != (None, None),
+            ACC=tiles.ACCUMULATORS[lse.dtype], BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv,
+            num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+        )  # fmt: skip
+    return output, lse, rest
+
+
+def _forward_results(
+    query: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The output, lse and rest of a forward pass, not yet written."""
+    rows = query.shape[:3]
+    has_rest = mask is not None and mask.dtype != torch.bool
+    lse = query.new_empty(rows, dtype=accumulator(query.dtype))
+    return laid_out(query, value.shape[-1]), lse, lse.new_empty(rows if has_rest else (0,))
 
 
 @flash_forward.register_fake
-def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *options: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    shape = query.shape[:3]
-    return query.new_empty(*shape, value.shape[-1]), query.new_empty(shape, dtype=accumulator(query.dtype))
-
-
-def packed(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor with the features of a row side by side, copied if they are not."""
-    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, *options: Any) -> tuple[torch.Tensor, ...]:
+    return _forward_results(query, value, mask)
 
 
 @torch.library.custom_op("attn_course::flash_backward", mutates_args=())
@@ -94,15 +132,16 @@ def flash_backward(
     d_lse: torch.Tensor | None,
     output: torch.Tensor,
     lse: torch.Tensor,
+    rest: torch.Tensor,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     mask: torch.Tensor | None,
-    offsets: torch.Tensor | None,
+    lows: torch.Tensor | None,
+    highs: torch.Tensor | None,
     lengths: torch.Tensor | None,
-    q_offset: int,
-    left: int | None,
-    right: int | None,
+    low: int | None,
+    high: int | None,
     scale: float,
     softcap: float | None,
     needs_d_mask: bool,
@@ -112,74 +151,87 @@ def flash_backward(
     from attn_course.gpu import flash_backward_mask as mask_kernels
     from attn_course.gpu import tiles
 
-    rest = (offsets, lengths, q_offset, left, right, scale, softcap)
+    found = _gradients_of(query, key, value)
     if tiles.INTERPRETED and query.dtype == torch.bfloat16:
-        wide = [tensor.float() for tensor in (output, query, key, value)]
-        found = flash_backward(d_output.float(), d_lse, wide[0], lse, *wide[1:], mask, *rest, needs_d_mask)
-        return [*(gradient.to(torch.bfloat16) for gradient in found[:3]), *found[3:]]
+        wide = [tensor.float() for tensor in (query, key, value)]
+        options = (mask, lows, highs, lengths, low, high, scale, softcap, needs_d_mask)
+        gradients = flash_backward(d_output.float(), d_lse, output.float(), lse, rest, *wide, *options)
+        return [*(narrow.copy_(gradient) for narrow, gradient in zip(found, gradients, strict=False)), *gradients[3:]]
+    if output.numel() == 0 or key.numel() == 0:
+        return [*(gradient.zero_() for gradient in found), *([torch.zeros_like(mask)] if mask is not None and needs_d_mask else [])]
+
     query, key, value, output, d_output = (packed(tensor) for tensor in (query, key, value, output, d_output))
     batch, heads, q_len, d_k = query.shape
     kv_len, d_v = value.shape[2:]
-    found = [torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device) for tensor in (query, key, value)]
-    mask_shape = (1, 1) if mask is None else tuple(mask.shape[:2])
-    d_mask = query.new_empty(*mask_shape, q_len, kv_len, dtype=lse.dtype) if needs_d_mask else None
-    if output.numel() == 0 or key.numel() == 0:
-        zeros = [gradient.zero_() for gradient in found]
-        return zeros if mask is None or d_mask is None else [*zeros, torch.zeros(mask.shape, dtype=mask.dtype, device=mask.device)]
-
-    delta = torch.empty_like(lse)
-    constants = {"D_V": d_v, "D_V_PAD": padded(d_v), "ACC": tiles.ACCUMULATORS[lse.dtype]}
-    kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
-        *(output, d_output, lse, None if d_lse is None else d_lse.contiguous(), delta, output.stride()[:3], d_output.stride()[:3]),
-        *(heads, q_len), **constants, BLOCK_Q=64,
-    )  # fmt: skip
-    band = Band(left, right, q_offset, scale, softcap)
     mask_or_bytes, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, kv_len))
-    tensors = (query, key, value, mask_or_bytes, offsets, lengths, d_output, lse, delta)
-    strides = (query.stride()[:3], key.stride()[:3], value.stride()[:3], mask_strides, d_output.stride()[:3])
-    numbers = (heads, q_len, kv_len, *band.bounds)
-    constants = {**sizes(query, key, value), **band.constants, "MASK": kind, "ACC": tiles.ACCUMULATORS[lse.dtype]}
+    slope, bound, is_capped = scores_by(scale, softcap, kind)
+    delta = torch.empty_like(lse)
+    tensors = (query, key, value, mask_or_bytes, lows, highs, lengths, d_output, lse, rest if kind == "float" else None, delta)
+    strides = (row_strides(query), row_strides(key), row_strides(value), mask_strides, row_strides(d_output))
+    numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
+    constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
+                 "LOW": (low, lows) != (None, None), "HIGH": (high, highs) != (None, None)}  # fmt: skip
 
-    def launch(name: Kernel, kernel: Any, blocks: Callable[[Configuration], int], outputs: list[torch.Tensor], *more: int) -> None:
+    def launch(
+        name: Kernel,
+        kernel: Any,
+        blocks: Callable[[Configuration], int],
+        outputs: list[torch.Tensor],
+        output_strides: list[tuple[int, ...]],
+        *more: float,
+    ) -> None:
         chosen = configuration(name, d_k, d_v, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
         kernel[(blocks(chosen),)](
-            *(*tensors, *outputs, *strides, *(output.stride()[:3] for output in outputs), *numbers, *more), **constants,
+            *tensors, *outputs, *strides, *output_strides, *numbers, *more, **constants,
             BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, num_warps=chosen.num_warps, num_stages=chosen.num_stages,
         )  # fmt: skip
 
     kv_pairs = batch * key.shape[1]
-    launch("backward_key_value", kernels.flash_backward_key_value, lambda c: -(-kv_len // c.block_kv) * kv_pairs, found[1:])
-    launch("backward_query", kernels.flash_backward_query, lambda c: -(-q_len // c.block_q) * batch * heads, found[:1])
-    if mask is None or d_mask is None:
-        return found
-    masks, shared = mask.shape[0] * mask.shape[1], (batch // mask.shape[0], heads // mask.shape[1])
-
-    def n_tiles(chosen: Configuration) -> int:
-        return -(-q_len // chosen.block_q) * -(-kv_len // chosen.block_kv) * masks
-
-    launch("backward_mask", mask_kernels.flash_backward_mask, n_tiles, [d_mask], mask.shape[1], *shared)
+    d_query, *d_key_value = found
+    with torch.cuda.device_of(query):
+        kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
+            *(output, d_output, None if d_lse is None else d_lse.contiguous(), delta, row_strides(output), row_strides(d_output)),
+            *(heads, q_len), D_V=d_v, D_V_PAD=padded(d_v), ACC=constants["ACC"], BLOCK_Q=64,
+        )  # fmt: skip
+        launch("backward_key_value", kernels.flash_backward_key_value, lambda c: -(-kv_len // c.block_kv) * kv_pairs,
+               d_key_value, [row_strides(gradient) for gradient in d_key_value], scale)  # fmt: skip
+        launch("backward_query", kernels.flash_backward_query, lambda c: -(-q_len // c.block_q) * batch * heads,
+               [d_query], [row_strides(d_query)], scale)  # fmt: skip
+        if mask is None or not needs_d_mask:
+            return found
+        d_mask = lse.new_empty(*mask.shape[:2], q_len, kv_len)
+        shared = (batch // mask.shape[0], heads // mask.shape[1])
+        tiles_of = lambda c: -(-q_len // c.block_q) * -(-kv_len // c.block_kv) * mask.shape[0] * mask.shape[1]  # noqa: E731
+        launch("backward_mask", mask_kernels.flash_backward_mask, tiles_of, [d_mask], [d_mask.stride()[:3]], mask.shape[1], *shared)
     return [*found, d_mask.sum_to_size(mask.shape).to(mask.dtype)]
+
+
+def _gradients_of(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Room for a gradient of each tensor, with its axes in the same order of memory."""
+    return [laid_out(tensor, tensor.shape[-1]) for tensor in tensors]
 
 
 @flash_backward.register_fake
 def _(*arguments: Any) -> list[torch.Tensor]:
-    query, key, value, mask = arguments[4:8]
+    query, key, value, mask = arguments[5:9]
     needs_d_mask = arguments[-1]
-    return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (query, key, value, *([mask] if needs_d_mask else []))]
+    return [*_gradients_of(query, key, value), *([mask.new_empty(mask.shape)] if needs_d_mask else [])]
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
-    ctx.save_for_backward(*output, *inputs[:6])
-    ctx.options = inputs[6:]
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    ctx.save_for_backward(*output, *inputs[:7])
+    ctx.options = inputs[7:]
     ctx.needs_d_mask = inputs[3] is not None and inputs[3].dtype != torch.bool and ctx.needs_input_grad[3]
+    ctx.mark_non_differentiable(output[2])
     ctx.set_materialize_grads(False)
 
 
-def _gradients(ctx: Any, d_output: torch.Tensor | None, d_lse: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-    output, lse, *inputs = ctx.saved_tensors
+def _gradients(ctx: Any, d_output: torch.Tensor | None, d_lse: torch.Tensor | None, d_rest: None) -> tuple[torch.Tensor | None, ...]:
+    del d_rest  # it has no gradient of its own: lse + rest is differentiated as lse
+    output, lse, rest, *inputs = ctx.saved_tensors
     if d_output is None:
         d_output = torch.zeros_like(output)
-    found = flash_backward(d_output, d_lse, output, lse, *inputs, *ctx.options, ctx.needs_d_mask)
+    found = flash_backward(d_output, d_lse, output, lse, rest, *inputs, *ctx.options, ctx.needs_d_mask)
     return (*found, *(None,) * (11 - len(found)))
 
 

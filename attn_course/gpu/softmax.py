@@ -60,26 +60,14 @@ def _launch(kernel, *tensors):
         return
     acc = tl.float64 if tensors[0].dtype == torch.float64 else tl.float32
     block = triton.next_power_of_2(n_columns)
-    kernel[(tensors[0].numel() // n_columns,)](*tensors, n_columns, ACC=acc, BLOCK=block, num_warps=min(max(block // 256, 4), 16))
+    with torch.cuda.device_of(tensors[0]):
+        kernel[(tensors[0].numel() // n_columns,)](*tensors, n_columns, ACC=acc, BLOCK=block, num_warps=min(max(block // 256, 4), 16))
 
 
 def fused_softmax(scores: torch.Tensor) -> torch.Tensor:
-    """Return the softmax over the last axis, from one kernel; differentiable.
+    """Return the softmax of scores (..., n) over the last axis, from one kernel; differentiable.
 
-    Parameters
-    ----------
-    scores : (..., n) tensor
-        float16, float32 or bfloat16 (on a GPU); n up to 65536.
-
-    Returns
-    -------
-    weights : (..., n) tensor
-        In the dtype of `scores`, computed in at least float32; rows of -inf become 0.
-
-    Raises
-    ------
-    ValueError
-        If a row is too long, or there is no axis.
+    float16, float32 or bfloat16 (on a GPU), computed in at least float32; n up to 65536, else ValueError. Rows of -inf become 0.
     """
     if scores.ndim == 0 or scores.shape[-1] > MAX_COLUMNS:
         raise ValueError(f"scores must have at least one axis, the last of at most {MAX_COLUMNS}; got shape {tuple(scores.shape)}")

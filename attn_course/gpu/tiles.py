@@ -1,22 +1,24 @@
-"""What the kernels share: loading a tile, who sees whom inside it, and the scores in powers of two."""
+"""What the kernels share: loading a tile, who sees whom inside it, and its scores."""
 
 import torch
 import triton
 import triton.language as tl
 
 ACCUMULATORS = {torch.float32: tl.float32, torch.float64: tl.float64}
+COUNTS = ["n_heads", "q_len", "kv_len", "low", "high"]  # arguments that a kernel is not compiled for: they change from call to call
 
 
 @triton.jit
 def load_rows(matrix_ptr, start, stop, stride, N_ROWS: tl.constexpr, D: tl.constexpr, D_PAD: tl.constexpr, CHECKED: tl.constexpr):
     """Load the rows start .. start + N_ROWS - 1 of a matrix with D features, as (N_ROWS, D_PAD); D_PAD is a power of two.
 
-    Features from D on are 0, and if CHECKED so are the rows from `stop` on: what is masked is never read, not even a NaN.
-    Row numbers times strides may pass 2**31, so the start of the tile is computed in 64 bits.
+    A row begins 8 * stride features after the one before, so that 16 bytes can be loaded at a time. Features from D on are 0, and if
+    CHECKED so are the rows from `stop` on: what is masked is never read, not even a NaN. Row numbers times strides may pass
+    2**31, so the start of the tile is computed in 64 bits.
     """
     rows = tl.arange(0, N_ROWS)
     dims = tl.arange(0, D_PAD)
-    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride + rows[:, None] * stride + dims[None, :]
+    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride * 8 + rows[:, None] * (stride * 8) + dims[None, :]
     if CHECKED:
         return tl.load(tile_ptrs, mask=(start + rows[:, None] < stop) & (dims[None, :] < D), other=0.0)
     elif D < D_PAD:
@@ -30,8 +32,14 @@ def store_rows(matrix_ptr, tile, start, stop, stride, N_ROWS: tl.constexpr, D: t
     """Store a tile where `load_rows` would have read it; rows from `stop` on and features from D on are left alone."""
     rows = tl.arange(0, N_ROWS)
     dims = tl.arange(0, D_PAD)
-    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride + rows[:, None] * stride + dims[None, :]
+    tile_ptrs = matrix_ptr + tl.cast(start, tl.int64) * stride * 8 + rows[:, None] * (stride * 8) + dims[None, :]
     tl.store(tile_ptrs, tile.to(matrix_ptr.dtype.element_ty), mask=(start + rows[:, None] < stop) & (dims[None, :] < D))
+
+
+@triton.jit
+def of_head(matrix_ptr, batch, head, strides):
+    """Return where the rows of one head begin; strides (batch, head, row) count 8 features."""
+    return matrix_ptr + (tl.cast(batch, tl.int64) * strides[0] + tl.cast(head, tl.int64) * strides[1]) * 8
 
 
 @triton.jit
@@ -44,86 +52,102 @@ def per_head(table_ptr, pair, default):
 
 
 @triton.jit
+def matmul(left, right, ACC: tl.constexpr, acc=None):
+    """Return left @ right, on top of `acc` if there is one; sums and what they add up are in ACC, never in tf32."""
+    return tl.dot(left, right, acc, out_dtype=ACC, input_precision="ieee")
+
+
+@triton.jit
 def tanh(x):
-    """Hyperbolic tangent from 2**x, for which the GPU has an instruction; +-1 where 2**x overflows or vanishes."""
-    return 1.0 - 2.0 / (tl.exp2(x * 2.8853900817779268) + 1.0)  # 2 log2(e)
+    """Hyperbolic tangent; no digits cancel where it is small.
+
+    Below 1/2 Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))), cut after 13: the relative error is below 1e-15.
+    Beyond it 1 - 2 / (e^(2x) + 1) from powers of 2, for which the GPU has an instruction; +-1 where they overflow or vanish.
+    """
+    square = x * x
+    numerator = ((square + 378.0) * square + 17325.0) * square + 135135.0
+    denominator = ((28.0 * square + 3150.0) * square + 62370.0) * square + 135135.0
+    far = 1.0 - 2.0 / (tl.exp2(x * 2.8853900817779268) + 1.0)  # 2 log2(e)
+    return tl.where(square < 0.25, x * (numerator / denominator), far)
 
 
 @triton.jit
-def capped(products, SCALE: tl.constexpr, SOFTCAP: tl.constexpr):
-    """Return the scores in units of ln 2, Eq. (12.13), before the mask: SCALE q . k, or SOFTCAP tanh(SCALE q . k / SOFTCAP)."""
-    if SOFTCAP is None:
-        return products * (SCALE * 1.4426950408889634)  # log2(e)
-    else:
-        return tanh(products * (SCALE / SOFTCAP)) * (SOFTCAP * 1.4426950408889634)
+def capped(products, slope, bound, CAPPED: tl.constexpr):
+    """Return scores from q . k, before the mask: slope q . k, or bound tanh(slope q . k). See `flash_operators.scores_by`."""
+    return bound * tanh(products * slope) if CAPPED else products * slope
 
 
 @triton.jit
-def cap_slope(products, SCALE: tl.constexpr, SOFTCAP: tl.constexpr):
+def cap_slope(products, slope, CAPPED: tl.constexpr):
     """Return the derivative of the capped score by the uncapped one: 1 - tanh**2."""
-    if SOFTCAP is None:
-        return 1.0
-    else:
-        t = tanh(products * (SCALE / SOFTCAP))
+    if CAPPED:
+        t = tanh(products * slope)
         return 1.0 - t * t
+    else:
+        return 1.0
 
 
 @triton.jit
-def is_visible(rows, cols, offset, left, right, kv_stop, LEFT: tl.constexpr, RIGHT: tl.constexpr):
-    """Say which pairs the band allows: row + offset - left <= col <= row + offset + right, and col < kv_stop.
+def is_visible(rows, cols, low, high, kv_stop, LOW: tl.constexpr, HIGH: tl.constexpr):
+    """Say which pairs the band allows: low <= col - row <= high, and col < kv_stop.
 
-    A side that is not bounded has its flag off; a causal mask is the band without LEFT and with right = 0. `rows` and
-    `cols` are columns and rows of numbers that broadcast to the tile, either way round.
+    A side that is not bounded has its flag off; a causal mask is HIGH alone. `rows` and `cols` are columns and rows of
+    numbers that broadcast to the tile, either way round.
     """
     visible = (cols < kv_stop) & (rows >= 0)
-    if LEFT:
-        visible = visible & (cols >= rows + offset - left)
-    if RIGHT:
-        visible = visible & (cols <= rows + offset + right)
+    if LOW:
+        visible = visible & (cols >= rows + low)
+    if HIGH:
+        visible = visible & (cols <= rows + high)
     return visible
 
 
 @triton.jit
-def masked(scores, visible, mask_ptr, row_start, col_start, rows, cols, q_len, kv_len, stride_row, stride_col, MASK: tl.constexpr):
-    """Apply band and mask to a tile of scores in units of ln 2: -inf where a row may not see a column.
+def masked(scores, visible, mask_ptr, row_start, col_start, rows, cols, q_len, kv_len, mask_strides, MASK: tl.constexpr):
+    """Apply band and mask to a tile of scores: -inf where a row may not see a column.
 
     MASK says what the mask holds: "none", "bool" (one byte each, not 0 = may attend) or "float" (added; -inf removes).
     Only the start of the tile is computed in 64 bits: wide pointers would fill the registers.
     """
     if MASK != "none":
-        tile_ptr = mask_ptr + tl.cast(row_start, tl.int64) * stride_row + tl.cast(col_start, tl.int64) * stride_col
-        places = (rows - row_start) * stride_row + (cols - col_start) * stride_col
+        tile_ptr = mask_ptr + tl.cast(row_start, tl.int64) * mask_strides[2] + tl.cast(col_start, tl.int64) * mask_strides[3]
+        places = (rows - row_start) * mask_strides[2] + (cols - col_start) * mask_strides[3]
         mask = tl.load(tile_ptr + places, mask=(rows < q_len) & (cols < kv_len), other=0)
         if MASK == "bool":
             visible = visible & (mask != 0)
         else:
-            bias = mask.to(scores.dtype)
-            visible = visible & (bias != float("-inf"))
-            scores = scores + bias * 1.4426950408889634
+            scores += mask.to(scores.dtype)
     return tl.where(visible, scores, float("-inf"))
 
 
 @triton.jit
-def tile_range(start, stop, offset, left, right, end, BLOCK: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, MASK: tl.constexpr):
+def is_spoilt(tile):
+    """Say whether a tile holds NaN or infinity."""
+    return tl.max(tl.max((tile - tile != 0.0).to(tl.int32), 1), 0) > 0
+
+
+@triton.jit
+def tile_range(start, stop, low, high, end, BLOCK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, WHOLE: tl.constexpr):
     """Return first <= full_start <= full_stop <= last: the keys of the rows start .. stop - 1, in tiles cut at multiples of BLOCK.
 
     Some row sees some key before `end` in each tile of [first, last); every row sees every key of the tiles in [full_start,
-    full_stop). With offset, left and right turned round it gives the rows of a block of keys: j - o - right <= i <= j - o + left.
+    full_stop), of which there are none unless WHOLE. With low and high turned round and negated it gives the rows of a block of
+    keys: j - high <= i <= j - low.
     """
     first = 0
     full_start = 0
     last = end
     full_stop = end
-    if LEFT:
-        first = tl.maximum(start + offset - left, 0)
-        full_start = tl.maximum(stop - 1 + offset - left, 0)
-    if RIGHT:
-        last = tl.minimum(end, stop + offset + right)
-        full_stop = tl.minimum(end, tl.maximum(start + offset + right + 1, 0))
+    if LOW:
+        first = tl.maximum(start + low, 0)
+        full_start = tl.maximum(stop - 1 + low, 0)
+    if HIGH:
+        last = tl.minimum(end, stop + high)
+        full_stop = tl.minimum(end, tl.maximum(start + high + 1, 0))
     first = first // BLOCK * BLOCK
     full_start = (full_start + BLOCK - 1) // BLOCK * BLOCK
     full_stop = full_stop // BLOCK * BLOCK
-    if MASK != "none":  # any pair may be hidden
+    if not WHOLE:
         full_stop = first
     none_full = full_stop <= full_start
     return first, tl.where(none_full, first, full_start), tl.where(none_full, first, full_stop), last

@@ -1,6 +1,8 @@
 """Compile kernels for Hopper, without a GPU, and count what the machine code holds. Run as a program: Triton must not interpret.
 
-python -m tests.gpu.machine_code forward:128:causal ...    prints one line of JSON for each
+python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
+
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask).
 """
 
 import json
@@ -10,13 +12,20 @@ import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-OPCODE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
+LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)(.*)")
+WHOLE_PATH = 2  # loops over tiles that run as a rule, whole tiles and edges; those behind them look for NaN
 
 
-def counts(sass: str, usage: str) -> dict[str, int]:
-    """Return registers, bytes of stack, accesses to local memory, matrix products, and those that are waited for one by one."""
-    opcodes = OPCODE.findall(sass)
+def counts(sass: str, usage: str) -> dict[str, Any]:
+    """Return registers, bytes of stack, accesses to local memory, products and how they are waited for, and what loops hold.
+
+    An access to local memory is a spilled register. `loops` holds the instructions of each loop over tiles, in the order of the
+    code, and `spills` the accesses to local memory among them.
+    """
+    lines = [(int(place, 16), name, rest) for place, name, rest in LINE.findall(sass)]
+    opcodes = [name for _, name, _ in lines]
     course = [name for name in opcodes if name.startswith(("HGMMA", "WARPGROUP.DEPBAR"))]
     lonely = sum(a.startswith("HGMMA") and b.startswith("WARPGROUP") for a, b in pairwise(course))
     exps_in_flight, in_flight = 0, False
@@ -27,15 +36,35 @@ def counts(sass: str, usage: str) -> dict[str, int]:
     return {
         "registers": int(re.search(r"REG:(\d+)", usage)[1]),
         "stack_bytes": int(re.search(r"STACK:(\d+)", usage)[1]),
-        "local_accesses": sum(name.startswith(("LDL", "STL")) for name in opcodes),
+        "local_accesses": sum(map(is_local, opcodes)),
         "products": sum(name.startswith("HGMMA") for name in opcodes),
         "waits": lonely,
         "exps_in_flight": exps_in_flight,
+        "loops": [len(body) for body in loops(lines)],
+        "spills": [sum(map(is_local, body)) for body in loops(lines)],
     }
 
 
-def compiled(kernel, constants: dict[str, object], num_warps: int, num_stages: int) -> dict[str, int]:
-    """Compile one kernel for sm_90 with float16 tensors, aligned as the launcher's are, and count."""
+def is_local(opcode: str) -> bool:
+    """Whether an instruction reads or writes local memory."""
+    return opcode.startswith(("LDL", "STL"))
+
+
+def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
+    """Return the instructions of each innermost loop that multiplies tiles, in the order of the code."""
+    places = [place for place, _, _ in lines]
+    spans = []
+    for index, (place, name, rest) in enumerate(lines):
+        target = re.search(r"0x([0-9a-f]+)", rest) if name.startswith("BRA") else None
+        if target and int(target[1], 16) < place:
+            spans.append((places.index(int(target[1], 16)), index))
+    inner = [(a, b) for a, b in spans if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans)]
+    bodies = [[name for _, name, _ in lines[a : b + 1]] for a, b in sorted(inner)]
+    return [body for body in bodies if any("MMA" in name for name in body)]
+
+
+def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_stages: int) -> dict[str, Any]:
+    """Compile one kernel for sm_90 with tensors of a dtype, aligned as the launcher's are, and count."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -45,13 +74,14 @@ def compiled(kernel, constants: dict[str, object], num_warps: int, num_stages: i
         if name in constants:
             signature[name] = "constexpr"
         elif name.endswith("_strides"):
-            signature[name] = ("i32",) * (4 if name == "mask_strides" else 3)
-            attributes |= {(index, axis): [["tt.divisibility", 16]] for axis in range(3)}
+            signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides") else 3)
         elif name.endswith("_ptr"):
-            signature[name] = "*fp32" if name in ("lse_ptr", "delta_ptr") else "*fp16"
+            wide = ("lse_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr")
+            bytes_of_mask = name == "mask_ptr" and constants["MASK"] == "bool"
+            signature[name] = "*fp32" if name in wide else "*u8" if bytes_of_mask else f"*{dtype}"
             attributes[(index,)] = [["tt.divisibility", 16]]
         else:
-            signature[name] = "i32"
+            signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"
     source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
     made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps, "num_stages": num_stages})
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
@@ -63,27 +93,34 @@ def compiled(kernel, constants: dict[str, object], num_warps: int, num_stages: i
     return counts(*read)
 
 
-def main(names: list[str]) -> None:
-    """Compile each kernel that is named as KERNEL:D:causal or KERNEL:D:mask."""
+def machine_code(name: str, chosen: Any = None) -> dict[str, Any]:
+    """Count what a kernel holds that is named as in this file's docstring, with a configuration that is not the course's if given."""
     import torch
     import triton.language as tl
 
-    from attn_course.gpu import flash_backward, flash_forward
-    from attn_course.gpu.configurations import configuration
+    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward
+    from attn_course.gpu.configurations import configuration, padded
 
     kernels = {
         "forward": flash_forward.flash_forward,
         "backward_key_value": flash_backward.flash_backward_key_value,
         "backward_query": flash_backward.flash_backward_query,
+        "backward_mask": flash_backward_mask.flash_backward_mask,
     }
+    which, width, kind, dtype = name.split(":")
+    d, mask = int(width), kind if kind in ("bool", "float") else "none"
+    chosen = chosen or configuration(which, d, d, {"fp16": torch.float16, "bf16": torch.bfloat16}[dtype], masked=mask != "none")
+    absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else []), *(["rest_ptr"] if mask != "float" else [])]
+    constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": 1, "CAPPED": kind == "capped", "MASK": mask,
+                 "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
+                 "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
+    return {"name": name, **compiled(kernels[which], constants, dtype, chosen.num_warps, chosen.num_stages)}
+
+
+def main(names: list[str]) -> None:
+    """Print a line for each name."""
     for name in names:
-        which, width, kind = name.split(":")
-        d, masked = int(width), kind == "mask"
-        chosen = configuration(which, d, d, torch.float16, masked=masked)
-        constants = {"D_K": d, "D_V": d, "D_K_PAD": d, "D_V_PAD": d, "GROUP": 1, "SCALE": d**-0.5, "SOFTCAP": None, "ACC": tl.float32,
-                     "MASK": "float" if masked else "none", "LEFT": False, "RIGHT": not masked, "offsets_ptr": None, "lengths_ptr": None,
-                     "BLOCK_Q": chosen.block_q, "BLOCK_KV": chosen.block_kv, **({} if masked else {"mask_ptr": None})}  # fmt: skip
-        print(json.dumps({"name": name, **compiled(kernels[which], constants, chosen.num_warps, chosen.num_stages)}), flush=True)
+        print(json.dumps(machine_code(name)), flush=True)
 
 
 if __name__ == "__main__":

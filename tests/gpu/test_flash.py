@@ -1,7 +1,6 @@
 """The FlashAttention kernels, run by Triton's interpreter: every option, forward and backward, against the float64 reference."""
 
 import os
-from importlib.util import find_spec
 
 import pytest
 import torch
@@ -10,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.gpu.oracle import GATES, errors, relative_error
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not to be had here (it is for Linux)"),
-    pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="these tests are for Triton's interpreter; a GPU has its own"),
-]
+triton = pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
+tl = pytest.importorskip("triton.language")
+tanh = pytest.importorskip("attn_course.gpu.tiles").tanh
+pytestmark = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
 
 
 def normal(*shape, dtype=torch.float32, seed=0):
@@ -44,6 +43,8 @@ OPTIONS = {
     "a window that a causal mask closes": {"window": (20, None), "is_causal": True},
     "an offset for each head": {"is_causal": True, "q_offset": torch.tensor([4, 11])},
     "a softcap and a scale": {"softcap": 1.5, "scale": 0.7},
+    "a softcap far above all scores": {"softcap": 1e4},
+    "a softcap that bounds nothing": {"softcap": 1e300},
     "a negative scale": {"scale": -0.3},
     "a boolean mask with a row of nothing": {"mask": bool_mask(37, 45)},
     "a bias": {"mask": bias(2, 37, 45), "softcap": 3.0},
@@ -210,17 +211,117 @@ def test_the_relative_error_can_be_large():
     assert relative_error(torch.zeros(5, 3), wanted) == float("inf")
 
 
+@pytest.mark.parametrize("far", [2**30, 2**31, 2**70])
+def test_offset_and_window_may_each_be_beyond_any_length(far):
+    from attn_course.gpu.flash import flash_attention
+
+    tensors = inputs(17, 19)
+    everything = flash_attention(*tensors)
+    assert torch.equal(flash_attention(*tensors, window=(None, far), q_offset=far), everything)
+    assert not flash_attention(*tensors, window=(None, 3), q_offset=-far).any()
+    near = flash_attention(*tensors, window=(None, far), q_offset=3 - far)
+    torch.testing.assert_close(near, flash_attention(*tensors, window=(None, 3)))
+    if far < 2**60:
+        table = torch.tensor([3 - far, far])
+        by_head = flash_attention(*tensors, window=(None, far), q_offset=table)
+        torch.testing.assert_close(by_head, torch.stack([near[0], everything[1]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_whose_mask_is_the_lowest_number_throughout_takes_the_mean(dtype):
+    from attn_course.gpu.flash import flash_attention
+
+    tensors = inputs(5, 45, dtype=dtype)
+    mask = torch.zeros(5, 45)
+    mask[2] = torch.finfo(dtype).min
+    torch.testing.assert_close(flash_attention(*tensors, mask=mask)[:, 2], tensors[2].float().mean(-2).to(dtype))
+    assert max(errors(tensors, {"mask": mask})) < GATES[dtype]
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_a_cap_that_is_tiny_makes_all_scores_equal():
+    from attn_course.gpu.flash import flash_attention
+
+    query, key, value = inputs(5, 45)
+    torch.testing.assert_close(flash_attention(query, key, value, softcap=1e-45), value.mean(-2, keepdim=True).expand(2, 5, 7))
+
+
+def test_tanh_loses_no_digits_anywhere():
+    @triton.jit
+    def kernel(x_ptr, y_ptr):
+        tl.store(y_ptr + tl.arange(0, 512), tanh(tl.load(x_ptr + tl.arange(0, 512))))
+
+    x = torch.cat([torch.logspace(-30, 2, 255, dtype=torch.float64), torch.tensor([0.0])])
+    x = torch.cat([x, -x])
+    found = torch.empty_like(x)
+    kernel[(1,)](x, found)
+    torch.testing.assert_close(found, x.tanh(), rtol=1e-15, atol=0)
+
+
+def test_results_lie_in_memory_as_the_inputs_do():
+    from attn_course.gpu.flash import flash_attention
+
+    tensors = [normal(2, length, heads, 16, seed=seed).transpose(1, 2) for seed, (length, heads) in enumerate([(9, 4), (11, 2), (11, 2)])]
+    leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+    output = flash_attention(*leaves, enable_gqa=True)
+    assert output.stride() == tensors[0].stride()
+    d_output = torch.ones_like(output)
+    assert [d.stride() for d in torch.autograd.grad(output, leaves, d_output)] == [tensor.stride() for tensor in tensors]
+
+
+def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
+    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward, softmax
+    from attn_course.gpu.flash import flash_attention
+
+    kernels = {
+        flash_forward: ["flash_forward"],
+        flash_backward: ["flash_row_terms", "flash_backward_key_value", "flash_backward_query"],
+        flash_backward_mask: ["flash_backward_mask"],
+        softmax: ["softmax_rows", "softmax_rows_backward"],
+    }
+    entered, launched = [], []
+
+    class Guard:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __enter__(self):
+            entered.append(tuple(self.tensor.shape))
+
+        def __exit__(self, *error):
+            entered.pop()
+
+    class Spy:
+        def __init__(self, kernel):
+            self.kernel = kernel
+
+        def __getitem__(self, grid):
+            launched.append(list(entered))
+            return self.kernel[grid]
+
+    monkeypatch.setattr(torch.cuda, "device_of", Guard)
+    for module, names in kernels.items():
+        for name in names:
+            monkeypatch.setattr(module, name, Spy(getattr(module, name)))
+    query, key, value = (tensor.requires_grad_() for tensor in inputs(5, 7, d_k=16))
+    mask = normal(5, 7).requires_grad_()
+    flash_attention(query, key, value, mask=mask).sum().backward()
+    softmax.fused_softmax(normal(3, 5).requires_grad_()).sum().backward()
+    assert launched == [[(1, 2, 5, 16)]] * 5 + [[(3, 5)]] * 2
+
+
 @pytest.mark.parametrize(
     ("tensors", "options", "message"),
     [
         (inputs(d_k=300, d_v=3), {}, "takes 1 to 256 features; got d_k = 300"),
         ((normal(2, 3), normal(2, 4), normal(2, 3)), {}, "query and key must share d_k, the last axis; got 3 and 4"),
         ((normal(2, 3), normal(5, 3), normal(2, 3)), {}, "key and value must share kv_len"),
-        (inputs(heads=3), {"enable_gqa": True}, "query must have a multiple of the heads of key and value, axis -3; got 3, 2, 2"),
-        (inputs(heads=3), {}, "must broadcast over their leading axes"),
-        (inputs(), {"mask": torch.ones(37, 44, dtype=torch.bool)}, r"mask must broadcast to \(..., q_len, kv_len\) = \(2, 37, 45\)"),
-        (inputs(), {"mask": torch.ones(37, 45, dtype=torch.int64)}, "takes a mask of bool or float; got torch.int64"),
-        (tuple(tensor.to(torch.int64) for tensor in inputs()), {}, "takes float16, bfloat16 and float32; got torch.int64"),
+        (inputs(), {"return_weights": True}, "it never has the weights as a whole"),
+        (
+            inputs(),
+            {"kv_lengths": torch.ones(3, dtype=torch.int64)},
+            r"kv_lengths must broadcast to the leading axes \(2,\); got shape \(3,\)",
+        ),
     ],
 )
 def test_errors_say_what_is_wanted(tensors, options, message):

@@ -28,15 +28,15 @@ class TestInterpreted:
         from attn_course.gpu.flash_operators import flash_forward
 
         query, key, value, bias = four_axes()
-        arguments = (query, key, value, bias if with_bias else None, None, None, 2, None, 0, 0.4, 3.0)
+        arguments = (query, key, value, bias if with_bias else None, None, None, None, -2, 0, 0.4, 3.0)
         torch.library.opcheck(flash_forward, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
 
     def test_opcheck_finds_nothing_in_the_backward_operator(self):
         from attn_course.gpu.flash_operators import flash_backward, flash_forward
 
-        inputs = (*four_axes(requires_grad=False), None, None, 2, None, 0, 0.4, 3.0)
-        output, lse = flash_forward(*inputs)
-        arguments = (torch.ones_like(output), None, output, lse, *inputs, True)
+        inputs = (*four_axes(requires_grad=False), None, None, None, -2, 0, 0.4, 3.0)
+        results = flash_forward(*inputs)
+        arguments = (torch.ones_like(results[0]), None, *results, *inputs, True)
         torch.library.opcheck(flash_backward, arguments, test_utils=("test_schema", "test_faketensor"))
 
     def test_compiled_it_gives_the_same_gradients(self):
@@ -104,5 +104,5 @@ def test_without_triton_it_says_so(monkeypatch):
     monkeypatch.setattr(flash, "find_spec", lambda name: None)
     x = torch.ones(3, 2)
     assert flash.unsupported(x, x, x).startswith("needs Triton, which is not installed")
-    with pytest.raises(ValueError, match="flash_attention needs Triton"):
+    with pytest.raises(ValueError, match="flash_attention cannot compute this call: it needs Triton"):
         flash.flash_attention(x, x, x)

@@ -1,4 +1,4 @@
-"""The kernels compiled for Hopper: everything in registers, and matrix products that run while exponentials are taken.
+"""The kernels compiled for Hopper: loops in registers, and matrix products that run while exponentials are taken.
 
 This needs no GPU. Triton keeps what it compiled in its cache, so a second run is quick.
 """
@@ -8,46 +8,78 @@ import os
 import platform
 import subprocess
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 
 import pytest
 
-from attn_course.gpu.configurations import LEAN
 from tests.gpu.machine_code import counts
 
+pytestmark = pytest.mark.xdist_group("machine code")
 needs_compiler = pytest.mark.skipif(
     find_spec("triton") is None or platform.machine() != "x86_64", reason="Triton's compiler for NVIDIA is not to be had here"
 )
+NEWER = find_spec("triton") is not None and version("triton") >= "3.7"
+KERNELS = ["forward", "backward_key_value", "backward_query"]
+NAMES = [
+    *[f"{kernel}:{d}:{kind}:bf16" for kernel in KERNELS for d in (64, 128, 256) for kind in ("causal", "float")],
+    *[f"backward_mask:{d}:float:bf16" for d in (64, 128, 256)],
+    "forward:128:causal:fp16",
+    "forward:88:causal:fp16",  # a row of 88 features does not begin at a multiple of 16
+    "backward_key_value:88:causal:fp16",
+]
+# Registers that are spilled once in a program, outside of the loops; and the one kernel whose loop over the edges spills: at 256
+# features two sums of 64 x 256 numbers and two blocks fill the registers, and smaller blocks spill as well (docs/gpu_notes.md).
+SPILLS_OUTSIDE = {"backward_query:256:causal:bf16": 32, "forward:256:float:bf16": 22,
+                  "backward_key_value:128:causal:bf16": 2, "backward_key_value:88:causal:fp16": 2}  # fmt: skip
+SPILLS_IN_LOOPS = {"backward_key_value:256:causal:bf16": [0, 95], "backward_key_value:256:float:bf16": [65]}
+INSTRUCTIONS = {  # of a whole tile and of one at an edge
+    "forward:128:causal:bf16": (350, 540),
+    "backward_key_value:128:causal:bf16": (320 if NEWER else 400, 460),
+    "backward_query:128:causal:bf16": (310, 520),
+}
 
 
 @pytest.fixture(scope="module")
 def found(root):
-    """What was counted, by kernel, width and mask; compiled in a process of its own, where Triton does not interpret."""
-    names = {(kernel, d, masked): f"{kernel}:{d}:{'mask' if masked else 'causal'}" for kernel, d, masked in LEAN}
+    """What was counted, by name; compiled in a process of its own, where Triton does not interpret."""
     environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "tests.gpu.machine_code", *names.values()]
+    command = [sys.executable, "-m", "tests.gpu.machine_code", *NAMES]
     made = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=900)
     assert made.returncode == 0, made.stderr
     lines = [json.loads(line) for line in made.stdout.splitlines()]
-    return dict(zip(names, lines, strict=True))
+    return dict(zip(NAMES, lines, strict=True))
 
 
 @needs_compiler
-@pytest.mark.xdist_group("machine code")
-def test_nothing_spills(found):
-    assert {name: line for name, line in found.items() if line["stack_bytes"] or line["local_accesses"]} == {}
+def test_no_loop_over_tiles_spills(found):
+    """The last loop of a kernel is entered where NaN was met; only it may wait for memory."""
+    usual = {name: line["spills"][:-1] or line["spills"] for name, line in found.items()}
+    allowed = {name: SPILLS_IN_LOOPS.get(name, [0] * len(spills)) for name, spills in usual.items()}
+    assert {name: spills for name, spills in usual.items() if any(a > b for a, b in zip(spills, allowed[name], strict=True))} == {}
 
 
 @needs_compiler
-@pytest.mark.xdist_group("machine code")
+def test_next_to_nothing_is_spilled_outside_of_loops(found):
+    outside = {name: line["local_accesses"] - sum(line["spills"]) for name, line in found.items() if name not in SPILLS_IN_LOOPS}
+    assert {name: accesses for name, accesses in outside.items() if accesses > SPILLS_OUTSIDE.get(name, 0)} == {}
+
+
+@needs_compiler
 def test_the_matrix_units_are_used_and_not_waited_for_one_product_at_a_time(found):
-    assert {name: line for name, line in found.items() if line["products"] < 2 * line["waits"]} == {}
+    assert {name: line for name, line in found.items() if line["products"] < 2 * line["waits"] or not line["products"]} == {}
 
 
 @needs_compiler
-@pytest.mark.xdist_group("machine code")
 def test_the_forward_pass_takes_exponentials_while_products_are_in_flight(found):
-    assert all(line["exps_in_flight"] >= 8 for (kernel, _, masked), line in found.items() if kernel == "forward" and not masked)
+    in_flight = {name: line["exps_in_flight"] for name, line in found.items() if name.startswith("forward") and "causal" in name}
+    assert {name: exponentials for name, exponentials in in_flight.items() if exponentials < 8} == {}
+
+
+@needs_compiler
+def test_a_tile_takes_no_more_instructions_than_it_did(found):
+    taken = {name: tuple(found[name]["loops"][:2]) for name in INSTRUCTIONS}
+    assert {name: pair for name, pair in taken.items() if any(a > b for a, b in zip(pair, INSTRUCTIONS[name], strict=True))} == {}
 
 
 def sass(*opcodes: str) -> str:
@@ -57,6 +89,33 @@ def sass(*opcodes: str) -> str:
 def test_what_is_looked_for_is_seen():
     usage = "Function f: REG:255 STACK:16 SHARED:0 LOCAL:0"
     line = counts(sass("HGMMA.64x64x16", "WARPGROUP.DEPBAR.LE", "HGMMA", "WARPGROUP.DEPBAR.LE", "MUFU.EX2", "LDL.64", "STL"), usage)
-    assert line == {"registers": 255, "stack_bytes": 16, "local_accesses": 2, "products": 2, "waits": 2, "exps_in_flight": 0}
+    assert line == {
+        "registers": 255, "stack_bytes": 16, "local_accesses": 2, "products": 2, "waits": 2, "exps_in_flight": 0, "loops": [], "spills": [],
+    }  # fmt: skip
     line = counts(sass("HGMMA", "HGMMA", "HGMMA", "MUFU.EX2", "MUFU.EX2", "WARPGROUP.DEPBAR.LE"), usage)
     assert (line["products"], line["waits"], line["exps_in_flight"]) == (3, 1, 2)
+
+
+def test_loops_over_tiles_are_found_and_so_is_what_they_spill():
+    usage = "Function f: REG:255 STACK:16 SHARED:0 LOCAL:0"
+    code = sass("STL", "HGMMA", "LDL", "BRA 0x10", "FADD", "BRA 0x40", "HGMMA", "BRA 0x60", "BRA 0x50", "BRA 0x1000")
+    line = counts(code, usage)  # a loop without a product is not one over tiles; of two nested ones the inner counts
+    assert (line["loops"], line["spills"], line["local_accesses"]) == ([3, 2], [1, 0], 2)
+
+
+@needs_compiler
+def test_what_changes_from_call_to_call_is_compiled_once(root):
+    program = """
+from attn_course.gpu.flash_backward import flash_backward_key_value, flash_backward_query
+from attn_course.gpu.flash_backward_mask import flash_backward_mask
+from attn_course.gpu.flash_forward import flash_forward
+for kernel in (flash_forward, flash_backward_key_value, flash_backward_query, flash_backward_mask):
+    print(*(p.name for p in kernel.params if p.is_constexpr or not p.do_not_specialize))
+"""
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(root)}
+    made = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    of_kind = {"GROUP", "D_K", "D_V", "D_K_PAD", "D_V_PAD", "CAPPED", "MASK", "LOW", "HIGH", "ACC", "BLOCK_Q", "BLOCK_KV"}
+    floats = {"slope", "bound", "scale"}  # Triton compiles for no value of a float
+    names = [{name for name in line.split() if not name.endswith(("_ptr", "_strides"))} for line in made.stdout.splitlines()]
+    assert [found - of_kind - floats for found in names] == [set()] * 4

@@ -72,7 +72,7 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 
 RUNTIME = "python -m pip install -c constraints.txt -e ."
 TEST = "python -m pip install -c constraints.txt -e .[test]"
-NBGRADER = "python tests/nbgrader/environment.py .venv/nbgrader"
+NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
 
 
 def test_each_command_installs_what_it_needs_once(course):

@@ -1,6 +1,6 @@
-"""Make the environment in which nbgrader is tested: its own packages in front, the course's behind them.
+"""Make an environment with packages of its own in front and the course's behind them.
 
-python tests/nbgrader/environment.py FOLDER
+python tests/layered_environment.py FOLDER REQUIREMENT...    as pip takes them; nothing is installed that they need themselves
 """
 
 import subprocess
@@ -9,14 +9,12 @@ import sysconfig
 import venv
 from pathlib import Path
 
-REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
-
-def main(folder: Path) -> None:
+def main(folder: Path, requirements: list[str]) -> None:
     """Make or mend the environment in `folder`."""
     venv.create(folder, with_pip=True)
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    subprocess.run([str(python), "-m", "pip", "install", "--no-deps", "-r", str(REQUIREMENTS)], check=True)
+    subprocess.run([str(python), "-m", "pip", "install", "--no-deps", *requirements], check=True)
     asked = subprocess.run(
         [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True
     )
@@ -24,4 +22,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -112,7 +112,8 @@ def validate(
 ) -> Call:
     """Check the arguments of `attn_course.gpu.attention`, and return them as a `Call`.
 
-    Query, key and value get their common dtype.
+    Query, key and value get their common dtype. Under `torch.autocast` they first become what they become for torch's own
+    function, and so does a mask of floats: all but float64 is cast to the dtype of autocast.
 
     Parameters
     ----------
@@ -152,6 +153,9 @@ def validate(
     if mask is not None:
         _check_mask(mask, query, key)
     batch = _common_axes(query, key, value, mask, q_offset, enable_gqa, uses_offset=is_causal or window is not None)
+    if autocasts(query):
+        query, key, value = (_as_autocast(part) for part in (query, key, value))
+        mask = None if mask is None else _as_autocast(mask)
     if not query.dtype == key.dtype == value.dtype:
         dtype = torch.promote_types(torch.promote_types(query.dtype, key.dtype), value.dtype)
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
@@ -171,6 +175,17 @@ def validate(
         guard_non_finite,
         batch,
     )
+
+
+def autocasts(tensor: Tensor) -> bool:
+    """Return whether `torch.autocast` is on for the device of a tensor."""
+    device = "cpu" if tensor.is_cpu else tensor.device.type  # the latter takes as long as all other checks of a tensor
+    return device != "meta" and torch.is_autocast_enabled(device)  # which does not know that device
+
+
+def _as_autocast(tensor: Tensor) -> Tensor:
+    kept = (torch.bool, torch.float64)
+    return tensor if tensor.dtype in kept else tensor.to(torch.get_autocast_dtype(tensor.device.type))
 
 
 def described(thing: Any) -> str:

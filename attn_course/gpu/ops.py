@@ -101,7 +101,7 @@ def attention(
     It means what `attn_course.reference.attention` means: a query that may attend to nothing gets output 0, weights 0 and
     lse -inf, and passes no gradient on; hidden keys and values have no influence, but see `guard_non_finite`. What a query gets
     that sees NaN or infinity depends on the backend: "eager" computes what the reference does.
-    Second derivatives need "eager".
+    Under `torch.autocast` the tensors are cast as for torch's own function. Second derivatives need "eager".
 
     Examples
     --------

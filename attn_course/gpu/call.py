@@ -179,7 +179,7 @@ def validate(
 
 def autocasts(tensor: Tensor) -> bool:
     """Return whether `torch.autocast` is on for the device of a tensor."""
-    device = "cpu" if tensor.is_cpu else tensor.device.type  # the latter takes as long as all other checks of a tensor
+    device = "cpu" if tensor.is_cpu else tensor.device.type  # the latter makes a new string each time
     return device != "meta" and torch.is_autocast_enabled(device)  # which does not know that device
 
 
@@ -285,7 +285,7 @@ def _common_axes(
 
 
 def _broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """As `torch.broadcast_shapes`, which takes a few times as long as a short call of attention."""
+    """As `torch.broadcast_shapes`, which takes as long as torch's attention over 16 positions."""
     common = []
     for lengths in zip_longest(*(reversed(shape) for shape in shapes.values()), fillvalue=1):
         longer = [length for length in lengths if length != 1]
@@ -305,7 +305,7 @@ def _in_reach(call: Call) -> Tensor | None:
     first, last = (offset, offset + call.q_len - 1) if isinstance(offset, int) else (-FAR, FAR)
     if left is not None and last <= left:  # it reaches back to the first key
         left = None
-    if ahead is not None and first + ahead >= call.kv_len - 1:  # so for one query behind a cache: it sees every key
+    if ahead is not None and first + ahead >= call.kv_len - 1:  # as for one query behind a cache: it sees every key
         ahead = None
     if left is None and ahead is None:
         return None

@@ -1,8 +1,8 @@
 """One call of attention: its arguments, checked once, in the form that every backend reads."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,14 +12,13 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 FAR = 2**60  # farther than any length; sums of a few of them still fit into 64 bits
 
 
-@dataclass(frozen=True)
-class Call:
-    """The arguments of one call; made by `validate`, which also fills in the scale.
+class Call(NamedTuple):
+    """The arguments of one call; made by `validate`, which fills in the scale and the leading axes.
 
     Attributes
     ----------
     query : (*#batch, q_len, d_k) Tensor
-        One row per position that asks; float16, bfloat16, float32 or float64, like key and value.
+        One row per position that asks; float16, bfloat16, float32 or float64, and key and value have the same dtype.
     key : (*#batch, kv_len, d_k) Tensor
         One row per position that may answer; with `enable_gqa` it has fewer heads on axis -3.
     value : (*#batch, kv_len, d_v) Tensor
@@ -40,6 +39,10 @@ class Call:
         Whether query heads share key heads.
     return_weights, return_lse : bool
         What is asked for besides the output.
+    guard_non_finite : bool
+        Whether hidden keys and values may hold NaN or infinity on every backend.
+    batch : tuple of int
+        Leading axes of the output: those of all arguments, broadcast; with `enable_gqa` the last one is the query's heads.
     """
 
     query: Tensor
@@ -54,6 +57,8 @@ class Call:
     enable_gqa: bool
     return_weights: bool
     return_lse: bool
+    guard_non_finite: bool
+    batch: tuple[int, ...]
 
     @property
     def q_len(self) -> int:
@@ -67,8 +72,8 @@ class Call:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the results: the common one of query, key and value."""
-        return torch.promote_types(torch.promote_types(self.query.dtype, self.key.dtype), self.value.dtype)
+        """Of query, key, value and the results."""
+        return self.query.dtype
 
     @property
     def n_repeats(self) -> int:
@@ -79,16 +84,6 @@ class Call:
     def uses_offset(self) -> bool:
         """Whether `q_offset` is looked at; an open window counts, for the axes of its offset."""
         return self.is_causal or self.window is not None
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        """Leading axes of the output: those of all arguments, broadcast; with `enable_gqa` the last one is the query's heads."""
-        shapes = [self.query.shape[:-2], _with_query_heads(self.key, self), _with_query_heads(self.value, self)]
-        if self.mask is not None:
-            shapes.append(self.mask.shape[:-2])
-        if self.uses_offset and isinstance(self.q_offset, Tensor):
-            shapes.append(self.q_offset.shape)
-        return tuple(torch.broadcast_shapes(*shapes))
 
     def allowed_pairs(self) -> Tensor | None:
         """Return which query may attend to which key by all rules together, (*#batch, #q_len, #kv_len); None if all may."""
@@ -113,18 +108,22 @@ def validate(
     enable_gqa: bool = False,
     return_weights: bool = False,
     return_lse: bool = False,
+    guard_non_finite: bool = False,
 ) -> Call:
     """Check the arguments of `attn_course.gpu.attention`, and return them as a `Call`.
 
+    Query, key and value get their common dtype. Under `torch.autocast` they first become what they become for torch's own
+    function, and so does a mask of floats: all but float64 is cast to the dtype of autocast.
+
     Parameters
     ----------
-    query, key, value, mask, is_causal, q_offset, window, scale, softcap, enable_gqa, return_weights, return_lse
+    query, key, value, mask, is_causal, q_offset, window, scale, softcap, enable_gqa, return_weights, return_lse, guard_non_finite
         As in `attn_course.gpu.attention`.
 
     Returns
     -------
     call : Call
-        The same, with the scale filled in.
+        What every backend reads.
 
     Raises
     ------
@@ -133,28 +132,60 @@ def validate(
     ValueError
         If shapes or devices do not fit, or an option is out of range.
     """
-    flags = {"is_causal": is_causal, "enable_gqa": enable_gqa, "return_weights": return_weights, "return_lse": return_lse}
+    flags = {
+        "is_causal": is_causal,
+        "enable_gqa": enable_gqa,
+        "return_weights": return_weights,
+        "return_lse": return_lse,
+        "guard_non_finite": guard_non_finite,
+    }
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be True or False; got {type(flag).__name__}")
     _check_inputs(query, key, value, enable_gqa)
-    call = Call(
+    if type(q_offset) is not int:
+        _check_offset(q_offset, query)
+    if window is not None:
+        _check_window(window)
+    scale = _checked_scale(scale, query.shape[-1])
+    if softcap is not None:
+        softcap = _checked_softcap(softcap)
+    if mask is not None:
+        _check_mask(mask, query, key)
+    batch = _common_axes(query, key, value, mask, q_offset, enable_gqa, uses_offset=is_causal or window is not None)
+    if autocasts(query):
+        query, key, value = (_as_autocast(part) for part in (query, key, value))
+        mask = None if mask is None else _as_autocast(mask)
+    if not query.dtype == key.dtype == value.dtype:
+        dtype = torch.promote_types(torch.promote_types(query.dtype, key.dtype), value.dtype)
+        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
+    return Call(
         query,
         key,
         value,
         mask,
         is_causal,
-        _checked_offset(q_offset, query),
-        _checked_window(window),
-        _checked_scale(scale, query.shape[-1]),
-        None if softcap is None else _checked_softcap(softcap),
+        q_offset,
+        window,
+        scale,
+        softcap,
         enable_gqa,
         return_weights,
         return_lse,
+        guard_non_finite,
+        batch,
     )
-    _check_mask(call)
-    _check_batch(call)
-    return call
+
+
+def autocasts(tensor: Tensor) -> bool:
+    """Return whether `torch.autocast` is on for the device of a tensor."""
+    device = "cpu" if tensor.is_cpu else tensor.device.type  # the latter makes a new string each time
+    return device != "meta" and torch.is_autocast_enabled(device)  # which does not know that device
+
+
+def _as_autocast(tensor: Tensor) -> Tensor:
+    kept = (torch.bool, torch.float64)
+    return tensor if tensor.dtype in kept else tensor.to(torch.get_autocast_dtype(tensor.device.type))
 
 
 def described(thing: Any) -> str:
@@ -184,19 +215,15 @@ def _check_inputs(query: Any, key: Any, value: Any, enable_gqa: bool) -> None:
         raise ValueError(f"query must have a multiple of the key's heads, axis -3; got {heads} and {kv_heads}")
 
 
-def _checked_offset(q_offset: Any, query: Tensor) -> int | Tensor:
+def _check_offset(q_offset: Any, query: Tensor) -> None:
     if isinstance(q_offset, Tensor) and q_offset.dtype in INTEGERS:
         if q_offset.ndim and q_offset.device != query.device:  # a number without axes may stay on the CPU
             raise ValueError(f"q_offset must be on the device of query, {query.device}; got {q_offset.device}")
-        return q_offset
-    if isinstance(q_offset, bool) or not isinstance(q_offset, int):
+    elif isinstance(q_offset, bool) or not isinstance(q_offset, int):
         raise TypeError(f"q_offset must be an integer or a Tensor of integers; got {described(q_offset)}")
-    return q_offset
 
 
-def _checked_window(window: Any) -> tuple[int | None, int | None] | None:
-    if window is None:
-        return None
+def _check_window(window: Any) -> None:
     if not isinstance(window, tuple) or len(window) != 2:
         raise TypeError(f"window must be a tuple (left, right); got {window!r}")
     for name, side in zip(("left", "right"), window, strict=True):
@@ -204,7 +231,6 @@ def _checked_window(window: Any) -> tuple[int | None, int | None] | None:
             raise TypeError(f"window ({name}) must be an integer or None; got {type(side).__name__} {side!r}")
         if side is not None and side < 0:
             raise ValueError(f"window ({name}) must be 0 or more; got {side}")
-    return window
 
 
 def _checked_scale(scale: Any, d_k: int) -> float:
@@ -227,56 +253,73 @@ def _checked_softcap(softcap: Any) -> float:
     return float(softcap)
 
 
-def _check_mask(call: Call) -> None:
-    mask: Any = call.mask
-    if mask is None:
-        return
+def _check_mask(mask: Any, query: Tensor, key: Tensor) -> None:
     if not isinstance(mask, Tensor) or mask.dtype not in (torch.bool, *FLOATS):
         raise TypeError(f"mask must be a Tensor of bool or float; got {described(mask)}")
-    if mask.device != call.query.device:
-        raise ValueError(f"mask must be on the device of query, {call.query.device}; got {mask.device}")
-    if mask.ndim < 2 or mask.shape[-2] not in (1, call.q_len) or mask.shape[-1] not in (1, call.kv_len):
-        wanted = f"(..., q_len, kv_len) = (..., {call.q_len}, {call.kv_len})"
-        raise ValueError(f"mask must broadcast to {wanted}; got shape {tuple(mask.shape)}")
+    if mask.device != query.device:
+        raise ValueError(f"mask must be on the device of query, {query.device}; got {mask.device}")
+    q_len, kv_len = query.shape[-2], key.shape[-2]
+    if mask.ndim < 2 or mask.shape[-2] not in (1, q_len) or mask.shape[-1] not in (1, kv_len):
+        raise ValueError(f"mask must broadcast to (..., q_len, kv_len) = (..., {q_len}, {kv_len}); got shape {tuple(mask.shape)}")
 
 
-def _check_batch(call: Call) -> None:
-    shapes = {"query": call.query.shape[:-2], "key": _with_query_heads(call.key, call), "value": _with_query_heads(call.value, call)}
-    if call.mask is not None:
-        shapes["mask"] = call.mask.shape[:-2]
-    if isinstance(call.q_offset, Tensor):
-        shapes["q_offset"] = call.q_offset.shape
-    longest = max(len(shape) for shape in shapes.values())
-    for axis in range(1, longest + 1):
-        lengths = {shape[-axis] for shape in shapes.values() if len(shape) >= axis} - {1}
-        if len(lengths) > 1:
+def _common_axes(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, q_offset: int | Tensor, enable_gqa: bool, *, uses_offset: bool
+) -> tuple[int, ...]:
+    """The leading axes of all arguments, broadcast; shared heads count as the query's. An offset that is not used has to fit as well."""
+    batch = query.shape[:-2]
+    if mask is None and isinstance(q_offset, int) and key.shape[:-2] == value.shape[:-2] == batch:
+        return batch
+    shapes: dict[str, tuple[int, ...]] = {"query": batch, "key": key.shape[:-2], "value": value.shape[:-2]}
+    if enable_gqa:
+        shapes |= {name: (*shapes[name][:-1], query.shape[-3]) for name in ("key", "value")}
+    if mask is not None:
+        shapes["mask"] = mask.shape[:-2]
+    if isinstance(q_offset, Tensor):
+        shapes["q_offset"] = q_offset.shape
+    common = _broadcast(shapes)
+    if "q_offset" in shapes and not uses_offset:
+        del shapes["q_offset"]
+        return _broadcast(shapes)
+    return common
+
+
+def _broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """As `torch.broadcast_shapes`, which takes as long as torch's attention over 16 positions."""
+    common = []
+    for lengths in zip_longest(*(reversed(shape) for shape in shapes.values()), fillvalue=1):
+        longer = [length for length in lengths if length != 1]
+        if any(length != longer[0] for length in longer):
             listed = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
             raise ValueError(f"leading axes must broadcast; got {listed}")
-
-
-def _with_query_heads(tensor: Tensor, call: Call) -> tuple[int, ...]:
-    """Leading axes of the key or the value, as if every query head had its own."""
-    return (*tensor.shape[:-3], call.query.shape[-3]) if call.enable_gqa else tuple(tensor.shape[:-2])
+        common.append(longer[0] if longer else 1)
+    return tuple(reversed(common))
 
 
 def _in_reach(call: Call) -> Tensor | None:
     """Which keys each query sees by `is_causal` and `window`, (*#batch, q_len, kv_len); None if that is every key."""
     if not call.uses_offset:
         return None
-    device, offset, (left, right) = call.query.device, call.q_offset, call.window or (None, None)
-    if isinstance(offset, Tensor):
-        offset = offset.to(torch.int64).clamp(-FAR, FAR)[..., None, None]
-        first, last = -FAR, FAR
-    else:
-        offset = max(-FAR, min(offset, FAR))
-        first, last = offset, offset + call.q_len - 1
-    position = torch.arange(call.q_len, device=device)[:, None] + offset
-    key = torch.arange(call.kv_len, device=device)
-    reach = None
-    if left is not None and last - left > 0:
-        reach = key >= position - min(left, FAR)
+    offset, (left, right) = call.q_offset, call.window or (None, None)
     ahead = 0 if call.is_causal else right
-    if ahead is not None and first + ahead < call.kv_len - 1:  # not so when one query follows a cache: it sees every key
-        limit = key <= position + min(ahead, FAR)
-        reach = limit if reach is None else reach & limit
-    return reach
+    first, last = (offset, offset + call.q_len - 1) if isinstance(offset, int) else (-FAR, FAR)
+    if left is not None and last <= left:  # it reaches back to the first key
+        left = None
+    if ahead is not None and first + ahead >= call.kv_len - 1:  # as for one query behind a cache: it sees every key
+        ahead = None
+    if left is None and ahead is None:
+        return None
+    device = call.query.device
+    position, key = torch.arange(call.q_len, device=device)[:, None], torch.arange(call.kv_len, device=device)
+    reach = None if left is None else key >= position + _shifted(offset, -left)
+    if ahead is None:
+        return reach
+    limit = key <= position + _shifted(offset, ahead)
+    return limit if reach is None else reach & limit
+
+
+def _shifted(offset: int | Tensor, side: int) -> int | Tensor:
+    """offset + side, within 64 bits; a tensor gets axes for queries and keys."""
+    if isinstance(offset, int):
+        return max(-FAR, min(offset + side, FAR))
+    return offset.to(torch.int64).clamp(-FAR, FAR)[..., None, None] + max(-FAR, min(side, FAR))

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from attn_course.gpu.call import Call
+from attn_course.gpu.call import Call, autocasts
 
 
 def why_not(call: Call) -> str | None:
@@ -27,6 +27,13 @@ def run(call: Call) -> tuple[Tensor, ...]:
     results : tuple of Tensor
         The output; then the weights and the log-sum-exp, if the call asks for them.
     """
+    if not autocasts(call.query):
+        return _attend(call)
+    with torch.autocast(call.query.device.type, enabled=False):  # which would take the sums in its narrow dtype
+        return _attend(call)
+
+
+def _attend(call: Call) -> tuple[Tensor, ...]:
     wide = torch.promote_types(call.dtype, torch.float32)
     query, key, value = call.query.to(wide), call.key.to(wide), call.value.to(wide)
     if call.enable_gqa:

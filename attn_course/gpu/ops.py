@@ -40,6 +40,7 @@ def attention(
     enable_gqa: bool = False,
     return_weights: bool = False,
     return_lse: bool = False,
+    guard_non_finite: bool = False,
     backend: str = "auto",
 ) -> Any:
     r"""Average the values with weights from a softmax over the keys, Eq. (4.5); differentiable.
@@ -72,6 +73,9 @@ def attention(
         The query has a multiple of the key's heads on axis -3; key head r serves the query heads r g .. r g + g - 1.
     return_weights, return_lse : bool, optional
         Also return the weights, and the log-sum-exp of each row of masked scores.
+    guard_non_finite : bool, optional
+        Let hidden keys and values hold NaN or infinity with "sdpa" too, which has to read them once more for that. If False,
+        they must be finite there, also where "auto" takes it; with the other backends they may always hold anything.
     backend : str, optional
         "auto", or the name of one backend: "sdpa" is torch's own function, "eager" the formula step by step, "triton" our
         kernels, which need a CUDA device. "auto" is "sdpa" where that means the same, else "eager".
@@ -95,8 +99,9 @@ def attention(
     Notes
     -----
     It means what `attn_course.reference.attention` means: a query that may attend to nothing gets output 0, weights 0 and
-    lse -inf, and passes no gradient on; hidden keys and values may hold NaN or infinity. A query that sees NaN or
-    infinity is not defined beyond this: eager computes what the reference does, sdpa gives NaN. Second derivatives need "eager".
+    lse -inf, and passes no gradient on; hidden keys and values have no influence, but see `guard_non_finite`. What a query gets
+    that sees NaN or infinity depends on the backend: "eager" computes what the reference does.
+    Under `torch.autocast` the tensors are cast as for torch's own function. Second derivatives need "eager".
 
     Examples
     --------
@@ -120,6 +125,7 @@ def attention(
         enable_gqa=enable_gqa,
         return_weights=return_weights,
         return_lse=return_lse,
+        guard_non_finite=guard_non_finite,
     )
     results = _choose(call, backend)[1].run(call)
     return results if len(results) > 1 else results[0]
@@ -179,7 +185,9 @@ def explain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Choice
 
 def _choose(call: Call, backend: str) -> tuple[str, Backend]:
     if backend == "auto":
-        return next((name, one) for name, one in BACKENDS.items() if one.why_not(call) is None)
+        for name, one in BACKENDS.items():
+            if one.why_not(call) is None:
+                return name, one
     if backend not in (*BACKENDS, *KERNELS):
         raise ValueError(f"backend must be one of {', '.join(['auto', *BACKENDS, *KERNELS])}; got {backend!r}")
     chosen = BACKENDS[backend] if backend in BACKENDS else cast(Backend, import_module(KERNELS[backend]))

@@ -28,7 +28,7 @@ def why_not(call: Call) -> str | None:
         return "it has no softcap"
     if call.scale <= 0.0:
         return f"its kernels need a positive scale; got {call.scale}"
-    if 0 in (*call.batch, call.q_len, call.kv_len, call.query.shape[-1], call.value.shape[-1]):
+    if 0 in (*call.batch, *call.query.shape[-2:], *call.value.shape[-2:]):
         return "it has no rule for axes of length 0"
     mask = call.mask
     if mask is not None and mask.dtype != torch.bool and torch.promote_types(mask.dtype, call.dtype) != call.dtype:
@@ -39,8 +39,8 @@ def why_not(call: Call) -> str | None:
 def run(call: Call) -> tuple[Tensor, ...]:
     """Return the output, in a tuple like every backend.
 
-    Hidden keys and values may hold anything, but torch's kernels multiply them with weights of 0. So rows that are not
-    finite are replaced by 0, and a query that does see one gets NaN.
+    Torch's kernels multiply hidden values with weights of 0, which does not remove NaN or infinity. With `guard_non_finite`
+    rows of keys and values that are not finite are replaced by 0, and a query that does see one gets NaN.
 
     Parameters
     ----------
@@ -52,10 +52,13 @@ def run(call: Call) -> tuple[Tensor, ...]:
     results : tuple of one Tensor
         The output.
     """
-    query, key, value = (part.to(call.dtype) for part in (call.query, call.key, call.value))
+    query, key, value = call.query, call.key, call.value
     top_left = call.is_causal and call.window is None and call.mask is None and isinstance(call.q_offset, int) and call.q_offset == 0
     if top_left and call.kv_len >= call.q_len:  # torch's kernels agree on the meaning of is_causal for as many queries as keys
-        key, value = key[..., : call.q_len, :], value[..., : call.q_len, :]  # nobody sees the rest
+        if call.kv_len > call.q_len:  # nobody sees the rest
+            key, value = key[..., : call.q_len, :], value[..., : call.q_len, :]
+        if not call.guard_non_finite:
+            return (_fused(call, query, key, value, None, is_causal=True),)
         spoilt, key, value = _finite_rows(key, value)
         output = _fused(call, query, key, value, None, is_causal=True)
         return (output + _one_head_each(spoilt, call).cumsum(dim=-1)[..., None],)  # NaN from the first spoilt key on
@@ -63,14 +66,17 @@ def run(call: Call) -> tuple[Tensor, ...]:
     if allowed is None:
         return (_fused(call, query, key, value, None),)
 
-    spoilt, key, value = _finite_rows(key, value)
+    if call.guard_non_finite:
+        spoilt, key, value = _finite_rows(key, value)
     sees = allowed.any(dim=-1, keepdim=True)
     bias = allowed | ~sees  # a row without any key would be 0 / 0: it attends to all, and its output is dropped
     if call.mask is not None and call.mask.dtype != torch.bool:
         bias = torch.where(sees, torch.where(allowed, call.mask.to(call.dtype), -math.inf), 0.0)
-    output = _fused(call, torch.where(sees, query, 0.0), key, value, bias)
+    output = torch.where(sees, _fused(call, torch.where(sees, query, 0.0), key, value, bias), 0.0)
+    if not call.guard_non_finite:
+        return (output,)
     sees_spoilt = (allowed & _one_head_each(spoilt, call).isnan()[..., None, :]).any(dim=-1, keepdim=True)
-    return (torch.where(sees, output, 0.0) + torch.where(sees_spoilt, math.nan, 0.0).to(call.dtype),)
+    return (output + torch.where(sees_spoilt, math.nan, 0.0).to(call.dtype),)
 
 
 def _fused(call: Call, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool = False) -> Tensor:
@@ -81,16 +87,18 @@ def _fused(call: Call, query: Tensor, key: Tensor, value: Tensor, mask: Tensor |
     def four_axes(tensor: Tensor, n_heads: int) -> Tensor:
         return tensor.expand(*batch[:-1], n_heads, *tensor.shape[-2:]).reshape(-1, n_heads, *tensor.shape[-2:])
 
+    if not (len(batch) == 2 and query.shape[:-2] == batch and key.shape[:-2] == value.shape[:-2] == (batch[0], kv_heads)):
+        query, key, value = four_axes(query, heads), four_axes(key, kv_heads), four_axes(value, kv_heads)
     output = scaled_dot_product_attention(
-        four_axes(query, heads),
-        four_axes(key, kv_heads),
-        four_axes(value, kv_heads),
+        query,
+        key,
+        value,
         attn_mask=None if mask is None else four_axes(mask.expand(*mask.shape[:-2], call.q_len, call.kv_len), heads),
         is_causal=is_causal,
         scale=call.scale,
-        enable_gqa=call.enable_gqa and call.n_repeats > 1,
+        enable_gqa=True if kv_heads != heads else False,  # noqa: SIM210 - torch wants a bool, not a symbol of a compiled call
     )
-    return output.reshape(*call.batch, *output.shape[-2:])
+    return output if len(call.batch) == 2 else output.reshape(*call.batch, *output.shape[-2:])
 
 
 def _finite_rows(key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

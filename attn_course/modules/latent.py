@@ -170,7 +170,7 @@ class LatentAttention(nn.Module):
             True where the token may attend to the other one, besides the causal rule; or added to the scores. One mask for each sequence
             of a batch has a head axis of length 1: ``mask[:, None]``.
         lengths : (*batch) Tensor of int, optional
-            Number of real tokens of each sequence, past ones included; the padding behind them is hidden.
+            Number of real tokens of each sequence, past ones included; the padding behind them is hidden, whatever it holds.
         cache : KeyValueCache, optional
             The past, which `x` continues. For each token it holds the latent vector, after `norm_kv`, in the place of a key, and the
             rotated shared key in the place of a value. Either form goes on with what the other one stored.
@@ -231,6 +231,7 @@ class LatentAttention(nn.Module):
             scale=self.scale,
             backend=self.backend,
             return_weights=return_weights,
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. (7.18)
         )
         return result if return_weights else (result,)
 
@@ -249,6 +250,7 @@ class LatentAttention(nn.Module):
             scale=self.scale,
             backend=self.backend,
             return_weights=return_weights,
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. (7.18)
         )
         averages, *weights = (part.unflatten(-2, (self.n_heads, n_new)) for part in (result if return_weights else (result,)))
         return averages @ w_value, *weights

@@ -130,7 +130,7 @@ class MultiHeadAttention(nn.Module):
             True where the query may attend to the key, or added to the scores. One mask for each sequence of a batch has a
             head axis of length 1: ``mask[:, None]``.
         lengths : (*batch) Tensor of int, optional
-            Number of real keys of each sequence; the padding behind them is hidden.
+            Number of real keys of each sequence; the padding behind them is hidden, whatever it holds.
         is_causal : bool, optional
             As the layer was made, if left out.
         cache : KeyValueCache, optional
@@ -166,15 +166,18 @@ class MultiHeadAttention(nn.Module):
             query, key = (rope(heads, where[..., None, :], self.rope_theta, self.rope_layout) for heads in (query, key))
         if cache is not None:
             key, value = cache.append(key, value)
+        if lengths is not None:
+            mask = _without_padding(mask, lengths, key.shape[-2])
         result = attention(
             query,
             key,
             value,
-            mask=mask if lengths is None else _without_padding(mask, lengths, key.shape[-2]),
+            mask=mask,
             is_causal=self.is_causal if is_causal is None else is_causal,
             q_offset=past,
             enable_gqa=True,
             return_weights=return_weights,
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. (7.18)
             **self.options,
         )
         output, *weights = result if return_weights else (result,)

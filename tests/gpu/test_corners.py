@@ -34,6 +34,15 @@ def test_queries_that_see_nothing_get_zeros_and_pass_no_gradient_on(backend, opt
         np.testing.assert_array_equal(part, 0.0)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("options", BLIND)
+def test_they_do_so_whatever_keys_and_values_hold_without_a_guard(backend, options):
+    arrays = attention_arrays()
+    arrays[1][..., 0], arrays[2][..., 3, :] = math.nan, math.inf
+    assert not attention(*tensors(*arrays), **torch_options(options), backend=backend).any()
+    np.testing.assert_array_equal(gradients(arrays, options, np.ones((2, 3, 5, 13)), backend=backend)[0], 0.0)
+
+
 @pytest.mark.parametrize("options", BLIND)
 def test_their_weights_are_zero_and_their_lse_is_minus_infinity(options):
     _, weights, lse = attention(*tensors(*attention_arrays()), **torch_options(options), return_weights=True, return_lse=True)
@@ -60,6 +69,7 @@ def test_a_row_that_sees_nothing_leaves_its_neighbours_and_every_gradient_alone(
 def test_what_keys_hold_that_nobody_sees_changes_neither_output_nor_gradients(backend, poison, rule):
     arrays = attention_arrays()
     rule = {"mask": np.arange(11) < np.full((5, 1), 8)} if "mask" in rule else rule
+    rule = {**rule, "guard_non_finite": backend == "sdpa"}  # the others hold without being asked
     spoilt = [array.copy() for array in arrays]
     spoilt[1][..., 8:, :], spoilt[2][..., 8:, 0] = poison, poison
     wanted, got = (attention(*tensors(*inputs), **torch_options(rule), backend=backend) for inputs in (arrays, spoilt))
@@ -76,6 +86,7 @@ def test_nan_and_infinity_spoil_only_the_queries_that_see_them(call, bad, backen
     (arrays, options), (spoilt, clean) = call, poisoned(call, bad)
     if not supports(backend, arrays, options):
         return
+    options = {**options, "guard_non_finite": backend == "sdpa"}
     wanted, got = (attention(*tensors(*inputs), **torch_options(options), backend=backend) for inputs in (arrays, spoilt))
     assert_close(got[torch.from_numpy(clean)], wanted.numpy()[clean])
     d_output = clean[..., None] * np.ones(got.shape)  # no loss on what is spoilt
@@ -98,8 +109,9 @@ def test_eager_gives_what_the_reference_gives_where_nan_and_infinity_are_seen(ca
 def test_sdpa_gives_nan_to_a_query_that_sees_nan_and_to_no_other():
     query, key, value = tensors(*attention_arrays(batch=()))
     value[3, 1] = math.nan
-    assert attention(query, key, value, is_causal=True, backend="sdpa").isnan().all(dim=-1).tolist() == [False, False, False, True, True]
-    seen = attention(query, key, value, mask=torch.eye(5, 11, dtype=torch.bool), backend="sdpa")
+    options = {"backend": "sdpa", "guard_non_finite": True}
+    assert attention(query, key, value, is_causal=True, **options).isnan().all(dim=-1).tolist() == [False, False, False, True, True]
+    seen = attention(query, key, value, mask=torch.eye(5, 11, dtype=torch.bool), **options)
     assert seen.isnan().all(dim=-1).tolist() == [False, False, False, True, False]
 
 
@@ -120,6 +132,7 @@ def test_offsets_and_sides_beyond_any_length_open_or_close_everything(far):
     assert torch.equal(attention(*inputs, window=(far, far)), everything)
     assert not attention(*inputs, window=(0, 0), q_offset=-far).any()
     assert not attention(*inputs, is_causal=True, q_offset=-far).any()
+    assert not attention(*inputs, window=(far, 0), q_offset=2 * far).any()
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int32, torch.int64])

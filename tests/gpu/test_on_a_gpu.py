@@ -76,7 +76,7 @@ def test_hidden_nan_reaches_neither_output_nor_gradients(backend, dtype):
     hidden = ~mask.expand(2, 4, 1, 192).mT
     spoilt = [part.masked_fill(hidden, float("nan")) for part in (key, value)]
     clean, dirty = ([query.clone().requires_grad_(), *(part.clone().requires_grad_() for part in pair)] for pair in ((key, value), spoilt))
-    results = [attention(*parts, mask=mask, backend=backend) for parts in (clean, dirty)]
+    results = [attention(*parts, mask=mask, guard_non_finite=True, backend=backend) for parts in (clean, dirty)]
     torch.testing.assert_close(results[1], results[0])
     for part, other in zip(torch.autograd.grad(results[1].sum(), dirty), torch.autograd.grad(results[0].sum(), clean), strict=True):
         torch.testing.assert_close(part, other)

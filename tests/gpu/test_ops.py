@@ -6,6 +6,8 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from attn_course import gpu
 from attn_course.gpu import attention, explain, ops, sdpa
@@ -89,6 +91,45 @@ def test_torch_repeats_shared_heads_itself(monkeypatch):
     assert (told["enable_gqa"], told["heads"]) == (True, (6, 3))
 
 
+class Readers(TorchDispatchMode):
+    """Collects the operators that are given the memory of some tensors, without those that only look at it in another shape."""
+
+    def __init__(self, *watched):
+        super().__init__()
+        self.memory, self.names = {one.untyped_storage().data_ptr() for one in watched}, []
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        given = [one for one in tree_leaves((arguments, keywords)) if isinstance(one, torch.Tensor)]
+        if not function.is_view and any(one.untyped_storage().data_ptr() in self.memory for one in given):
+            self.names.append(str(function))
+        return function(*arguments, **(keywords or {}))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({}, {}),
+        ({"is_causal": True}, {"is_causal": True}),
+        ({"is_causal": True, "q_offset": 6}, {"attn_mask": torch.ones(5, 11, dtype=torch.bool).tril(6)}),
+        ({"mask": torch.arange(11) < torch.full((5, 1), 8)}, {"attn_mask": torch.arange(11) < torch.full((5, 1), 8)}),
+    ],
+    ids=["nothing hidden", "top left", "bottom right", "mask"],
+)
+def test_keys_and_values_are_read_as_often_as_by_torch_unless_they_are_guarded(ours, theirs):
+    query, key, value = tensors(*attention_arrays())
+    names = []
+    for function in (
+        lambda: torch.nn.functional.scaled_dot_product_attention(query, key, value, **theirs),
+        lambda: attention(query, key, value, **ours),
+        lambda: attention(query, key, value, **ours, guard_non_finite=True),
+    ):
+        with Readers(key, value) as readers:
+            function()
+        names.append(readers.names)
+    assert names[1] == names[0]
+    assert (len(names[2]) > len(names[0])) == bool(ours)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
@@ -128,6 +169,7 @@ def test_torch_repeats_shared_heads_itself(monkeypatch):
         ((X, X, X), {"softcap": 0.0}, ValueError, "softcap must be positive and finite; got 0.0"),
         ((X, X, X), {"softcap": torch.ones(1)}, TypeError, "softcap must be a number or None; got a Tensor of float32"),
         ((X, X, X), {"is_causal": 1}, TypeError, "is_causal must be True or False; got int"),
+        ((X, X, X), {"guard_non_finite": None}, TypeError, "guard_non_finite must be True or False; got NoneType"),
         ((X, X.to("meta"), X), {}, ValueError, "key must be on the device of query, cpu; got meta"),
     ],
 )
@@ -162,13 +204,25 @@ def test_a_compiled_call_is_one_graph_with_the_same_output_and_gradients(backend
         assert_close(got, wanted.detach().numpy(), 1e-13)
 
 
+def test_one_graph_serves_all_lengths_with_shared_heads_too():
+    torch.compiler.reset()
+    options = {"is_causal": True, "q_offset": 3, "enable_gqa": True}
+    compiled = torch.compile(lambda *parts: attention(*parts, **options), backend="eager", fullgraph=True, dynamic=True)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for q_len, kv_len in ((5, 11), (7, 13)):
+            query, key, value = tensors(*attention_arrays(q_len=q_len, kv_len=kv_len))
+            parts = query.repeat(1, 2, 1, 1), key, value
+            assert_close(compiled(*parts), attention(*parts, **options).numpy(), 1e-13)
+
+
 @pytest.mark.parametrize("backend", ["sdpa", "eager"])
 def test_a_compiled_call_keeps_hidden_nan_out(backend):
     torch.compiler.reset()
     query, key, value = tensors(*attention_arrays(batch=()))
     wanted = attention(query, key, value, is_causal=True)
     key[3], value[3:] = float("nan"), float("inf")
-    compiled = torch.compile(lambda *parts: attention(*parts, is_causal=True, backend=backend), backend="aot_eager", fullgraph=True)
+    options = {"is_causal": True, "guard_non_finite": backend == "sdpa", "backend": backend}
+    compiled = torch.compile(lambda *parts: attention(*parts, **options), backend="aot_eager", fullgraph=True)
     assert_close(compiled(query, key, value)[:3], wanted[:3].numpy(), 1e-13)
 
 
@@ -179,6 +233,12 @@ def test_everything_asked_for_comes_from_one_graph():
     compiled = torch.compile(lambda *parts: attention(*parts, **options), backend="aot_eager", fullgraph=True)
     for got, wanted in zip(compiled(*inputs), attention(*inputs, **options), strict=True):
         assert_close(got, wanted.numpy(), 1e-13)
+
+
+@pytest.mark.parametrize("backend", ["sdpa", "eager"])
+def test_tensors_without_data_give_the_shape_of_the_output(backend):
+    query, key, value = (part.to("meta") for part in tensors(*attention_arrays()))
+    assert attention(query, key, value, is_causal=True, backend=backend).shape == (2, 3, 5, 13)
 
 
 def test_a_vmapped_call_is_the_batched_one():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from attn_course import reference
 from attn_course.gpu import attention
@@ -39,10 +40,11 @@ def test_eager_gives_output_weights_and_lse_of_the_reference(call):
 
 
 @settings(max_examples=150)
-@given(attention_calls(lengths=(1, 2, 3, 5, 7)))
-def test_sdpa_gives_the_output_of_the_reference(call):
+@given(attention_calls(lengths=(1, 2, 3, 5, 7)), st.booleans())
+def test_sdpa_gives_the_output_of_the_reference(call, guard):
     arrays, options = fit_for_sdpa(call)
-    assert_close(attention(*tensors(*arrays), **torch_options(options), backend="sdpa"), reference.attention(*arrays, **options))
+    got = attention(*tensors(*arrays), **torch_options(options), guard_non_finite=guard, backend="sdpa")
+    assert_close(got, reference.attention(*arrays, **options))
 
 
 @settings(max_examples=100)
@@ -60,12 +62,12 @@ def test_eager_gives_the_gradients_of_the_reference_through_output_and_lse(call)
 
 
 @settings(max_examples=100)
-@given(attention_calls(lengths=(1, 2, 3, 5, 7)))
-def test_sdpa_gives_the_gradients_of_the_reference(call):
+@given(attention_calls(lengths=(1, 2, 3, 5, 7)), st.booleans())
+def test_sdpa_gives_the_gradients_of_the_reference(call, guard):
     arrays, options = fit_for_sdpa(call)
     d_output = np.random.default_rng(3).normal(size=reference.attention(*arrays, **options).shape)
     with_mask = "mask" in options and options["mask"].dtype != bool
-    got = gradients(arrays, options, d_output, with_mask=with_mask, backend="sdpa")
+    got = gradients(arrays, {**options, "guard_non_finite": guard}, d_output, with_mask=with_mask, backend="sdpa")
     wanted = reference.attention_backward(*arrays, d_output, return_d_mask=with_mask, **options)
     for part, expected in zip(got, wanted, strict=True):
         assert_close(part, expected)

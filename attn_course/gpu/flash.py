@@ -103,9 +103,9 @@ def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def _with_four_axes(call: Call, tensor: Tensor, n_heads: int) -> Tensor:
-    """(batch, n_heads, len, features) in the dtype of the call, broadcast without a copy where strides allow it."""
+    """(batch, n_heads, len, features), broadcast without a copy where strides allow it."""
     batch, rows = call.batch[:-1], tensor.shape[-2:]
-    return tensor.to(call.dtype).expand(*batch, n_heads, *rows).reshape(math.prod(batch), n_heads, *rows)
+    return tensor.expand(*batch, n_heads, *rows).reshape(math.prod(batch), n_heads, *rows)
 
 
 def _per_head(call: Call, name: str, table: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ def _per_head(call: Call, name: str, table: Tensor) -> Tensor:
     try:
         spread = table.clamp(-NEAR, NEAR).to(call.query.device, torch.int32).expand(call.batch)
     except RuntimeError as error:
-        raise ValueError(f"{name} must broadcast to the leading axes {call.batch}; got shape {tuple(table.shape)}") from error
+        raise ValueError(f"{name} must broadcast to the leading axes {tuple(call.batch)}; got shape {tuple(table.shape)}") from error
     return spread.reshape(math.prod(call.batch[:-1]), call.batch[-1] if call.batch else 1).contiguous()
 
 

@@ -169,7 +169,8 @@ def hash_of_sources(module: str) -> str:
     Returns
     -------
     digest : str
-        64 hexadecimal digits. This file itself does not count: it stores results and makes none.
+        64 hexadecimal digits, taken over module names and syntax trees: neither layout nor a comment nor a docstring changes
+        a result. This file itself does not count: it stores results and makes none.
     """
     found: set[Path] = set()
     waiting = [_path(module)]
@@ -179,11 +180,29 @@ def hash_of_sources(module: str) -> str:
             continue
         found.add(path)
         waiting += _imported(path)
-    digest = hashlib.sha256()
-    for path in sorted(found):
-        text = path.read_text(encoding="utf-8").encode()
-        digest.update(f"{path.relative_to(PACKAGE).as_posix()} {len(text)}\n".encode() + text)
-    return digest.hexdigest()
+    trees = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): _tree(path) for path in found}
+    return hashlib.sha256("\n".join(f"{name} {_written(trees[name])}" for name in sorted(trees)).encode()).hexdigest()
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def _written(node: object) -> str:
+    """A syntax tree as text, without docstrings and other strings that stand alone, and without fields that are empty.
+
+    `ast.dump` writes the same tree differently in different versions of Python.
+    """
+    if isinstance(node, list):
+        return "[" + ", ".join(_written(each) for each in node if not _is_remark(each)) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, _written(value)) for name, value in ast.iter_fields(node) if value is not None)
+    return f"{type(node).__name__}({', '.join(f'{name}={text}' for name, text in fields if text != '[]')})"
+
+
+def _is_remark(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _path(module: str) -> Path | None:
@@ -194,7 +213,7 @@ def _path(module: str) -> Path | None:
 
 
 def _imported(path: Path) -> Iterator[Path | None]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (_path(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -206,7 +225,7 @@ def _origin(module: str, name: str) -> Path | None:
     """The file that defines a name; an `__init__` that merely hands it on does not count."""
     path = _path(module)
     if path is not None and path.name == "__init__.py":
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in _tree(path).body:
             if isinstance(node, ast.ImportFrom) and node.module and name in [alias.asname or alias.name for alias in node.names]:
                 return _origin(node.module, name)
     return path

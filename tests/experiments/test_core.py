@@ -51,15 +51,71 @@ def test_what_is_measured_comes_back_as_it_was(course):
 @pytest.mark.parametrize("changed", ["experiments/ch99.py", "modules/layer.py", "reference/maps.py"])
 def test_a_change_of_any_source_it_needs_makes_the_results_old(course, changed):
     TOY.measure().save(TOY.path)
-    (course / changed).write_text((course / changed).read_text() + "# changed\n")
+    (course / changed).write_text((course / changed).read_text() + "changed = 1\n")
     assert TOY.problem() == "results/ch99_toy.json belongs to an older source: run `make experiments`"
 
 
 @pytest.mark.parametrize("changed", ["experiments/core.py", "reference/other.py", "reference/__init__.py"])
 def test_a_change_elsewhere_does_not(course, changed):
     before = hash_of_sources("attn_course.experiments.ch99")
-    (course / changed).write_text((course / changed).read_text() + "# changed\n")
+    (course / changed).write_text((course / changed).read_text() + "changed = 1\n")
     assert hash_of_sources("attn_course.experiments.ch99") == before
+
+
+LAYER = '''"""A layer, Eq. (2.3)."""
+
+import torch
+
+
+class Layer(torch.nn.Module):
+    """One."""
+
+    def forward(self, x):
+        return [x, "text"]
+'''
+
+
+def hash_with(course, layer):
+    (course / "modules/layer.py").write_text(layer)
+    return hash_of_sources("attn_course.experiments.ch99")
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        LAYER.replace("Eq. (2.3)", "Eq. softmax-jacobian"),
+        LAYER.replace('"""A layer, Eq. (2.3)."""', ""),
+        LAYER.replace('"""One."""', '"""One."""\n    "of a stack"'),
+        LAYER.replace("import torch", "import torch  # the layers of torch"),
+        LAYER.replace('[x, "text"]', "[\n            x,\n            'text',\n        ]"),
+    ],
+    ids=["a label in a docstring", "no docstring", "a string that stands alone", "a comment", "the layout"],
+)
+def test_words_and_layout_make_no_result_old(course, layer):
+    assert hash_with(course, layer) == hash_with(course, LAYER)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        LAYER.replace('"text"', '"another text"'),
+        LAYER.replace('[x, "text"]', "[x]"),
+        LAYER.replace('[x, "text"]', '["text", x]'),
+        LAYER.replace('[x, "text"]', '(x, "text")'),
+        LAYER.replace("return", "yield"),
+        LAYER.replace("import torch", "import torch, math"),
+    ],
+    ids=["a text that is used", "one entry fewer", "another order", "another bracket", "another statement", "another import"],
+)
+def test_every_change_of_the_code_itself_does(course, layer):
+    assert hash_with(course, layer) != hash_with(course, LAYER)
+
+
+def test_a_module_that_is_moved_makes_the_results_old(course):
+    before = hash_of_sources("attn_course.experiments.ch99")
+    (course / "modules/layer.py").rename(course / "modules/block.py")
+    (course / "experiments/ch99.py").write_text((course / "experiments/ch99.py").read_text().replace("modules.layer", "modules.block"))
+    assert hash_of_sources("attn_course.experiments.ch99") != before
 
 
 def test_missing_and_broken_results_say_what_to_do(course):

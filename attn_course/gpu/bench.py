@@ -107,7 +107,7 @@ def measure(case: Case, providers: list[str], device: str, log: Log, copy_gb_per
             if any(_failed(log, earlier) for earlier in keys[: keys.index(key)]):
                 break
             log.begin(key)
-            line = log.finish(key, _guarded(partial(_measure, case, name, key["direction"], given, copy_gb_per_s)))
+            line = log.finish(key, guarded(partial(_measure, case, name, key["direction"], given, copy_gb_per_s)))
             shown[key["direction"]].append(line)
             if "error" in line:
                 show(f"{case.name} {key['direction']} {name}: {line['error']}")
@@ -124,7 +124,7 @@ def _failed(log: Log, key: Line) -> bool:
     return any("error" in line and "time_ms" not in line and key.items() <= line.items() for line in log.results)
 
 
-def _guarded(function: Callable[[], Line]) -> Line:
+def guarded(function: Callable[[], Line]) -> Line:
     """Return what a function returns, or its error; what it held on the device is free again."""
     try:
         return function()
@@ -141,7 +141,7 @@ def _measure(
 ) -> Line:
     tensors, wanted = given()
     device, dtype = tensors[0].device.type, tensors[0].dtype
-    call, whole = _calls(attention(provider, case, tensors[0].device), tensors, direction)
+    call, whole = calls(attention(provider, case, tensors[0].device), tensors, direction)
     error = relative_error(call(), wanted[1:] if direction == "backward" else wanted[:1])
     peak = peak_bytes(whole, device)
     line: Line = {"dtype": str(dtype).removeprefix("torch."), **timed(call, device), "peak_bytes": peak}
@@ -156,7 +156,7 @@ def _measure(
     return line
 
 
-def _calls(function: Attention, tensors: Tensors, direction: str) -> tuple[Callable[[], Tensors], Callable[[], Tensors]]:
+def calls(function: Attention, tensors: Tensors, direction: str) -> tuple[Callable[[], Tensors], Callable[[], Tensors]]:
     """Return what is timed, and what memory is counted of: a backward pass needs its forward pass too."""
     inputs, d_output = tensors[:3], tensors[3]
     if direction != "backward":

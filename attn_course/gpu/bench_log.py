@@ -37,9 +37,9 @@ def versions() -> dict[str, str | None]:
     }
 
 
-def source_hash() -> str:
-    """Return a hash of the kernels and what launches them: a time is that of one source."""
-    files = sorted(path for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("bench"))
+def source_hash(*more: Path) -> str:
+    """Return a hash of the kernels, of what launches them, and of more files: a result is that of one source."""
+    files = [*sorted(path for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("bench")), *more]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 

@@ -100,7 +100,7 @@ def roofs(device: str) -> dict[str, Any]:
     product_ms = timed(product, device)["time_ms"]
     state = None
     if device == "cuda":
-        for _ in range(int(min(500.0, 600.0 / product_ms))):  # 0.6 s of work, queued
+        for _ in range(int(min(900.0, 1500.0 / product_ms))):  # 1.5 s of work, queued
             product()
         state = machine_state()
         torch.cuda.synchronize()
@@ -114,7 +114,7 @@ def roofs(device: str) -> dict[str, Any]:
 def machine_state() -> dict[str, Any] | None:
     """Return driver, clocks, power and temperature of the GPU in use as nvidia-smi has them; None where it has nothing to say."""
     words = ["nvidia-smi", f"--query-gpu={','.join(QUERIED.values())}", "--format=csv,noheader,nounits"]
-    if torch.cuda.is_available():
+    if torch.cuda.is_available():  # nvidia-smi and torch may count GPUs differently
         words.append(f"--id=GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}")
     try:
         said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.splitlines()[0].split(", ")

@@ -167,7 +167,7 @@ def test_a_provider_that_raises_costs_one_line_and_the_others_are_measured(error
 def test_triton_raises_what_a_guard_against_runtime_errors_would_miss():
     errors = pytest.importorskip("triton.runtime.errors")
     assert issubclass(errors.OutOfResources, Exception)
-    assert bench._guarded(lambda: refusing(errors.OutOfResources(200_000, 160_000, "shared memory"))(1, 2, 3)) == {
+    assert bench.guarded(lambda: refusing(errors.OutOfResources(200_000, 160_000, "shared memory"))(1, 2, 3)) == {
         "error": "OutOfResources: out of resource: shared memory, Required: 200000, Hardware limit: 160000. "
         "Reducing block sizes or `num_stages` may help."
     }

@@ -158,8 +158,8 @@ def _flex(case: Case, device: torch.device) -> Attention:
     banded = case.is_causal or case.left is not None
     blocks = create_block_mask(visible, None, None, case.queries, case.length, device=str(device)) if banded else None
 
-    def fused(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> Any:
-        if not torch.compiler.is_compiling():  # dynamo traces this as False; only a fall back to Python comes here
+    def fused(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, blocks: Any) -> Any:
+        if not torch.compiler.is_compiling():  # never so while dynamo traces; only a fall back to Python comes here
             raise RuntimeError("FlexAttention was not compiled; its unfused form is not measured")
         return flex_attention(query, key, value, block_mask=blocks, enable_gqa=case.heads != case.kv_heads)
 
@@ -168,7 +168,7 @@ def _flex(case: Case, device: torch.device) -> Attention:
 
     def call(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> Any:
         with config.patch(donated_buffer=False):  # the backward pass is timed over and over on one graph
-            return compiled(query, key, value)
+            return compiled(query, key, value, blocks)
 
     return call
 

@@ -6,6 +6,7 @@ the next one waits longer. (Graphs would hide the host as well, but a capture th
 2.12, and FlexAttention, cuDNN and our kernels may each fail it for reasons of their own; one way for all is also fairer.)
 """
 
+import contextlib
 import platform
 import statistics
 import subprocess
@@ -114,13 +115,14 @@ def roofs(device: str) -> dict[str, Any]:
 def machine_state() -> dict[str, Any] | None:
     """Return driver, clocks, power and temperature of the GPU in use as nvidia-smi has them; None where it has nothing to say."""
     words = ["nvidia-smi", f"--query-gpu={','.join(QUERIED.values())}", "--format=csv,noheader,nounits"]
+    attempts = [words]
     if torch.cuda.is_available():  # nvidia-smi and torch may count GPUs differently
-        words.append(f"--id=GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}")
-    try:
-        said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.splitlines()[0].split(", ")
-    except (OSError, subprocess.SubprocessError, IndexError):
-        return None
-    return dict(zip(QUERIED, [said[0], *(_number(text) for text in said[1:])], strict=False))
+        attempts.insert(0, [*words, f"--id=GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"])
+    for attempt in attempts:
+        with contextlib.suppress(OSError, subprocess.SubprocessError, IndexError):
+            said = subprocess.run(attempt, capture_output=True, text=True, check=True, timeout=20).stdout.splitlines()[0].split(", ")
+            return dict(zip(QUERIED, [said[0], *(_number(text) for text in said[1:])], strict=False))
+    return None
 
 
 def _number(text: str) -> float | None:

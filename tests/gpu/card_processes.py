@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-LOST = 3  # exit code of a process that lost its GPU
+LOST = 3  # exit code of a process that lost its GPU, the benchmark's too
 RESTARTS = 8  # of a process that lost its GPU or was ended by a signal; each goes on behind what took the last one down
 OF_FAILURES = 1  # the same for any other exit code
 

@@ -13,6 +13,7 @@ from attn_course.gpu.bench_cases import FEATURES, GATES, OURS, TOKENS, Case, att
 from attn_course.gpu.bench_log import Log, source_hash
 from attn_course.gpu.bench_timing import answers, timed
 from attn_course.gpu.configurations import Configuration, configuration
+from tests.gpu.card_processes import LOST
 
 KERNELS = ("forward", "backward_key_value", "backward_query")
 REGISTERS = 200  # of 255, for accumulators and scores
@@ -96,7 +97,7 @@ def _try(log: Log, device: str, key: dict, time, case: Case, wanted: list[torch.
     with running_with(key["kernel"], Configuration(*key["tile"])):
         line = log.finish(key, guarded(lambda: _run(device, key["kernel"], time, case, wanted)))
     if "error" in line and not answers(device):
-        raise SystemExit(3)
+        raise SystemExit(LOST)
 
 
 def _run(device: str, kernel: str, time, case: Case, wanted: list[torch.Tensor]) -> dict:

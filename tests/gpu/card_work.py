@@ -15,12 +15,12 @@ from attn_course.gpu.bench_cases import FEATURES, GATES, OURS, TOKENS, Case, att
 from attn_course.gpu.bench_log import Log, source_hash, versions
 from attn_course.gpu.bench_timing import answers, device_name, machine_state
 from tests.gpu import card_tuning
+from tests.gpu.card_processes import LOST
 
 HERE = Path(__file__).parent
 GATE_FILES = sorted(HERE.glob("test_*on_a_gpu.py"))
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 REHEARSED = DEVICE == "cpu"
-LOST = 3  # exit code: the process lost its GPU, a new one goes on
 
 
 def run() -> dict:

@@ -170,6 +170,23 @@ def test_clocks_and_power_are_those_nvidia_smi_has(said, state, monkeypatch):
     assert machine_state() == state
 
 
+def test_the_gpu_that_torch_uses_is_asked_for_and_where_that_is_refused_any(monkeypatch):
+    asked = []
+
+    def run(words, **options):
+        asked.append(words[-1])
+        if len(asked) == 1:
+            raise subprocess.CalledProcessError(6, words)
+        return types.SimpleNamespace(stdout="580.1, 1980, 3201, 512, 700, 41\n")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: types.SimpleNamespace(uuid=f"ffc7-{index}"))
+    monkeypatch.setattr(subprocess, "run", run)
+    assert machine_state()["sm_clock_mhz"] == 1980
+    assert asked == ["--id=GPU-ffc7-1", "--format=csv,noheader,nounits"]
+
+
 @pytest.mark.parametrize("error", [FileNotFoundError(), subprocess.CalledProcessError(9, "nvidia-smi"), subprocess.TimeoutExpired("x", 1)])
 def test_without_nvidia_smi_nothing_is_said(error, monkeypatch):
     def fail(*args, **options):

@@ -35,31 +35,6 @@ def results(path):
 # ---- the script, killed on the way
 
 
-@pytest.fixture(scope="module")
-def rehearsal(tmp_path_factory):
-    """Step A on a bare machine: ended after its first result, then called again; what it left and said."""
-    folder = tmp_path_factory.mktemp("card")
-    (folder / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
-        "CUDA_VISIBLE_DEVICES": "",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    out = folder / "out"
-    command = [sys.executable, "-m", "tests.gpu.on_a_card", str(out), "A"]
-    first = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    card = out / "card.jsonl"
-    wait_for(lambda: first.poll() is not None or (card.exists() and '"result"' in card.read_text()), 300.0)
-    workers = [pid for pid in pids() if str(out) in command_of(pid) and pid != first.pid]
-    first.send_signal(signal.SIGTERM)
-    said = first.communicate(timeout=60)[0]
-    left = [pid for pid in workers if not wait_for(lambda pid=pid: not is_running(pid))]
-    before = card.read_text()
-    second = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    return types.SimpleNamespace(out=out, first=(first.returncode, said), left=left, before=before, second=second)
-
-
 def pids():
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
 
@@ -71,25 +46,31 @@ def command_of(pid):
         return ""
 
 
-def test_a_rehearsal_that_is_ended_leaves_no_process_and_keeps_what_it_had(rehearsal):
-    code, said = rehearsal.first
-    assert code == 143, said
+def test_on_a_bare_machine_step_a_ended_on_the_way_leaves_no_process_and_goes_on_when_called_again(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
+    paths = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, **paths, "CUDA_VISIBLE_DEVICES": ""}
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "tests.gpu.on_a_card", str(out), "A"]
+    first = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    card = out / "card.jsonl"
+    wait_for(lambda: first.poll() is not None or (card.exists() and '"result"' in card.read_text()), 300.0)
+    workers = [pid for pid in pids() if str(out) in command_of(pid) and pid != first.pid]
+    first.send_signal(signal.SIGTERM)
+    said = first.communicate(timeout=120)[0]
+    assert first.returncode == 143, said
     assert said.startswith("no GPU: a rehearsal at tiny sizes")
-    assert rehearsal.left == []
-    assert '"result"' in rehearsal.before
+    assert [pid for pid in workers if not wait_for(lambda pid=pid: not is_running(pid))] == []
 
-
-def test_called_again_it_goes_on_and_ends_well(rehearsal):
-    assert rehearsal.second.returncode == 0, rehearsal.second.stdout + rehearsal.second.stderr
-    assert rehearsal.second.stdout.splitlines()[-2] == "gates: 2 skipped"
-    assert rehearsal.second.stdout.splitlines()[-1].startswith("A: done, ")
-    assert (rehearsal.out / "card.jsonl").read_text().startswith(rehearsal.before)
-    for path in rehearsal.out.iterdir():
+    before = card.read_text()
+    second = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert second.stdout.splitlines()[-2] == "gates: 2 skipped"
+    assert second.stdout.splitlines()[-1].startswith("A: done, ")
+    assert card.read_text().startswith(before)
+    for path in out.iterdir():
         assert len(set(results(path))) == len(results(path))
-
-
-def test_the_smoke_test_compares_with_float32(rehearsal):
-    smoked = [line for line in lines(rehearsal.out / "card.jsonl") if "smoke" in line.get("key", {})]
+    smoked = [line for line in lines(card) if "smoke" in line.get("key", {})]
     assert {line["key"]["smoke"] for line in smoked} == {"ours", "sdpa"}
     assert all(error < 1e-5 for line in smoked for error in line["result"]["relative_errors"].values())
 

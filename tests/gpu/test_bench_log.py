@@ -36,6 +36,7 @@ def test_half_a_line_is_left_aside_and_nothing_is_written_into_it(tmp_path):
     second = Log(tmp_path / "log", RUN)
     assert second.wants(KEY)
     second.finish(KEY, {"time_ms": 1.0})
+    assert [line[-1] for line in (tmp_path / "log").read_text().splitlines()] == ["}", "}", "v", "}", "}"]
     assert not Log(tmp_path / "log", RUN).wants(KEY)
 
 

@@ -34,7 +34,7 @@ from attn_course.gpu.bench_cases import (
 )
 from attn_course.gpu.bench_log import Line, Log, now, source_hash, versions
 from attn_course.gpu.bench_report import report, row, summary
-from attn_course.gpu.bench_timing import answers, device_name, machine_state, peak_bytes, roofs, timed
+from attn_course.gpu.bench_timing import answers, device_name, peak_bytes, roofs, timed
 
 
 class DeviceLostError(RuntimeError):
@@ -55,7 +55,7 @@ def bench(
     chosen, sizes = _chosen(device, providers, lengths)
     if device == "cpu":
         show("no GPU: a small matrix on the CPU; 'ours' is Triton's interpreter, which checks kernels and says nothing about speed")
-    run = {"device": device_name(device), "versions": versions(), "driver": (machine_state() or {}).get("driver")}
+    run = {"device": device_name(device), "versions": versions()}
     log = Log(out, run)
     before = roofs(device)
     log.note({"roofs": before})

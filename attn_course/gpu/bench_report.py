@@ -55,7 +55,7 @@ def report(run: Line, roofs: list[Line], lines: list[Line], date: str) -> Line:
         "device": run["device"],
         "date": date,
         "versions": run["versions"],
-        "driver": run["driver"],
+        "driver": (roofs[0]["state"] or {}).get("driver"),
         "matmul_tflops_per_s": [roofs[0]["matmul_tflops_per_s"], roofs[-1]["matmul_tflops_per_s"]],
         "copy_gb_per_s": [roofs[0]["copy_gb_per_s"], roofs[-1]["copy_gb_per_s"]],
         "states": [roofs[0]["state"], roofs[-1]["state"]],

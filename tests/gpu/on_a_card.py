@@ -100,18 +100,7 @@ def profiles(card: Card) -> bool:
     length, odd = ("16", ("11", "13")) if REHEARSED else ("4096", ("113", "203"))
     done = True
     for kernel, direction, d in PROFILES:
-        options = [
-            "--clock-control",
-            "none",
-            "--set",
-            "full",
-            "--kernel-name",
-            f"regex:^{kernel}$",
-            "--launch-skip",
-            "1",
-            "--launch-count",
-            "1",
-        ]
+        options = f"--clock-control none --set full --kernel-name regex:^{kernel}$ --launch-skip 1 --launch-count 1".split()
         task = ("call", direction, str(d), length, length)
         done = _looked_at(card, "profile.txt", f"{kernel}, d {d}", ["ncu", *options], task) and done
     title = f"memcheck, {odd[0]} queries and {odd[1]} keys, d 64"
@@ -146,9 +135,11 @@ def main(words: list[str] | None = None) -> int:
         prog="python -m tests.gpu.on_a_card", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder for the results")
-    parser.add_argument("steps", nargs="*", metavar="STEP", choices=[*STEPS, []], help="A to E; all, if none is named")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="A to E; all, if none is named")
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="of each step (%(default)g)")
     arguments = parser.parse_args(words)
+    if not set(arguments.steps) <= STEPS.keys():
+        parser.error(f"a STEP is one of {', '.join(STEPS)}; got {' '.join(arguments.steps)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the processes of a step end too
     arguments.out.mkdir(parents=True, exist_ok=True)
     if REHEARSED:

@@ -260,8 +260,9 @@ def test_means_are_geometric_and_over_the_cells_of_the_target_only():
             "best": {"geometric_mean": pytest.approx(math.sqrt(0.5)), "least": 0.5, "cells": 2},
         }
     }
-    roofs = [{"matmul_tflops_per_s": rate, "copy_gb_per_s": 2.0, "state": None} for rate in (700.0, 690.0)]
-    whole = report({"device": "GPU", "versions": {}, "driver": None}, roofs, lines, "2031-01-02")
+    roofs = [{"matmul_tflops_per_s": rate, "copy_gb_per_s": 2.0, "state": {"driver": "580.1"}} for rate in (700.0, 690.0)]
+    whole = report({"device": "GPU", "versions": {}}, roofs, lines, "2031-01-02")
+    assert whole["driver"] == "580.1"
     assert whole["our_rate_over"] == found
     assert whole["extras"] == [{"case": extra.name, "direction": "forward", "our_rate_over": {"b": 9.0, "best": 9.0}}]
     assert summary(whole) == [

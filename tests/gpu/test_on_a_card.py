@@ -114,6 +114,13 @@ def test_every_step_leaves_what_it_is_for_and_is_not_done_again(rehearsed, capsy
     }
 
 
+def test_a_step_there_is_not_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        on_a_card.main([str(tmp_path / "out"), "A", "F"])
+    assert "a STEP is one of A, B, C, D, E; got A F" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_step_that_is_not_finished_says_so_and_is_asked_again(tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(signal, "signal", lambda *_: None)

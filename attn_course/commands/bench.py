@@ -1,16 +1,28 @@
 """`attn-course bench`: how fast the kernels are beside what torch ships."""
 
 import os
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from attn_course.commands.terminal import check_json_target, write_json
+from attn_course.commands.terminal import BadInput, Failure, check_json_target, write_json
 
 
 def bench(
     json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Also write every measurement as JSON.", show_default=False)
+        str | None, typer.Option("--json", metavar="FILE", help="Also write the whole report as JSON.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Keep each result here as it is measured; if it has some, go on.", show_default=False),
+    ] = None,
+    providers: Annotated[
+        str | None, typer.Option("--providers", metavar="A,B", help="Only these, such as ours,sdpa-flash.", show_default=False)
+    ] = None,
+    lengths: Annotated[
+        str | None, typer.Option("--lengths", metavar="T,T", help="Only these, such as 1024,4096.", show_default=False)
     ] = None,
 ) -> None:
     """Time attention on the device that is there, and print ratios.
@@ -21,15 +33,24 @@ def bench(
     Examples:
 
         attn-course bench
-        attn-course bench --json h100.json
+        attn-course bench --out h100.jsonl --json h100.json
+        attn-course bench --providers ours,sdpa-flash --lengths 1024,4096
     """
     check_json_target(json_file)
+    if out is not None and not out.absolute().parent.is_dir():
+        raise BadInput(f"--out: there is no directory {out.absolute().parent}")
     import torch
 
     if not torch.cuda.is_available():
         os.environ.setdefault("TRITON_INTERPRET", "1")  # read when a kernel is first needed
     from attn_course.gpu import bench as benchmark
 
-    report = benchmark.bench(lambda line: print(line, flush=True))
+    stream = sys.stderr if json_file == "-" else sys.stdout
+    try:
+        report = benchmark.bench(lambda line: print(line, flush=True, file=stream), out=out, providers=providers, lengths=lengths)
+    except ValueError as error:
+        raise BadInput(f"--{error}") from error
+    except benchmark.DeviceLostError as error:
+        raise Failure(str(error)) from error
     if json_file:
         write_json(json_file, report)

@@ -1,20 +1,71 @@
-"""`attn-course bench`: the table it prints, the file it writes, the target it refuses."""
+"""`attn-course bench`: the table it prints, the files it writes, what it refuses."""
 
 import json
 
-from attn_course.gpu.bench import Case
+import pytest
+
+from attn_course.figures import ch12
+from attn_course.gpu import bench
+from attn_course.gpu.bench_cases import Case
 
 
-def test_it_prints_each_measurement_and_writes_them_all(attn_course, monkeypatch, tmp_path):
-    monkeypatch.setattr("attn_course.gpu.bench.cases", lambda device: [Case(1, 1, 1, 8, 4, True)])
-    said = attn_course("bench", "--json", str(tmp_path / "out.json"))
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """One case, and roofs that take no time."""
+    monkeypatch.setattr(bench, "cases", lambda device: [Case(1, 1, 1, 8, 4, True)])
+    monkeypatch.setattr(bench, "roofs", lambda device: {"matmul_tflops_per_s": 0.5, "copy_gb_per_s": 10.0, "state": None})
+
+
+def test_it_prints_each_rate_and_writes_the_report_and_the_lines(attn_course, tmp_path):
+    said = attn_course("bench", "--json", str(tmp_path / "whole.json"), "--out", str(tmp_path / "lines"), "--providers", "sdpa,eager")
     assert (said.code, said.err) == (0, "")
-    report = json.loads((tmp_path / "out.json").read_text())
+    report = json.loads((tmp_path / "whole.json").read_text())
     assert {"device", "date", "versions", "measurements"} <= report.keys()
+    assert len(report["measurements"]) == 4
     for line in report["measurements"]:
-        assert f" {line['direction']:8s} {line['provider']:14s} " in said.out
+        (row,) = [text for text in said.out.splitlines() if f" {line['direction']} " in text]
+        assert f"{line['provider']} {line['tflops_per_s']:.4g}" in row
+    assert sum('"result"' in line for line in (tmp_path / "lines").read_text().splitlines()) == 4
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_any_work(attn_course, tmp_path):
-    said = attn_course("bench", "--json", str(tmp_path / "no" / "out.json"))
-    assert said == (2, "", f"attn-course: --json: there is no directory {tmp_path / 'no'}\n")
+def test_the_lesson_draws_the_report_of_a_gpu(attn_course, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(ch12, "display", shown.append)
+    monkeypatch.setattr(bench, "device_name", lambda device: "GPU A")
+    attn_course("bench", "--json", str(tmp_path / "a.json"), "--providers", "sdpa,eager")
+    ch12.gpu_rates("backward", tmp_path)
+    title, head, row = repr(shown[0]).splitlines()
+    assert title.startswith("backward, TFLOP/s on GPU A, 20")
+    assert title.endswith("; a large product before and after: 0 and 0")
+    assert head.split() == ["d", "mask", "length", "heads", "sdpa", "eager"]
+    assert row.split()[:4] == ["4", "causal", "8", "1/1"]
+
+
+def test_a_report_on_standard_output_stands_alone(attn_course):
+    said = attn_course("bench", "--json", "-", "--providers", "eager")
+    assert len(json.loads(said.out)["measurements"]) == 2
+    assert "eager" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--providers", "flush"), "--providers: on this device there are ours, sdpa, eager; got 'flush'"),
+        (("--lengths", "9"), "--lengths: there are cases of 8; got '9'"),
+        (("--json", "no/out.json"), "--json: there is no directory {}/no"),
+        (("--out", "no/lines"), "--out: there is no directory {}/no"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_any_work(words, complaint, attn_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert attn_course("bench", *words) == (2, "", f"attn-course: {complaint.format(tmp_path)}\n")
+
+
+def test_a_gpu_that_was_lost_is_one_line(attn_course, monkeypatch):
+    def lost(*args):
+        raise bench.DeviceLostError("ours spoilt the GPU")
+
+    monkeypatch.setattr(bench, "measure", lost)
+    said = attn_course("bench", "--providers", "ours")
+    assert (said.code, said.err) == (1, "attn-course: ours spoilt the GPU\n")

@@ -1,11 +1,20 @@
-"""The benchmark: what it counts, how it compares, and that it runs without a GPU."""
+"""The benchmark: what it counts, that it is right about who is right, and what one failure costs."""
 
+import functools
+import json
 import math
 
 import pytest
 import torch
+from torch.nn.attention import flex_attention
 
-from attn_course.gpu.bench import Case, bench, cases, measure, median_ms, providers, ratios
+from attn_course.gpu import bench, bench_cases
+from attn_course.gpu.bench import main, measure
+from attn_course.gpu.bench_cases import Case, attention, cases, expected, known_providers, relative_error, takes
+from attn_course.gpu.bench_log import Log
+from attn_course.gpu.bench_report import means, relative_rates, report, row, summary
+
+SMALL = Case(1, 2, 2, 8, 4, True)
 
 
 def test_flops_are_those_of_the_pairs_that_may_attend():
@@ -22,61 +31,307 @@ def test_a_step_of_decoding_counts_the_bytes_of_its_past():
     assert case.least_bytes(2) == 2 * (query_and_output + past)
 
 
-def test_a_step_of_decoding_is_measured_forward_only_and_in_bytes():
-    lines = measure(Case(1, 4, 2, 8, 4, False, q_len=1), "cpu", torch.float32)
-    assert {line["direction"] for line in lines} == {"decode"}
-    assert [line["provider"] for line in lines if "error" in line] == []
-    for line in lines:
-        moved = Case(1, 4, 2, 8, 4, False, q_len=1).least_bytes(4)
-        assert line["gb_per_s"] == pytest.approx(moved / line["time_ms"] / 1e6)
-
-
-def test_every_size_of_the_matrix_has_as_many_tokens_and_features():
-    matrix = [case for case in cases("cuda") if case.heads == case.kv_heads and case.left is None and case.q_len is None and case.d < 256]
+def test_every_cell_of_the_target_has_as_many_tokens_and_features():
+    matrix = [case for case in cases("cuda") if case.is_target]
     assert len(matrix) == 24
     assert {(case.batch * case.length, case.heads * case.d) for case in matrix} == {(16384, 2048)}
+    assert {case.name.split("length")[1] for case in cases("cuda") if not case.is_target} == {
+        *("  4096 heads 32/8", " 16384 heads 16/16 window 1024", "  4096 heads 8/8"),
+        *("  8192 heads 32/8 queries 1 batch 16", " 65536 heads 32/8 queries 1 batch 1"),
+    }
 
 
-def test_ratios_are_geometric_means_over_what_both_measured():
-    def line(length, provider, rate):
-        rates = {"error": "refused"} if rate is None else {"tflops_per_s": rate}
-        return {**Case(1, 1, 1, length, 8, True).__dict__, "direction": "forward", "provider": provider, **rates}
-
-    lines = [line(1, "ours", 8.0), line(1, "b", 2.0), line(2, "ours", 3.0), line(2, "b", 3.0), line(3, "ours", 9.0), line(3, "b", None)]
-    assert ratios(lines) == {"forward": {"b": pytest.approx(2.0)}}
-
-
-def test_the_median_is_that_of_the_timed_calls():
-    calls = []
-    assert median_ms(lambda: calls.append(0), "cpu", repeats=5) < 5.0
-    assert len(calls) == 8
-    assert math.isfinite(median_ms(lambda: torch.zeros(3), "cpu", budget_ms=0.0))
+def loops(case, query, key, value):
+    """The output in float64, one query at a time."""
+    query, key, value = (tensor.detach().double() for tensor in (query, key, value))
+    output = torch.zeros_like(query)
+    for batch, head, row_ in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).tolist():
+        first = 0 if case.left is None else max(0, row_ - case.left)
+        seen = slice(first, row_ + 1 if case.is_causal else case.length)
+        shared = head // (case.heads // case.kv_heads)
+        weights = (key[batch, shared, seen] @ query[batch, head, row_] / math.sqrt(case.d)).softmax(0)
+        output[batch, head, row_] = weights @ value[batch, shared, seen]
+    return output
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="on a GPU it takes minutes")
-def test_on_a_cpu_it_says_what_it_is_and_measures(monkeypatch):
-    monkeypatch.setattr("attn_course.gpu.bench.cases", lambda device: [Case(1, 1, 1, 8, 4, True)])
-    said = []
-    report = bench(said.append)
-    assert said[0].startswith("no GPU: a small matrix on the CPU")
-    assert {line["provider"] for line in report["measurements"]} >= {"sdpa", "eager"}
-    assert all(line["time_ms"] > 0 for line in report["measurements"])
-    assert {"device", "date", "versions", "matmul_tflops_per_s"} <= report.keys()
+@pytest.mark.parametrize("at_once", [1, 2**28])
+@pytest.mark.parametrize(
+    "case", [SMALL, Case(2, 6, 3, 7, 4, True), Case(1, 2, 2, 11, 4, True, left=3), Case(2, 4, 2, 7, 4, False, q_len=1)], ids=str
+)
+def test_what_is_expected_is_attention_by_loops(case, at_once, monkeypatch):
+    monkeypatch.setattr(bench_cases, "SCORES_AT_ONCE", at_once)
+    tensors = case.tensors("cpu", torch.float32)
+    found = expected(case, tensors)
+    torch.testing.assert_close(found[0], loops(case, *tensors[:3]).float())
+    if case.q_len is None:
+        query, key, value = tensors[:3]
+        shared = [part.repeat_interleave(case.heads // case.kv_heads, 1) for part in (key, value)]
+        hidden = case.hidden(query.device)
+        bias = None if hidden is None else torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
+        output = torch.nn.functional.scaled_dot_product_attention(query, *shared, attn_mask=bias)
+        for gradient, right in zip(found[1:], torch.autograd.grad(output, tensors[:3], tensors[3]), strict=True):
+            torch.testing.assert_close(gradient, right)
 
 
-def test_a_provider_that_fails_is_reported_not_hidden(monkeypatch):
-    def refuse(query, key, value):
-        raise RuntimeError("no kernel\nmore")
-
-    monkeypatch.setattr("attn_course.gpu.bench.providers", lambda case, query: {"broken": refuse})
-    lines = measure(Case(1, 1, 1, 4, 2, False), "cpu", torch.float32)
-    assert [line["error"] for line in lines] == ["no kernel", "no kernel"]
+def test_the_error_of_a_result_is_relative_and_never_hides_a_nan():
+    right = [torch.tensor([3.0, 4.0]), torch.tensor([1.0])]
+    assert relative_error([torch.tensor([3.0, 5.0]), torch.tensor([1.0])], right) == pytest.approx(1 / 5)
+    assert relative_error([torch.tensor([3.0, 4.0]), torch.tensor([1.5])], right) == pytest.approx(1 / 2)
+    assert math.isnan(relative_error([torch.tensor([3.0, 4.0]), torch.tensor([torch.nan])], right))
 
 
-def test_the_providers_agree():
-    case = Case(1, 2, 2, 8, 4, True)
-    tensors = [torch.randn(1, 2, 8, 4, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
-    results = {name: attention(*tensors) for name, attention in providers(case, tensors[0]).items()}
-    assert len(results) >= 2
-    for result in results.values():
-        torch.testing.assert_close(result, results["eager"])
+# ---- FlexAttention
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """FlexAttention through dynamo, with its code for the CPU, counted: one entry for each graph that is compiled."""
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend=keep))
+    yield graphs
+    torch._dynamo.reset()
+
+
+def test_flex_is_compiled_for_each_of_more_sizes_than_dynamo_keeps(compiled, monkeypatch):
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 2)
+    lengths = range(16, 32, 4)
+    for length in lengths:
+        case = Case(1, 1, 1, length, 8, True)
+        tensors = case.tensors("cpu", torch.float32)
+        with torch.no_grad():
+            output = attention("flex", case, torch.device("cpu"))(*(tensor.detach() for tensor in tensors[:3]))
+        assert relative_error([output], expected(case, tensors)[:1]) < 1e-5
+    assert len(compiled) == len(lengths)
+
+
+def test_flex_that_is_not_compiled_raises_and_is_never_computed_unfused(compiled, monkeypatch):
+    monkeypatch.setattr(flex_attention, "flex_attention_hop", lambda *args, **kwargs: pytest.fail("the unfused form ran"))
+    call = attention("flex", SMALL, torch.device("cpu"))
+    with torch.compiler.set_stance("force_eager"), torch.no_grad(), pytest.raises(RuntimeError, match="was not compiled"):
+        call(*(tensor.detach() for tensor in SMALL.tensors("cpu", torch.float32)[:3]))
+    assert compiled == []
+
+
+# ---- measuring a case
+
+
+@pytest.fixture
+def with_providers(monkeypatch):
+    """Measure SMALL (or another case) with made-up providers, in the given order; return the lines and what is shown."""
+
+    def run(functions, *, case=SMALL, log=None):
+        monkeypatch.setattr(bench, "attention", lambda name, case, device: functions[name])
+        log, said = log or Log(None, {}), []
+        measure(case, list(functions), "cpu", log, 100.0, said.append)
+        return log.results, said
+
+    return run
+
+
+def right(query, key, value):
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=query.shape == key.shape)
+
+
+class OutOfResources(Exception):  # as Triton's: no RuntimeError
+    """out of resource: shared memory"""
+
+
+def refusing(error):
+    def call(query, key, value):
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("no kernel\nmore"), OutOfResources("shared memory"), torch.OutOfMemoryError("2 GiB"), AssertionError(), KeyError("x")],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_provider_that_raises_costs_one_line_and_the_others_are_measured(error, with_providers):
+    lines, said = with_providers({"first": right, "broken": refusing(error), "last": right})
+    assert [(line["provider"], line["direction"]) for line in lines] == [
+        *(("first", "forward"), ("first", "backward"), ("broken", "forward"), ("last", "forward"), ("last", "backward"))
+    ]
+    (failed,) = [line for line in lines if "error" in line]
+    assert failed["error"].startswith(f"{type(error).__name__}: {str(error).split(chr(10))[0]}")
+    assert "\n" not in failed["error"]
+    assert len([text for text in said if "broken:" in text]) == 1
+
+
+def test_triton_raises_what_a_guard_against_runtime_errors_would_miss():
+    errors = pytest.importorskip("triton.runtime.errors")
+    assert issubclass(errors.OutOfResources, Exception)
+    assert bench.guarded(lambda: refusing(errors.OutOfResources(200_000, 160_000, "shared memory"))(1, 2, 3)) == {
+        "error": "OutOfResources: out of resource: shared memory, Required: 200000, Hardware limit: 160000. "
+        "Reducing block sizes or `num_stages` may help."
+    }
+
+
+def test_an_expectation_that_does_not_fit_the_memory_costs_lines_and_not_the_run(with_providers, monkeypatch):
+    def too_large(*_):
+        raise torch.OutOfMemoryError("2 GiB")
+
+    monkeypatch.setattr(bench, "expected", too_large)
+    lines, _ = with_providers({"first": right, "last": right})
+    assert [line["error"] for line in lines] == ["OutOfMemoryError: 2 GiB"] * 2
+
+
+def test_a_wrong_result_is_marked_and_has_no_rate(with_providers):
+    functions = {
+        "ours": lambda query, key, value: right(query, key, value) * 1.001,
+        "sdpa": right,
+        "nan": lambda query, key, value: right(query, key, value) * torch.nan,
+        "gradients": lambda query, key, value: right(query, key, value.detach() + 0.999 * (value - value.detach())),
+    }
+    lines, said = with_providers(functions)
+    found = {(line["provider"], line["direction"]): line for line in lines}
+    assert {name for name, line in found.items() if "error" in line} == {
+        *(("ours", "forward"), ("ours", "backward"), ("nan", "forward"), ("nan", "backward"), ("gradients", "backward"))
+    }
+    assert found["ours", "forward"]["error"] == "wrong result: relative error 0.001, at most 0.0001 is right"
+    assert found["ours", "forward"]["relative_error"] == pytest.approx(1e-3, rel=0.01)
+    assert found["nan", "forward"]["relative_error"] is None
+    assert not any("tflops_per_s" in line for line in lines if "error" in line)
+    assert relative_rates(lines) == {}
+    assert any("ours failed  sdpa" in text for text in said)
+
+
+def test_a_step_of_decoding_is_measured_forward_only_and_in_bytes(with_providers):
+    case = Case(1, 2, 2, 8, 4, False, q_len=1)
+    ((line,), _) = with_providers({"first": right}, case=case)
+    assert line["direction"] == "decode"
+    assert line["gb_per_s"] == pytest.approx(case.least_bytes(4) / line["time_ms"] / 1e6)
+    assert line["percent_of_copy"] == pytest.approx(line["gb_per_s"])  # of 100 GB/s
+    assert row(case, "decode", [line]).endswith("%)")
+
+
+def test_a_gpu_that_was_lost_stops_the_run_after_the_line_of_who_lost_it(with_providers, monkeypatch):
+    monkeypatch.setattr(bench, "answers", lambda device: False)
+    log = Log(None, {})
+    with pytest.raises(bench.DeviceLostError, match="broken spoilt the GPU"):
+        with_providers({"broken": refusing(RuntimeError("illegal memory access")), "last": right}, log=log)
+    assert [line["provider"] for line in log.results] == ["broken"]
+
+
+@pytest.mark.parametrize("case", [SMALL, Case(1, 4, 2, 7, 4, False), Case(1, 4, 2, 8, 4, False, q_len=1)], ids=str)
+def test_every_provider_of_a_cpu_agrees_with_float32(case):
+    tensors = case.tensors("cpu", torch.float32)
+    names = [name for name in known_providers("cpu") if takes(name, case)]
+    assert len(names) >= 2
+    for name in names:
+        output = attention(name, case, torch.device("cpu"))(*tensors[:3])
+        gradients = torch.autograd.grad(output, tensors[:3], tensors[3]) if case.q_len is None else ()
+        assert relative_error([output, *gradients], expected(case, tensors)) < 1e-5
+
+
+def test_each_provider_is_asked_for_what_it_is_made_for():
+    asked = {case.name: [name for name in known_providers("cuda") if takes(name, case)] for case in cases("cuda")}
+    everyone = ["ours", "sdpa-flash", "sdpa-cudnn", "sdpa-efficient", "flex", "eager"]
+    assert asked["d  64 full   length   512 heads 32/32"] == everyone
+    assert asked["d  64 full   length 16384 heads 32/32"] == everyone[:-1]
+    assert asked["d 128 causal length 16384 heads 16/16 window 1024"] == ["ours", "flex"]
+    assert asked["d 128 causal length  4096 heads 32/8"] == ["ours", "sdpa-flash", "sdpa-cudnn", "flex"]
+
+
+# ---- the report
+
+
+def line(case, provider, rate, direction="forward"):
+    rates = {"error": "refused"} if rate is None else {"tflops_per_s": rate, "time_ms": 1.0, "late": 0}
+    return {**case.__dict__, "direction": direction, "provider": provider, **rates}
+
+
+def test_means_are_geometric_and_over_the_cells_of_the_target_only():
+    short, long, extra = Case(1, 2, 2, 512, 64, True), Case(1, 2, 2, 1024, 64, True), Case(1, 4, 2, 512, 64, True)
+    lines = [line(short, "ours", 8.0), line(short, "b", 2.0), line(short, "c", 16.0)]
+    lines += [line(long, "ours", 3.0), line(long, "b", 3.0), line(long, "c", None), line(long, "ours", 5.0, "backward")]
+    lines += [line(extra, "ours", 9.0), line(extra, "b", 1.0)]
+    found = means(lines)
+    assert found == {
+        "forward": {
+            "b": {"geometric_mean": pytest.approx(2.0), "least": 1.0, "cells": 2},
+            "c": {"geometric_mean": pytest.approx(0.5), "least": 0.5, "cells": 1},
+            "best": {"geometric_mean": pytest.approx(math.sqrt(0.5)), "least": 0.5, "cells": 2},
+        }
+    }
+    roofs = [{"matmul_tflops_per_s": rate, "copy_gb_per_s": 2.0, "state": {"driver": "580.1"}} for rate in (700.0, 690.0)]
+    whole = report({"device": "GPU", "versions": {}}, roofs, lines, "2031-01-02")
+    assert whole["driver"] == "580.1"
+    assert whole["our_rate_over"] == found
+    assert whole["extras"] == [{"case": extra.name, "direction": "forward", "our_rate_over": {"b": 9.0, "best": 9.0}}]
+    assert summary(whole) == [
+        "product of large matrices 700 and 690 TFLOP/s, before and after",
+        "forward: our rate over b 2.00 (least 1.00 of 2), c 0.50 (least 0.50 of 1), best 0.71 (least 0.50 of 2)",
+        "d  64 causal length   512 heads 4/2 forward: our rate over b 9.00, best 9.00",
+    ]
+
+
+def test_a_row_of_the_table_has_every_provider():
+    case = Case(1, 2, 2, 512, 64, True)
+    late = {**line(case, "b", 2.0), "late": 50}
+    assert row(case, "forward", [line(case, "ours", 812.34), late, line(case, "c", None)]) == (
+        "d  64 causal length   512 heads 2/2      forward  ours 812.3  b 2 late  c failed"
+    )
+
+
+# ---- the command
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """One case, no GPU, and roofs that take no time."""
+    monkeypatch.setattr(bench, "cases", lambda device: [SMALL, Case(1, 2, 2, 16, 4, False)])
+    monkeypatch.setattr(bench, "roofs", lambda device: {"matmul_tflops_per_s": 0.5, "copy_gb_per_s": 10.0, "state": None})
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+def test_it_says_what_it_is_keeps_what_it_measured_and_goes_on_there(small, tmp_path, capsys, monkeypatch):
+    out, whole = tmp_path / "out.jsonl", tmp_path / "out.json"
+    assert main(["--out", str(out), "--json", str(whole), "--providers", "sdpa,eager", "--lengths", "8"]) == 0
+    assert capsys.readouterr().out.startswith("no GPU: a small matrix on the CPU")
+    found = json.loads(whole.read_text())
+    assert {"device", "date", "versions", "driver", "matmul_tflops_per_s", "copy_gb_per_s"} <= found.keys()
+    assert {"python", "torch", "triton", "cuda", "cudnn"} == found["versions"].keys()
+    assert [(one["provider"], one["direction"]) for one in found["measurements"]] == [
+        *(("sdpa", "forward"), ("sdpa", "backward"), ("eager", "forward"), ("eager", "backward"))
+    ]
+    for one in found["measurements"]:
+        assert {"dtype", "time_ms", "quartiles_ms", "repeats", "peak_bytes", "relative_error", "time"} <= one.keys()
+        assert one["quartiles_ms"][0] <= one["time_ms"] <= one["quartiles_ms"][1]
+
+    asked = []
+    monkeypatch.setattr(bench, "_measure", lambda case, provider, *rest: asked.append((provider, case.length)) or {"error": "x"})
+    assert main(["--out", str(out), "--json", str(whole)]) == 0
+    assert asked == [("ours", 8), ("ours", 16), ("sdpa", 16), ("eager", 16)]
+    assert len(json.loads(whole.read_text())["measurements"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--providers", "ours,flush"], "providers: on this device there are ours, sdpa, eager; got 'flush'"),
+        (["--providers", "flex"], "providers: on this device there are ours, sdpa, eager; got 'flex'"),
+        (["--lengths", "8,9"], "lengths: there are cases of 8, 16; got '9'"),
+        (["--lengths", ""], "lengths: there are cases of 8, 16; got ''"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(words, complaint, small, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: {complaint}\n")
+
+
+def test_a_gpu_that_was_lost_has_an_exit_code_of_its_own(small, monkeypatch, capsys):
+    def lost(*args, **options):
+        raise bench.DeviceLostError("gone")
+
+    monkeypatch.setattr(bench, "measure", lost)
+    assert main([]) == 3
+    assert capsys.readouterr().out.endswith("gone\n")

@@ -1,0 +1,200 @@
+"""What the benchmark measures: sizes, who computes them, and what the result should be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from attn_course.costs import attended_pairs, attention_backward_flops, attention_flops
+from attn_course.gpu.flash import flash_attention
+
+Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Tensors = tuple[torch.Tensor, ...]
+OURS = "ours"
+TOKENS, FEATURES = 16384, 2048
+EAGER_UP_TO = 4096  # beyond it the scores fill the memory
+SCORES_AT_ONCE = 2**28  # float32 scores that `expected` holds at a time: 1 GiB
+GATES = {torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.float32: 1e-4}  # largest relative error of an output; twice that of a gradient
+_SDPA = {
+    "sdpa-flash": SDPBackend.FLASH_ATTENTION,
+    "sdpa-cudnn": SDPBackend.CUDNN_ATTENTION,
+    "sdpa-efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "sdpa": SDPBackend.MATH,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One size: `batch` sequences of `length` tokens, heads of d features.
+
+    A query sees `left` keys to its left (None: all). A step of decoding has `q_len` queries, which come last and see the whole
+    past, and no backward pass (None: as many queries as keys).
+    """
+
+    batch: int
+    heads: int
+    kv_heads: int
+    length: int
+    d: int
+    is_causal: bool
+    left: int | None = None
+    q_len: int | None = None
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return self.length if self.q_len is None else self.q_len
+
+    @property
+    def name(self) -> str:
+        """As the table names it."""
+        kind = "causal" if self.is_causal else "full"
+        window = "" if self.left is None else f" window {self.left}"
+        decode = "" if self.q_len is None else f" queries {self.q_len} batch {self.batch}"
+        return f"d {self.d:3d} {kind:6s} length {self.length:5d} heads {self.heads}/{self.kv_heads}{window}{decode}"
+
+    @property
+    def is_target(self) -> bool:
+        """Whether the means count it: heads of 64 or 128 features, none shared, no window, no decoding."""
+        return self.d in (64, 128) and self.heads == self.kv_heads and self.left is None and self.q_len is None
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """What is timed."""
+        return ("forward", "backward") if self.q_len is None else ("decode",)
+
+    def flops(self, direction: str) -> int:
+        """Return the matrix FLOPs of the forward or backward pass, or of a step of decoding."""
+        window = None if self.left is None else (self.left, 0)
+        pairs = attended_pairs(self.queries, self.length, is_causal=self.is_causal, window=window)
+        count = attention_backward_flops if direction == "backward" else attention_flops
+        return self.batch * self.heads * count(pairs, self.d, self.d)
+
+    def least_bytes(self, bytes_per_number: int) -> int:
+        """Return the bytes of query, key, value and output, each moved once."""
+        return 2 * self.batch * self.d * bytes_per_number * (self.heads * self.queries + self.kv_heads * self.length)
+
+    def hidden(self, device: torch.device) -> torch.Tensor | None:
+        """Return True where a query may not see a key, (queries, length); None if every query sees every key."""
+        if not self.is_causal and self.left is None:
+            return None
+        ahead = torch.arange(self.length, device=device) - torch.arange(self.queries, device=device)[:, None]
+        return (ahead > 0) | (ahead < -(self.length if self.left is None else self.left))
+
+    def tensors(self, device: str, dtype: torch.dtype) -> Tensors:
+        """Return normal numbers as query, key, value (which ask for gradients) and the gradient of the output."""
+        shape, kv_shape = (self.batch, self.heads, self.queries, self.d), (self.batch, self.kv_heads, self.length, self.d)
+        generator = torch.Generator(device).manual_seed(self.length)
+        query, key, value, d_output = (
+            torch.randn(size, device=device, dtype=dtype, generator=generator) for size in (shape, kv_shape, kv_shape, shape)
+        )
+        return (*(tensor.requires_grad_() for tensor in (query, key, value)), d_output)
+
+
+def cases(device: str) -> list[Case]:
+    """Return the sizes to measure: 16384 tokens of 2048 features and five extras on a GPU, three small ones on a CPU."""
+    if device != "cuda":
+        return [Case(1, 2, 2, 64, 32, False), Case(1, 2, 2, 64, 32, True), Case(1, 4, 2, 64, 32, False, q_len=1)]
+    lengths = [512, 1024, 2048, 4096, 8192, 16384]
+    matrix = [(d, is_causal, length) for d in (64, 128) for is_causal in (False, True) for length in lengths]
+    plain = [Case(TOKENS // length, FEATURES // d, FEATURES // d, length, d, is_causal) for d, is_causal, length in matrix]
+    extras = [Case(4, 32, 8, 4096, 128, True), Case(1, 16, 16, 16384, 128, True, left=1024), Case(4, 8, 8, 4096, 256, True)]
+    decode = [Case(16, 32, 8, 8192, 128, False, q_len=1), Case(1, 32, 8, 65536, 128, False, q_len=1)]
+    return plain + extras + decode
+
+
+def known_providers(device: str) -> list[str]:
+    """Return the names of all who compute attention on a device, ours first."""
+    return [OURS, *(["sdpa-flash", "sdpa-cudnn", "sdpa-efficient", "flex"] if device == "cuda" else ["sdpa"]), "eager"]
+
+
+def takes(provider: str, case: Case) -> bool:
+    """Whether a case is of the kind that a provider is made for."""
+    plain = case.left is None
+    unshared = case.heads == case.kv_heads
+    return {
+        "sdpa-flash": plain,
+        "sdpa-cudnn": plain,
+        "sdpa": plain,
+        "sdpa-efficient": plain and unshared,
+        "eager": plain and unshared and case.length <= EAGER_UP_TO,
+    }.get(provider, True)
+
+
+def attention(provider: str, case: Case, device: torch.device) -> Attention:
+    """Return the function of a provider for a case; it may raise here or when it is first called."""
+    shared = case.heads != case.kv_heads
+    if provider in _SDPA:
+        return _pinned(_SDPA[provider], case.is_causal, shared)
+    if provider == "flex":
+        return _flex(case, device)
+    if provider == "eager":
+        hidden = case.hidden(device)
+        return lambda query, key, value: _eager(query, key, value, hidden)
+    window = None if case.left is None else (case.left, 0)
+    return lambda q, k, v: flash_attention(q, k, v, is_causal=case.is_causal, window=window, enable_gqa=shared)
+
+
+def _pinned(kind: SDPBackend, is_causal: bool, enable_gqa: bool) -> Attention:
+    def call(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        with sdpa_kernel(kind):
+            return functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=enable_gqa)
+
+    return call
+
+
+def _flex(case: Case, device: torch.device) -> Attention:
+    """FlexAttention, compiled for this case alone; where it is not compiled it raises, and is never timed unfused."""
+    from torch._functorch import config
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def visible(batch: Any, head: Any, row: Any, column: Any) -> Any:
+        near = True if case.left is None else row - column <= case.left
+        return (row >= column) & near
+
+    banded = case.is_causal or case.left is not None
+    blocks = create_block_mask(visible, None, None, case.queries, case.length, device=str(device)) if banded else None
+
+    def fused(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, blocks: Any) -> Any:
+        if not torch.compiler.is_compiling():  # never so while dynamo traces; only a fall back to Python comes here
+            raise RuntimeError("FlexAttention was not compiled; its unfused form is not measured")
+        return flex_attention(query, key, value, block_mask=blocks, enable_gqa=case.heads != case.kv_heads)
+
+    torch._dynamo.reset()  # else the ninth size of one function is not compiled any more
+    compiled = torch.compile(fused, dynamic=False, fullgraph=True)
+
+    def call(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> Any:
+        with config.patch(donated_buffer=False):  # the backward pass is timed over and over on one graph
+            return compiled(query, key, value, blocks)
+
+    return call
+
+
+def _eager(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, hidden: torch.Tensor | None) -> torch.Tensor:
+    scores = (query @ key.mT) * query.shape[-1] ** -0.5
+    return (scores if hidden is None else scores.masked_fill(hidden, -torch.inf)).softmax(-1) @ value
+
+
+def expected(case: Case, tensors: Tensors) -> list[torch.Tensor]:
+    """Return the output, and but for decoding the gradients of query, key and value: eager in float32, a few heads at a time."""
+    group = case.heads // case.kv_heads
+    heads = [tensor.detach().reshape(case.batch * case.kv_heads, -1, *tensor.shape[2:]) for tensor in tensors]  # (n, group or 1, len, d)
+    hidden = case.hidden(tensors[0].device)
+    some = max(1, SCORES_AT_ONCE // (group * case.queries * case.length))
+    parts = []
+    for query, key, value, d_output in zip(*(tensor.split(some) for tensor in heads), strict=True):
+        wide = [tensor.float().requires_grad_() for tensor in (query, key, value)]
+        output = _eager(wide[0], wide[1], wide[2], hidden)
+        gradients = torch.autograd.grad(output, wide, d_output.float()) if case.q_len is None else ()
+        parts.append([output.detach(), *gradients])
+    shapes = [tensors[3].shape, *(tensor.shape for tensor in tensors[:3])]
+    return [torch.cat(part).reshape(shape) for part, shape in zip(zip(*parts, strict=True), shapes, strict=False)]
+
+
+def relative_error(found: Tensors | list[torch.Tensor], wanted: list[torch.Tensor]) -> float:
+    """Return the largest of |found - wanted| / |wanted|, in the Frobenius norm, over the tensors; NaN if one holds a NaN."""
+    errors = [(ours.detach().float() - right).norm() / right.norm() for ours, right in zip(found, wanted, strict=True)]
+    return float(torch.stack(errors).max())

@@ -33,21 +33,15 @@ def softmax_step(scores, row_max, row_sum, slope, UNIT: tl.constexpr):
     "products"  q . k, to be multiplied by `slope`, which joins the subtraction in one instruction;
     "1"         natural, as row_max is: a score may be the lowest number there is, so the difference comes before any factor.
     """
-    new_max = tl.max(scores, 1)
-    if UNIT == "products":
-        new_max *= slope
-    new_max = tl.maximum(row_max, new_max)
+    largest = tl.max(scores, 1)
+    new_max = tl.maximum(row_max, largest * slope if UNIT == "products" else largest)
     shift = tl.where(new_max == float("-inf"), 0.0, new_max)  # never -inf - -inf
     rescale = row_max - shift
-    if UNIT == "products":
-        p = scores * slope - shift[:, None]
-    else:
-        p = scores - shift[:, None]
+    p = (scores * slope if UNIT == "products" else scores) - shift[:, None]
     if UNIT == "1":
         rescale *= 1.4426950408889634  # log2(e)
         p *= 1.4426950408889634
-    p = tl.exp2(p)
-    rescale = tl.exp2(rescale)
+    rescale, p = tl.exp2(rescale), tl.exp2(p)
     return new_max, row_sum * rescale + tl.sum(p, 1), rescale, p
 
 

@@ -735,14 +735,15 @@ print("every row written:", bool(o.isfinite().all()), " largest error below 1e-5
 # %% [markdown] id="triton-adds"
 # What does the kernel of the course add? 64-bit addresses, widths that are no powers of 2, causal and other masks in
 # two loops, the skew of section 12.9, shared key heads, $L$, and the backward pass. Read it beside this page:
-# `attn_course/gpu/flash_forward.py`. Its update is this:
+# `attn_course/gpu/flash_forward.py`. Its update is this; `UNIT` says whether the scores are products that still lack the
+# scale, are counted in units of $\ln 2$, or are natural, as beside a mask of floats:
 
 # %% id="triton-ours"
 from attn_course.gpu import attention as fast_attention
 from attn_course.gpu import flash_forward
 
-source = inspect.getsource(flash_forward)
-print(source[source.index("    new_max = tl.maximum") : source.index("@triton.jit\ndef flash_forward(")].rstrip())
+source = inspect.getsource(flash_forward.softmax_step.fn)
+print(source[source.index("    largest = ") :].rstrip())
 
 # %% id="triton-gradients"
 heads = [torch.from_numpy(rng.normal(size=(2, 19, 16)).astype(np.float32)).to(device).requires_grad_() for _ in range(3)]

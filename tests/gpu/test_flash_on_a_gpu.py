@@ -25,7 +25,10 @@ def test_odd_lengths(lengths, dtype, options):
     assert max(errors(inputs(*lengths, 2, 2, 64, 64, dtype), options)) < GATES[dtype] * (4 if dtype == torch.float32 else 1)
 
 
-@pytest.mark.parametrize("widths", [(16, 16), (32, 64), (40, 24), (80, 80), (96, 128), (128, 128), (192, 128), (256, 256)])
+@pytest.mark.parametrize(
+    "widths",
+    [(16, 16), (32, 64), (40, 24), (72, 72), (80, 80), (33, 88), (96, 128), (104, 120), (128, 128), (192, 128), (256, 256)],
+)
 @pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)])
 def test_widths_and_shared_heads(widths, heads):
     tensors = inputs(320, 200, *heads, *widths, torch.bfloat16)
@@ -37,6 +40,48 @@ def test_masks_and_softcap(dtype):
     mask = torch.randn(4, 113, 203, generator=torch.Generator().manual_seed(2))
     mask = (mask > -0.5 if dtype == torch.bool else mask).cuda()
     assert max(errors(inputs(113, 203, 4, 4, 64, 64, torch.float16), {"mask": mask, "softcap": 3.0})) < 2 * GATES[torch.float16]
+
+
+@pytest.mark.parametrize("d", [64, 128, 256])
+def test_a_row_whose_mask_is_the_lowest_number_throughout_takes_the_mean(d):
+    mask = torch.zeros(113, 203)
+    mask[20:90] = torch.finfo(torch.float32).min
+    assert max(errors(inputs(113, 203, 2, 2, d, d, torch.bfloat16), {"mask": mask.cuda()})) < GATES[torch.bfloat16]
+
+
+def test_offsets_and_windows_beyond_32_bits():
+    far = 2**40
+    options = {"window": (far, 3), "q_offset": torch.tensor([[far, 5], [0, 90]]).cuda()}
+    assert max(errors(inputs(113, 203, 2, 2, 64, 64, torch.bfloat16), options)) < GATES[torch.bfloat16]
+
+
+def test_results_lie_in_memory_as_the_inputs_do():
+    from attn_course.gpu.flash import flash_attention
+
+    leaves = [torch.randn(2, 100, 4, 64, device="cuda", dtype=torch.bfloat16).transpose(1, 2).requires_grad_() for _ in range(3)]
+    output = flash_attention(*leaves, is_causal=True)
+    gradients = torch.autograd.grad(output, leaves, torch.ones_like(output))
+    assert {tensor.stride() for tensor in (output, *gradients)} == {leaves[0].stride()}
+
+
+def test_under_autocast_inputs_are_cast_as_for_the_function_of_torch():
+    from attn_course.gpu import attention
+
+    query, key, value = inputs(113, 203, 2, 2, 64, 64, torch.float32)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        output = attention(query, key, value, backend="triton")
+        theirs = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    assert output.dtype == theirs.dtype == torch.bfloat16
+    torch.testing.assert_close(output, attention(query.bfloat16(), key.bfloat16(), value.bfloat16(), backend="triton"))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+def test_kernels_run_where_their_tensors_are():
+    from attn_course.gpu.flash import flash_attention
+
+    first = inputs(113, 203, 2, 2, 64, 64, torch.bfloat16)
+    second = [tensor.to("cuda:1") for tensor in first]
+    assert torch.equal(flash_attention(*second).cpu(), flash_attention(*first).cpu())
 
 
 @pytest.mark.parametrize("d", [64, 128])

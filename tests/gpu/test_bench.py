@@ -97,13 +97,12 @@ def compiled(monkeypatch):
     torch._dynamo.reset()
 
 
-def test_flex_is_compiled_for_each_of_more_sizes_than_dynamo_keeps(compiled, monkeypatch):
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 2)
+def test_flex_is_compiled_for_each_of_more_sizes_than_dynamo_keeps(compiled):
     lengths = range(16, 32, 4)
     for length in lengths:
         case = Case(1, 1, 1, length, 8, True)
         tensors = case.tensors("cpu", torch.float32)
-        with torch.no_grad():
+        with torch.no_grad(), torch._dynamo.config.patch(recompile_limit=2):
             output = attention("flex", case, torch.device("cpu"))(*(tensor.detach() for tensor in tensors[:3]))
         assert relative_error([output], expected(case, tensors)[:1]) < 1e-5
     assert len(compiled) == len(lengths)

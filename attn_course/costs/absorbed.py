@@ -95,7 +95,8 @@ def query_key_flops(
 
     Notes
     -----
-    DeepSeek-V2, section 2.1.2 and appendix C, arXiv:2405.04434, for the absorption. Eq. (10.20) is the case of one head and
+    DeepSeek-V2, section 2.1.2 and appendix C, arXiv:2405.04434, for the absorption. Eq. factored-and-absorbed-flops is the case of one head
+    and
     one sequence.
 
     Examples
@@ -119,7 +120,7 @@ def query_key_flops(
 
 
 def absorption_break_even_d_k(d_query: int, d_key: int) -> Fraction:
-    r"""Return the d_k at which the absorbed matrix has as many entries as its two factors: Eq. (10.19) at 1.
+    r"""Return the d_k at which the absorbed matrix has as many entries as its two factors: Eq. absorbed-matrices-are-larger at 1.
 
     .. math:: \frac{d_q\, d_y}{d_q + d_y}
 

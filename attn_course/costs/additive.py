@@ -38,7 +38,8 @@ def additive_attention_flops(
     Notes
     -----
     Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473. Three FLOPs and a tanh for each hidden feature of each pair,
-    against two for each feature in a dot product: the same order, but no matrix product. Eq. (6.11) counts a tanh as a FLOP, and no values.
+    against two for each feature in a dot product: the same order, but no matrix product. Eq. additive-score-flops counts a tanh as a FLOP,
+    and no values.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def additive_tanhs(pairs: int, d_hidden: int) -> int:
 
 
 def additive_intermediate_bytes(q_len: int, kv_len: int, d_hidden: int, *, bytes_per_number: int = 4) -> int:
-    r"""Return the size of the hidden layer of additive scores, which a dot product does not have, Eq. (6.13).
+    r"""Return the size of the hidden layer of additive scores, which a dot product does not have, Eq. additive-memory-overhead.
 
     .. math:: b\, T_q T_k d_h
 

@@ -4,7 +4,7 @@ from attn_course.costs.checks import require_counts, require_flag
 
 
 def cache_bytes_per_token(n_kv_heads: int, d_k: int, d_v: int, *, n_layers: int = 1, bytes_per_number: int = 2) -> int:
-    r"""Return the bytes a KV cache grows by with each token, Eq. (8.20).
+    r"""Return the bytes a KV cache grows by with each token, Eq. kv-cache-bytes.
 
     .. math:: b\, l\, h_{kv} (d_k + d_v)
 
@@ -47,7 +47,7 @@ def cache_bytes_per_token(n_kv_heads: int, d_k: int, d_v: int, *, n_layers: int 
 
 
 def latent_cache_bytes_per_token(d_latent: int, d_rope: int, *, n_layers: int = 1, bytes_per_number: int = 2) -> int:
-    r"""Return the bytes the cache of latent attention grows by with each token, Eq. (10.33).
+    r"""Return the bytes the cache of latent attention grows by with each token, Eq. latent-cache-bytes.
 
     .. math:: b\, l\, (d_c + d_R)
 
@@ -76,7 +76,8 @@ def latent_cache_bytes_per_token(d_latent: int, d_rope: int, *, n_layers: int = 
 
     Notes
     -----
-    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, that of 2.25 groups, Eq. (10.34).
+    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, that of 2.25 groups, Eq.
+    latent-cache-equivalent-groups.
 
     Examples
     --------

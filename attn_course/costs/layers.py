@@ -94,7 +94,8 @@ def multi_head_attention_flops(
 
     Notes
     -----
-    Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762: with d_k = d_v = d_model / h the cost is that of one full-size head, Eq. (8.12).
+    Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762: with d_k = d_v = d_model / h the cost is that of one full-size head, Eq.
+    multi-head-flops.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def multi_head_parameters(
     d_key_value: int | None = None,
     bias: bool = False,
 ) -> int:
-    r"""Return the parameters of the four projections of multi-head attention, Eq. (8.10).
+    r"""Return the parameters of the four projections of multi-head attention, Eq. multi-head-parameters.
 
     .. math:: d\, h d_k + d_y\, h_{kv} (d_k + d_v) + h d_v\, d
 

@@ -50,7 +50,7 @@ def linear_attention_flops(
     Notes
     -----
     Katharopoulos et al. (2020), arXiv:2006.16236; chunks: Yang et al. (2023), arXiv:2312.06635. The recurrent form has the
-    fewest FLOPs, the state first of Eq. (11.15), and the least parallel work; chunks trade some FLOPs for large products.
+    fewest FLOPs, the state first of Eq. linear-attention-flops, and the least parallel work; chunks trade some FLOPs for large products.
 
     Examples
     --------
@@ -96,7 +96,8 @@ def linear_attention_crossover_length(d_k: int, d_v: int, d_phi: int | None = No
 
     Notes
     -----
-    If not causal, it is the first length above Eq. (11.16). With d_phi = d_k = d_v = d it is 2 d for causal attention, else
+    If not causal, it is the first length above Eq. linear-attention-crossover. With d_phi = d_k = d_v = d it is 2 d for causal attention,
+    else
     d + 1: a feature map that multiplies the features moves it as far. FLOPs are not time: the recurrent form does small
     products one after the other.
 

@@ -41,7 +41,7 @@ def attended_pairs(
     Notes
     -----
     Full attention has T_q T_k pairs; causal attention of one sequence T (T + 1) / 2, by convention often taken as
-    T^2 / 2. Closed forms: Eq. (7.20) if causal, Eq. (7.21) with a window to the left.
+    T^2 / 2. Closed forms: Eq. causal-pair-count if causal, Eq. window-pair-count with a window to the left.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from attn_course.costs.checks import require_number
 
 
 def arithmetic_intensity_flops_per_byte(n_flops: float, n_bytes: float) -> float:
-    r"""Return how much is computed for each byte that is moved, I of Eq. (12.3).
+    r"""Return how much is computed for each byte that is moved, I of Eq. roofline.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def ridge_point_flops_per_byte(peak_flops_per_s: float, bandwidth_bytes_per_s: f
 
 
 def attainable_flops_per_s(intensity_flops_per_byte: float, *, peak_flops_per_s: float, bandwidth_bytes_per_s: float) -> float:
-    r"""Return the height of the roof over an intensity, Eq. (12.3).
+    r"""Return the height of the roof over an intensity, Eq. roofline.
 
     .. math:: \min(\text{peak},\; \text{bandwidth} \cdot \text{intensity})
 

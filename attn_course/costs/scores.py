@@ -4,7 +4,7 @@ from attn_course.costs.checks import require_counts, require_flag
 
 
 def attention_flops(pairs: int, d_k: int, d_v: int) -> int:
-    r"""Return the FLOPs of attention in one head: a score and a weighted value for every pair, Eq. (12.1).
+    r"""Return the FLOPs of attention in one head: a score and a weighted value for every pair, Eq. attention-forward-flops.
 
     .. math:: 2 P (d_k + d_v)
 
@@ -43,7 +43,7 @@ def attention_flops(pairs: int, d_k: int, d_v: int) -> int:
 
 
 def attention_backward_flops(pairs: int, d_k: int, d_v: int, *, recompute_scores: bool = True) -> int:
-    r"""Return the FLOPs of the gradients of attention in one head, Eq. (12.30).
+    r"""Return the FLOPs of the gradients of attention in one head, Eq. attention-backward-flops.
 
     .. math:: 2 P (3 d_k + 2 d_v)
 

@@ -6,7 +6,7 @@ from attn_course.costs.checks import require_choice, require_count, require_coun
 
 
 def materialised_attention_bytes(q_len: int, kv_len: int, d_k: int, d_v: int, *, bytes_per_number: int = 2) -> int:
-    r"""Return the bytes one head moves if scores and weights are stored: three steps that read and write, Eq. (12.2).
+    r"""Return the bytes one head moves if scores and weights are stored: three steps that read and write, Eq. plain-attention-bytes.
 
     .. math:: b\,\bigl[(T_q + T_k)(d_k + d_v) + 4\, T_q T_k\bigr]
 
@@ -105,7 +105,8 @@ def tiled_attention_bytes(
     Notes
     -----
     Dao et al. (2022), Algorithm 1 and Theorem 2, arXiv:2205.14135; Dao (2023), Algorithm 1, arXiv:2307.08691. Tiles that fill
-    a fast memory of M numbers have about M / d rows, hence T^2 d^2 / M in all, Eq. (12.17). Eq. (12.14) is the case of queries
+    a fast memory of M numbers have about M / d rows, hence T^2 d^2 / M in all, Eq. bytes-by-fast-memory. Eq. tiled-attention-bytes is the
+    case of queries
     outside, no mask, and statistics as wide as other numbers.
 
     Examples

@@ -25,7 +25,7 @@ def verify(tag: str) -> None:
     Examples
     --------
     >>> verify("2.20")
-    Eq. (2.20) holds (symbolic, n = 3)
+    Eq. softmax-derivative holds (symbolic, n = 3)
     """
     REGISTRY.verify(tag)
 

@@ -18,7 +18,7 @@ def positive_symbols(letter: str, count: int) -> tuple[Expr, ...]:
 
 
 def softmax_symbols(scores: Any) -> Expr:
-    """Return the softmax of the scores as a column, written out as in Eq. (2.1)."""
+    """Return the softmax of the scores as a column, written out as in Eq. softmax."""
     exponentials = [sympy.exp(score) for score in scores]
     return column([exponential / total(exponentials) for exponential in exponentials])
 

@@ -164,7 +164,7 @@ def hash_of_sources(module: str) -> str:
     Parameters
     ----------
     module : str
-        Dotted name, such as "attn_course.experiments.ch03".
+        Dotted name, such as "attn_course.lessons.scaling.experiments".
 
     Returns
     -------

@@ -1,24 +1,24 @@
 """Every picture and every explorable of the course: one look, one meaning per colour, words for each."""
 
+from attn_course.figures.absorption import cache_sizes, form_parts, latent_explorable, two_gauges
+from attn_course.figures.additive import accuracy_by_length, additive_explorable, score_surfaces
+from attn_course.figures.attention import attention_steps, bits_held, function_of_query, query_explorable, query_plane
 from attn_course.figures.base import publish
-from attn_course.figures.ch00 import map_of_chapters, notation_explorable, two_orientations
-from attn_course.figures.ch01 import kernel_fits, lookup_explorable, maps_side_by_side, outputs_in_hull, recall_at_distance
-from attn_course.figures.ch02 import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
-from attn_course.figures.ch02_jacobian import jacobian_heatmap, saturation, temperature_bars
-from attn_course.figures.ch03 import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
-from attn_course.figures.ch04 import attention_steps, bits_held, function_of_query, query_explorable, query_plane
-from attn_course.figures.ch05 import query_rows, rope_explorable, weight_maps
-from attn_course.figures.ch06 import accuracy_by_length, additive_explorable, score_surfaces
-from attn_course.figures.ch07 import leak_maps, mask_explorable, mask_patterns
-from attn_course.figures.ch08 import group_map, head_maps, head_split, heads_explorable
-from attn_course.figures.ch09 import alignment_explorable, alignments
-from attn_course.figures.ch10 import cache_sizes, form_parts, latent_explorable, two_gauges
-from attn_course.figures.ch11 import memory_explorable, outer_products
-from attn_course.figures.ch12 import causal_tiles, gpu_rates, rooflines, schedule, tiles_explorable
 from attn_course.figures.charts import bars, heatmap, lines
+from attn_course.figures.cross_attention import alignment_explorable, alignments
 from attn_course.figures.explorable import softmax_explorable
+from attn_course.figures.flash import causal_tiles, gpu_rates, rooflines, schedule, tiles_explorable
+from attn_course.figures.heads import group_map, head_maps, head_split, heads_explorable
+from attn_course.figures.linear import memory_explorable, outer_products
+from attn_course.figures.lookup import kernel_fits, lookup_explorable, maps_side_by_side, outputs_in_hull, recall_at_distance
+from attn_course.figures.masking import leak_maps, mask_explorable, mask_patterns
 from attn_course.figures.palette import GRADIENT, KEY, OUTPUT, QUERY, REFERENCE, SCORES, VALUE, WEIGHTS
+from attn_course.figures.scaling import broken_assumptions, scale_explorable, spread_and_softmax, towards_normal, two_trainings
+from attn_course.figures.self_attention import query_rows, rope_explorable, weight_maps
 from attn_course.figures.simplex import simplex, simplex_grid
+from attn_course.figures.softmax import lse_bounds, overflow_ranges, simplex_entropy, softmax_maps
+from attn_course.figures.softmax_jacobian import jacobian_heatmap, saturation, temperature_bars
+from attn_course.figures.start import map_of_chapters, notation_explorable, two_orientations
 
 __all__ = [
     "GRADIENT",

@@ -15,7 +15,7 @@ def why_not(call: Call) -> str | None:
 
 
 def run(call: Call) -> tuple[Tensor, ...]:
-    """Compute Eq. (7.5) in at least float32, with all scores in memory at once.
+    """Compute Eq. masked-attention in at least float32, with all scores in memory at once.
 
     Parameters
     ----------

@@ -20,7 +20,9 @@ NEAR = 2**30  # no length is larger, and sums of a place and such a number stay 
 
 
 def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Tensor | None = None, **options: Any) -> Any:
-    r"""Return attention from kernels that never store a score, Eqs. (12.9) and (12.10); differentiable, also the log-sum-exp.
+    r"""Return attention from kernels that never store a score, Eqs. tiled-attention-update and row-lse-and-output.
+
+    Differentiable, also the log-sum-exp.
 
     query (*#batch, q_len, d_k), key (*#batch, kv_len, d_k), value (*#batch, kv_len, d_v): float16, bfloat16 or float32 (float64
     too in Triton's interpreter), with 1 to 256 features. `options` are those of `attn_course.gpu.attention`, but for

@@ -1,8 +1,8 @@
-"""FlashAttention, backward: weights are computed again from scores and stored log-sum-exp, Eq. (12.22), tile by tile.
+"""FlashAttention, backward: weights are computed again from scores and stored log-sum-exp, Eq. weights-from-lse, tile by tile.
 
 Two kernels walk over the same tiles: one owns keys and meets all queries, the other owns queries and meets all keys. So each
 number of a gradient is summed by one program, in one order: no atomic addition, the same bits in every run. The price is
-Eq. (12.31). The NumPy form is `attn_course.reference.flash_attention_backward`.
+Eq. two-kernel-backward-flops. The NumPy form is `attn_course.reference.flash_attention_backward`.
 """
 
 import triton
@@ -29,7 +29,9 @@ from attn_course.gpu.tiles import (
 @triton.jit(do_not_specialize=COUNTS)
 def flash_row_terms(output_ptr, d_output_ptr, d_lse_ptr, delta_ptr, output_strides, d_output_strides, n_heads, q_len,
                     D_V: tl.constexpr, D_V_PAD: tl.constexpr, ACC: tl.constexpr, BLOCK_Q: tl.constexpr):  # fmt: skip
-    """One program computes delta - d_lse of BLOCK_Q rows of one head: what every weight of a row needs, Eqs. (12.25) and (12.28).
+    """One program computes delta - d_lse of BLOCK_Q rows of one head.
+
+    What every weight of a row needs, Eqs. row-delta-from-output and score-gradient-with-lse.
 
     output, d_output (batch, n_heads, q_len, D_V); d_lse (or None), delta (batch, n_heads, q_len), contiguous, dtype ACC.
     """
@@ -68,7 +70,7 @@ def row_terms(lse_ptr, rest_ptr, delta_ptr, pair, rows, q_len, MASK: tl.constexp
 
 @triton.jit
 def weights_again(scores, lse, rest, MASK: tl.constexpr):
-    """Return the weights of a tile from its scores, Eq. (12.22); lse and rest from `row_terms`, broadcast to the tile."""
+    """Return the weights of a tile from its scores, Eq. weights-from-lse; lse and rest from `row_terms`, broadcast to the tile."""
     if MASK == "float":
         return tl.exp2((scores - lse - rest) * 1.4426950408889634)
     else:
@@ -86,7 +88,7 @@ def _gather_key_value(
 ):  # fmt: skip
     """Return d_key / scale and d_value of a block of keys. If CAREFUL, keys and values may hold NaN where nobody sees them.
 
-    Invariant, Eq. (12.29): after any set of query tiles these are the sums over their rows. Scores stand transposed, keys by
+    Invariant, Eq. key-gradient-in-blocks: after any set of query tiles these are the sums over their rows. Scores stand transposed, keys by
     queries: then p and d_scores are left factors as they are, and need not pass through shared memory.
     """
     WHOLE: tl.constexpr = MASK == "none" and not CAREFUL
@@ -120,10 +122,10 @@ def _gather_key_value(
                 lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, start + tl.arange(0, BLOCK_Q), q_len, MASK)
                 p = weights_again(capped(products, slope, bound, CAPPED), lse[None, :], rest, MASK)
                 d_output = load_rows(head_d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, False)
-                d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)  # Eq. (12.23)
+                d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)  # Eq. gradients-through-weighted-sum
                 d_p = matmul(value, tl.trans(d_output), ACC)
-                d_scores = p * (d_p - delta[None, :]) * cap_slope(products, slope, CAPPED)  # Eq. (12.28)
-                d_key = matmul(d_scores.to(query.dtype), query, ACC, d_key)  # Eq. (12.29)
+                d_scores = p * (d_p - delta[None, :]) * cap_slope(products, slope, CAPPED)  # Eq. score-gradient-with-lse
+                d_key = matmul(d_scores.to(query.dtype), query, ACC, d_key)  # Eq. key-gradient-in-blocks
         for edge in tl.range(0, edge_tiles(first, full_start, full_stop, last, BLOCK_Q), num_stages=1):
             start = edge_tile(edge, first, full_start, full_stop, BLOCK_Q)
             rows = start + tl.arange(0, BLOCK_Q)
@@ -202,7 +204,7 @@ def _gather_query(
 ):  # fmt: skip
     """Return d_query / scale of a block of rows. If CAREFUL, keys and values that a row may not see can hold NaN and infinity.
 
-    Invariant: after any set of key tiles it is the sum of d_scores times key over their columns, Eq. (12.26).
+    Invariant: after any set of key tiles it is the sum of d_scores times key over their columns, Eq. gradients-through-scaled-scores.
     """
     WHOLE: tl.constexpr = MASK == "none" and not CAREFUL
     rows = row_start + tl.arange(0, BLOCK_Q)
@@ -213,9 +215,9 @@ def _gather_query(
             key = load_rows(key_ptr, start, kv_stop, key_stride, BLOCK_KV, D_K, D_K_PAD, False)
             products = matmul(query, tl.trans(key), ACC)
             value = load_rows(value_ptr, start, kv_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, False)
-            d_p = matmul(d_output, tl.trans(value), ACC)  # Eq. (12.23)
+            d_p = matmul(d_output, tl.trans(value), ACC)  # Eq. gradients-through-weighted-sum
             p = weights_again(capped(products, slope, bound, CAPPED), lse[:, None], rest, MASK)
-            d_scores = p * (d_p - delta[:, None]) * cap_slope(products, slope, CAPPED)  # Eq. (12.28)
+            d_scores = p * (d_p - delta[:, None]) * cap_slope(products, slope, CAPPED)  # Eq. score-gradient-with-lse
             d_query = matmul(d_scores.to(key.dtype), key, ACC, d_query)
     n_edges = edge_tiles(first, full_start, full_stop, last, BLOCK_KV)
     for edge in tl.range(0, n_edges, num_stages=1):  # no loads ahead: few turns, and registers are scarce

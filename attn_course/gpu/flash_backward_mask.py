@@ -20,7 +20,7 @@ def flash_backward_mask(
 
     Pointers as in `flash_backward_key_value`; d_mask (batch or 1, n_heads or 1, q_len, kv_len), dtype ACC, contiguous, is written whole.
 
-    Invariant, Eq. (12.28): d_mask is the sum of p (d_p - delta) over the heads visited so far; 0 where a pair is hidden.
+    Invariant, Eq. score-gradient-with-lse: d_mask is the sum of p (d_p - delta) over the heads visited so far; 0 where a pair is hidden.
     """
     q_blocks = tl.cdiv(q_len, BLOCK_Q)
     kv_blocks = tl.cdiv(kv_len, BLOCK_KV)

@@ -25,7 +25,9 @@ from attn_course.gpu.tiles import (
 
 @triton.jit
 def softmax_step(scores, row_max, row_sum, slope, UNIT: tl.constexpr):
-    """Take a tile of scores into the maximum and sum of each row, Eq. (12.9), with powers of 2 for those of e, Eq. (12.13).
+    """Take a tile of scores into the maximum and sum of each row, Eq. tiled-attention-update, with powers of 2 for those of e.
+
+    Eq. exponential-in-base-two.
 
     Returns the new maximum, the new sum, the factor that older sums need, and the weights before their division by the sum. A row
     that has seen nothing but -inf keeps the maximum -inf and the sum 0. UNIT says what the scores are:
@@ -55,9 +57,10 @@ def _attend(
 ):  # fmt: skip
     """Return row_max, row_sum and acc after all tiles of keys. If CAREFUL, what a row may not see can hold NaN and infinity.
 
-    Invariant, Eq. (12.9): after any set of tiles, row_max is the largest score seen, row_sum the sum of exp(score - row_max), and
+    Invariant, Eq. tiled-attention-update: after any set of tiles, row_max is the largest score seen, row_sum the sum of exp(score -
+    row_max), and
     acc, once the weights p still in hand are multiplied with their values, the same sum times value. Tiles may come in any order,
-    Eq. (12.8): first those that every row sees whole, without a mask, then those at the edges.
+    Eq. merging-is-commutative-monoid: first those that every row sees whole, without a mask, then those at the edges.
     """
     WHOLE: tl.constexpr = MASK == "none" and not CAREFUL
     UNIT: tl.constexpr = "1" if MASK == "float" else "ln 2"
@@ -163,7 +166,7 @@ def flash_forward(
     row_max = tl.where(is_blind, 0.0, row_max)
     row_sum = tl.where(is_blind, 1.0, row_sum)
     output_ptr = of_head(output_ptr, batch, head, output_strides)
-    store_rows(output_ptr, acc / row_sum[:, None], row_start, q_len, output_strides[2], BLOCK_Q, D_V, D_V_PAD)  # Eq. (12.10)
+    store_rows(output_ptr, acc / row_sum[:, None], row_start, q_len, output_strides[2], BLOCK_Q, D_V, D_V_PAD)  # Eq. row-lse-and-output
     rows = row_start + tl.arange(0, BLOCK_Q)
     places = tl.cast(pair, tl.int64) * q_len + rows
     if MASK == "float":

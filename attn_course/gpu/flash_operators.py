@@ -22,7 +22,7 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
 def scores_by(scale: float, softcap: float | None, kind: str) -> tuple[float, float, bool]:
     """Return how scores are made of q . k: slope, bound, and whether there is a bound.
 
-    They are natural beside a float mask, and else in units of ln 2, Eq. (12.13).
+    They are natural beside a float mask, and else in units of ln 2, Eq. exponential-in-base-two.
     """
     unit = 1.0 if kind == "float" else LOG2_E
     if softcap is None or softcap > LINEAR_CAP:

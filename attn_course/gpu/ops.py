@@ -43,11 +43,11 @@ def attention(
     guard_non_finite: bool = False,
     backend: str = "auto",
 ) -> Any:
-    r"""Average the values with weights from a softmax over the keys, Eq. (4.5); differentiable.
+    r"""Average the values with weights from a softmax over the keys, Eq. attention; differentiable.
 
     .. math:: \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V
 
-    With a mask it is Eq. (7.5), with groups of heads Eq. (8.17).
+    With a mask it is Eq. masked-attention, with groups of heads Eq. grouped-query-attention.
 
     Parameters
     ----------

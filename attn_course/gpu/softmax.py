@@ -1,6 +1,6 @@
 """The first rung: a softmax in one kernel. It reads each row once and writes it once; torch's separate steps would do so four times.
 
-Eq. (2.1) with the maximum subtracted, Eq. (2.33); the gradient is s * (d_s - sum(s * d_s)), one kernel as well.
+Eq. softmax with the maximum subtracted, Eq. online-softmax-update; the gradient is s * (d_s - sum(s * d_s)), one kernel as well.
 """
 
 import torch

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class AdditiveAttention(nn.Module):
-    r"""Attention with the score v^T tanh(q W_Q + k W_K + b), Eq. (6.2); rows are positions, so a projection is `x @ w`.
+    r"""Attention with the score v^T tanh(q W_Q + k W_K + b), Eq. additive-score; rows are positions, so a projection is `x @ w`.
 
     Parameters
     ----------
@@ -19,15 +19,17 @@ class AdditiveAttention(nn.Module):
     d_hidden : int
         Units of the hidden layer.
     bias : bool
-        Add a learned b inside tanh. Without it the score is odd, Eq. (6.6), and a vector looks as unlike itself as like itself.
+        Add a learned b inside tanh. Without it the score is odd, Eq. additive-score-is-odd, and a vector looks as unlike itself as like
+        itself.
     generator : torch.Generator, optional
         Source of the first weights. Entries of the projections start with variance 1 / d_q and 1 / d_k, those of the score
-        vector with variance 1 / d_hidden, as in Eq. (6.14), and those of the bias with variance 1.
+        vector with variance 1 / d_hidden, as in Eq. additive-score-variance, and those of the bias with variance 1.
 
     Notes
     -----
     Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473: `w_query` is W_a, `w_key` is U_a (both transposed, for columns) and
-    `w_score` is v_a. Hidden layers of all pairs are kept for the backward pass: q_len x kv_len x d_hidden numbers, Eq. (6.13).
+    `w_score` is v_a. Hidden layers of all pairs are kept for the backward pass: q_len x kv_len x d_hidden numbers, Eq.
+    additive-memory-overhead.
     """
 
     def __init__(self, d_q: int, d_k: int, d_hidden: int, *, bias: bool = False, generator: torch.Generator | None = None) -> None:

@@ -8,7 +8,8 @@ from torch import Tensor
 class KeyValueCache:
     """Keep what attention needs of the past, and grow by a few positions at each step.
 
-    The length of the cache is the number of past positions, which is the `q_offset` of the queries that come next, Eq. (8.19).
+    The length of the cache is the number of past positions, which is the `q_offset` of the queries that come next, Eq.
+    decoding-equals-full-pass.
     One cache serves one layer and one batch of sequences.
 
     Methods

@@ -25,8 +25,8 @@ class LatentAttention(nn.Module):
               o_{t,i} = \sum_{j \le t} \mathrm{softmax}_j\!\left(\frac{q_{t,i} \cdot k_{j,i}}{\sqrt{d_h + d_h^R}}\right) v_{j,i}
 
     There are two ways to compute it, with the same weights and the same cache. *Naive*: rebuild keys and values of every
-    position for every head, then attend. *Absorbed*: bring each query to the latent space, Eq. (10.21), attend there with
-    the latent vectors in the place of keys and of values, and bring the average back, Eq. (10.22).
+    position for every head, then attend. *Absorbed*: bring each query to the latent space, Eq. absorbed-latent-keys, attend there with
+    the latent vectors in the place of keys and of values, and bring the average back, Eq. absorbed-latent-values.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class LatentAttention(nn.Module):
 
     Absorbed, all heads share one key of d_c + d_h^R features, and its first d_c features are the value: multi-query attention. The
     queries of all heads are then rows of one matrix product, and neither a key nor a value of any head is ever formed. Neither
-    are the products of Eq. (10.32), W_h and U_h: they have more entries than their factors, which are applied one after
-    the other (`attn_course.costs` calls that "factored"). The rotary part is not absorbed: Eq. (10.29).
+    are the products of Eq. absorbed-latent-attention, W_h and U_h: they have more entries than their factors, which are applied one after
+    the other (`attn_course.costs` calls that "factored"). The rotary part is not absorbed: Eq. rope-blocks-absorption.
 
     Examples
     --------
@@ -231,7 +231,7 @@ class LatentAttention(nn.Module):
             scale=self.scale,
             backend=self.backend,
             return_weights=return_weights,
-            guard_non_finite=mask is not None,  # padding may hold anything, Eq. (7.18)
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. key-padding-changes-nothing
         )
         return result if return_weights else (result,)
 
@@ -250,7 +250,7 @@ class LatentAttention(nn.Module):
             scale=self.scale,
             backend=self.backend,
             return_weights=return_weights,
-            guard_non_finite=mask is not None,  # padding may hold anything, Eq. (7.18)
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. key-padding-changes-nothing
         )
         averages, *weights = (part.unflatten(-2, (self.n_heads, n_new)) for part in (result if return_weights else (result,)))
         return averages @ w_value, *weights

@@ -31,7 +31,7 @@ class Leak(NamedTuple):
 def influence(
     module: Callable[[Tensor], Any], x: Float[Tensor, "*batch len d_model"], *, by: By = "gradient", size: float = 1.0, seed: int = 0
 ) -> Float[Tensor, "*rows len"]:
-    """Return how strongly each output row depends on each input row, the influence that Eq. (7.14) wants to be 0.
+    """Return how strongly each output row depends on each input row, the influence that Eq. causal-mask-hides-future wants to be 0.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def influence(
     -----
     A gradient finds a dependence through one head as well as through all; a perturbation finds what is flat almost
     everywhere, such as a comparison. Both can miss a leak that only opens at other inputs: a large finite number in the place
-    of -inf needs a `size` of its order, Eq. (7.6).
+    of -inf needs a `size` of its order, Eq. finite-fill-leaks.
 
     Examples
     --------

@@ -12,7 +12,7 @@ Features = Literal["elu", "unit"]
 
 
 def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Return elu(x) + 1, a positive feature for each one of `x`, for Eq. (11.19).
+    """Return elu(x) + 1, a positive feature for each one of `x`, for Eq. normalised-linear-attention.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def linear_attention(
     chunk: int = 64,
     state: Float[Tensor, "*batch d_k d_v"] | None = None,
 ) -> tuple[Float[Tensor, "*batch len d_v"], Float[Tensor, "*batch d_k d_v"]]:
-    """Add each value to a state under its key, and read the state with each query: Eq. (11.20), chunk by chunk.
+    """Add each value to a state under its key, and read the state with each query: Eq. chunked-linear-attention, chunk by chunk.
 
     Parameters
     ----------
@@ -96,12 +96,14 @@ def delta_rule_attention(
     chunk: int = 64,
     state: Float[Tensor, "*batch d_k d_v"] | None = None,
 ) -> tuple[Float[Tensor, "*batch len d_v"], Float[Tensor, "*batch d_k d_v"]]:
-    """Correct what the state returns for each key, and read it with each query: Eqs. (11.31) and (11.32), chunk by chunk.
+    """Correct what the state returns for each key, and read it with each query.
+
+    Eqs. chunked-delta-rule and chunked-delta-outputs, chunk by chunk.
 
     Parameters
     ----------
     query, key : (*batch, len, d_k) Tensor
-        Keys of length 1, as a rule; see Eq. (11.30).
+        Keys of length 1, as a rule; see Eq. delta-transition-norm.
     value : (*batch, len, d_v) Tensor
         What the state shall return for the key.
     beta : (*batch, len, 1) Tensor
@@ -163,7 +165,7 @@ class LinearAttention(nn.Module):
     features : {"elu", "unit"}, optional
         Map of queries and keys: positive, or of length 1. "elu" for the linear rule, "unit" for the delta rule, if left out.
     normalize : bool, optional
-        Divide by the sum of the weights, Eq. (11.19); follows from positive features and the linear rule if left out.
+        Divide by the sum of the weights, Eq. normalised-linear-attention; follows from positive features and the linear rule if left out.
     d_k, d_v : int, optional
         Features of queries and keys, and of values, in one head; d_model / n_heads if left out.
     chunk : int

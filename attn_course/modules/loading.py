@@ -23,7 +23,7 @@ def torch_weights(module: nn.MultiheadAttention) -> dict[str, Tensor]:
 
     Notes
     -----
-    Torch multiplies by W^T, so each of its matrices is transposed here, Eq. (8.2). Its masks are the other way round:
+    Torch multiplies by W^T, so each of its matrices is transposed here, Eq. attention-of-one-head. Its masks are the other way round:
     True in `attn_mask` and `key_padding_mask` means hide, True in a mask of the course means may attend. Pass ``mask=~theirs``.
     """
     if module.bias_k is not None or module.add_zero_attn:

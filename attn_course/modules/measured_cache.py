@@ -14,7 +14,8 @@ class MeasuredCache(KeyValueCache):
 
     Notes
     -----
-    For multi-head attention n_bytes is len(cache) times Eq. (8.20), for latent attention len(cache) times Eq. (10.33), and
+    For multi-head attention n_bytes is len(cache) times Eq. kv-cache-bytes, for latent attention len(cache) times Eq. latent-cache-bytes,
+    and
     both times the number of sequences in the batch. `append` makes longer tensors and drops the old ones, so that for a moment it needs
     room for both.
 

@@ -14,7 +14,7 @@ from attn_course.modules.positions import Layout, rope
 
 
 class MultiHeadAttention(nn.Module):
-    """Attention in several heads with learned projections, Eq. (8.3); rows are positions, so a projection is `x @ w`.
+    """Attention in several heads with learned projections, Eq. multi-head-attention; rows are positions, so a projection is `x @ w`.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class MultiHeadAttention(nn.Module):
             q_offset=past,
             enable_gqa=True,
             return_weights=return_weights,
-            guard_non_finite=mask is not None,  # padding may hold anything, Eq. (7.18)
+            guard_non_finite=mask is not None,  # padding may hold anything, Eq. key-padding-changes-nothing
             **self.options,
         )
         output, *weights = result if return_weights else (result,)

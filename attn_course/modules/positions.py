@@ -10,7 +10,7 @@ Layout = Literal["halves", "interleaved"]
 
 
 def sinusoidal_positions(length: int, d_model: int, *, device: torch.device | None = None) -> Float[Tensor, "length d_model"]:
-    r"""Return one row of sines and cosines for each position, Eq. (5.15), to be added to the token embeddings.
+    r"""Return one row of sines and cosines for each position, Eq. sinusoidal-positions, to be added to the token embeddings.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def sinusoidal_positions(length: int, d_model: int, *, device: torch.device | No
 def rope(
     x: Float[Tensor, "*#batch len d_k"], positions: Shaped[Tensor, "*#batch len"], theta: float = 10_000.0, layout: Layout = "halves"
 ) -> Float[Tensor, "*batch len d_k"]:
-    r"""Rotate each pair of features by an angle that grows with the position, R_t of Eq. (5.19).
+    r"""Rotate each pair of features by an angle that grows with the position, R_t of Eq. rotations-compose.
 
     .. math:: \begin{pmatrix} a' \\ b' \end{pmatrix} =
               \begin{pmatrix} \cos t\,\omega_i & -\sin t\,\omega_i \\ \sin t\,\omega_i & \cos t\,\omega_i \end{pmatrix}

@@ -40,7 +40,8 @@ class RecurrentReader(nn.Module):
 
     Notes
     -----
-    torch.nn.RNN computes h_t = tanh(W x_t + U h_{t-1} + b); with one unit, that is the network of Eq. (1.1). A bias of 1 for the
+    torch.nn.RNN computes h_t = tanh(W x_t + U h_{t-1} + b); with one unit, that is the network of Eq. recurrent-gradient-product. A bias of
+    1 for the
     forget gates: Jozefowicz et al. (2015), "An Empirical Exploration of Recurrent Network Architectures".
 
     Examples

@@ -33,7 +33,7 @@ class CrossAttention(MultiHeadAttention):
     def answers(
         self, y: Float[Tensor, "*batch kv_len d_key_value"]
     ) -> tuple[Float[Tensor, "*batch n_kv_heads kv_len d_k"], Float[Tensor, "*batch n_kv_heads kv_len d_v"]]:
-        """Return keys and values of the source, Y W_K and Y W_V of Eq. (9.1), needed once however many positions ask.
+        """Return keys and values of the source, Y W_K and Y W_V of Eq. cross-attention, needed once however many positions ask.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class SequenceToSequence(nn.Module):
             Weights over the source, 0 on padding.
         """
         first = target.new_full((len(target), 1), self.start)
-        return self.write(torch.cat([first, target[:, :-1]], dim=1), self.encode(source))  # shifted right, Eq. (9.12)
+        return self.write(torch.cat([first, target[:, :-1]], dim=1), self.encode(source))  # shifted right, Eq. shifted-input-hides-target
 
     def encode(self, source: Int[Tensor, "batch source_len"]) -> Prepared:
         """Read the source, and prepare its keys and values for all steps of the decoder.
@@ -196,7 +196,7 @@ class SequenceToSequence(nn.Module):
         return self.output(self.norms[6](x)), alignments
 
     def loss(self, source: Int[Tensor, "batch source_len"], target: Int[Tensor, "batch target_len"]) -> Float[Tensor, ""]:
-        """Return the mean cross-entropy of a target token in nats; padding does not count, Eq. (9.11).
+        """Return the mean cross-entropy of a target token in nats; padding does not count, Eq. loss-over-real-tokens.
 
         Parameters
         ----------

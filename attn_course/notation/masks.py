@@ -33,7 +33,7 @@ def invert_mask(mask: np.ndarray) -> np.ndarray:
 
 
 def additive_mask(mask: np.ndarray, dtype: type | np.dtype = np.float64) -> np.ndarray:
-    """Return a mask that is added to the scores: 0 where a query may attend, -inf where not, Eq. (7.4).
+    """Return a mask that is added to the scores: 0 where a query may attend, -inf where not, Eq. masked-exponential-is-zero.
 
     Parameters
     ----------

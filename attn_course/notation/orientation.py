@@ -6,7 +6,7 @@ from attn_course.notation.checks import require_array
 
 
 def columns_from_rows(array: np.ndarray) -> np.ndarray:
-    r"""Return an array of the rows-are-positions form as the columns-are-positions form has it, Eq. (0.3).
+    r"""Return an array of the rows-are-positions form as the columns-are-positions form has it, Eq. attention-in-columns.
 
     .. math:: \mathrm{softmax}_{row}\!\left(\tfrac{Q K^\top}{\sqrt{d_k}}\right) V = \Bigl(V^\top
               \mathrm{softmax}_{col}\!\left(\tfrac{(K^\top)^\top Q^\top}{\sqrt{d_k}}\right)\Bigr)^{\!\top}

@@ -51,7 +51,7 @@ def rescale_query(w_query: np.ndarray, *, scale: float, new_scale: float) -> np.
 
 
 def base2_from_natural(exponent: Any) -> Any:
-    r"""Return a scale, scores or a log-sum-exp for a softmax of powers of two, Eq. (12.13).
+    r"""Return a scale, scores or a log-sum-exp for a softmax of powers of two, Eq. exponential-in-base-two.
 
     .. math:: e^{s} = 2^{s \log_2 e}
 

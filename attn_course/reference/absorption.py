@@ -10,7 +10,7 @@ from attn_course.reference.heads import repeat_key_value, split_heads
 def absorb_query_key(
     w_query: Float[np.ndarray, "d_query heads_d_k"], w_key: Float[np.ndarray, "d_key kv_heads_d_k"], n_heads: int = 1
 ) -> Float[np.ndarray, "n_heads d_query d_key"]:
-    r"""Return the one matrix through which each head compares two tokens, Eq. (10.2).
+    r"""Return the one matrix through which each head compares two tokens, Eq. absorbed-score.
 
     .. math:: (x W_Q^{(i)})(y W_K^{(i)})^\top = x\,W_i\,y^\top, \qquad W_i = W_Q^{(i)} {W_K^{(i)}}^\top
 
@@ -37,9 +37,10 @@ def absorb_query_key(
 
     Notes
     -----
-    With columns as positions the same matrix stands transposed, W_K^T W_Q, Eq. (10.3). Any invertible G may be put between,
-    W_Q G and W_K G^{-T}, without a change of W_i (gauge freedom, Eq. (10.9)). DeepSeek-V2 absorbs W^UK into W^UQ in this
-    way: appendix C, arXiv:2405.04434. A position-dependent rotation between the two, as in RoPE, forbids it, Eq. (10.29):
+    With columns as positions the same matrix stands transposed, W_K^T W_Q, Eq. absorbed-scores-in-columns. Any invertible G may be put
+    between,
+    W_Q G and W_K G^{-T}, without a change of W_i (gauge freedom, Eq. query-key-gauge-freedom). DeepSeek-V2 absorbs W^UK into W^UQ in this
+    way: appendix C, arXiv:2405.04434. A position-dependent rotation between the two, as in RoPE, forbids it, Eq. rope-blocks-absorption:
     section 2.1.3 there.
 
     Examples
@@ -56,7 +57,7 @@ def absorb_query_key(
 def absorb_value_output(
     w_value: Float[np.ndarray, "d_value kv_heads_d_v"], w_output: Float[np.ndarray, "heads_d_v d_output"], n_heads: int = 1
 ) -> Float[np.ndarray, "n_heads d_value d_output"]:
-    r"""Return the one matrix through which each head passes a token on, Eq. (10.15).
+    r"""Return the one matrix through which each head passes a token on, Eq. absorbed-value-projection.
 
     .. math:: \bigl(P_i\,(Y W_V^{(i)})\bigr) W_O^{(i)} = P_i\,Y\,\bigl(W_V^{(i)} W_O^{(i)}\bigr)
 
@@ -84,7 +85,8 @@ def absorb_value_output(
     Notes
     -----
     DeepSeek-V2, appendix C, arXiv:2405.04434: W^UV is absorbed into W^O. A bias b_V passes through as the constant b_V W_O
-    because a row of weights sums to 1, Eq. (10.18); where a row is fully masked it sums to 0, and the constant is missing.
+    because a row of weights sums to 1, Eq. value-bias-becomes-constant; where a row is fully masked it sums to 0, and the constant is
+    missing.
 
     Examples
     --------

@@ -38,11 +38,11 @@ def attention(
     return_weights: bool = False,
     return_lse: bool = False,
 ) -> Any:
-    r"""Average the values with weights from a softmax over the keys, Eq. (4.5).
+    r"""Average the values with weights from a softmax over the keys, Eq. attention.
 
     .. math:: \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V
 
-    With a mask it is Eq. (7.5), with groups of heads Eq. (8.17).
+    With a mask it is Eq. masked-attention, with groups of heads Eq. grouped-query-attention.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ def attention(
     -----
     Vaswani et al. (2017), Eq. 1, arXiv:1706.03762; softcap as in Gemma 2 (2024), arXiv:2408.00118; grouped queries:
     Ainslie et al. (2023), arXiv:2305.13245. A query that may attend to nothing gets output 0, weights 0 and lse -inf,
-    Eq. (7.8). A weight of 0 removes its value even if that holds NaN or infinity. A visible score that is NaN or +inf makes its row NaN.
+    Eq. empty-row-is-zero. A weight of 0 removes its value even if that holds NaN or infinity. A visible score that is NaN or +inf makes its
+    row NaN.
 
     Examples
     --------

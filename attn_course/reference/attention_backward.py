@@ -27,13 +27,13 @@ def attention_backward(
     softcap: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    r"""Return the gradients of a loss with respect to query, key and value, Eqs. (4.8) to (4.13).
+    r"""Return the gradients of a loss with respect to query, key and value.
 
     .. math:: dV = P^\top dO, \quad dP = dO\,V^\top, \quad
               dS = P \odot (dP - (P \odot dP)\mathbf{1} + d\,\mathrm{lse}), \quad
               dQ = \tfrac{1}{\sqrt{d_k}} dS\,K, \quad dK = \tfrac{1}{\sqrt{d_k}} dS^\top Q
 
-    The gradient of the log-sum-exp joins that of the scores as in Eq. (12.28).
+    The gradient of the log-sum-exp joins that of the scores as in Eq. score-gradient-with-lse.
 
     Parameters
     ----------

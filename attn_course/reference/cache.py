@@ -10,7 +10,7 @@ class KeyValueCache:
     """Keep what attention needs of the past, and grow by a few positions at each step.
 
     The length of the cache is the number of past positions, which is the `q_offset` of the queries that come next.
-    Attention to what the cache returns gives what one full pass gives, Eq. (8.19). Latent attention keeps its latent
+    Attention to what the cache returns gives what one full pass gives, Eq. decoding-equals-full-pass. Latent attention keeps its latent
     vectors in the place of keys, and the shared rotary keys in the place of values.
 
     Methods

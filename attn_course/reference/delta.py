@@ -29,7 +29,7 @@ def delta_rule_attention(
     .. math:: D_t = \mathrm{diag}(e^{g_t})\,S_{t-1}, \qquad
               S_t = D_t + k_t\,\bigl(\beta_t\,(v_t - D_t^\top k_t)\bigr)^\top, \qquad o_t = \mathrm{scale} \cdot S_t^\top q_t
 
-    Without decay the state is that of Eq. (11.26); chunk by chunk it is Eqs. (11.31) and (11.32).
+    Without decay the state is that of Eq. delta-rule; chunk by chunk it is Eqs. chunked-delta-rule and chunked-delta-outputs.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from attn_course.reference.arrays import checked_floats, described, narrowed, re
 
 
 def elu_features(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    r"""Map each feature to a positive one, elu(x) + 1: a phi for Eq. (11.19), which keeps its divisor above 0.
+    r"""Map each feature to a positive one, elu(x) + 1: a phi for Eq. normalised-linear-attention, which keeps its divisor above 0.
 
     .. math:: \phi(x)_i = x_i + 1 \;\text{ if } x_i > 0, \qquad e^{x_i} \;\text{ else}
 
@@ -44,7 +44,7 @@ def elu_features(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 def positive_random_features(
     x: Float[np.ndarray, "*batch len d_k"], projections: Float[np.ndarray, "n_features d_k"]
 ) -> Float[np.ndarray, "*batch len n_features"]:
-    r"""Map queries or keys to positive features whose product estimates exp(q . k) without bias, Eq. (11.8).
+    r"""Map queries or keys to positive features whose product estimates exp(q . k) without bias, Eq. positive-features-are-unbiased.
 
     .. math:: \phi(x)_r = \frac{1}{\sqrt{m}} \exp\left(w_r \cdot x - \tfrac{1}{2} |x|^2\right), \qquad
               \mathbb{E}[\phi(q) \cdot \phi(k)] = e^{q \cdot k} \;\text{ for } w_r \sim \mathcal{N}(0, I)
@@ -71,7 +71,8 @@ def positive_random_features(
     Notes
     -----
     Choromanski et al. (2020), Lemma 1, arXiv:2009.14794. With m independent projections the estimate has variance
-    exp(|q + k|^2) exp(2 q . k) (1 - exp(-|q + k|^2)) / m (Lemma 2; Eq. (11.9) for m = 1): small where the kernel is small, and growing
+    exp(|q + k|^2) exp(2 q . k) (1 - exp(-|q + k|^2)) / m (Lemma 2; Eq. variance-of-positive-features for m = 1): small where the kernel is
+    small, and growing
     exponentially with the length of q + k. Sines and cosines do the opposite.
 
     Examples
@@ -93,7 +94,7 @@ def positive_random_features(
 def draw_projections(
     d_k: int, n_features: int, rng: np.random.Generator, *, orthogonal: bool = False
 ) -> Float[np.ndarray, "n_features d_k"]:
-    """Draw the standard normal vectors that `positive_random_features` needs, omega of Eq. (11.7).
+    """Draw the standard normal vectors that `positive_random_features` needs, omega of Eq. gaussian-moment-generating-function.
 
     Parameters
     ----------

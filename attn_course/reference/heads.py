@@ -10,7 +10,7 @@ from attn_course.reference.attention import attention
 
 
 def split_heads(x: Float[np.ndarray, "*batch len d_model"], n_heads: int) -> Float[np.ndarray, "*batch n_heads len d_head"]:
-    """Cut the features into heads, and move the heads before the positions, Eq. (8.1).
+    """Cut the features into heads, and move the heads before the positions, Eq. heads-are-column-blocks.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def split_heads(x: Float[np.ndarray, "*batch len d_model"], n_heads: int) -> Flo
 
 
 def merge_heads(x: Float[np.ndarray, "*batch n_heads len d_head"]) -> Float[np.ndarray, "*batch len d_model"]:
-    """Put the heads' features side by side again, the brackets of Eq. (8.3); undoes `split_heads`.
+    """Put the heads' features side by side again, the brackets of Eq. multi-head-attention; undoes `split_heads`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def merge_heads(x: Float[np.ndarray, "*batch n_heads len d_head"]) -> Float[np.n
 def repeat_key_value(
     x: Float[np.ndarray, "*batch n_kv_heads len d_head"], n_repeats: int
 ) -> Float[np.ndarray, "*batch n_heads len d_head"]:
-    """Repeat each shared head for the query heads it serves, Eq. (8.17).
+    """Repeat each shared head for the query heads it serves, Eq. grouped-query-attention.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ def multi_head_attention(
     b_output: Float[np.ndarray, "d_output"] | None = None,
     **options: Any,
 ) -> Any:
-    r"""Project, attend in several heads at once, concatenate, project, Eq. (8.3).
+    r"""Project, attend in several heads at once, concatenate, project, Eq. multi-head-attention.
 
     .. math:: [Z_1 \cdots Z_h]\,W_O, \qquad Z_i = \mathrm{Attention}(X W_Q^{(i)}, Y W_K^{(i)}, Y W_V^{(i)})
 
-    Each head is Eq. (8.2), or Eq. (9.1) where queries and keys come from two sequences.
+    Each head is Eq. attention-of-one-head, or Eq. cross-attention where queries and keys come from two sequences.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def latent_attention(
     .. math:: k_{j,i} = [c_j W^{UK}_i;\; k^R_j], \qquad v_{j,i} = c_j W^{UV}_i, \qquad
               o_{t,i} = \sum_{j \le t} \mathrm{softmax}_j\!\left(\frac{q_{t,i} \cdot k_{j,i}}{\sqrt{d_h + d_h^R}}\right) v_{j,i}
 
-    A score has a part without position and a part with it, Eq. (10.31).
+    A score has a part without position and a part with it, Eq. decoupled-rope-score.
 
     Parameters
     ----------
@@ -98,12 +98,14 @@ def latent_attention_absorbed(
     norm_q: Norm | None = None,
     norm_kv: Norm | None = None,
 ) -> Float[np.ndarray, "*batch len d_output"]:
-    r"""Return the same as `latent_attention`, with no key or value ever rebuilt, Eq. (10.32): all heads share the latent vectors.
+    r"""Return the same as `latent_attention`, with no key or value ever rebuilt, Eq. absorbed-latent-attention.
+
+    All heads share the latent vectors.
 
     .. math:: q^C_{t,i} \cdot k^C_{j,i} = \bigl(c^Q_t\,W^{UQ}_i {W^{UK}_i}^\top\bigr) \cdot c_j, \qquad
               o_{t,i} W^O_i = \Bigl(\sum_{j \le t} p_{tj,i}\,c_j\Bigr) W^{UV}_i W^O_i
 
-    The left is Eq. (10.21), the right Eq. (10.22).
+    The left is Eq. absorbed-latent-keys, the right Eq. absorbed-latent-values.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from attn_course.reference.arrays import checked_floats
 
 @dataclass(frozen=True)
 class LatentWeights:
-    """The matrices of latent attention, Eq. (10.32); rows are input features, heads stand side by side.
+    """The matrices of latent attention, Eq. absorbed-latent-attention; rows are input features, heads stand side by side.
 
     Parameters
     ----------

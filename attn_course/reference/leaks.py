@@ -12,7 +12,7 @@ from attn_course.reference.arrays import checked_floats, require_integer, requir
 def leak_matrix(
     function: Callable[[np.ndarray], Any], x: Float[np.ndarray, "kv_len d_model"], *, size: float = 1.0, seed: int = 0
 ) -> Float[np.ndarray, "q_len kv_len"]:
-    """Return how far each output row moves when one input row is moved, the influence that Eq. (7.14) wants to be 0.
+    """Return how far each output row moves when one input row is moved, the influence that Eq. causal-mask-hides-future wants to be 0.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def leak_matrix(
     Notes
     -----
     A test by perturbation sees what a gradient cannot: steps of functions that are flat almost everywhere. Both can miss a leak
-    that only opens at other inputs, as with a large finite number in place of -inf, Eq. (7.6).
+    that only opens at other inputs, as with a large finite number in place of -inf, Eq. finite-fill-leaks.
 
     Examples
     --------

@@ -33,8 +33,9 @@ def linear_attention(
 
     .. math:: S_t = \mathrm{diag}(e^{g_t})\,S_{t-1} + \phi(k_t)\,v_t^\top, \qquad o_t = \mathrm{scale} \cdot S_t^\top \phi(q_t)
 
-    Without decay this is Eq. (11.18), with it Eq. (11.21), normalised Eq. (11.19), in chunks Eq. (11.20); all keys at once,
-    not causally, Eq. (11.12).
+    Without decay this is Eq. recurrent-linear-attention, with it Eq. linear-attention-with-decay, normalised Eq.
+    normalised-linear-attention, in chunks Eq. chunked-linear-attention; all keys at once,
+    not causally, Eq. linear-attention-by-associativity.
 
     Parameters
     ----------

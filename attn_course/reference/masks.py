@@ -11,7 +11,7 @@ FAR = 2**60  # farther than any length; sums of a few of them still fit into 64 
 
 
 def causal_mask(q_len: int, kv_len: int, q_offset: int | Integer[np.ndarray, "*batch"] = 0) -> Bool[np.ndarray, "*batch q_len kv_len"]:
-    """Let each query see the keys up to its own position: j <= i + q_offset, Eq. (7.9).
+    """Let each query see the keys up to its own position: j <= i + q_offset, Eq. causal-mask.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def causal_mask(q_len: int, kv_len: int, q_offset: int | Integer[np.ndarray, "*b
         Numbers of queries and keys.
     q_offset : int or (*batch) ndarray of int, optional
         Position of the first query among the keys: 0 aligns the top left corners, kv_len - q_len the bottom right
-        ones, Eq. (7.10); with a KV cache it is the past length.
+        ones, Eq. bottom-right-offset; with a KV cache it is the past length.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def window_mask(
 ) -> Bool[np.ndarray, "*batch q_len kv_len"]:
     """Let each query see the keys near its own position: i + q_offset - left <= j <= i + q_offset + right.
 
-    Eq. (7.22) has the window of w keys to the left as B_w: left = w, right = 0.
+    Eq. reach-of-stacked-windows has the window of w keys to the left as B_w: left = w, right = 0.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def window_mask(
 
 
 def padding_mask(lengths: Integer[np.ndarray, "*batch"], kv_len: int) -> Bool[np.ndarray, "*batch 1 kv_len"]:
-    """Hide the padding behind the end of each sequence, so that it changes nothing, Eq. (7.18).
+    """Hide the padding behind the end of each sequence, so that it changes nothing, Eq. key-padding-changes-nothing.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from attn_course.reference.arrays import broadcast_batch, checked_floats, descri
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Float[np.ndarray, "length d_model"]:
-    r"""Return one row of sines and cosines for each position, Eq. (5.15), to be added to the token embeddings.
+    r"""Return one row of sines and cosines for each position, Eq. sinusoidal-positions, to be added to the token embeddings.
 
     .. math:: P_{t,2i} = \sin(t\,\omega_i), \qquad P_{t,2i+1} = \cos(t\,\omega_i), \qquad \omega_i = 10000^{-2i/d}
 
@@ -35,7 +35,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Float[np.ndarray, "length
     Notes
     -----
     Vaswani et al. (2017), section 3.5, arXiv:1706.03762. Moving on by k positions rotates every pair by k times its
-    frequency, whatever the position was: a linear map, the same for all rows, Eq. (5.16).
+    frequency, whatever the position was: a linear map, the same for all rows, Eq. sinusoid-shift-is-linear.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def rope(
     theta: float = 10_000.0,
     layout: Literal["halves", "interleaved"] = "halves",
 ) -> Float[np.ndarray, "*batch len d_k"]:
-    r"""Rotate each pair of features by an angle that grows with the position, R_t of Eq. (5.19).
+    r"""Rotate each pair of features by an angle that grows with the position, R_t of Eq. rotations-compose.
 
     .. math:: \begin{pmatrix} a' \\ b' \end{pmatrix} =
               \begin{pmatrix} \cos t\,\omega_i & -\sin t\,\omega_i \\ \sin t\,\omega_i & \cos t\,\omega_i \end{pmatrix}
@@ -87,7 +87,8 @@ def rope(
     Notes
     -----
     Su et al. (2021), section 3.2.2, Eqs. 14 to 16, arXiv:2104.09864 (interleaved). A rotation keeps norms, and the
-    product of a query at position s with a key at position t depends on s and t only through s - t, Eq. (5.21). The two layouts
+    product of a query at position s with a key at position t depends on s and t only through s - t, Eq. rope-as-complex-rotation. The two
+    layouts
     differ by a fixed permutation of the features.
 
     Examples

@@ -19,7 +19,7 @@ from attn_course.reference.arrays import (
 def dot_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"]
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    """Return q . k for every pair, Eq. (4.2) without its scale.
+    """Return q . k for every pair, Eq. scaled-score without its scale.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def dot_scores(
 def scaled_dot_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"], scale: float | None = None
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    """Return q . k times a scale, Eq. (4.2), which keeps the variance of the scores at 1 by default.
+    """Return q . k times a scale, Eq. scaled-score, which keeps the variance of the scores at 1 by default.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def scaled_dot_scores(
 
     Notes
     -----
-    Vaswani et al. (2017), section 3.2.1, arXiv:1706.03762; the variance: Eq. (3.12).
+    Vaswani et al. (2017), section 3.2.1, arXiv:1706.03762; the variance: Eq. scaled-score-variance.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def scaled_dot_scores(
 def cosine_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"]
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    """Return the cosine of the angle between every query and key, Eq. (3.2).
+    """Return the cosine of the angle between every query and key, Eq. cosine-similarity.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def cosine_scores(
 def gaussian_scores(
     query: Float[np.ndarray, "*#batch q_len d_k"], key: Float[np.ndarray, "*#batch kv_len d_k"], bandwidth: float
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    r"""Return the logarithm of a Gaussian kernel for every pair, Eq. (3.3).
+    r"""Return the logarithm of a Gaussian kernel for every pair, Eq. gaussian-score-expansion.
 
     .. math:: -\|q - k\|^2 / (2\,\mathrm{bandwidth}^2)
 
@@ -159,7 +159,8 @@ def gaussian_scores(
 
     Notes
     -----
-    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product, Eq. (3.4). The squared
+    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product, Eq. equal-length-gaussian-weights.
+    The squared
     distance is taken from differences, not from |q|^2 + |k|^2 - 2 q . k, which loses digits when q is close to k.
 
     Examples
@@ -182,7 +183,7 @@ def additive_scores(
     w_key: Float[np.ndarray, "d_k d_hidden"],
     w_score: Float[np.ndarray, "d_hidden"],
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
-    r"""Return the score of a network with one hidden layer for every pair, Eq. (6.2).
+    r"""Return the score of a network with one hidden layer for every pair, Eq. additive-score.
 
     .. math:: w^\top \tanh(q W_q + k W_k)
 
@@ -200,7 +201,7 @@ def additive_scores(
     Returns
     -------
     scores : (*batch, q_len, kv_len) ndarray
-        Between -sum |w_score| and +sum |w_score|, Eq. (6.4).
+        Between -sum |w_score| and +sum |w_score|, Eq. additive-score-bound.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 
 def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: float = 1.0) -> Float[np.ndarray, "*shape"]:
-    r"""Turn scores into weights that are positive and sum to 1 along `axis`, Eq. (2.19).
+    r"""Turn scores into weights that are positive and sum to 1 along `axis`, Eq. stable-softmax.
 
     .. math:: \sigma(z)_i = \frac{e^{z_i - m}}{\sum_j e^{z_j - m}}, \qquad m = \max_j z_j
 
@@ -18,7 +18,7 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
     axis : int, optional
         The axis along which the weights sum to 1.
     temperature : float, optional
-        Divides the scores first, Eq. (2.9): below 1 sharpens, above 1 flattens. Positive and finite.
+        Divides the scores first, Eq. softmax-with-temperature: below 1 sharpens, above 1 flattens. Positive and finite.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
 
     Notes
     -----
-    Subtracting the maximum leaves the weights as they are, Eq. (2.17), and makes every exponent <= 0, so
+    Subtracting the maximum leaves the weights as they are, Eq. softmax-shift-invariance, and makes every exponent <= 0, so
     that nothing overflows. A NaN or +inf among the scores gives NaN weights in its slice.
 
     Examples
@@ -58,7 +58,7 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
 
 
 def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.ndarray, "*reduced"]:
-    r"""Return the logarithm of the softmax denominator along `axis`, Eq. (2.18).
+    r"""Return the logarithm of the softmax denominator along `axis`, Eq. shifted-lse.
 
     .. math:: \mathrm{lse}(z) = m + \ln \sum_j e^{z_j - m}, \qquad m = \max_j z_j
 
@@ -94,7 +94,7 @@ def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.n
 
 
 def softmax_jacobian(weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n n"]:
-    r"""Return the derivative of each weight with respect to each score, Eq. (2.21).
+    r"""Return the derivative of each weight with respect to each score, Eq. softmax-jacobian.
 
     .. math:: J = \mathrm{diag}(s) - s\,s^\top, \qquad J_{ij} = \partial s_i / \partial z_j
 
@@ -128,7 +128,7 @@ def softmax_jacobian(weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray
 
 
 def softmax_vjp(weights: Float[np.ndarray, "*batch n"], d_weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
-    r"""Pull a gradient on the weights back to the scores without building the Jacobian, Eq. (2.24).
+    r"""Pull a gradient on the weights back to the scores without building the Jacobian, Eq. softmax-vector-jacobian-product.
 
     .. math:: J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
 

@@ -21,7 +21,7 @@ from attn_course.reference.tiles import Tiles
 
 
 def online_softmax(blocks: Iterable[np.ndarray]) -> Float[np.ndarray, "*rows total"]:
-    r"""Return the softmax over blocks of scores, with maximum and sum collected in one pass, Eq. (2.33).
+    r"""Return the softmax over blocks of scores, with maximum and sum collected in one pass, Eq. online-softmax-update.
 
     .. math:: m' = \max(m, \max_j x_j), \qquad \ell' = \ell\,e^{m - m'} + \sum_j e^{x_j - m'}
 
@@ -71,7 +71,7 @@ def online_softmax(blocks: Iterable[np.ndarray]) -> Float[np.ndarray, "*rows tot
 
 @np.errstate(over="ignore", invalid="ignore")  # a spread past the largest float is -inf; NaN and inf make NaN
 def online_update(row_max: np.ndarray, row_sum: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Take a block of scores into the running maximum and sum of each row, both (..., 1), Eq. (2.33).
+    """Take a block of scores into the running maximum and sum of each row, both (..., 1), Eq. online-softmax-update.
 
     Returns the new maximum, the new sum, the factor that older sums need, and exp(scores - maximum). Rows that have seen
     nothing but -inf keep the maximum -inf and the sum 0.
@@ -100,7 +100,8 @@ def flash_attention(
 ) -> Any:
     r"""Return what `attention` returns, with no more than one block of scores at a time.
 
-    Each block keeps the invariant of Eq. (12.9); after the last one Eq. (12.10) gives the output and the log-sum-exp.
+    Each block keeps the invariant of Eq. tiled-attention-update; after the last one Eq. row-lse-and-output gives the output and the
+    log-sum-exp.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def _shrunk(acc: np.ndarray, rescale: np.ndarray) -> np.ndarray:
 def merge_partial_attention(
     outputs: Iterable[np.ndarray], lses: Iterable[np.ndarray]
 ) -> tuple[Float[np.ndarray, "*batch q_len d_v"], Float[np.ndarray, "*batch q_len"]]:
-    r"""Put together what the same queries got from disjoint sets of keys, Eq. (12.11).
+    r"""Put together what the same queries got from disjoint sets of keys, Eq. merge-of-finished-outputs.
 
     .. math:: o = \sum_a e^{\ell_a - \ell}\,o_a, \qquad \ell = \ln \sum_a e^{\ell_a}
 
@@ -207,7 +208,7 @@ def merge_partial_attention(
     Notes
     -----
     Two blocks of keys: FlashAttention-2, section 2.3.1 (Dao, 2023), arXiv:2307.08691; many devices: ring attention, Liu et al.
-    (2023), arXiv:2310.01889. A set without any visible key (output 0, lse -inf) changes nothing. Compare Eq. (2.34).
+    (2023), arXiv:2310.01889. A set without any visible key (output 0, lse -inf) changes nothing. Compare Eq. merge-of-softmax-sums.
 
     Examples
     --------

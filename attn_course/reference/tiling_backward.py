@@ -36,7 +36,8 @@ def flash_attention_backward(
 
     .. math:: P = e^{S - \ell}, \qquad \delta = \mathrm{rowsum}(dO \odot O) - d\ell, \qquad dS = P \odot (dO\,V^\top - \delta)
 
-    These are Eqs. (12.22), (12.25) and (12.28); each block adds its part as in Eq. (12.29).
+    These are Eqs. weights-from-lse, row-delta-from-output and score-gradient-with-lse; each block adds its part as in Eq.
+    key-gradient-in-blocks.
 
     Parameters
     ----------

@@ -116,11 +116,11 @@ def test_changed_code_runs_again(built):
 
 def test_changed_package_code_that_a_notebook_needs_makes_it_stale_and_other_code_does_not(built):
     built.edit("attn_course/reference/triple.py", "3 * x", "x * 3")
-    built.edit("attn_course/tasks/ch03.py", "[]", "[3]")
+    built.edit("attn_course/lessons/scaling/tasks.py", "[]", "[3]")
     assert built.build().written == []
     built.edit("attn_course/reference/double.py", "x + x", "2 * x")
     assert built.build().executed == [LESSON]
-    built.edit("attn_course/tasks/ch02.py", "[]", "[2]")
+    built.edit("attn_course/lessons/softmax/tasks.py", "[]", "[2]")
     report = built.build()
     assert (report.executed, report.written) == ([SOLUTION], [SOLUTION, EXERCISE])
 

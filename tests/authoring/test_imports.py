@@ -14,7 +14,7 @@ FILES = {
     "reference/__init__.py": "from attn_course.reference.softmax import softmax\nfrom .masks import causal_mask as mask\nVERSION = 1\n",
     "reference/softmax.py": "from attn_course import costs\n",
     "reference/masks.py": "",
-    "figures/__init__.py": "from attn_course.figures.base import heatmap\nfrom attn_course.figures.ch02 import bars\n",
+    "figures/__init__.py": "from attn_course.figures.base import heatmap\nfrom attn_course.figures.softmax import bars\n",
     "figures/base.py": "import matplotlib\n",
     "figures/ch02.py": 'from attn_course.figures.base import heatmap\nPAGE = "explorable.html"\n',
     "figures/explorable.html": "<p>",

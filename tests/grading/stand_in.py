@@ -1,6 +1,6 @@
 """A grader that executes nothing: a notebook says in words what is to happen, so that class runs are tested apart from the sandbox.
 
-"right 2.1" passes task 2.1. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
+"right 2.1" passes task stable-softmax. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
 "break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher,
 "unreadable TEXT" is why the file cannot be judged.
 """

@@ -150,7 +150,7 @@ def test_with_a_bias_it_learns_which_key_is_the_query_and_without_one_it_cannot(
         loss.backward()
         optimizer.step()
         shares.append((weights[:, 0].argmax(dim=-1) == wanted[:, 0]).float().mean().item())
-    assert np.mean(shares[-20:]) > 0.9 if bias else np.mean(shares[-20:]) < 0.55  # at most 1/2 by Eq. (6.6)
+    assert np.mean(shares[-20:]) > 0.9 if bias else np.mean(shares[-20:]) < 0.55  # at most 1/2 by Eq. additive-score-is-odd
 
 
 def test_the_score_is_odd_without_a_bias_and_the_bias_is_added_inside_tanh():

@@ -91,7 +91,7 @@ def test_weights_of_both_forms_are_the_softmax_of_content_plus_rotary_scores():
     for head in range(HEADS):
         content, rotary = slice(7 * head, 7 * head + 7), slice(4 * head, 4 * head + 4)
         scores = (c_q @ made.w_query_up[:, content]) @ (c @ made.w_key_up[:, content]).T
-        scores = (scores + rope(c_q @ made.w_query_rope[:, rotary], where) @ key_rope.T) / math.sqrt(7 + 4)  # Eq. (10.31)
+        scores = (scores + rope(c_q @ made.w_query_rope[:, rotary], where) @ key_rope.T) / math.sqrt(7 + 4)  # Eq. decoupled-rope-score
         wanted = scores.masked_fill(~torch.ones(LEN, LEN, dtype=torch.bool).tril(), -math.inf).softmax(dim=-1)
         for form in FORMS:
             torch.testing.assert_close(made(x, form=form, return_weights=True)[1][head], wanted, rtol=0, atol=1e-12)

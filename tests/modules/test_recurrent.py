@@ -69,7 +69,7 @@ def test_the_inputs_keep_their_variance():
 
 
 def test_the_gradient_at_the_first_input_is_the_product_of_the_factors():
-    """Eq. (1.1) for one unit, times the last and the first weight."""
+    """Eq. recurrent-gradient-product for one unit, times the last and the first weight."""
     reader = RecurrentReader(1, 1, 1, generator=generator())
     x = torch.tensor(np.random.default_rng(1).normal(size=(1, 7, 1)), dtype=torch.float32, requires_grad=True)
     reader(x).backward()

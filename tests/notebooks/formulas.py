@@ -87,7 +87,7 @@ def references(text: str) -> list[str]:
 
     Examples
     --------
-    >>> references("Eq. (2.3), Eqs. (2.4) and (2.5), and Eq. 1 of the paper")
+    >>> references("Eq. ratio-of-weights, Eqs. shift-invariant-ratios and exponential-functional-equation, and Eq. 1 of the paper")
     ['2.3', '2.4', '2.5']
     """
     return [tag for group in REFERENCE.findall(text) for tag in re.findall(r"\d+\.\d+", group)]

@@ -12,7 +12,7 @@ vectors = arrays(np.float64, st.integers(1, 13), elements=reals)
 
 
 def exact_softmax(scores, temperature=1.0):
-    """Eq. (2.1) with 60 digits and exponents without bound: no maximum is subtracted."""
+    """Eq. softmax with 60 digits and exponents without bound: no maximum is subtracted."""
     with mpmath.workdps(60):
         terms = [mpmath.exp(mpmath.mpf(float(z)) / mpmath.mpf(float(temperature))) for z in scores]
         return np.array([float(term / mpmath.fsum(terms)) for term in terms])

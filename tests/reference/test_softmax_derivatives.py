@@ -58,7 +58,7 @@ def test_the_vjp_is_the_gradient_times_the_jacobian_and_sums_to_zero(scores, see
     weights = softmax(scores)
     d_weights = np.random.default_rng(seed).normal(size=len(scores))
     d_scores = softmax_vjp(weights, d_weights)
-    for j in range(len(scores)):  # sum_i g_i ds_i/dz_j with Eq. (2.20), entry by entry
+    for j in range(len(scores)):  # sum_i g_i ds_i/dz_j with Eq. softmax-derivative, entry by entry
         wanted = sum(d_weights[i] * weights[i] * ((i == j) - weights[j]) for i in range(len(scores)))
         assert d_scores[j] == pytest.approx(wanted, abs=1e-14)
     assert d_scores.sum() == pytest.approx(0.0, abs=1e-14)

@@ -24,12 +24,12 @@ NAMES = {
     "figures": figures,
     "CheckFailed": CheckFailed,
     "get_task": get_task,
-    "task": get_task("2.1"),
-    "right": get_task("2.5").answer,
-    "wrong": get_task("2.1").wrong[0],
+    "task": get_task("stable-softmax"),
+    "right": get_task("repair-softmax-temperature").answer,
+    "wrong": get_task("stable-softmax").wrong[0],
     "part": functools.partial(softmax, axis=0),
-    "method": get_task("2.1").cases,
-    "bound": get_task("2.1").__post_init__,
+    "method": get_task("stable-softmax").cases,
+    "bound": get_task("stable-softmax").__post_init__,
 }
 
 
@@ -45,13 +45,19 @@ NAMES = {
         ("def my_f(x): return get_task('2.1').answer(x)", ["get_task"]),
         ("def my_f(x): return attn_course.tasks.get_task('2.1').answer(x)", ["attn_course.tasks.get_task"]),
         ("def my_f(x):\n  from attn_course.tasks import get_task as g\n  return g('2.1').answer(x)", ["g"]),
-        ("def my_f(x):\n  import attn_course.tasks.ch02\n  return attn_course.tasks.ch02.TASKS[0]", ["attn_course.tasks.ch02.TASKS"]),
+        (
+            "def my_f(x):\n  import attn_course.lessons.softmax.tasks\n  return attn_course.lessons.softmax.tasks.TASKS[0]",
+            ["attn_course.lessons.softmax.tasks.TASKS"],
+        ),
         ("def my_f(x):\n  from attn_course.tasks import ch99\n  return ch99.A.answer(x)", ["ch99.A.answer"]),  # not there
         ("def my_f(x): return task.answer(x)", ["task.answer"]),
         ("def my_f(x): return wrong.function(x)", ["wrong.function"]),
         ("my_f = right", ["right"]),
         ("def my_f(x): return part(x) + method(x) + bound(x)", ["bound", "method", "part"]),
-        ("my_f = __import__('importlib').import_module('attn_course.tasks.ch02').TASKS", ["'attn_course.tasks.ch02'"]),
+        (
+            "my_f = __import__('importlib').import_module('attn_course.lessons.softmax.tasks').TASKS",
+            ["'attn_course.lessons.softmax.tasks'"],
+        ),
         ("from attn_course.reference import *\nmy_f = 1", ["from attn_course.reference import *"]),
         ("from attn_course.tasks import figure_data\nmy_n = figure_data('2.7')['temperatures']", ["figure_data"]),
     ],
@@ -91,9 +97,9 @@ def test_every_kind_of_task_refuses_the_courses_answer(define, task):
     assert verdict.message == f"{task.entry} uses get_task, the course's own answer: write it yourself"
 
 
-@pytest.mark.parametrize("answer", [softmax, get_task("2.5").answer, functools.partial(softmax, axis=-1)])
+@pytest.mark.parametrize("answer", [softmax, get_task("repair-softmax-temperature").answer, functools.partial(softmax, axis=-1)])
 def test_handing_in_the_courses_function_itself_is_refused(answer):
-    assert assess(get_task("2.1"), answer).message == "my_softmax uses my_softmax, the course's own answer: write it yourself"
+    assert assess(get_task("stable-softmax"), answer).message == "my_softmax uses my_softmax, the course's own answer: write it yourself"
 
 
 def test_handing_in_a_librarys_function_itself_is_refused():

@@ -16,7 +16,7 @@ from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, all_tasks, ass
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.notebook import plain, rich
 
-OK_2_1 = get_task("2.1").ok_line + "\n"
+OK_2_1 = get_task("stable-softmax").ok_line + "\n"
 RIGHT = (
     "    shifted = scores - scores.max(axis=axis, keepdims=True)\n    u = np.exp(shifted)\n    return u / u.sum(axis=axis, keepdims=True)\n"
 )
@@ -114,7 +114,7 @@ def test_library_calls_are_found_in_helpers_and_behind_imports(outputs):
 
 def test_calls_of_diff_are_found_in_the_cell_of_the_answer_and_only_there(outputs):
     assert "my_derivative uses sympy.diff, which would answer" in outputs["diff-check"][-1].evalue
-    assert outputs["magic"][-1].text.endswith(get_task("2.3").ok_line + "\n")
+    assert outputs["magic"][-1].text.endswith(get_task("log-softmax-derivative").ok_line + "\n")
 
 
 def test_checks_work_though_the_history_was_overwritten(outputs):
@@ -150,18 +150,18 @@ def test_checks_of_a_notebook_in_work_are_recorded_wherever_a_cell_went(course, 
 
 def test_outside_a_notebook_a_right_answer_prints_the_same_line(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert check("2.2", 1.5 * np.log(2.0)) is None
-    assert capsys.readouterr() == (get_task("2.2").ok_line + "\n", "")
+    assert check("entropy-by-hand", 1.5 * np.log(2.0)) is None
+    assert capsys.readouterr() == (get_task("entropy-by-hand").ok_line + "\n", "")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckFailed) as caught:
-        check("2.2", 1.5)
+        check("entropy-by-hand", 1.5)
     assert capsys.readouterr() == ("", "")
     assert isinstance(caught.value, AssertionError)
-    wrong = next(wrong for wrong in get_task("2.2").wrong if wrong.name == "measured in bits")
+    wrong = next(wrong for wrong in get_task("entropy-by-hand").wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
         f"task 2.2 (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n  See Eq. (2.25)."
     )
@@ -178,7 +178,7 @@ def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch)
         return scores
 
     with pytest.raises(CheckFailed):
-        check("2.1", noisy)
+        check("stable-softmax", noisy)
     assert 1000 < len(capsys.readouterr().out) < 5000
 
 
@@ -201,7 +201,7 @@ def test_a_warning_about_the_learners_text_is_no_error():
     cell = "my_entropy = 1.04  # half of it\nprint('a\\s')"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert assess(get_task("2.2"), 1.5 * np.log(2.0), [cell]).passed
+        assert assess(get_task("entropy-by-hand"), 1.5 * np.log(2.0), [cell]).passed
 
 
 def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):
@@ -214,8 +214,8 @@ def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):
 
     for _ in range(2):
         with pytest.raises(CheckFailed):
-            check("2.1", watching)
-    wanted = [case.inputs["scores"] for case in get_task("2.1").cases(np.random.default_rng(CHECK_SEED))]
+            check("stable-softmax", watching)
+    wanted = [case.inputs["scores"] for case in get_task("stable-softmax").cases(np.random.default_rng(CHECK_SEED))]
     for scores, first, second in zip(wanted, seen[: len(wanted)], seen[len(wanted) :], strict=True):
         np.testing.assert_array_equal(first, scores)
         np.testing.assert_array_equal(second, scores)

@@ -1,4 +1,4 @@
-// Eight fixed draws with mean 0 and variance 1: a dot product is such a number times the square root of d_k, Eq. (3.10).
+// Eight fixed draws with mean 0 and variance 1: a dot product is such a number times the square root of d_k, Eq. variance-of-a-score.
 const DRAWS = [1.6, 0.9, 0.5, 0.1, -0.2, -0.5, -0.9, -1.5].map((draw) => draw / Math.sqrt(6.98 / 8));
 const SPEAK_AFTER_MS = 250; // a screen reader hears the summary once the slider rests
 

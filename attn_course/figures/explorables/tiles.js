@@ -39,7 +39,7 @@ function moved({ rows, columns, causal }, step) {
 
 const PLAIN = 4 * LENGTH * WIDTH + 4 * LENGTH * LENGTH;
 
-// Eq. (12.9) for one query, over the tiles done so far.
+// Eq. tiled-attention-update for one query, over the tiles done so far.
 function state({ rows, columns, causal }, step, query) {
   let [max, sum, acc, factor, scores] = [-Infinity, 0, 0, null, []];
   for (const [i, j] of plan(rows, columns, causal).visited.slice(0, step)) {

@@ -1,4 +1,4 @@
-"""What hostile learners write: into the cell that should define `thrice` (task 97.2), or `my_softmax` (task 2.1)."""
+"""What hostile learners write: into the cell that should define `thrice` (task 97.2), or `my_softmax` (task stable-softmax)."""
 
 FORGED = """
 import gc, json, socket, struct

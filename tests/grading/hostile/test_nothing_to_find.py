@@ -20,7 +20,7 @@ SAME_FOR_ALL_NUMBERS = {"7.9": "where a layer leaks does not depend on the numbe
 real_chapters, _tasks = registry.chapters, registry._chapter_tasks  # as they are before the toy chapter stands in for them
 READS = {
     "the solutions": "open({root!r} + '/solutions/02_softmax.ipynb')",
-    "a task": "open({root!r} + '/attn_course/tasks/ch02.py')",
+    "a task": "open({root!r} + '/attn_course/lessons/softmax/tasks.py')",
     "the reference": "open({root!r} + '/attn_course/reference/__init__.py')",
     "the folder": "__import__('os').listdir({root!r})",
     "the exercise it is compared with": "open({root!r} + '/exercises/02_softmax.ipynb')",

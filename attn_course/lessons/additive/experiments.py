@@ -1,0 +1,286 @@
+"""Lesson additive: additive scores against dot products, learnt from the output alone; and translation with and without an aligner.
+
+Two lookups and one translation. In the first lookup keys are words, in the second they are vectors; a layer without value
+projection has to find the key that the query asks for. The translation has a dictionary and writes its sentences backwards.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attn_course.experiments.core import Experiment
+from attn_course.modules.additive import AdditiveAttention
+from attn_course.modules.encoder_decoder import Aligner, DotAttention, EncoderDecoder
+
+BATCH, N_KEYS, D_VALUE = 32, 16, 4
+N_WORDS, D_WORD, WORD_STEPS, WORD_RATE = 32, 32, 450, 3e-3
+WIDTHS = (8, 64, 256)
+D_VECTOR, D_HIDDEN, VECTOR_STEPS, VECTOR_RATE = 4, 64, 300, 1e-2
+WINDOW, LEARNT = 10, 0.9  # learnt: the largest weight lies on the right key in more than 90 % of the last 10 batches
+KINDS = ("additive", "scaled dot", "unscaled dot")
+
+
+def layer_of(kind: str, size: int, d_hidden: int, generator: torch.Generator) -> AdditiveAttention | DotAttention:
+    """Return a fresh layer for queries and keys of `size` features.
+
+    Parameters
+    ----------
+    kind : str
+        "additive", "additive without bias", "scaled dot" or "unscaled dot".
+    size, d_hidden : int
+        Features before and after the projections.
+    generator : torch.Generator
+        Source of the first weights.
+
+    Returns
+    -------
+    layer : nn.Module
+        With the methods `project_keys` and `attend`.
+    """
+    if kind.startswith("additive"):
+        return AdditiveAttention(size, size, d_hidden, bias=kind == "additive", generator=generator)
+    return DotAttention(size, size, d_hidden, scaled=kind == "scaled dot", generator=generator)
+
+
+class Words:
+    """Keys are words and the query is the translation of one of them: two trained tables of embeddings, one for each language."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        self.tables = [nn.Parameter(torch.randn(N_WORDS, D_WORD, generator=generator)) for _ in range(2)]
+        self.generator = generator
+
+    def batch(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries (batch, 1, 32), keys (batch, 16, 32) and the right key (batch,)."""
+        words = torch.rand(BATCH, N_WORDS, generator=self.generator).argsort(dim=1)[:, :N_KEYS]
+        wanted = torch.randint(N_KEYS, (BATCH,), generator=self.generator)
+        return self.tables[0][words[torch.arange(BATCH), wanted]][:, None], self.tables[1][words], wanted
+
+
+class Vectors:
+    """Keys are fresh normal vectors and the query is one of them, turned by a rotation that never changes."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        self.tables: list[nn.Parameter] = []
+        self.rotation = torch.linalg.qr(torch.randn(D_VECTOR, D_VECTOR, generator=generator))[0]
+        self.generator = generator
+
+    def batch(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries (batch, 1, 4), keys (batch, 16, 4) and the right key (batch,)."""
+        key = torch.randn(BATCH, N_KEYS, D_VECTOR, generator=self.generator)
+        wanted = torch.randint(N_KEYS, (BATCH,), generator=self.generator)
+        return (key[torch.arange(BATCH), wanted] @ self.rotation)[:, None], key, wanted
+
+
+def train_lookup(
+    layer: AdditiveAttention | DotAttention, task: Words | Vectors, steps: int, rate: float, *, stop_when_learnt: bool = False
+) -> dict[str, Any]:
+    """Train by the squared error of the output, whose right value is random and belongs to the right key.
+
+    Parameters
+    ----------
+    layer : AdditiveAttention or DotAttention
+        Is changed.
+    task : Words or Vectors
+        Makes the batches; its tables are trained as well.
+    steps : int
+        Batches to see, each once.
+    rate : float
+        Step size of Adam.
+    stop_when_learnt : bool
+        Stop at the first step at which the accuracy is above 0.9.
+
+    Returns
+    -------
+    seen : dict
+        "accuracy": share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step;
+        "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none).
+    """
+    optimizer = torch.optim.Adam([*layer.parameters(), *task.tables], lr=rate)
+    rights: list[float] = []
+    accuracy: list[float] = []
+    first = steps + 1
+    for step in range(1, steps + 1):
+        query, key, wanted = task.batch()
+        value = torch.randn(BATCH, N_KEYS, D_VALUE, generator=task.generator)
+        output, weights = layer.attend(query, layer.project_keys(key), value)
+        optimizer.zero_grad()
+        (output[:, 0] - value[torch.arange(BATCH), wanted]).square().mean().backward()
+        optimizer.step()
+        rights.append(float((weights[:, 0].argmax(dim=-1) == wanted).float().mean()))
+        accuracy.append(round(float(np.mean(rights[-WINDOW:])), 3))
+        if first > steps and step >= WINDOW and accuracy[-1] > LEARNT:
+            first = step
+            if stop_when_learnt:
+                break
+    return {"accuracy": accuracy, "steps": first}
+
+
+def lookups(seed: int) -> dict[str, Any]:
+    """Train each score at each width on words, and each once on vectors.
+
+    Parameters
+    ----------
+    seed : int
+        Of weights and batches.
+
+    Returns
+    -------
+    found : dict
+        "words": kind -> d_hidden -> steps until learnt; "vectors": kind -> what `train_lookup` saw.
+    """
+    found: dict[str, Any] = {"words": {}, "vectors": {}}
+    for kind in KINDS:
+        for width in WIDTHS:
+            generator = torch.Generator().manual_seed(seed)
+            layer = layer_of(kind, D_WORD, width, generator)
+            seen = train_lookup(layer, Words(generator), WORD_STEPS, WORD_RATE, stop_when_learnt=True)
+            found["words"].setdefault(kind, {})[str(width)] = seen["steps"]
+    for kind in ("additive", "additive without bias", "scaled dot"):
+        generator = torch.Generator().manual_seed(seed)
+        layer = layer_of(kind, D_VECTOR, D_HIDDEN, generator)
+        found["vectors"][kind] = train_lookup(layer, Vectors(generator), VECTOR_STEPS, VECTOR_RATE)
+    return found
+
+
+def conclude_lookups(found: dict[str, Any]) -> dict[str, bool]:
+    """Say in yes and no who learns in time; "as fast" means within a factor of two of the steps."""
+    words, vectors = found["words"], found["vectors"]
+
+    def last(kind: str) -> float:
+        return float(vectors[kind]["accuracy"][-1])
+
+    said = {}
+    for width in map(str, WIDTHS):
+        steps = {kind: words[kind][width] for kind in KINDS}
+        said[f"words, d_h = {width}: additive learns"] = steps["additive"] <= WORD_STEPS
+        said[f"words, d_h = {width}: scaled dot as fast as additive"] = 0.5 <= steps["scaled dot"] / steps["additive"] <= 2.0
+        said[f"words, d_h = {width}: unscaled dot learns"] = steps["unscaled dot"] <= WORD_STEPS
+    return {
+        **said,
+        "vectors: additive above 0.9": last("additive") > 0.9,
+        "vectors: additive without bias above 0.55": last("additive without bias") > 0.55,
+        "vectors: scaled dot above 0.75": last("scaled dot") > 0.75,
+    }
+
+
+# ---- a translation, with and without an aligner
+
+N_SPECIAL, VOCABULARY, D_EMBED, D_STATE = 3, 24, 32, 48
+LONGEST_TRAINED, TEST_LENGTHS, TEST_EXAMPLES = 8, (2, 4, 6, 8, 10, 12, 16), 200
+SENTENCES, STEPS, RATE = 32, 350, 1e-2
+
+
+class Translation:
+    """Sentences of different words; the translation looks each up in a dictionary, the last word first.
+
+    Parameters
+    ----------
+    seed : int
+        Of the dictionary and the sentences.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+        self.dictionary = torch.randperm(VOCABULARY, generator=self.generator) + N_SPECIAL
+
+    def batch(self, n: int, shortest: int, longest: int) -> tuple[Tensor, Tensor]:
+        """Return sources (n, longest) and targets (n, longest + 1), which end with the token 2; 0 is padding."""
+        words = torch.rand(n, VOCABULARY, generator=self.generator).argsort(dim=1)[:, :longest]
+        lengths = torch.randint(shortest, longest + 1, (n, 1), generator=self.generator)
+        place = torch.arange(longest)
+        backwards = (lengths - 1 - place).clamp(min=0)
+        target = torch.zeros(n, longest + 1, dtype=torch.long)
+        target[:, :longest] = self.dictionary[words.take_along_dim(backwards, dim=1)].masked_fill(place >= lengths, 0)
+        target.scatter_(1, lengths, 2)
+        return (words + N_SPECIAL).masked_fill(place >= lengths, 0), target
+
+
+def train_translation(attention: Aligner | None, seed: int, steps: int = STEPS) -> EncoderDecoder:
+    """Train an encoder-decoder on sentences of 2 to 8 words.
+
+    Parameters
+    ----------
+    attention : {"additive", "dot"} or None
+        The aligner.
+    seed : int
+        Of weights, dictionary and sentences.
+    steps : int
+        Batches to see, each once.
+
+    Returns
+    -------
+    model : EncoderDecoder
+        After training.
+    """
+    task = Translation(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        size = VOCABULARY + N_SPECIAL
+        model = EncoderDecoder(size, size, attention=attention, d_embed=D_EMBED, d_state=D_STATE)
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model.loss(*task.batch(SENTENCES, 2, LONGEST_TRAINED)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+def translations(seed: int) -> dict[str, Any]:
+    """Train with and without an aligner, and translate fresh sentences of one length at a time.
+
+    Parameters
+    ----------
+    seed : int
+        Of weights, dictionary and sentences.
+
+    Returns
+    -------
+    found : dict
+        "lengths"; "additive" and "none": share of words right at each length; "on the right word": mean weight there, for
+        each length; "alignment" (7, 6): weights of one sentence of 6 words, its end token included.
+    """
+    found: dict[str, Any] = {"lengths": list(TEST_LENGTHS)}
+    aligners: dict[str, Aligner | None] = {"additive": "additive", "none": None}
+    for name, attention in aligners.items():
+        model = train_translation(attention, seed)
+        task = Translation(seed)
+        task.generator.manual_seed(1000 + seed)
+        shares, right_weights = [], []
+        for length in TEST_LENGTHS:
+            source, target = task.batch(TEST_EXAMPLES, length, length)
+            tokens, alignments = model.greedy(source, length + 1)
+            shares.append(round(float((tokens == target)[:, :length].float().mean()), 3))
+            if alignments is not None:
+                right_weights.append(round(float(alignments[:, torch.arange(length), torch.arange(length).flip(0)].mean()), 3))
+                if length == 6:
+                    found["alignment"] = [[round(float(weight), 3) for weight in row] for row in alignments[0]]
+        found[name] = shares
+        if right_weights:
+            found["on the right word"] = right_weights
+    return found
+
+
+def conclude_translations(found: dict[str, Any]) -> dict[str, Any]:
+    """Say up to which length 80 % of the words are right, and who is ahead beyond the lengths of the training."""
+    lengths = found["lengths"]
+
+    def longest(name: str) -> int:
+        return max((length for length, share in zip(lengths, found[name], strict=True) if share >= 0.8), default=0)
+
+    beyond = lengths.index(12)
+    return {
+        "with an aligner: 80 % right up to length": longest("additive"),
+        "without: 80 % right up to length": longest("none"),
+        "12 words: with an aligner right more often": found["additive"][beyond] > 1.3 * found["none"][beyond],
+        "12 words: with an aligner 80 % right": found["additive"][beyond] >= 0.8,
+    }
+
+
+LOOKUPS = Experiment("results/lookups.json", lookups, conclude_lookups)
+TRANSLATIONS = Experiment("results/translations.json", translations, conclude_translations)
+EXPERIMENTS = [LOOKUPS, TRANSLATIONS]

@@ -1,0 +1,136 @@
+"""Lesson attention: how many random bits one output of attention can hold, and how many one output per question."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from attn_course.experiments.core import Experiment
+from attn_course.modules.attention import Attention
+
+LENGTHS = (2, 4, 8, 16, 32)
+WIDTHS = (4, 16)
+D_MODEL = 32
+D_K = 16
+D_HIDDEN = 256
+BATCH = 64
+STEPS = 600
+LEARNING_RATE = 1e-2
+TEST_EXAMPLES = 2048
+
+
+class OneOutput(nn.Module):
+    """A single learned query reads all positions; from its one output a small network tells every bit."""
+
+    def __init__(self, length: int, d_v: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.tokens = nn.Parameter(torch.randn(length, 2, D_MODEL, generator=generator))
+        self.question = nn.Parameter(torch.randn(1, D_MODEL, generator=generator))
+        self.attention = Attention(D_MODEL, D_K, d_v, generator=generator)
+        self.hidden, self.logits = _linear(d_v, D_HIDDEN, generator), _linear(D_HIDDEN, length, generator)
+
+    def forward(self, bits: Tensor) -> Tensor:
+        """Return a logit for each bit: (batch, length) -> (batch, length)."""
+        output, _ = self.attention(self.question, _embed(self.tokens, bits))
+        return self.logits(torch.relu(self.hidden(output[..., 0, :])))
+
+
+class OneOutputPerQuestion(nn.Module):
+    """One query for each bit, so there are as many outputs as positions; each tells its own bit.
+
+    At the start, a question is the mean of the two tokens of its position and is projected as they are: it knows whom to ask.
+    """
+
+    def __init__(self, length: int, d_v: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.tokens = nn.Parameter(torch.randn(length, 2, D_MODEL, generator=generator))
+        self.questions = nn.Parameter(self.tokens.detach().mean(dim=1))
+        self.attention = Attention(D_MODEL, D_K, d_v, generator=generator)
+        with torch.no_grad():
+            self.attention.w_key.copy_(self.attention.w_query)
+        self.hidden, self.logit = _linear(d_v, D_HIDDEN // 4, generator), _linear(D_HIDDEN // 4, 1, generator)
+
+    def forward(self, bits: Tensor) -> Tensor:
+        """Return a logit for each bit: (batch, length) -> (batch, length)."""
+        output, _ = self.attention(self.questions, _embed(self.tokens, bits))
+        return self.logit(torch.relu(self.hidden(output)))[..., 0]
+
+
+def _linear(d_in: int, d_out: int, generator: torch.Generator) -> nn.Linear:
+    layer = nn.Linear(d_in, d_out)
+    with torch.no_grad():
+        layer.weight.copy_(torch.randn(d_out, d_in, generator=generator) * (2.0 / d_in) ** 0.5)
+        layer.bias.zero_()
+    return layer
+
+
+def _embed(tokens: Tensor, bits: Tensor) -> Tensor:
+    """Pick for each position the token of its bit: (length, 2, d_model), (batch, length) -> (batch, length, d_model)."""
+    return torch.where(bits[..., None] > 0.5, tokens[:, 1], tokens[:, 0])
+
+
+def accuracy(model: nn.Module, length: int, generator: torch.Generator, steps: int = STEPS) -> float:
+    """Train a model on random bits, and return the share of bits it tells right on fresh ones.
+
+    Parameters
+    ----------
+    model : OneOutput or OneOutputPerQuestion
+        The model, trained in place.
+    length : int
+        How many bits an example has.
+    generator : torch.Generator
+        Source of the bits.
+    steps : int
+        Steps of training.
+
+    Returns
+    -------
+    accuracy : float
+        Between 0.5 (guessing) and 1.
+    """
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        bits = torch.randint(2, (BATCH, length), generator=generator).float()
+        loss = binary_cross_entropy_with_logits(model(bits), bits)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    with torch.no_grad():
+        bits = torch.randint(2, (TEST_EXAMPLES, length), generator=generator).float()
+        return float(((model(bits) > 0) == (bits > 0.5)).float().mean())
+
+
+def capacity(seed: int) -> dict[str, Any]:
+    """Train each model at each length, and return the accuracies.
+
+    Parameters
+    ----------
+    seed : int
+        Of the first weights and of the bits.
+
+    Returns
+    -------
+    result : dict
+        "lengths", "widths", "one output" (a row for each width) and "one output per question" (at the smaller width).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    one = [[accuracy(OneOutput(length, d_v, generator), length, generator) for length in LENGTHS] for d_v in WIDTHS]
+    many = [accuracy(OneOutputPerQuestion(length, WIDTHS[0], generator), length, generator) for length in LENGTHS]
+    return {"lengths": list(LENGTHS), "widths": list(WIDTHS), "one output": one, "one output per question": many}
+
+
+def conclude(result: dict[str, Any]) -> dict[str, Any]:
+    """Return up to which length each model tells at least 99 of 100 bits right."""
+
+    def longest(row: list[float]) -> int:
+        return max((length for length, share in zip(result["lengths"], row, strict=True) if share >= 0.99), default=0)
+
+    held = {f"one output, d_v = {width}": longest(row) for width, row in zip(result["widths"], result["one output"], strict=True)}
+    return {**held, "one output per question": longest(result["one output per question"])}
+
+
+CAPACITY = Experiment("results/capacity.json", capacity, conclude)
+EXPERIMENTS = [CAPACITY]

@@ -1,0 +1,581 @@
+"""The graded tasks on scaled dot-product attention."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from attn_course.reference import attention, attention_backward, softmax
+from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
+
+Gradients = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _swap(array: np.ndarray) -> np.ndarray:
+    return array.swapaxes(-1, -2)
+
+
+def _attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, divisor: float = 1.0, axis: int = -1) -> np.ndarray:
+    return softmax(query @ _swap(key) / divisor, axis) @ value
+
+
+def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *batch: int) -> dict[str, np.ndarray]:
+    """Return queries, keys and values whose sizes differ wherever two could be mistaken for each other."""
+    return {
+        "query": rng.normal(size=(*batch, q_len, d_k)),
+        "key": rng.normal(size=(*batch, kv_len, d_k)),
+        "value": rng.normal(size=(*batch, kv_len, d_v)),
+    }
+
+
+def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Scores near a thousand that differ by a few units only, as in the lesson on softmax."""
+    inputs = _draw(rng, 3, 5, 7, 2)
+    inputs["query"][:, 0], inputs["key"][:, 0] = 100.0, 30.0 + 0.03 * inputs["key"][:, 0]
+    return inputs
+
+
+def _both_signs(rng: np.random.Generator, q_len: int, kv_len: int) -> dict[str, np.ndarray]:
+    """Row 0 of the scores holds one near a thousand, the rest near minus a thousand; row 1 only such; all others near a thousand."""
+    inputs = _draw(rng, q_len, kv_len, 5, 2)
+    inputs["query"][:, :2] = [0.0, 100.0]
+    inputs["query"][:2, :2] = [[100.0, 0.0], [0.0, -100.0]]
+    inputs["key"][:, 0], inputs["key"][:, 1] = -22.0, 22.0 + 0.02 * inputs["key"][:, 1]
+    inputs["key"][1, 0] = 22.0
+    return inputs
+
+
+def _one_maximum(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    scores = query @ _swap(key) / math.sqrt(query.shape[-1])
+    unnormalised = np.exp(scores - scores.max())
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+
+
+def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Reshape where a transposition is meant: K^T gets the numbers of K in the wrong order."""
+    scores = query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2]) / math.sqrt(query.shape[-1])
+    return softmax(scores) @ value
+
+
+def _attend_unshifted(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    unnormalised = np.exp(query @ _swap(key) / math.sqrt(query.shape[-1]))
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+
+
+ATTENTION = Task(
+    id="scaled-attention",
+    title="Scaled dot-product attention",
+    entry="my_attention",
+    kind="write",
+    equation="batched-attention",
+    points=3,
+    difficulty=2,
+    minutes=12,
+    trains="shapes, the scale and the axis of the softmax",
+    answer=attention,
+    forbid=ATTENTION_CALLS,
+    cases=lambda rng: [
+        Case("one example, fewer queries than keys", **_draw(rng, 5, 11, 7, 3)),
+        Case("one example, more queries than keys", **_draw(rng, 11, 5, 3, 2)),
+        Case("a batch of two", **_draw(rng, 5, 7, 13, 3, 2)),
+        Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
+        Case("one query", **_draw(rng, 1, 5, 2, 3)),
+        Case("scores near a thousand", **_near_a_thousand(rng)),
+        Case("scores from minus a thousand to a thousand", **_both_signs(rng, 3, 7)),
+    ],
+    wrong=[
+        Wrong(
+            "no scale",
+            _attend,
+            "the scores are not divided by sqrt(d_k), {eq}`scaled-score`",
+        ),
+        Wrong(
+            "divided by d_k",
+            lambda query, key, value: _attend(query, key, value, divisor=query.shape[-1]),
+            "a dot product of d_k terms spreads like sqrt(d_k), {eq}`variance-of-a-score`; you divided by d_k itself",
+        ),
+        Wrong(
+            "divided by the root of d_v",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(value.shape[-1])),
+            "the scale belongs to the vectors that are compared: it is the length of a query, not of a value",
+        ),
+        Wrong(
+            "divided by the root of the number of keys",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(key.shape[-2])),
+            "the scale is the root of the number of features, the last axis of `query`; you took an axis of positions",
+        ),
+        Wrong(
+            "softmax over the queries",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[-1]), axis=-2),
+            "each query's weights must sum to 1 over the keys, the last axis of the scores; yours sum to 1 over the queries",
+        ),
+        Wrong(
+            "scaled after the softmax",
+            lambda query, key, value: _attend(query, key, value) / math.sqrt(query.shape[-1]),
+            "the scale must act on the scores; after the softmax the weights no longer sum to 1",
+        ),
+        Wrong(
+            "no maximum subtracted",
+            _attend_unshifted,
+            "exp overflows for scores near a thousand: subtract the largest score of each row first, {eq}`stable-softmax`",
+        ),
+        Wrong(
+            "one maximum for all queries",
+            _one_maximum,
+            "a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row",
+        ),
+        Wrong(
+            "a reshape in place of a transposition",
+            _shuffled,
+            "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
+        ),
+    ],
+    hints=[
+        "Three steps: scores, weights, output. Write the shape of each beside it; which axis of the scores runs over the keys?",
+        "`key.swapaxes(-1, -2)` exchanges the last two axes and leaves the leading ones alone (`.T` would reverse them all).",
+        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])`, then a stable softmax along axis -1, then `@ value`.",
+    ],
+)
+
+
+def _weighted_sums_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Output i is the average of the values under the weights of query i."""
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    unnormalised = np.exp(scores - scores.max())
+    weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+    return np.einsum("ij,ia->ja", weights, value)
+
+
+def _mix(query: np.ndarray, key: np.ndarray, value: np.ndarray, axis: int, path: str) -> np.ndarray:
+    weights = softmax(query @ key.T / math.sqrt(query.shape[1]), axis)
+    return np.einsum(path, weights, value)
+
+
+TRANSPOSED = Task(
+    id="repair-transposed-weights",
+    title="Repair weights that point the wrong way",
+    entry="weighted_sums",
+    kind="repair",
+    equation="output-of-a-query",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    trains="which index of a weight asks and which answers",
+    answer=attention,
+    broken=_weighted_sums_broken,
+    forbid=ATTENTION_CALLS,
+    cases=lambda rng: [
+        Case("seven positions", **_draw(rng, 7, 7, 5, 3)),
+        Case("three positions", **_draw(rng, 3, 3, 2, 7)),
+        Case("scores from minus a thousand to a thousand", **_both_signs(rng, 7, 7)),
+    ],
+    wrong=[
+        Wrong(
+            "the weight of input i in output j",
+            lambda query, key, value: _mix(query, key, value, -1, "ij,ia->ja"),
+            "p_ij is the weight of input j in output i: the sum runs over the second index, that of the keys, {eq}`output-of-a-query`",
+        ),
+        Wrong(
+            "queries and keys in exchanged roles",
+            lambda query, key, value: _mix(query, key, value, 0, "ij,ia->ja"),
+            "rows that sum to 1 prove little: now every key asks and the queries answer. Normalise over the keys and sum over the keys",
+        ),
+        Wrong(
+            "normalised over the queries",
+            lambda query, key, value: _mix(query, key, value, 0, "ij,ja->ia"),
+            "the sum is right, but the weights of one query must sum to 1 over the keys, axis 1",
+        ),
+        Wrong(
+            "the maximum of all queries",
+            _one_maximum,
+            "a query whose scores lie far below the largest of all becomes 0 / 0: each row needs its own maximum",
+        ),
+        Wrong(
+            "no maximum subtracted",
+            _attend_unshifted,
+            "without a maximum exp overflows for scores near a thousand, and a row far below zero becomes 0 / 0",
+        ),
+    ],
+    hints=[
+        "Give all values the same constant. What must come out, whatever the weights are? What does the function return?",
+        "In `einsum`, the index that is summed over stands on the left only. Which one belongs to the keys?",
+        'The last line is `np.einsum("ij,ja->ia", weights, value)`; and the maximum, like the sum, belongs to one row.',
+    ],
+)
+
+
+def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
+    batch, q_len, d_k = query.shape
+    rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
+    scores = rows @ keys.T / np.sqrt(d_k)
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    return (weights @ values).reshape(batch, q_len, -1)
+
+
+def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
+    return attention(rows, keys, values).reshape(*query.shape[:2], value.shape[-1])
+
+
+FLATTENED = Task(
+    id="repair-mixed-batch",
+    title="Repair a batch whose examples see each other",
+    entry="batched_attention",
+    kind="repair",
+    equation="batched-attention",
+    points=2,
+    difficulty=3,
+    minutes=10,
+    trains="keeping examples apart from positions",
+    answer=attention,
+    broken=_batched_broken,
+    forbid=ATTENTION_CALLS,
+    cases=lambda rng: [
+        Case("two examples", **_draw(rng, 5, 7, 3, 11, 2)),
+        Case("five examples of one query each", **_draw(rng, 1, 3, 7, 2, 5)),
+        Case("three examples, more queries than keys", **_draw(rng, 11, 5, 7, 2, 3)),
+    ],
+    wrong=[
+        Wrong(
+            "all examples in one sequence",
+            _flattened,
+            "after the reshape every query attends to the keys of all examples, as if they were one sequence: perturb another one",
+        ),
+        Wrong(
+            "every example with the keys and values of the first",
+            lambda query, key, value: attention(query, key[:1], value[:1]),
+            "each example brings its own keys and values: index them with the same example as the query",
+        ),
+        Wrong(
+            "softmax over the queries",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[-1]), axis=-2),
+            "the weights of one query sum to 1 over the keys of its own example: the last axis",
+        ),
+        Wrong(
+            "softmax over the examples",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[-1]), axis=0),
+            "the batch axis is only carried along: no sum and no softmax may run over it",
+        ),
+        Wrong(
+            "a reshape in place of a transposition",
+            _shuffled,
+            "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
+        ),
+    ],
+    hints=[
+        "Change the second example and look at the output of the first. It must not move.",
+        "`@` multiplies the last two axes and carries all others along: no reshape is needed at all.",
+        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(d_k)`; the next two lines stay, and the result is `weights @ value`.",
+    ],
+)
+
+
+def _weights_to_read() -> dict[str, Any]:
+    weights = np.array(
+        [
+            [0.08, 0.15, 0.62, 0.05, 0.10],
+            [0.46, 0.14, 0.12, 0.08, 0.20],
+            [0.09, 0.55, 0.06, 0.25, 0.05],
+            [0.21, 0.07, 0.25, 0.13, 0.34],
+        ]
+    )
+    return {
+        "matrix": weights,
+        "title": "Weights of four queries over five keys",
+        "alt": "Heatmap of attention weights, queries in rows and keys in columns, both counted from 0. "
+        + " ".join(f"Row {i}: {', '.join(f'{p:.2f}' for p in row)}." for i, row in enumerate(weights)),
+    }
+
+
+READ_WEIGHTS = Task(
+    id="read-attention-map",
+    title="Read a map of weights",
+    entry="my_reading",
+    kind="figure",
+    equation="output-of-a-query",
+    points=1,
+    difficulty=1,
+    minutes=4,
+    trains="rows that ask, columns that answer",
+    answer=lambda: (1.0, 2.0, 0.95),
+    tolerance=1e-3,
+    figure_data=_weights_to_read,
+    wrong=[
+        Wrong(
+            "rows and columns exchanged",
+            lambda: (2.0, 1.0, 0.63),
+            "rows are queries and outputs, columns are keys and values: you read the map along the other direction",
+        ),
+        Wrong("counted from one", lambda: (2.0, 3.0, 0.95), "queries and keys are counted from 0, as the axes of the figure are"),
+        Wrong(
+            "the weight that is lost",
+            lambda: (1.0, 2.0, 0.05),
+            "that is what the output loses; the question asks for what is left",
+        ),
+        Wrong(
+            "the indices of one weight exchanged",
+            lambda: (1.0, 2.0, 0.79),
+            "you took away the weight of another value in another output: the first index of a weight is the query",
+        ),
+        Wrong(
+            "the weights computed again",
+            lambda: (1.0, 2.0, 1.0),
+            "only the value is set to zero: its key stays, and keeps its weight",
+        ),
+    ],
+    hints=[
+        "An output belongs to a row: the values of all columns are mixed with the weights of that row.",
+        "First question: look down the column of the key. Second: look along the row of the query.",
+        "If every value is the number one, an output is the sum of its row; the value set to zero takes its weight away.",
+    ],
+)
+
+
+def _score_points(rng: np.random.Generator) -> list[Case]:
+    p_j, v_j, z, t = rng.uniform(0.05, 0.95, size=16), *rng.normal(size=(3, 16))
+    return [Case("16 points", p_j=p_j, v_j=v_j, z=z, t=t)]
+
+
+SCORE_GRADIENT = Task(
+    id="score-gradient",
+    title="Find which score gains",
+    entry="my_score_gradient",
+    kind="derive",
+    equation="score-gradient-against-mixture",
+    points=2,
+    difficulty=3,
+    minutes=10,
+    trains="the backward pass of one row",
+    symbols=("p_j", "v_j", "z", "t"),
+    cases=_score_points,
+    answer=lambda p_j, v_j, z, t: p_j * (z - t) * (v_j - z),
+    wrong=[
+        Wrong(
+            "compared with zero instead of the mixture",
+            lambda p_j, v_j, z, t: p_j * (z - t) * v_j,
+            "raising one score lowers all other weights: what counts is v_j minus the present mixture z",
+        ),
+        Wrong(
+            "the softmax treated entry by entry",
+            lambda p_j, v_j, z, t: p_j * (1 - p_j) * (z - t) * v_j,
+            "p (1 - p) is only the diagonal of the softmax Jacobian; the other weights move as well, {eq}`softmax-derivative`",
+        ),
+        Wrong(
+            "the sign turned round",
+            lambda p_j, v_j, z, t: p_j * (z - t) * (z - v_j),
+            "dL/dz is z - t, and dz / ds_j has the sign of v_j - z, for a larger score moves z towards v_j: one of them is turned round",
+        ),
+        Wrong(
+            "the derivative of the output alone",
+            lambda p_j, v_j, z, t: p_j * (v_j - z),
+            "that is dz / ds_j; the loss answers to z with the factor z - t",
+        ),
+        Wrong(
+            "the weight forgotten",
+            lambda p_j, v_j, z, t: (z - t) * (v_j - z),
+            "a score moves its own weight in proportion to that weight, {eq}`softmax-derivative`: the factor p_j is missing",
+        ),
+        Wrong(
+            "the loss without its factor one half",
+            lambda p_j, v_j, z, t: 2 * p_j * (z - t) * (v_j - z),
+            "the loss is half of the square, so its derivative by z is z - t",
+        ),
+    ],
+    hints=[
+        "The chain rule has two factors: how the loss answers to z, and how z answers to the score.",
+        "dL/dz = z - t. For the other factor put {eq}`softmax-derivative` into z = sum of p_l v_l; two terms remain.",
+        "dz / ds_j = p_j v_j - p_j z. Multiply it by dL/dz.",
+    ],
+)
+
+
+def _backward(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    d_output: np.ndarray,
+    *,
+    divisor: float | None = None,
+    forward_divisor: float | None = None,
+    centre: str = "rows",
+) -> Gradients:
+    """The whole backward pass of attention with one step done differently; `divisor` is used on the way back."""
+    root = math.sqrt(query.shape[-1])
+    p, d_weights = softmax(query @ key.T / (forward_divisor or root)), d_output @ value.T
+    gain = (p * d_weights).sum(axis=-1, keepdims=True)
+    subtracted = {"rows": gain, "all": gain.sum(), "none": 0.0, "plain": d_weights.mean(axis=-1, keepdims=True)}[centre]
+    d_scores = p * (d_weights - subtracted)
+    divisor = divisor or root
+    return d_scores @ key / divisor, d_scores.T @ query / divisor, p.T @ d_output
+
+
+def _diagonal_backward(query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
+    p, d_weights = softmax(query @ key.T / math.sqrt(query.shape[-1])), d_output @ value.T
+    d_scores = p * (1 - p) * d_weights / math.sqrt(query.shape[-1])
+    return d_scores @ key, d_scores.T @ query, p.T @ d_output
+
+
+def _backward_cases(rng: np.random.Generator) -> list[Case]:
+    cases = []
+    for name, q_len, kv_len, d_k, d_v in (
+        ("fewer queries than keys", 3, 7, 5, 2),
+        ("more queries than keys", 7, 5, 3, 11),
+        ("one query", 1, 5, 2, 3),
+    ):
+        cases.append(Case(name, **_draw(rng, q_len, kv_len, d_k, d_v), d_output=rng.normal(size=(q_len, d_v))))
+    return cases
+
+
+BACKWARD = Task(
+    id="attention-backward",
+    title="The backward pass",
+    entry="my_attention_backward",
+    kind="write",
+    equation="query-and-key-gradients",
+    points=4,
+    difficulty=4,
+    minutes=20,
+    trains="five gradients, five shapes",
+    answer=attention_backward,
+    forbid=ATTENTION_CALLS + AUTOGRAD_CALLS,
+    cases=_backward_cases,
+    wrong=[
+        Wrong(
+            "the scale forgotten on the way back",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0),
+            "the scores are Q K^T / sqrt(d_k), so their derivative by Q or K keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
+        ),
+        Wrong(
+            "the scale applied twice on the way back",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=query.shape[-1]),
+            "dQ and dK hold one factor 1 / sqrt(d_k), not two",
+        ),
+        Wrong(
+            "no scale on either way",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0, forward_divisor=1.0),
+            "the scale is missing on both ways: the weights are those of Q K^T / sqrt(d_k), and dQ and dK keep that factor",
+        ),
+        Wrong(
+            "nothing subtracted from dP",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="none"),
+            "dS = P * dP leaves out that weights sum to 1: subtract delta_i from each row of dP first, {eq}`gradient-of-scores`",
+        ),
+        Wrong(
+            "the softmax treated entry by entry",
+            _diagonal_backward,
+            "p (1 - p) dP is the derivative of separate logistic functions; the weights of a row depend on each other",
+        ),
+        Wrong(
+            "one delta for all queries",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="all"),
+            "every query has a delta of its own: sum P * dP along the last axis and keep that axis",
+        ),
+        Wrong(
+            "the plain mean subtracted",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="plain"),
+            "delta_i is the mean of row i of dP under the weights p_ij, not the plain mean",
+        ),
+    ],
+    hints=[
+        "Go back through the three steps in reverse: output, softmax, scores. A gradient has the shape of what it belongs to.",
+        "`d_value = weights.T @ d_output`, `d_weights = d_output @ value.T`, then {eq}`gradient-of-scores` row by row.",
+        "`d_scores = weights * (d_weights - (weights * d_weights).sum(axis=-1, keepdims=True))`; then {eq}`query-and-key-gradients`.",
+    ],
+)
+
+PREDICT_WEIGHT = Task(
+    id="query-on-its-key",
+    title="A query on top of its key",
+    entry="my_weight",
+    kind="predict",
+    equation="query-misses-own-key",
+    points=1,
+    difficulty=2,
+    minutes=5,
+    trains="telling a dot product from a distance",
+    tolerance=1e-3,
+    answer=lambda: 1 / (1 + math.e),
+    wrong=[
+        Wrong("no scale", lambda: 1 / (1 + math.e**2), "the difference of the dot products is divided by sqrt(d_k) before the softmax"),
+        Wrong("divided by d_k", lambda: 1 / (1 + math.e**0.5), "the divisor is the root of d_k"),
+        Wrong(
+            "the query finds its key",
+            lambda: 1.0,
+            "a dot product is no distance: compare the two scores, the other key is longer",
+        ),
+        Wrong("both keys alike", lambda: 0.5, "the two scores differ, so the weights do"),
+        Wrong(
+            "the weight of the other key",
+            lambda: math.e / (1 + math.e),
+            "that is the weight of the second key; the question asks for the first",
+        ),
+    ],
+    hints=[
+        "Two dot products decide: the query with itself, and the query with the other key.",
+        "They are 2 and 4; divide by the root of d_k, which is 2. The softmax sees the difference only.",
+        "With two keys the first weight is one over one plus the exponential of (second score minus first score).",
+    ],
+)
+
+
+def _slope_points(rng: np.random.Generator) -> list[Case]:
+    p, (v_1, v_2, k_1, k_2) = rng.uniform(0.05, 0.95, size=16), rng.normal(size=(4, 16))
+    return [Case("16 points", p=p, v_1=v_1, v_2=v_2, k_1=k_1, k_2=k_2)]
+
+
+SLOPE = Task(
+    id="attention-slope",
+    title="The slope of attention",
+    entry="my_slope",
+    kind="derive",
+    equation="output-derivative-by-query",
+    points=2,
+    difficulty=4,
+    minutes=12,
+    trains="attention as a function of its query",
+    symbols=("p", "v_1", "v_2", "k_1", "k_2"),
+    cases=_slope_points,
+    answer=lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_1 - k_2),
+    wrong=[
+        Wrong(
+            "not centred: the mean of v k",
+            lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2,
+            "the mean of v k is not their covariance: the product of the two means must be subtracted, {eq}`output-derivative-by-query`",
+        ),
+        Wrong(
+            "a linear map",
+            lambda p, v_1, v_2, k_1, k_2: v_1 * k_1 + v_2 * k_2,
+            "that is the slope without softmax, the same at every q; here it depends on q through p",
+        ),
+        Wrong(
+            "the factor 1 - p forgotten",
+            lambda p, v_1, v_2, k_1, k_2: p * (v_1 - v_2) * (k_1 - k_2),
+            "p' = p (1 - p) (k_1 - k_2): once the first key has all the weight, nothing can change any more",
+        ),
+        Wrong(
+            "the keys forgotten",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2),
+            "that is dz / ds_1; the scores are q k_1 and q k_2, so q adds a factor",
+        ),
+        Wrong(
+            "the second key does not move",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * k_1,
+            "q moves both scores: their difference changes at the rate k_1 - k_2",
+        ),
+        Wrong(
+            "the sign turned round",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_2 - k_1),
+            "a larger q favours the larger key: if k_1 > k_2, the output moves towards v_1",
+        ),
+    ],
+    hints=[
+        "z = p v_1 + (1 - p) v_2. Only p depends on q.",
+        "p is the logistic function of q (k_1 - k_2); its derivative by its argument is p (1 - p).",
+        "The slope is the change of p times (v_1 - v_2): `p * (1 - p) * (...) * (...)`.",
+    ],
+)
+
+TASKS = [ATTENTION, TRANSPOSED, FLATTENED, READ_WEIGHTS, SCORE_GRADIENT, BACKWARD, PREDICT_WEIGHT, SLOPE]

@@ -1,0 +1,189 @@
+"""Lesson flash: how fast a CPU carries and computes, where attention stands under that roof, and what rounding does to it."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from attn_course.experiments.core import Experiment
+from attn_course.reference import attention
+
+LENGTHS = (512, 1024, 2048, 4096)
+WIDTHS = (16, 64, 128)
+LONGEST = LENGTHS[-1]
+COPIED = 32 * 2**20  # float32 numbers, 128 MiB: several times the largest cache
+PRODUCT = 1024
+REPEATS = 3
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Return the CPU time of a call at best: one warm-up, then the least of a few; other programs' time does not count."""
+    call()
+    times = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def eager(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Return attention step by step: scores, weights and output are arrays of their own."""
+    return (query @ key.mT * query.shape[-1] ** -0.5).softmax(dim=-1) @ value
+
+
+@torch.no_grad()
+def roofline(seed: int) -> dict[str, Any]:
+    """Measure a copy, a product, a softmax and two ways to compute attention, in float32 on one thread.
+
+    Parameters
+    ----------
+    seed : int
+        Of the numbers computed with.
+
+    Returns
+    -------
+    result : dict
+        "copy_bytes_per_s" (read and written, into memory in use), "new_copy_bytes_per_s" (into memory just asked for),
+        "product_flops_per_s", "softmax_s" and "new_softmax_s" (LONGEST rows of as many scores), and for each width "eager_s" and
+        "sdpa_s", a list over LENGTHS.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(seed)
+    source = torch.randn(COPIED, generator=generator)
+    target = torch.zeros_like(source)
+    left, right = torch.randn(2, PRODUCT, PRODUCT, generator=generator)
+    scores = torch.randn(LONGEST, LONGEST, generator=generator)
+    weights = torch.zeros_like(scores)
+    result: dict[str, Any] = {
+        "copy_bytes_per_s": 2 * source.nbytes / seconds(lambda: target.copy_(source)),
+        "new_copy_bytes_per_s": 2 * source.nbytes / seconds(source.clone),
+        "product_flops_per_s": 2 * PRODUCT**3 / seconds(lambda: left @ right),
+        "softmax_s": seconds(lambda: torch.softmax(scores, -1, out=weights)),
+        "new_softmax_s": seconds(lambda: torch.softmax(scores, -1)),
+    }
+    for name, call in (("eager_s", eager), ("sdpa_s", scaled_dot_product_attention)):
+        result[name] = {str(width): [_attention_s(call, length, width, generator) for length in LENGTHS] for width in WIDTHS}
+    torch.set_num_threads(threads)
+    return result
+
+
+def _attention_s(call: Callable[..., torch.Tensor], length: int, width: int, generator: torch.Generator) -> float:
+    query, key, value = torch.randn(3, 1, 1, length, width, generator=generator)
+    return seconds(lambda: call(query, key, value))
+
+
+def conclude_roofline(result: dict[str, Any]) -> dict[str, Any]:
+    """Return rankings at the longest sequence; factors are so far from 1 that a busy machine keeps them."""
+    gains = [result["eager_s"][str(width)][-1] / result["sdpa_s"][str(width)][-1] for width in WIDTHS]
+    carried_s = 8 * LONGEST**2 / result["copy_bytes_per_s"]
+    return {
+        "sdpa is ahead of eager at every width": min(gains) > 1.0,
+        "its lead is larger for heads of 16 than of 128": gains[0] > gains[-1],
+        "a softmax takes longer than carrying its numbers": result["softmax_s"] > carried_s,
+        "a softmax into new memory takes longer still": result["new_softmax_s"] > result["softmax_s"],
+    }
+
+
+LENGTH = 512
+WIDTH = 64
+BLOCK = 64
+SPREADS = {"plain scores": 1.0, "wide scores": 8.0}  # standard deviations
+
+
+def stored_whole(query: np.ndarray, key: np.ndarray, value: np.ndarray, dtype: type) -> np.ndarray:
+    """Return attention whose scores and weights are stored as arrays of a dtype; sums inside a step are float32."""
+    scores = (_wide(query) @ _wide(key).T / np.float32(np.sqrt(query.shape[1]))).astype(dtype)
+    shares = np.exp(_wide(scores) - _wide(scores).max(axis=1, keepdims=True))
+    weights = (shares / shares.sum(axis=1, keepdims=True)).astype(dtype)
+    return (_wide(weights) @ _wide(value)).astype(dtype)
+
+
+def without_maximum(query: np.ndarray, key: np.ndarray, value: np.ndarray, dtype: type) -> np.ndarray:
+    """Return the same with exponentials of the bare scores, stored in the dtype."""
+    scores = _wide(query) @ _wide(key).T / np.float32(np.sqrt(query.shape[1]))
+    shares = np.exp(scores).astype(dtype)
+    return (_wide(shares) @ _wide(value) / _wide(shares).sum(axis=1, keepdims=True)).astype(dtype)
+
+
+def in_tiles(query: np.ndarray, key: np.ndarray, value: np.ndarray, dtype: type, state: type = np.float32) -> np.ndarray:
+    """Return attention by Eq. tiled-attention-update.
+
+    Scores stay in float32, shares are rounded for the product, maximum, sum and acc are of `state`.
+    """
+    row_max: np.ndarray = np.full((len(query), 1), -np.inf, state)
+    row_sum: np.ndarray = np.zeros((len(query), 1), state)
+    acc: np.ndarray = np.zeros((len(query), value.shape[1]), state)
+    for start in range(0, len(key), BLOCK):
+        keys, values = _wide(key[start : start + BLOCK]), _wide(value[start : start + BLOCK])
+        scores = _wide(query) @ keys.T / np.float32(np.sqrt(query.shape[1]))
+        new_max = np.maximum(_wide(row_max), scores.max(axis=1, keepdims=True)).astype(state)
+        rescale, shares = np.exp(_wide(row_max) - _wide(new_max)), np.exp(scores - _wide(new_max))
+        row_sum = (rescale * _wide(row_sum) + shares.sum(axis=1, keepdims=True)).astype(state)
+        acc = (rescale * _wide(acc) + _wide(shares.astype(dtype)) @ values).astype(state)
+        row_max = new_max
+    return (_wide(acc) / _wide(row_sum)).astype(dtype)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32)
+
+
+WAYS: dict[str, Callable[..., np.ndarray]] = {
+    "float32, stored whole": partial(stored_whole, dtype=np.float32),
+    "float32, in tiles": partial(in_tiles, dtype=np.float32),
+    "float16, stored whole": partial(stored_whole, dtype=np.float16),
+    "float16, in tiles": partial(in_tiles, dtype=np.float16),
+    "float16, in tiles, state in float16": partial(in_tiles, dtype=np.float16, state=np.float16),
+    "float16, no maximum": partial(without_maximum, dtype=np.float16),
+}
+
+
+def errors(seed: int) -> dict[str, Any]:
+    """Compute attention in float32 and float16 in several ways, on inputs that float16 holds exactly.
+
+    Parameters
+    ----------
+    seed : int
+        Of the inputs.
+
+    Returns
+    -------
+    result : dict
+        For each spread of the scores and each way: the relative error (Frobenius norm) against float64, None where the output is
+        not finite.
+    """
+    rng = np.random.default_rng(seed)
+    result: dict[str, Any] = {}
+    for name, spread in SPREADS.items():
+        inputs = [rng.normal(size=(LENGTH, WIDTH)).astype(np.float16) for _ in range(3)]
+        inputs[0] = (spread * inputs[0]).astype(np.float16)
+        exact = attention(*(array.astype(np.float64) for array in inputs))
+        with np.errstate(all="ignore"):
+            result[name] = {way: _relative(compute(*inputs), exact) for way, compute in WAYS.items()}
+    return result
+
+
+def _relative(output: np.ndarray, exact: np.ndarray) -> float | None:
+    error = float(np.linalg.norm(output.astype(np.float64) - exact) / np.linalg.norm(exact))
+    return error if np.isfinite(error) else None
+
+
+def conclude_errors(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what fails, and the ranking of the three float16 ways that subtract a maximum."""
+    ways = [way for way in WAYS if way.startswith("float16") and "maximum" not in way]
+    return {
+        "not finite": [f"{way}, {name}" for name, found in result.items() for way, error in found.items() if error is None],
+        "float16, best first": {name: sorted(ways, key=found.get) for name, found in result.items()},
+        "float32 below": all(found[way] < 1e-5 for found in result.values() for way in WAYS if way.startswith("float32")),
+    }
+
+
+ROOFLINE = Experiment("results/roofline.json", roofline, conclude_roofline)
+ERRORS = Experiment("results/errors.json", errors, conclude_errors)
+EXPERIMENTS = [ROOFLINE, ERRORS]

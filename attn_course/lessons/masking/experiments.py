@@ -1,0 +1,177 @@
+"""Lesson masking: what a leaking mask does to a training: it is too good to be true, and then the model cannot write.
+
+Each text is a random half of 8 symbols, and its translation by a fixed code. Nobody can tell a random symbol before it is
+there, so an honest model that has learnt the code tells 8 symbols for certain and 7 by chance.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from attn_course.experiments.core import Experiment
+
+SYMBOLS, HALF = 8, 8
+D_MODEL, D_K, D_HIDDEN = 32, 16, 64
+BATCH, STEPS, LEARNING_RATE = 32, 500, 1e-2
+TEST_TEXTS = 512
+SURE = 0.95
+LAST = 20  # batches over which the final loss is averaged
+HONEST_LOSS = (HALF - 1) * math.log(SYMBOLS) / (2 * HALF - 1)  # the lowest expected loss without a look ahead, in nats
+MASKS = ("right", "one column too wide", "transposed", "after the softmax", "softmax over the queries")
+
+
+def masked_weights(scores: Tensor, kind: str) -> Tensor:
+    """Return attention weights with the causal mask put on rightly, or in one of four wrong ways.
+
+    Parameters
+    ----------
+    scores : (..., length, length) Tensor
+        Rows are queries.
+    kind : str
+        One of `MASKS`.
+
+    Returns
+    -------
+    weights : (..., length, length) Tensor
+        Rows sum to 1 for the first three kinds only.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
+    """
+    if kind not in MASKS:
+        raise ValueError(f"kind must be one of {MASKS}; got {kind!r}")
+    length = scores.shape[-1]
+    seen = torch.ones(length, length, dtype=torch.bool).tril(1 if kind == "one column too wide" else 0)
+    if kind == "transposed":
+        seen = seen.T
+    if kind == "after the softmax":
+        return scores.softmax(dim=-1) * seen
+    return scores.masked_fill(~seen, -math.inf).softmax(dim=-2 if kind == "softmax over the queries" else -1)
+
+
+class NextToken(nn.Module):
+    """One head of attention and a small network; row i gives the logits of the symbol that follows position i.
+
+    Parameters
+    ----------
+    kind : str
+        How the mask is put on: one of `MASKS`.
+    generator : torch.Generator
+        Source of the first weights.
+    """
+
+    def __init__(self, kind: str, generator: torch.Generator) -> None:
+        super().__init__()
+
+        def normal(rows: int, columns: int) -> nn.Parameter:
+            return nn.Parameter(torch.randn(rows, columns, generator=generator) / math.sqrt(rows))
+
+        self.kind = kind
+        self.tokens = nn.Parameter(torch.randn(SYMBOLS, D_MODEL, generator=generator))
+        self.places = nn.Parameter(torch.randn(2 * HALF, D_MODEL, generator=generator))
+        self.w_query, self.w_key = normal(D_MODEL, D_K), normal(D_MODEL, D_K)
+        self.w_value = normal(D_MODEL, D_MODEL)
+        self.w_hidden, self.w_logits = normal(D_MODEL, D_HIDDEN), normal(D_HIDDEN, SYMBOLS)
+
+    def forward(self, text: Tensor) -> Tensor:
+        """Return logits: (batch, length) -> (batch, length, symbols)."""
+        x = self.tokens[text] + self.places[: text.shape[-1]]
+        scores = x @ self.w_query @ (x @ self.w_key).mT / math.sqrt(D_K)
+        z = x + masked_weights(scores, self.kind) @ (x @ self.w_value)
+        return torch.relu(z @ self.w_hidden) @ self.w_logits
+
+
+def texts(count: int, generator: torch.Generator) -> Tensor:
+    """Return random texts, (count, 16): the second half of each translates the first, symbol by symbol."""
+    half = torch.randint(SYMBOLS, (count, HALF), generator=generator)
+    return torch.cat([half, (3 * half + 1) % SYMBOLS], dim=-1)
+
+
+def train(model: NextToken, generator: torch.Generator, steps: int = STEPS) -> float:
+    """Train a model on fresh texts, all next symbols of a text at once.
+
+    Parameters
+    ----------
+    model : NextToken
+        Trained in place.
+    generator : torch.Generator
+        Source of the texts.
+    steps : int
+        Batches to see, each once.
+
+    Returns
+    -------
+    loss : float
+        Mean cross-entropy of the last 20 batches, in nats.
+    """
+    losses = []
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        text = texts(BATCH, generator)
+        loss = cross_entropy(model(text)[:, :-1].flatten(0, 1), text[:, 1:].flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        losses.append(float(loss.detach()))
+    return sum(losses[-LAST:]) / len(losses[-LAST:])
+
+
+@torch.no_grad()
+def evaluate(model: NextToken, generator: torch.Generator) -> dict[str, float]:
+    """Evaluate a model twice on fresh texts.
+
+    Parameters
+    ----------
+    model : NextToken
+        A trained model.
+    generator : torch.Generator
+        Source of the texts.
+
+    Returns
+    -------
+    shares : dict
+        Share of next symbols told right "in one pass" over whole texts, as in training; of these in the random "first half" and
+        in the "second half"; and share of the second half right when it is "written" symbol by symbol.
+    """
+    text = texts(TEST_TEXTS, generator)
+    right = (model(text)[:, :-1].argmax(dim=-1) == text[:, 1:]).float()
+    written = text[:, :HALF]
+    for _ in range(HALF):
+        written = torch.cat([written, model(written)[:, -1:].argmax(dim=-1)], dim=-1)
+    shares = {
+        "in one pass": right.mean(),
+        "first half": right[:, : HALF - 1].mean(),
+        "second half": right[:, HALF - 1 :].mean(),
+        "written": (written[:, HALF:] == text[:, HALF:]).float().mean(),
+    }
+    return {name: round(float(share), 3) for name, share in shares.items()}
+
+
+def leaking_masks(seed: int) -> dict[str, Any]:
+    """Train a model with each mask and evaluate it; `seed` gives the first weights and the texts."""
+    found = {}
+    for kind in MASKS:
+        generator = torch.Generator().manual_seed(seed)
+        model = NextToken(kind, generator)
+        loss = train(model, generator)
+        found[kind] = {"loss": round(loss, 3), **evaluate(model, generator)}
+    return found
+
+
+def conclude(found: dict[str, Any]) -> dict[str, dict[str, bool]]:
+    """Say for each mask whether the model tells random symbols before they are there, and whether it has learnt to write."""
+    return {
+        kind: {"knows the random half": shares["first half"] > SURE, "writes the second half": shares["written"] > SURE}
+        for kind, shares in found.items()
+    }
+
+
+LEAKS = Experiment("results/leaks.json", leaking_masks, conclude)
+EXPERIMENTS = [LEAKS]

@@ -1,0 +1,343 @@
+"""The graded tasks on softmax."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
+from attn_course.reference import logsumexp, softmax
+from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import SOFTMAX_CALLS
+
+
+def _plain_softmax(scores: np.ndarray, axis: int) -> np.ndarray:
+    unnormalised = np.exp(scores)
+    return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
+
+
+def _global_max_softmax(scores: np.ndarray, axis: int) -> np.ndarray:
+    return _plain_softmax(scores - scores.max(), axis)
+
+
+STABLE_SOFTMAX = Task(
+    id="stable-softmax",
+    title="Stable softmax on any axis",
+    entry="my_softmax",
+    kind="write",
+    equation="stable-softmax",
+    points=3,
+    difficulty=2,
+    minutes=10,
+    trains="axes and the maximum trick",
+    answer=softmax,
+    forbid=SOFTMAX_CALLS,
+    cases=lambda rng: [
+        Case("rows of a matrix", scores=rng.normal(size=(3, 5)), axis=-1),
+        Case("columns of a matrix", scores=rng.normal(size=(3, 5)), axis=0),
+        Case("the middle one of three axes", scores=rng.normal(size=(2, 5, 3)), axis=1),
+        Case("scores near a thousand", scores=1000.0 + 10.0 * rng.normal(size=(5, 7)), axis=-1),
+        Case("scores near minus a thousand", scores=-1000.0 + 10.0 * rng.normal(size=(5, 7)), axis=-1),
+        Case("one row near 1000, one near -1000", scores=rng.normal(size=(2, 7)) + np.array([[1000.0], [-1000.0]]), axis=-1),
+        Case("a wide spread within each row", scores=rng.normal(size=(3, 7)) + 1500.0 * np.array([-1, -1, -1, -1, 1, 1, 1]), axis=-1),
+        Case("an axis counted from the end", scores=rng.normal(size=(2, 5, 3)), axis=-3),
+        Case("a single axis", scores=rng.normal(size=5), axis=0),
+        Case("a single entry to share among", scores=rng.normal(size=(7, 1)), axis=1),
+    ],
+    wrong=[
+        Wrong(
+            "no maximum subtracted",
+            _plain_softmax,
+            "exp overflows to inf (or every term underflows to 0), and inf / inf or 0 / 0 is NaN: subtract the maximum first, "
+            "{eq}`stable-softmax`",
+        ),
+        Wrong(
+            "the maximum of the whole array subtracted",
+            _global_max_softmax,
+            "a row far below the largest score of the array underflows to 0 / 0: take the maximum along `axis`, with keepdims=True",
+        ),
+        Wrong(
+            "softmax over the last axis, whatever `axis` says",
+            lambda scores, axis: softmax(scores, -1),
+            "the argument `axis` says along which axis the weights sum to 1; you always used the last",
+        ),
+        Wrong(
+            "softmax over the first axis, whatever `axis` says",
+            lambda scores, axis: softmax(scores, 0),
+            "the argument `axis` says along which axis the weights sum to 1; you always used the first",
+        ),
+        Wrong(
+            "softmax over all entries at once",
+            lambda scores, axis: softmax(scores.ravel()).reshape(scores.shape),
+            "your weights sum to 1 over the whole array; they must sum to 1 along `axis`",
+        ),
+        Wrong(
+            "NaN replaced by 0",
+            lambda scores, axis: np.nan_to_num(_plain_softmax(scores, axis)),
+            "the NaN came from an overflow, and the weights behind it are lost: subtract the maximum, and no NaN arises",
+        ),
+        Wrong(
+            "the logarithm of the weights",
+            lambda scores, axis: scores - np.expand_dims(logsumexp(scores, axis), axis),
+            "that is ln s, {eq}`log-softmax`, a log-softmax: take its exponential",
+        ),
+        Wrong(
+            "not normalised",
+            lambda scores, axis: np.exp(scores - scores.max(axis=axis, keepdims=True)),
+            "the exponentials are right, but nothing divides them by their sum",
+        ),
+    ],
+    hints=[
+        "Two reductions run along `axis`: a maximum and a sum. What do `keepdims=True` results broadcast against?",
+        "Subtract the maximum along `axis`, take the exponential, divide by the sum along `axis`.",
+        "`unnormalised = np.exp(scores - scores.max(axis=axis, keepdims=True))`; divide it by its own `.sum(axis=axis, keepdims=True)`.",
+    ],
+)
+
+ENTROPY = Task(
+    id="entropy-by-hand",
+    title="Predict an entropy",
+    entry="my_entropy",
+    kind="predict",
+    equation="softmax-entropy",
+    points=1,
+    difficulty=2,
+    minutes=5,
+    trains="working a softmax by hand",
+    tolerance=1e-3,
+    answer=lambda: 1.5 * math.log(2.0),
+    wrong=[
+        Wrong("measured in bits", lambda: 1.5, "that is the entropy in bits; with the natural logarithm the unit is the nat"),
+        Wrong("the entropy of equal weights", lambda: math.log(3.0), "ln 3 belongs to three equal weights; here one score is larger"),
+        Wrong(
+            "the minus sign forgotten", lambda: -1.5 * math.log(2.0), "every ln s_i is negative, so an entropy is not: H = -sum s_i ln s_i"
+        ),
+        Wrong(
+            "the logarithms not weighted",
+            lambda: 5.0 * math.log(2.0),
+            "you added -ln s_i with weight 1 each; the entropy weights each of them with s_i",
+        ),
+        Wrong(
+            "the mean score forgotten",
+            lambda: math.log(4.0),
+            "ln 4 is lse(z), the first term of {eq}`softmax-entropy`; the mean score must be subtracted",
+        ),
+        Wrong(
+            "one of the two equal weights left out",
+            lambda: math.log(2.0),
+            "there are two weights of 1/4, and each adds (1/4) ln 4",
+        ),
+        Wrong(
+            "the scores normalised instead of their exponentials",
+            lambda: 0.0,
+            "dividing the scores by their sum gives (0, 0, 1); the softmax takes exponentials first, {eq}`softmax`",
+        ),
+    ],
+    hints=[
+        "Which weights belong to these scores? They are simple fractions.",
+        "exp gives (1, 1, 2), so the weights are (1/4, 1/4, 1/2).",
+        "H = 2 * (1/4) * ln 4 + (1/2) * ln 2; write it with `np.log`.",
+    ],
+)
+
+
+def _tempered_broken(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """Weights of each query (row) over the keys (columns); a higher temperature flattens them."""
+    shifted = scores - scores.max()
+    unnormalised = np.exp(shifted) / temperature
+    return unnormalised / unnormalised.sum(axis=0)
+
+
+TEMPERED_REPAIR = Task(
+    id="repair-softmax-temperature",
+    title="Repair a softmax with temperature",
+    entry="tempered_weights",
+    kind="repair",
+    equation="softmax-with-temperature",
+    points=2,
+    difficulty=3,
+    minutes=10,
+    trains="finding mistakes that raise no error",
+    answer=lambda scores, temperature: softmax(scores, temperature=temperature),
+    broken=_tempered_broken,
+    forbid=SOFTMAX_CALLS,
+    cases=lambda rng: [
+        Case("a cold softmax", scores=rng.normal(size=(3, 5)), temperature=0.4),
+        Case("a hot softmax", scores=rng.normal(size=(5, 7)), temperature=3.0),
+        Case("one row near 1000, one near -1000, cold", scores=rng.normal(size=(2, 5)) + np.array([[1000.0], [-1000.0]]), temperature=0.4),
+        Case("scores near minus four thousand, hot", scores=rng.normal(size=(3, 7)) - 4000.0, temperature=3.0),
+    ],
+    wrong=[
+        Wrong("not repaired yet", _tempered_broken, "each of the three lines holds one mistake: an axis twice, and once a place"),
+        Wrong(
+            "the temperature outside the exponential",
+            lambda scores, temperature: softmax(scores),
+            "a factor outside the exponential cancels against the sum: the temperature must divide the scores",
+        ),
+        Wrong(
+            "softmax over the queries",
+            lambda scores, temperature: softmax(scores, axis=0, temperature=temperature),
+            "each query's weights must sum to 1: sum along the keys, the last axis",
+        ),
+        Wrong(
+            "the maximum of all queries",
+            lambda scores, temperature: _global_max_softmax(scores / temperature, -1),
+            "a row far below the largest score of the array becomes 0 / 0: each row needs its own maximum",
+        ),
+        Wrong(
+            "the temperature multiplied",
+            lambda scores, temperature: softmax(scores * temperature),
+            "a higher temperature must flatten the weights: divide the scores by it",
+        ),
+    ],
+    hints=[
+        "Three lines, three mistakes. Try the function on two rows whose scores differ by a thousand, and at two temperatures.",
+        "Which reductions must run along the keys? What becomes of a factor that stands in both numerator and denominator?",
+        "Both reductions take `axis=-1, keepdims=True`, and the temperature goes inside: `np.exp(shifted / temperature)`.",
+    ],
+)
+
+
+def _three_temperatures() -> dict[str, Any]:
+    scores, temperatures = np.array([2.0, 1.0, 0.0, -1.0]), (1.0, 4.0, 0.5)
+    weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
+    return {"scores": scores, "weights": weights, "temperatures": temperatures, "hide_temperatures": True}
+
+
+READ_TEMPERATURES = Task(
+    id="read-temperatures",
+    title="Read three temperatures",
+    entry="my_temperatures",
+    kind="figure",
+    equation="softmax-with-temperature",
+    points=1,
+    difficulty=1,
+    minutes=5,
+    trains="reading a ratio of weights off a figure",
+    tolerance=1e-3,
+    answer=lambda: (1.0, 4.0, 0.5),
+    figure_data=_three_temperatures,
+    wrong=[
+        Wrong("hot and cold exchanged", lambda: (1.0, 0.5, 4.0), "a high temperature flattens: B is the hot one, C the cold one"),
+        Wrong("the inverse temperature", lambda: (1.0, 0.25, 2.0), "that is beta = 1 / T for each panel; the question is T"),
+        Wrong("in order of size", lambda: (0.5, 1.0, 4.0), "the panels are not sorted: in which one do neighbours differ by the factor e?"),
+    ],
+    hints=[
+        "Neighbouring scores differ by 1. What is the ratio of their weights?",
+        "Neighbouring weights have the ratio e^(1/T): about 7.4, 2.7 and 1.3 for the three temperatures.",
+        "The flattest panel has T = 4, the sharpest T = 0.5: `my_temperatures = (T of A, T of B, T of C)`.",
+    ],
+)
+
+
+def _updated(row_max: float, row_sum: float, block: np.ndarray, factor: Callable[[float, float], float]) -> tuple[np.ndarray, np.ndarray]:
+    """Take in one block; `factor` says by what the old sum is multiplied, from the old and the new maximum."""
+    new_max = max(row_max, block.max())
+    kept = row_sum * factor(row_max, new_max) if row_sum else 0.0
+    return np.asarray(new_max), np.asarray(kept + np.exp(block - new_max).sum())
+
+
+def _right_update(row_max: float, row_sum: float, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return _updated(row_max, row_sum, block, lambda old, new: math.exp(old - new))
+
+
+def _updated_lse(row_max: float, row_sum: float, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    new_max, new_sum = _right_update(row_max, row_sum, block)
+    return new_max, new_max + np.log(new_sum)
+
+
+def _pair_after(scores: np.ndarray) -> dict[str, float]:
+    """The pair (m, l) of scores that have been taken in already."""
+    return {"row_max": float(scores.max()), "row_sum": float(np.exp(scores - scores.max()).sum())}
+
+
+ONLINE_SOFTMAX = Task(
+    id="blockwise-normaliser",
+    title="The normaliser, block by block",
+    entry="my_update",
+    kind="write",
+    equation="merge-of-softmax-sums",
+    points=3,
+    difficulty=3,
+    minutes=12,
+    trains="the running maximum and sum of FlashAttention",
+    answer=_right_update,
+    forbid=SOFTMAX_CALLS,
+    cases=lambda rng: [
+        Case("the first block", row_max=-math.inf, row_sum=0.0, block=rng.normal(size=5)),
+        Case("a block that raises the maximum", **_pair_after(rng.normal(size=7)), block=4.0 + rng.normal(size=3)),
+        Case("a block far below the maximum", **_pair_after(5.0 + rng.uniform(size=3)), block=rng.normal(size=7)),
+        Case("scores near a thousand", **_pair_after(1000.0 + rng.normal(size=3)), block=1003.0 + rng.normal(size=2)),
+        Case("scores near minus a thousand", **_pair_after(-1050.0 + rng.normal(size=2)), block=-1051.0 + rng.normal(size=5)),
+        Case("the first block, near minus two thousand", row_max=-math.inf, row_sum=0.0, block=-2000.0 + rng.normal(size=3)),
+        Case("a block of one score", **_pair_after(rng.normal(size=2)), block=rng.normal(size=1)),
+    ],
+    wrong=[
+        Wrong(
+            "the old sum not rescaled",
+            lambda row_max, row_sum, block: _updated(row_max, row_sum, block, lambda old, new: 1.0),
+            "when the maximum grows, the old sum is still measured from the old one: multiply it by exp(old maximum - new maximum)",
+        ),
+        Wrong(
+            "rescaled in the wrong direction",
+            lambda row_max, row_sum, block: _updated(row_max, row_sum, block, lambda old, new: math.exp(new - old)),
+            "the old terms shrink when the maximum grows: the factor is exp(old - new), at most 1",
+        ),
+        Wrong(
+            "the old sum forgotten",
+            lambda row_max, row_sum, block: _updated(row_max, row_sum, block, lambda old, new: 0.0),
+            "the new sum holds the terms of this block only; those taken in before belong to it too",
+        ),
+        Wrong(
+            "the maximum of this block only",
+            lambda row_max, row_sum, block: (np.asarray(block.max()), _right_update(row_max, row_sum, block)[1]),
+            "the maximum must be the largest score so far, not that of the block at hand",
+        ),
+        Wrong(
+            "the block measured from its own maximum",
+            lambda row_max, row_sum, block: (
+                np.asarray(max(row_max, block.max())),
+                np.asarray(row_sum + np.exp(block - block.max()).sum()),
+            ),
+            "sums measured from different maxima cannot simply be added: bring both to the larger one first, {eq}`merge-of-softmax-sums`",
+        ),
+        Wrong(
+            "the block measured from the old maximum",
+            lambda row_max, row_sum, block: (np.asarray(max(row_max, block.max())), np.asarray(row_sum + np.exp(block - row_max).sum())),
+            "the exponents of a block above the old maximum are positive and may overflow: measure all from the new maximum",
+        ),
+        Wrong(
+            "no maximum subtracted",
+            lambda row_max, row_sum, block: (np.asarray(max(row_max, block.max())), np.asarray(row_sum + np.exp(block).sum())),
+            "the sum holds e^z, not e^(z - m): it overflows for large scores",
+        ),
+        Wrong(
+            "the logarithm of the sum",
+            _updated_lse,
+            "the second number is the sum of exp(z - m) itself, not lse, {eq}`shifted-lse`",
+        ),
+        Wrong(
+            "the two numbers exchanged",
+            lambda row_max, row_sum, block: _right_update(row_max, row_sum, block)[::-1],
+            "the maximum comes first, then the sum",
+        ),
+    ],
+    hints=[
+        "From where must the old terms be measured, once a larger score has come?",
+        "The new maximum first; then the old sum times exp(old maximum - new maximum), plus the block's own terms.",
+        "With `new_max = max(row_max, block.max())` the block adds `np.exp(block - new_max).sum()`; what is the factor of `row_sum`?",
+    ],
+)
+
+TASKS = [
+    STABLE_SOFTMAX,
+    ENTROPY,
+    LOG_SOFTMAX_DERIVATIVE,
+    JACOBIAN,
+    TEMPERED_REPAIR,
+    VJP,
+    READ_TEMPERATURES,
+    CROSS_ENTROPY_GRADIENT,
+    ONLINE_SOFTMAX,
+]

@@ -1,0 +1,264 @@
+"""The graded tasks of lesson softmax about derivatives: of ln s, the Jacobian, the backward pass, cross-entropy."""
+
+import numpy as np
+
+from attn_course.reference import softmax, softmax_jacobian, softmax_vjp
+from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.forbidden import AUTOGRAD_CALLS
+
+DERIVATIVE_CALLS = (*AUTOGRAD_CALLS, "torch._softmax_backward_data")
+
+
+def _log_softmax_points(rng: np.random.Generator) -> list[Case]:
+    """Points that honour the symbols: where delta_ij is 1, i and j are the same entry."""
+    s_i, s_j = rng.uniform(0.05, 0.95, size=(2, 16))
+    delta = np.repeat([0.0, 1.0], 8)
+    return [Case("16 points", s_i=s_i, s_j=np.where(delta == 1.0, s_i, s_j), delta_ij=delta)]
+
+
+LOG_SOFTMAX_DERIVATIVE = Task(
+    id="log-softmax-derivative",
+    title="Differentiate the logarithm of a weight",
+    entry="my_derivative",
+    kind="derive",
+    equation="log-softmax",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    trains="the chain rule through log-sum-exp",
+    symbols=("s_i", "s_j", "delta_ij"),
+    cases=_log_softmax_points,
+    answer=lambda s_i, s_j, delta_ij: delta_ij - s_j,
+    wrong=[
+        Wrong(
+            "the derivative of s_i itself",
+            lambda s_i, s_j, delta_ij: s_i * (delta_ij - s_j),
+            "that is the derivative of s_i; the logarithm divides it by s_i",
+        ),
+        Wrong(
+            "the Kronecker delta forgotten", lambda s_i, s_j, delta_ij: -s_j, "z_i itself depends on z_j when i = j: that term is missing"
+        ),
+        Wrong(
+            "the normaliser forgotten",
+            lambda s_i, s_j, delta_ij: delta_ij,
+            "lse(z) depends on every z_j, with derivative s_j: that term is missing",
+        ),
+        Wrong("the sign turned round", lambda s_i, s_j, delta_ij: s_j - delta_ij, "ln s_i = z_i - lse(z): the term from z_i is positive"),
+        Wrong(
+            "s_i where s_j belongs",
+            lambda s_i, s_j, delta_ij: delta_ij - s_i,
+            "you differentiate by z_j, and lse(z) has derivative s_j there",
+        ),
+        Wrong(
+            "the delta times s_j",
+            lambda s_i, s_j, delta_ij: s_j * delta_ij - s_j,
+            "the derivative of z_i by z_j is delta_ij alone, with no weight on it",
+        ),
+        Wrong(
+            "divided by s_i once too often",
+            lambda s_i, s_j, delta_ij: (delta_ij - s_j) / s_i,
+            "the s_i of d s_i / d z_j cancels against the 1 / s_i of the logarithm: nothing is left to divide",
+        ),
+        Wrong(
+            "a weight too many in the second term",
+            lambda s_i, s_j, delta_ij: delta_ij - s_i * s_j,
+            "lse(z) has the derivative s_j, not s_i s_j",
+        ),
+    ],
+    hints=[
+        "Start from {eq}`log-softmax`, which writes the logarithm as a difference of two terms.",
+        "The derivative of z_i by z_j is delta_ij; {eq}`lse-gradient` has the derivative of lse(z).",
+        "`my_derivative = delta_ij - ...`, where the dots are the derivative of lse(z) by z_j.",
+    ],
+)
+
+
+def _diagonal(weights: np.ndarray) -> np.ndarray:
+    return weights[..., :, None] * np.eye(weights.shape[-1])
+
+
+def _outer(weights: np.ndarray) -> np.ndarray:
+    return weights[..., :, None] * weights[..., None, :]
+
+
+JACOBIAN = Task(
+    id="softmax-jacobian",
+    title="The Jacobian of softmax",
+    entry="my_jacobian",
+    kind="write",
+    equation="softmax-jacobian",
+    points=3,
+    difficulty=3,
+    minutes=10,
+    trains="outer products with batch axes",
+    answer=softmax_jacobian,
+    forbid=DERIVATIVE_CALLS,
+    cases=lambda rng: [
+        Case("one row of weights", weights=softmax(rng.normal(size=5))),
+        Case("three rows", weights=softmax(rng.normal(size=(3, 7)))),
+        Case("two batch axes", weights=softmax(rng.normal(size=(2, 3, 5)))),
+        Case("a saturated row", weights=softmax(40.0 * rng.normal(size=7))),
+        Case("one weight only", weights=np.ones((3, 1))),
+    ],
+    wrong=[
+        Wrong(
+            "the off-diagonal terms forgotten",
+            lambda weights: _diagonal(weights * (1.0 - weights)),
+            "a softmax couples its entries: raising z_j lowers every other s_i by s_i s_j, off the diagonal",
+        ),
+        Wrong(
+            "the diagonal term forgotten",
+            lambda weights: -_outer(weights),
+            "only -s_i s_j is there; the delta_ij s_i of {eq}`softmax-derivative` adds s_i on the diagonal",
+        ),
+        Wrong(
+            "the outer product added",
+            lambda weights: _diagonal(weights) + _outer(weights),
+            "the outer product enters with a minus: rows of J sum to 0, {eq}`softmax-jacobian-annihilates-constants`; yours do not",
+        ),
+        Wrong(
+            "the identity in place of diag(s)",
+            lambda weights: np.eye(weights.shape[-1]) - _outer(weights),
+            "the diagonal holds s_i, not 1: delta_ij is multiplied by s_i in {eq}`softmax-derivative`",
+        ),
+        Wrong(
+            "the derivative of ln s_i",
+            lambda weights: np.eye(weights.shape[-1]) - np.broadcast_to(weights[..., None, :], _outer(weights).shape),
+            "that is d ln s_i / d z_j; multiply row i by s_i",
+        ),
+        Wrong(
+            "the sign turned round",
+            lambda weights: _outer(weights) - _diagonal(weights),
+            "raising z_i raises s_i: the diagonal is positive",
+        ),
+    ],
+    hints=[
+        "`weights[..., :, None] * weights[..., None, :]` is an outer product for each row. Which axis is i, which is j?",
+        "diag(s) with batch axes: `weights[..., :, None] * np.eye(n)`.",
+        "`weights[..., :, None] * (np.eye(n) - weights[..., None, :])` is {eq}`softmax-derivative` in one line.",
+    ],
+)
+
+
+VJP = Task(
+    id="softmax-backward",
+    title="The backward pass without the Jacobian",
+    entry="my_softmax_vjp",
+    kind="write",
+    equation="softmax-vector-jacobian-product",
+    points=3,
+    difficulty=3,
+    minutes=12,
+    trains="the product every backward pass needs",
+    answer=softmax_vjp,
+    forbid=DERIVATIVE_CALLS,
+    cases=lambda rng: [
+        Case("one row", weights=softmax(rng.normal(size=5)), d_weights=rng.normal(size=5)),
+        Case("three rows", weights=softmax(rng.normal(size=(3, 7))), d_weights=rng.normal(size=(3, 7))),
+        Case("two batch axes", weights=softmax(rng.normal(size=(2, 3, 5))), d_weights=rng.normal(size=(2, 3, 5))),
+        Case("a saturated row", weights=softmax(40.0 * rng.normal(size=7)), d_weights=rng.normal(size=7)),
+        Case("a gradient equal for all entries", weights=softmax(rng.normal(size=(2, 5))), d_weights=np.full((2, 5), 3.0)),
+    ],
+    wrong=[
+        Wrong(
+            "softmax treated entry by entry",
+            lambda weights, d_weights: weights * (1.0 - weights) * d_weights,
+            "s (1 - s) is only the diagonal of J; the entries of a softmax depend on each other",
+        ),
+        Wrong(
+            "the mean subtracted, not the weighted mean",
+            lambda weights, d_weights: weights * (d_weights - d_weights.mean(axis=-1, keepdims=True)),
+            "what is subtracted is s . g, the mean of g under the weights s",
+        ),
+        Wrong(
+            "the sum of g subtracted",
+            lambda weights, d_weights: weights * (d_weights - d_weights.sum(axis=-1, keepdims=True)),
+            "what is subtracted is s . g: each g_j counts with its weight s_j",
+        ),
+        Wrong("nothing subtracted", lambda weights, d_weights: weights * d_weights, "that is diag(s) g; the part from -s s^T is missing"),
+        Wrong(
+            "one sum over all rows",
+            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum()),
+            "each row has its own s . g: sum along the last axis and keep it",
+        ),
+        Wrong(
+            "the sums taken along the first axis",
+            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum(axis=0, keepdims=True)),
+            "each row has its own s . g: the sum runs along the last axis",
+        ),
+        Wrong(
+            "the backward pass of log-softmax",
+            lambda weights, d_weights: d_weights - weights * d_weights.sum(axis=-1, keepdims=True),
+            "that pulls back a gradient on ln s; here g is the gradient on s itself",
+        ),
+        Wrong(
+            "the second term not weighted",
+            lambda weights, d_weights: weights * d_weights - (weights * d_weights).sum(axis=-1, keepdims=True),
+            "s s^T g is s times the number s . g: both terms carry the factor s",
+        ),
+        Wrong(
+            "the sign turned round",
+            lambda weights, d_weights: weights * ((weights * d_weights).sum(axis=-1, keepdims=True) - d_weights),
+            "J is diag(s) minus the outer product: g comes first, s . g is subtracted",
+        ),
+    ],
+    hints=[
+        "Multiply J = diag(s) - s s^T with g on paper, and do not write out the matrix.",
+        "diag(s) g is an elementwise product; s s^T g is s times one number for each row.",
+        "That number is `(weights * d_weights).sum(axis=-1, keepdims=True)`.",
+    ],
+)
+
+
+def _cross_entropy_points(rng: np.random.Generator) -> list[Case]:
+    s_i, temperature = rng.uniform(0.05, 0.95, size=16), rng.uniform(0.3, 3.0, size=16)
+    return [Case("16 points", s_i=s_i, delta_iy=np.repeat([0.0, 1.0], 8), T=temperature)]
+
+
+CROSS_ENTROPY_GRADIENT = Task(
+    id="tempered-cross-entropy-gradient",
+    title="Cross-entropy at a temperature",
+    entry="my_gradient",
+    kind="derive",
+    equation="cross-entropy-gradient",
+    points=2,
+    difficulty=3,
+    minutes=8,
+    trains="the gradient that training starts from",
+    symbols=("s_i", "delta_iy", "T"),
+    cases=_cross_entropy_points,
+    answer=lambda s_i, delta_iy, t: (s_i - delta_iy) / t,
+    wrong=[
+        Wrong(
+            "the temperature forgotten",
+            lambda s_i, delta_iy, t: s_i - delta_iy,
+            "z enters as z / T, so the chain rule leaves a factor 1 / T",
+        ),
+        Wrong("multiplied by T", lambda s_i, delta_iy, t: t * (s_i - delta_iy), "the derivative of z / T by z is 1 / T, not T"),
+        Wrong(
+            "the sign turned round", lambda s_i, delta_iy, t: (delta_iy - s_i) / t, "that is the gradient of ln s_y; the loss is -ln s_y"
+        ),
+        Wrong("the label forgotten", lambda s_i, delta_iy, t: s_i / t, "the term -z_y / T of the loss depends on z_i when i = y"),
+        Wrong(
+            "one term without its 1 / T",
+            lambda s_i, delta_iy, t: s_i / t - delta_iy,
+            "both terms of the loss hold z / T: lse(z / T) and -z_y / T",
+        ),
+        Wrong(
+            "a factor s_i too many",
+            lambda s_i, delta_iy, t: s_i * (s_i - delta_iy) / t,
+            "the logarithm's 1 / s_y cancels the weight in front of the Jacobian: no factor s_i is left",
+        ),
+        Wrong(
+            "only the right class considered",
+            lambda s_i, delta_iy, t: (s_i - 1) / t,
+            "for i other than y nothing is subtracted: delta_iy is 0 there",
+        ),
+        Wrong("divided by T twice", lambda s_i, delta_iy, t: (s_i - delta_iy) / t**2, "the chain rule gives one factor 1 / T, not two"),
+    ],
+    hints=[
+        "Write the loss with {eq}`cross-entropy`, with z / T in place of z.",
+        "Loss = lse(z / T) - z_y / T. The derivative of lse is the softmax; what does the inner function z / T add?",
+        "At T = 1 the answer is s_i - delta_iy, {eq}`cross-entropy-gradient`. A factor is missing.",
+    ],
+)

@@ -1,0 +1,769 @@
+# %% [markdown] id="title"
+# # {lesson}`linear` Attention without softmax: a memory of fixed size
+#
+# Softmax attention compares every query with every key: $T^2$ scores, and a cache that grows with the text. Without the
+# softmax, what all these scores give can be read from a matrix of fixed size, written once at each position. This lesson
+# shows what blocks the short way, three equal ways to walk it, what such a memory can hold, and why softmax still wins at
+# recall.
+#
+# **Afterwards you can** say in which sense attention is a kernel method, build random features for it, re-bracket, switch
+# between parallel, recurrent and chunked form, predict where the state becomes cheaper, explain interference and overwriting,
+# and derive the delta rule.
+#
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention`, {lesson}`self_attention`,
+# {lesson}`masking` and {lesson}`absorption` (similarities, softmax, masks, the product $W_Q W_K^\top$). **Time:** 75 minutes,
+# and about 90 for the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
+
+# %% id="setup"
+import numpy as np
+
+from attn_course import costs, figures, verify
+from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
+from attn_course.lessons.linear.experiments_speed import SPEED
+from attn_course.reference import attention, delta_rule_attention, draw_projections, elu_features
+from attn_course.reference import linear_attention, positive_random_features, softmax
+
+np.set_printoptions(precision=3, suppress=True)
+
+# %% [markdown] id="hook"
+# ## One bracket
+#
+# Three matrices, $Q$, $K$, $V$, of 65 536 rows and 64 columns each. The product $Q K^\top V$ can be computed from the left,
+# $(Q K^\top) V$, or from the right, $Q (K^\top V)$. The result is the same. **Predict** how much cheaper the second is.
+
+# %% id="hook-code"
+length, d = 65_536, 64
+left = 2 * length * length * d + 2 * length * length * d
+right = 2 * d * length * d + 2 * length * d * d
+print(f"scores first: {left / 1e9:.0f} GFLOP, {length**2 / 1e9:.1f} G numbers in between")
+print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left // right} times fewer FLOPs)")
+
+# %% [markdown] id="hook-notice"
+# A thousand times cheaper, and in between stand 4096 numbers instead of four billion. Attention is this product with a
+# softmax inside. So why does anybody pay a thousand times more? What exactly stands in the way, and what is lost when it is
+# removed?
+
+# %% [markdown] id="kernel"
+# ## The kernel inside the softmax
+#
+# Attention takes two steps: a similarity $\kappa$ of query and key, then an average normalised by its sum, the smoother of
+# {eq}`soft-lookup`. Softmax attention is the choice
+#
+# $$z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}}
+# \label{softmax-as-kernel-smoother}$$
+#
+# From here on we take queries as already divided by $\sqrt{d_k}$, so that a score is $q \cdot k$. To compare this kernel with
+# the Gaussian one of chapter {lesson}`lookup`, complete the square, $2 q \cdot k = |q|^2 + |k|^2 - |q - k|^2$:
+#
+# $$e^{q \cdot k} = e^{|q|^2 / 2}\; e^{-|q - k|^2 / 2}\; e^{|k|^2 / 2} \label{exponential-and-gaussian-kernel}$$
+#
+# The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same distance
+# from the query gets more weight.
+
+# %% id="kernel-code"
+verify("softmax-as-kernel-smoother")
+verify("exponential-and-gaussian-kernel")
+query, keys = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.0]])
+gaussian = np.exp(-((query - keys) ** 2).sum(axis=1) / 2)
+print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query))
+
+# %% [markdown] id="features"
+# The longer one: softmax is a Gaussian smoother that favours long keys.
+#
+# A **feature map** writes a kernel as a dot product, $\kappa(q, k) = \phi(q) \cdot \phi(k)$. For a power of $q \cdot k$ it is
+# the multinomial theorem, with one feature for each monomial:
+#
+# $$\frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}}
+# \label{power-kernel-features}$$
+#
+# Here $\alpha$ holds one exponent for each feature, $q^\alpha = \prod_a q_a^{\alpha_a}$, $\alpha! = \prod_a \alpha_a!$ and
+# $|\alpha| = \sum_a \alpha_a$. Summed over $n$, the left side is the series of the exponential:
+#
+# $$e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} \frac{q^\alpha}{\sqrt{\alpha!}}\,
+# \frac{k^\alpha}{\sqrt{\alpha!}} \label{exponential-kernel-features}$$
+#
+# **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for
+# $d_k = 64$?
+
+# %% id="features-code"
+from math import comb, factorial
+
+verify("power-kernel-features")
+verify("exponential-kernel-features")
+for degree in (2, 4, 8, 12):
+    share = sum(4.0**n / factorial(n) for n in range(degree + 1)) / np.exp(4.0)
+    print(f"degree {degree:2d}: {share:.3f} of the kernel, {comb(64 + degree, degree):.1e} features at d_k = 64")
+
+# %% [markdown] id="mercer"
+# Degree 8 leaves two per cent out, degree 12 is enough, and it takes $10^{13}$ features: the feature map is infinite, and its
+# beginning is useless at this size.
+#
+# Still it proves something. A kernel that is a dot product of features is **positive definite**: for any points and any
+# coefficients $c_i$,
+#
+# $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \label{exponential-kernel-positive-definite}$$
+
+# %% [markdown] id="mercer-limits"
+# Such a symmetric function is called a Mercer kernel. So "softmax is a kernel" has a true core, with two limits. The
+# *exponential* is the kernel; the softmax is its row-normalised smoother, and not even symmetric. And
+# {eq}`exponential-kernel-positive-definite` takes both
+# arguments from **one** space. Tokens $x$, $y$ meet as $x W_Q$ and $y W_K$, through $W = W_Q W_K^\top$:
+#
+# $$\ln \kappa(x, y) - \ln \kappa(y, x) = x\, (W - W^\top)\, y^\top, \qquad \kappa(x, y) = e^{x W y^\top}
+# \label{token-kernel-is-asymmetric}$$
+#
+# **Predict** which of the three matrices below are symmetric.
+
+# %% id="mercer-code"
+verify("exponential-kernel-positive-definite")
+verify("token-kernel-is-asymmetric")
+rng = np.random.default_rng(11)
+x, w = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
+kernel = np.exp(x @ x.T)
+for name, matrix in (("exp(X X^T)", kernel), ("its softmax", softmax(x @ x.T)), ("exp(X W X^T)", np.exp(x @ w @ x.T))):
+    print(f"{name:13} symmetric: {np.allclose(matrix, matrix.T)}")
+print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(kernel)[0] > 0))
+
+# %% [markdown] id="mercer-notice"
+# Only the first: each row of a softmax is divided by its own sum, and this $W$ is not symmetric.
+
+# %% [markdown] id="random"
+# ## Random features
+#
+# Infinitely many features cannot be summed, but they can be **sampled**. Assume $\omega \sim N(0, I)$. Completing the square
+# in the exponent of the density gives
+#
+# $$\mathbb{E}\bigl[ e^{\omega \cdot x} \bigr] = e^{|x|^2 / 2}, \qquad \omega \sim N(0, I) \label{gaussian-moment-generating-function}$$
+#
+# Put $x = q + k$: the right side is $e^{|q|^2/2}\, e^{|k|^2/2}\, e^{q \cdot k}$. Divide the first two factors out:
+#
+# $$\mathbb{E}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{q \cdot k}, \qquad
+#  \phi_\omega(x) = e^{\omega \cdot x - |x|^2 / 2} \label{positive-features-are-unbiased}$$
+#
+# These are the *positive random features* of Choromanski et al. (2020, their Lemma 1): right on average, and never negative.
+# How far off is one draw? The square of the product is {eq}`gaussian-moment-generating-function` at $2(q + k)$, and the mean's square comes
+# off:
+#
+# $$\mathrm{Var}_\omega\bigl[ \phi_\omega(q)\, \phi_\omega(k) \bigr] = e^{2 q \cdot k}\, \bigl( e^{|q + k|^2} - 1 \bigr)
+# \label{variance-of-positive-features}$$
+#
+# With the mean of $m$ independent draws it is divided by $m$. **Predict** the relative error (standard deviation over kernel)
+# of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
+
+# %% id="random-verify"
+verify("gaussian-moment-generating-function")
+verify("positive-features-are-unbiased")
+verify("variance-of-positive-features")
+
+# %% id="random-code"
+for size in (1.0, 2.0):
+    q = np.array([[size, 0.0, 0.0]])
+    print(f"|q| = {size}: relative error {np.sqrt((np.exp(4 * size**2) - 1) / 256):.2f}", "by {eq}`variance-of-positive-features`")
+
+# %% [markdown] id="trigonometric"
+# Half of the kernel, and then 186 times: the variance grows *exponentially* with $|q + k|^2$. Short queries and keys are a
+# condition, not a detail.
+#
+# An older choice uses sines and cosines (Rahimi and Recht, 2007). At an imaginary $x$, {eq}`gaussian-moment-generating-function` turns into
+# a cosine:
+#
+# $$\mathbb{E}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr] = e^{q \cdot k}
+# \label{trigonometric-features-are-unbiased}$$
+#
+# and $\cos(a - b) = \cos a \cos b + \sin a \sin b$ makes features of it. It is unbiased too. So why not?
+#
+# $$\mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr]
+#  = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2 \label{variance-of-trigonometric-features}$$
+#
+# (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
+# many keys that should get almost no weight.
+
+# %% id="trigonometric-verify"
+verify("trigonometric-features-are-unbiased")
+verify("variance-of-trigonometric-features")
+
+# %% id="features-figure"
+angle = np.linspace(0, np.pi, 60)
+overlap = np.cos(angle)  # |q| = |k| = 1
+positive = np.sqrt(np.exp(2 + 2 * overlap) - 1)
+waves = np.sqrt(0.5 * np.exp(2 - 2 * overlap)) * (1 - np.exp(-(2 - 2 * overlap)))
+figures.lines(
+    np.degrees(angle),
+    {"positive": positive, "sines and cosines": waves},
+    title="Sines and cosines fail where the kernel is small",
+    alt="Standard deviation of one random feature product divided by the kernel, against the angle between query and key of length 1. "
+    "Positive features fall from 7 at 0 degrees to 0 at 180; sines and cosines rise from 0 to 5.",
+    x_label="angle between query and key, degrees",
+    y_label="standard deviation / kernel",
+)
+
+# %% [markdown] id="signs"
+# Sines and cosines are exact for $q = k$ and worst for opposite vectors; positive features the reverse. What that does to
+# attention: most keys are far away, their weights should be near 0, and with cosines come out with either sign. **Predict**
+# what happens to a row of weights that is then divided by its sum.
+
+# %% id="signs-code"
+rng = np.random.default_rng(3)
+q, k = rng.normal(size=(200, 8)), rng.normal(size=(200, 8))
+omega = draw_projections(8, 64, rng)
+grow = [np.exp((a * a).sum(axis=1, keepdims=True) / 2) / 8 for a in (q, k)]
+q_waves, k_waves = (np.hstack([np.cos(a @ omega.T), np.sin(a @ omega.T)]) * g for a, g in zip((q, k), grow, strict=True))
+for name, estimate in (
+    ("sines and cosines", q_waves @ k_waves.T),
+    ("positive", positive_random_features(q, omega) @ positive_random_features(k, omega).T),
+):
+    kernel_below, sums_below = (estimate < 0).mean(), (estimate.sum(axis=1) < 0).mean()
+    print(f"{name:17} negative: {kernel_below:.0%} of the kernel, {sums_below:.0%} of the sums")
+
+# %% [markdown] id="signs-notice"
+# About half of the kernel and of the sums are negative: such rows are no weights at all, and a sum near 0 makes them blow up.
+# Positive features keep every weight positive, however rough. (And rough they are: these vectors are not short.)
+
+# %% [markdown] id="brackets"
+# ## Moving the bracket
+#
+# Now let $\phi$ be *any* map to finitely many features and put it in the place of the exponential. Matrix products are
+# associative:
+#
+# $$\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr) \label{linear-attention-by-associativity}$$
+#
+# This is **linear attention** (Katharopoulos et al., 2020, with $\phi(x) = \mathrm{elu}(x) + 1$, which is positive). On
+# tokens, with $\phi$ the identity, everything between the first $X$ and the output is one matrix made of the data:
+#
+# $$(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top X^\top X\, W_V \label{linear-attention-mixes-features}$$
+
+# %% [markdown] id="mixes"
+# Chapter {lesson}`lookup` met three layers. A fixed one, $\phi(X W)$, cannot look at its data. $X\, W(X)$ mixes **features**, by a matrix
+# that depends on the data. $P(X)\, X$ mixes **positions**. Linear attention is the second kind *and* the third: read from the
+# right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
+# the two matrices for 7 tokens of 3 features.
+
+# %% id="mixes-verify"
+verify("linear-attention-by-associativity")
+verify("linear-attention-mixes-features")
+
+# %% id="mixes-code"
+rng = np.random.default_rng(0)
+x, w_q, w_k, w_v = rng.normal(size=(7, 3)), *rng.normal(size=(3, 3, 3))
+mixes_features = w_q @ w_k.T @ x.T @ x @ w_v
+mixes_positions = x @ w_q @ w_k.T @ x.T
+print("features:", mixes_features.shape, " positions:", mixes_positions.shape)
+print("same output:", np.allclose(x @ mixes_features, mixes_positions @ x @ w_v))
+print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @ (2 * x).T @ (2 * x) @ w_v))
+
+# %% [markdown] id="spot-exp"
+# ### Spot the mistake: "the exponential is the main obstacle"
+#
+# One reads that attention is slow because exponentials are expensive, and that dropping them makes it linear. Count: a score
+# takes one exponential. Then look at what stands between the brackets. **Predict** the rank of $QK^\top$ and of $e^{QK^\top}$
+# (entry by entry) for 7 queries and keys with 2 features.
+
+# %% id="spot-exp-code"
+rng = np.random.default_rng(5)
+q, k = 2 * rng.normal(size=(2, 7, 2))
+print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
+print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
+v = rng.normal(size=(7, 2))
+wanted = softmax(q @ k.T) @ v
+moved = softmax(q) @ (softmax(k, axis=0).T @ v)
+print("softmax moved to the factors gives the same:", np.allclose(wanted, moved))
+
+# %% [markdown] id="rank"
+# $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
+# \label{exponential-scores-full-rank}$$
+#
+# (for $m$ features and $T$ different queries and keys in general position). What blocks the bracket is that **no narrow
+# product equals the matrix of exponentials**, and that the normaliser must see a whole row. The price of $\exp$ has nothing
+# to do with it. Without any exponential, $(Q K^\top) V$ in this order costs $T^2$ all the same. FLOPs of the two orders, a
+# multiply-add counting 2:
+#
+# $$F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v \label{linear-attention-flops}$$
+#
+# They are equal at the length
+#
+# $$T^\ast = \frac{2\, d_k d_v}{d_k + d_v} \label{linear-attention-crossover}$$
+#
+# and the exponentials, one for each score, are
+#
+# $$\frac{N_{\exp}}{F} = \frac{T^2}{2\, T^2 (d_k + d_v)} = \frac{1}{2\, (d_k + d_v)} \label{exponentials-per-flop}$$
+
+# %% [markdown] id="crossover-predict"
+# at $d_k = d_v = 64$ one for 256 FLOPs. (On hardware whose exponentials are slow this can matter; chapter {lesson}`flash` meets it. But it
+# changes a factor, not the square.)
+#
+# **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores
+# first carries a softmax?
+
+# %% id="crossover-verify"
+verify("exponential-scores-full-rank")
+verify("linear-attention-flops")
+verify("linear-attention-crossover")
+verify("exponentials-per-flop")
+
+# %% id="crossover-code"
+for width in (128, 256):
+    length = costs.linear_attention_crossover_length(width, width, is_causal=False)
+    print(f"d = {width}: state first needs fewer FLOPs from T = {length}")
+
+# %% id="crossover-figure"
+speed = SPEED.load()
+lengths = speed.values("lengths", "256")[0]
+plain, soft = (np.median(speed.values(f"{name} / state first", "256"), axis=0) for name in ("scores first", "softmax"))
+figures.lines(
+    lengths,
+    {"counted": lengths / 256, "measured": plain, "with softmax": soft},
+    title="The count predicts the crossover; a softmax moves it to shorter texts",
+    alt="FLOPs, and CPU time on one thread, of scores first divided by state first against length from 64 to 512 at width 256; dotted line "
+    "at 1. The counted line crosses it at 256, the measured one near there, the one with softmax before it.",
+    x_label="length T (width 256)",
+    y_label="scores first / state first",
+    points=True,
+    references={"equal": 1.0},
+)
+
+# %% id="crossover-numbers"
+for width in (128, 256):
+    brackets, with_softmax = np.median(speed.values("crossing", str(width)), axis=0)
+    at_width = np.median(speed.values("scores first / state first", str(width)), axis=0)[4]
+    print(f"d = {width}: measured crossing at T = {brackets:.0f}, with softmax at {with_softmax:.0f}")
+    print(f"         scores first / state first at T = d: {at_width:.2f}")
+shares = [np.median(speed.values("share of softmax", width)) for width in ("128", "256")]
+print("share of the softmax itself at T = d:", [f"{share:.0%}" for share in shares])
+for name in ("softmax", "chunked"):
+    print(f"1024 to 2048 positions, {name}: time x{np.median(speed.values('doubling', name)):.1f}")
+
+# %% [markdown] id="crossover-notice"
+# CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions
+# (`attn_course/lessons/linear/results/speed.json`). The two orders cross within a factor of two of the count: early at width 128, slightly
+# late at
+# 256. The measured line is flatter than the counted one: at short lengths, calls and memory cost what no FLOP count sees
+# (our guess; we did not trace it). At $T = d$ all four products have one shape, and still the ratio is not 1. Softmax adds
+# work to one side, and crosses earlier. Twice the length takes more than four times as long with scores, about twice in
+# chunks (next section).
+
+# %% [markdown] id="crossover-rule"
+# A rule of thumb: scores first for texts shorter than $d$. At $T = 65\,536$ and $d = 64$ it takes a thousand times the FLOPs.
+
+# %% [markdown] id="forms"
+# ## Parallel, recurrent, chunked
+#
+# Assume causality: position $t$ may read keys $j \le t$. With a mask the product is no longer one bracket, but the sum over
+# keys still splits off, because $\phi(q_t)$ does not depend on $j$:
+#
+# $$S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad
+#  o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j \label{recurrent-linear-attention}$$
+#
+# with $S_0 = 0$. On the right stands the **parallel** form, all pairs under a mask; on the left the **recurrent** one: a
+# network with a state of $d_\phi \times d_v$ numbers, however long the past. Proof by induction: $S_t = \sum_{j \le t}
+# \phi(k_j) v_j^\top$. As an average, it needs the sum of the weights, which is the state of a value that is always 1:
+#
+# $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \label{normalised-linear-attention}$$
+
+# %% id="forms-verify"
+verify("recurrent-linear-attention")
+verify("normalised-linear-attention")
+
+# %% id="forms-code"
+rng = np.random.default_rng(1)
+query, key, value = rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
+state, total, rows = np.zeros((3, 2)), np.zeros(3), []
+for q, k, v in zip(elu_features(query), elu_features(key), value, strict=True):
+    state, total = state + np.outer(k, v), total + k
+    rows.append(state.T @ q / (total @ q))
+parallel = np.tri(6) * (elu_features(query) @ elu_features(key).T)
+print("recurrent = parallel:", np.allclose(rows, parallel @ value / parallel.sum(axis=1, keepdims=True)))
+print("= the package:", np.allclose(rows, linear_attention(query, key, value, feature_map=elu_features, normalize=True)))
+
+# %% [markdown] id="spot-normaliser"
+# ### Spot the mistake: a normaliser that forgets, or mixes heads
+#
+# "$n_t = n_t + \phi(k_t)$", printed with $n_t$ on both sides, reads as if each step began at 0. Others sum the normaliser
+# over all heads. Both run without error. **Predict** a test that finds them: what must come out if *every value is 1*?
+
+# %% id="spot-normaliser-code"
+q, k = elu_features(rng.normal(size=(2, 3, 6, 4)))  # three heads
+sums = np.tri(6) * (q @ k.swapaxes(-1, -2))
+right = sums.sum(axis=-1, keepdims=True)
+only_last = np.diagonal(sums, axis1=-2, axis2=-1)[..., None]
+over_heads = right.sum(axis=0, keepdims=True)
+for name, normaliser in (("right", right), ("only the last key", only_last), ("summed over heads", over_heads)):
+    output = sums @ np.ones((3, 6, 1)) / normaliser
+    print(f"{name:18} an average of ones: {output.min():.2f} to {output.max():.2f}")
+
+# %% [markdown] id="chunks"
+# An average of ones is one. The test is cheap; use it on every normaliser.
+#
+# The recurrent form has the fewest FLOPs and the worst shape: one tiny product after another. **Chunks** take the middle way.
+# Cut the sequence into pieces of $C$ rows; between pieces pass the state on, inside a piece use the parallel form. With
+# features in $Q_c$, $K_c$ and $M_{ij} = 1$ for $j \le i$, else 0:
+#
+# $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \label{chunked-linear-attention}$$
+
+# %% [markdown] id="chunks-proof"
+# Proof: split the sum of {eq}`recurrent-linear-attention` at the beginning of the piece. Keys before it are in $S_c$, keys inside it are in
+# the
+# masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
+# fastest at 512 positions of width 64, in chunks of 64?
+
+# %% id="chunks-code"
+verify("chunked-linear-attention")
+(query, key), value, start = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
+runs = [("parallel", 1), ("recurrent", 1), ("chunked", 4), ("chunked", 5), ("chunked", 64)]
+outputs = [linear_attention(query, key, value, form=form, chunk=chunk, initial_state=start) for form, chunk in runs]
+print("all equal, with a state from before:", all(np.allclose(outputs[0], other) for other in outputs))
+flops = {form: costs.linear_attention_flops(512, 64, 64, form=form) / 1e6 for form in ("recurrent", "chunked", "parallel")}
+print("MFLOP:", {form: round(count) for form, count in flops.items()})
+times = {form: np.median(speed.values("forms", form)) for form in flops}
+print("from fast to slow on the CPU:", sorted(times, key=times.get))
+
+# %% [markdown] id="chunks-notice"
+# The one with the fewest FLOPs comes last: 512 dependent steps, each a product of one row. FLOPs predict time only among
+# products of similar size. (All three ran in torch, `attn_course.modules.linear`, on one thread.)
+
+# %% [markdown] id="decay"
+# From here on $q$ and $k$ are features already, and no $\phi$ is written. A sum only adds; it never forgets. A **gate** lets
+# the state fade before each write, by a factor for each feature, $0 < a_{t,r} \le 1$:
+#
+# $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top \;\Rightarrow\;
+#  o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \label{linear-attention-with-decay}$$
+#
+# Unroll it: $k_j v_j^\top$ is written at step $j$ and meets the gates of all *later* steps, its own not among them. Constant
+# gates make an exponential window, learned gates $a_t = a(x_t)$ are gated linear attention (Yang et al., 2023). **Predict**
+# the three outputs below, for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the
+# write.
+
+# %% id="decay-code"
+verify("linear-attention-with-decay")
+ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
+print("before the write:", linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
+print("after the write: ", 0.5 * linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
+
+# %% [markdown] id="decay-notice"
+# Decayed after the write, even the newest value is halved: everything is off by one gate.
+
+# %% [markdown] id="memory"
+# ## What a state can hold
+#
+# Now look at $S$ as a memory. Schlag et al. (2021) read {eq}`recurrent-linear-attention` as a network that writes the weights of another:
+# $S$
+# holds **fast weights**, and one write is an **outer product** $k v^\top$. Here are three of them and their sum.
+
+# %% id="memory-figure"
+keys = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+values = np.array([[1.0, 0.0, -1.0], [0.0, 2.0, 0.0], [1.0, -1.0, 1.0]])
+figures.outer_products(keys, values, title="Three pairs in one matrix of two rows: they overlap")
+
+# %% [markdown] id="interference"
+# Read it with one of the keys, and split the sum into the pair asked for and the others:
+#
+# $$S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top
+# \label{recall-signal-and-interference}$$
+#
+# Signal plus **interference**. Orthonormal keys read back exactly, but there are at most $d_k$ of them. With more, overlap is
+# unavoidable: the Gram matrix of $n$ unit keys has trace $n$ and at most $d_k$ eigenvalues that are not 0, and by Cauchy and
+# Schwarz the sum of their squares is at least $n^2 / d_k$, so
+#
+# $$\sum_{i \ne j} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n \label{interference-lower-bound}$$
+#
+# For independent random unit keys the overlap has mean square $1 / d_k$, and with independent values of mean 0 the noise of
+# $n - 1$ others adds up:
+#
+# $$\mathbb{E}\, \Bigl| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr|^2 = \frac{n - 1}{d_k}\, \mathbb{E} |v|^2
+# \label{interference-of-random-keys}$$
+#
+# **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
+
+# %% id="interference-code"
+verify("recall-signal-and-interference")
+verify("interference-lower-bound")
+verify("interference-of-random-keys")
+print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], " interference", 0.6 * values[2])
+
+# %% id="interference-errors"
+rng = np.random.default_rng(2)
+counts, d_k = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48]), 16
+errors = {"sums": [], "least squares": [], "{eq}`interference-of-random-keys`": np.sqrt((counts - 1) / d_k)}
+for n in counts:
+    k, v = rng.normal(size=(200, n, d_k)), rng.normal(size=(200, n, 4))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
+    for name, state in (("sums", k.swapaxes(1, 2) @ v), ("least squares", np.linalg.pinv(k) @ v)):
+        errors[name].append(np.sqrt(((k @ state - v) ** 2).mean()))
+
+# %% id="interference-figure"
+figures.lines(
+    counts,
+    errors,
+    title="Sums suffer from the second pair on; up to 16 pairs would fit in 16 rows",
+    alt="Error of reading back, in units of the values, against the number of pairs from 1 to 48, for 16 rows. Sums follow "
+    "the square root of (n - 1) / 16 and reach 1 at 17 pairs; least squares stays at 0 up to 16 pairs and then rises to 0.8.",
+    x_label="pairs in the memory (d_k = 16)",
+    y_label="error of reading / size of values",
+    points=True,
+)
+
+# %% [markdown] id="interference-notice"
+# At $n = 17$. But the lower curve shows that the matrix could do better: up to 16 independent keys, a state *exists* that
+# returns every value exactly. The sum merely is not it. Can the right state be reached by writing, pair by pair?
+
+# %% [markdown] id="delta"
+# ## The delta rule: write what is missing
+#
+# Say what we want: reading $k$ should give $v$. The error is half of $|S^\top k - v|^2$. Differentiate by each entry of $S$:
+#
+# $$\frac{\partial}{\partial S}\, \tfrac{1}{2}\, \bigl| S^\top k - v \bigr|^2 = k\, (S^\top k - v)^\top \label{recall-error-gradient}$$
+#
+# and take one step of gradient descent with step size $\beta$, one number for each position:
+#
+# $$S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top \label{delta-rule}$$
+#
+# This is the **delta rule** (Widrow and Hoff, 1960): ask the memory what it has under $k$, and write the *difference*.
+# Writing $k v^\top$ whatever is there is Hebb's rule, which is {eq}`recurrent-linear-attention`; the two are often confused. Multiplied
+# out:
+#
+# $$S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top
+# \label{erase-then-write}$$
+#
+# First erase along $k$, then write. At each position that is three products with the state (ask, correct, read) where sums
+# take two: $6\, d_k d_v$ FLOPs against $4\, d_k d_v$.
+
+# %% [markdown] id="delta-reads"
+# Multiply from the left by $k^\top$ to see what is read afterwards:
+#
+# $$S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v \label{recall-after-delta-write}$$
+#
+# With a unit key and $\beta = 1$ the old value is **overwritten**. And a key at a right angle to it reads what it read
+# before:
+#
+# $$k' \cdot k = 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k' \label{orthogonal-keys-left-alone}$$
+#
+# Is it stable? $I - \beta k k^\top$ multiplies the state by $1 - \beta |k|^2$ along $k$ and by 1 across it:
+#
+# $$\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, |k|^2| \bigr) \label{delta-transition-norm}$$
+#
+# (for $d_k \ge 2$). Unit keys and $0 \le \beta \le 1$ never blow up; $|k| = 3$ with $\beta = 1$ multiplies by 8 at each
+# write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
+# with $\beta = 1$ and $\beta = 0.5$ (for both writes).
+
+# %% id="delta-verify"
+verify("recall-error-gradient")
+verify("delta-rule")
+verify("erase-then-write")
+verify("recall-after-delta-write")
+verify("orthogonal-keys-left-alone")
+verify("delta-transition-norm")
+
+# %% id="delta-code"
+key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])
+print("Hebb:", linear_attention(key, key, value)[-1])
+for beta in (1.0, 0.5):
+    print(f"delta, beta = {beta}:", delta_rule_attention(key, key, value, np.full((2, 1), beta))[-1])
+
+# %% [markdown] id="explore"
+# 12, 7, and 4.75 = half of 2.5 plus half of 7. In the card below one value is one number, so the state is a single arrow and
+# reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A: both
+# read 1, then more, up to 2. Write A = 1, then A = −1: sums read 0, the delta rule with step size 1 reads −1. What does the
+# delta rule do to B when A is written after it? (At 60 degrees and step size 1: B has read 1, and now reads 1 plus half of
+# what A was missing.)
+
+# %% id="explorable"
+figures.memory_explorable()
+
+# %% [markdown] id="spot-beta"
+# ### Spot the mistake: one step size for each channel
+#
+# A gate for each *key feature* looks more general: replace $\beta\, k$ by $b \odot k$, a vector of step sizes. It works for
+# many $b$. But the erasing factor becomes $I - (b \odot k)\, k^\top$, which is no longer symmetric. **Predict** whether
+# {eq}`delta-transition-norm` still holds for $0 \le b \le 1$ and a unit key.
+
+# %% id="spot-beta-code"
+k = np.array([0.6, 0.8])
+for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
+    norm = np.linalg.norm(np.eye(2) - np.outer(b * k, k), 2)
+    print(f"b = {b}: norm {norm:.3f}, keeps", "{eq}`delta-transition-norm`:", bool(norm < 1 + 1e-9))
+
+# %% [markdown] id="delta-chunks"
+# No: with unequal steps the write is not a gradient step on {eq}`recall-error-gradient`, and the state may grow. In the rule of this lesson
+# $\beta$ is one number for each position and head.
+#
+# The delta rule reads before it writes, so it looks strictly sequential. It is not. Row $t$ of $U$ shall be what is written
+# at step $t$, $\beta_t (v_t - S_{t-1}^\top k_t)$. Since $S_{t-1} = S_0 + \sum_{j<t} k_j u_j^\top$, each row depends on the
+# rows above, *linearly*: a triangular system, solved once for a chunk. With $B = \mathrm{diag}(\beta_1, \dots, \beta_C)$:
+#
+# $$S_C = S_0 + K^\top U, \qquad
+#  U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0) \label{chunked-delta-rule}$$
+#
+# The rest is {eq}`chunked-linear-attention` with $U$ in the place of $V$ (Yang et al., 2024a, who build $U$ from products of Householder
+# matrices):
+#
+# $$O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U \label{chunked-delta-outputs}$$
+
+# %% id="delta-chunks-verify"
+verify("chunked-delta-rule")
+verify("chunked-delta-outputs")
+
+# %% id="delta-chunks-code"
+rng = np.random.default_rng(4)
+(query, key), value, beta = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.uniform(size=(13, 1))
+key /= np.linalg.norm(key, axis=1, keepdims=True)
+steps = delta_rule_attention(query, key, value, beta, initial_state=start)
+for chunk in (1, 4, 5, 64):
+    chunked = delta_rule_attention(query, key, value, beta, initial_state=start, form="chunked", chunk=chunk)
+    print(f"chunks of {chunk:2d} equal the recurrence: {np.allclose(steps, chunked)}")
+
+# %% [markdown] id="least-squares"
+# ## Reading with softmax, and without
+#
+# Where does correcting lead? Take all pairs in each step, $S_n = S_{n-1} + \beta K^\top (V - K S_{n-1})$, with $K$ of full
+# column rank and $0 < \beta < 2 / \|K^\top K\|_2$. It rests only where $K^\top (V - K S) = 0$, which is least squares:
+#
+# $$\lim_{n \to \infty} S_n = (K^\top K)^{-1} K^\top V \label{corrections-reach-least-squares}$$
+
+# %% [markdown] id="linear-in-q"
+# So a map that is **linear in the query and made from the context** exists: linear regression of values on keys. "A linear
+# map cannot depend on the context" is true of a *fixed* one only. What linearity does cost shows in the derivative by the
+# query:
+#
+# $$\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad
+#  \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}
+# \label{linear-and-softmax-slopes}$$
+
+# %% [markdown] id="slopes"
+# with the weights $p$ of $q$ (scale written out again), $z = \sum_j p_j v_j$ and $\bar{k} = \sum_j p_j k_j$. On the left no
+# $q$: one slope everywhere. Softmax has another slope at each query, and can step from value to value between keys that lie
+# close. How sharply? For $n$ unit keys and scores $\beta\, q \cdot k$ (here $\beta$ is a scale, no step size):
+#
+# $$p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad q = k_i, \quad \mu = \max_{j \ne i} k_i \cdot k_j
+# \label{softmax-recall-bound}$$
+#
+# (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and
+# how many a state can.
+
+# %% id="reading-verify"
+verify("corrections-reach-least-squares")
+verify("linear-and-softmax-slopes")
+verify("softmax-recall-bound")
+
+# %% id="reading-code"
+angles = 2 * np.pi * np.arange(12) / 12
+keys, values = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.eye(12)
+sharp = attention(keys, keys, values, scale=60.0)
+summed = keys @ (keys.T @ values)
+fitted = keys @ np.linalg.pinv(keys) @ values
+for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitted)):
+    print(f"{name:13}: own value comes back as {read[0, 0]:.3f}, the neighbour's as {read[0, 1]:.3f}")
+
+# %% [markdown] id="recall"
+# Twelve keys in two dimensions: softmax returns each value almost purely; a state of two rows holds two pairs, and even the
+# best one mixes the twelve. With a scale large enough, {eq}`softmax-recall-bound` has no limit on $n$ but the gaps between keys. The price
+# is
+# the cache: softmax keeps all $n$ pairs, a state keeps $d_k d_v$ numbers.
+
+# %% [markdown] id="recall-task"
+# **Does training find a way around?** One layer, one head with $d_k = 8$, reads $n$ pairs out of 32 keys and 16 values, then
+# is asked for eight of the keys. (The task is associative recall in its simplest form; Arora et al., 2023, argue that it
+# explains most of the gap between attention and its cheaper rivals in language.) **Predict** the ranking at 32 pairs of
+# softmax, sums with positive features, sums with unit keys, delta rule.
+
+# %% id="recall-figure"
+once = RECALL.load()
+names = list(once.results[0]["accuracies"])
+means = {name: once.values("accuracies", name).mean(axis=0) for name in names}
+figures.lines(
+    once.values("pairs")[0],
+    means,
+    title="Beyond d_k = 8 pairs every state loses; softmax loses nothing",
+    alt="Share of questions answered right against 4, 8, 16 and 32 pairs, mean of three seeds. "
+    + " ".join(f"{name}: {', '.join(f'{share:.2f}' for share in row)}." for name, row in means.items()),
+    x_label="pairs written (head of width 8)",
+    y_label="share answered right",
+    points=True,
+    y_limits=(0.0, 1.05),
+)
+
+# %% id="recall-code"
+for name in names:
+    print(f"{name:24} 32 pairs, three seeds:", once.values("accuracies", name)[:, -1].round(1))
+
+# %% [markdown] id="recall-notice"
+# Softmax is right in practically all cases. The states fall, as the overlaps of {eq}`interference-lower-bound` led us to expect, and
+# positive
+# features fall farthest; one reason is that vectors with positive entries are never at a right angle to each other. Did
+# you expect the delta rule ahead of the plain sums? With unit keys the two are **about equal**. Where each key is written
+# once, nothing needs to be overwritten, and every correction also disturbs older pairs.
+#
+# So here is a task that asks for it: each key is written
+# **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
+
+# %% id="overwriting-figure"
+again = OVERWRITING.load()
+names = list(again.results[0]["accuracies"])
+means = {name: again.values("accuracies", name).mean(axis=0) for name in names}
+figures.bars(
+    [f"{n} pairs" for n in again.values("pairs")[0]],
+    means,
+    title="Only the delta rule overwrites by itself; softmax needs to know what is near",
+    alt="Share of questions answered right when every key is written twice, mean of three seeds, for 4, 8, 16 and 32 pairs. "
+    + " ".join(f"{name}: {', '.join(f'{share:.2f}' for share in row)}." for name, row in means.items()),
+    x_label="",
+    y_label="share answered right",
+    y_limits=(0.0, 1.15),
+)
+
+# %% [markdown] id="overwriting-notice"
+# Sums and softmax are right about half of the time: order plays no part in either, so both values come back, and one of them
+# is right. The delta rule knows the later one, until its capacity ends. But give softmax one learned number, a bonus for
+# nearer keys, and it is ahead everywhere. That is the honest state of things: a fixed state is cheap, the delta rule uses it
+# well, and **exact recall of much still takes a cache**. Models in use mix both kinds of layer; gates and the delta rule
+# together are Gated DeltaNet (Yang et al., 2024b): decay first, then correct.
+
+# %% [markdown] id="limits"
+# ## Limits
+#
+# - **The state is the limit.** $d_k$ rows hold $d_k$ exact pairs. Arora et al. (2024) trade state size against recall and add
+#   a sliding window of softmax.
+# - **Random features need short vectors**: the variance of {eq}`variance-of-positive-features` is exponential in $|q + k|^2$.
+# - **FLOPs are not time.** The recurrent form has the fewest and was the slowest here.
+# - **Positive features and a normaliser** keep averages averages, but crowd the keys together.
+# - **Our task is tiny**: 32 keys, one layer. It shows a mechanism, not how large models compare.
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | shape or cost |
+# |---|---|---|
+# | kernel | $e^{q \cdot k}$; softmax is its normalised smoother, {eq}`softmax-as-kernel-smoother` | no finite feature map |
+# | random features | $e^{\omega \cdot x - \lvert x \rvert^2 / 2}$, {eq}`positive-features-are-unbiased` | variance {eq}`variance-of-positive-features` / m |
+# | bracket | $\phi(Q) (\phi(K)^\top V)$, {eq}`linear-attention-by-associativity` | $4 T d_k d_v$ against $2 T^2 (d_k + d_v)$ |
+# | crossover | $T^\ast = 2 d_k d_v / (d_k + d_v)$, {eq}`linear-attention-crossover` | $d$ if equal |
+# | recurrent | $S_t = S_{t-1} + k_t v_t^\top$, $o_t = S_t^\top q_t$, {eq}`recurrent-linear-attention` | state $(d_k, d_v)$ |
+# | chunked | $Q_c S_c + (Q_c K_c^\top \odot M) V_c$, {eq}`chunked-linear-attention` | large products, still linear |
+# | decay | $\mathrm{diag}(a_t) S_{t-1} + k_t v_t^\top$, {eq}`linear-attention-with-decay` | gate before the write |
+# | interference | $\sum_{j \ne i} (k_j \cdot k_i) v_j$, {eq}`recall-signal-and-interference` | $(n - 1) / d_k$ of the signal |
+# | delta rule | $S_{t-1} + \beta k (v - S_{t-1}^\top k)^\top$, {eq}`delta-rule` | $6 T d_k d_v$ |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - Attention smooths with the kernel $e^{q \cdot k}$; its feature map is infinite, and the softmax itself is no kernel.
+# - Random features estimate it; positive ones keep weights positive, cosines do not.
+# - The rank, not the price of $\exp$, blocks re-bracketing. With finitely many features, $T^2$ becomes $T$.
+# - Parallel, recurrent and chunked form are equal; chunks suit hardware.
+# - A state is a sum of outer products: it holds $d_k$ pairs and interferes.
+# - The delta rule corrects instead of adding, one step of least squares; softmax with a cache still recalls most.
+#
+# Now the [exercises](../work/ex_{lesson}`linear`_linear.ipynb): eight tasks, about 90 minutes.
+
+# %% [markdown] id="sources"
+# ## Sources, and what to read next
+#
+# - A. Katharopoulos et al. (2020), [arXiv:2006.16236](https://arxiv.org/abs/2006.16236): linear attention, $\mathrm{elu} +
+#   1$, "Transformers are RNNs".
+# - K. Choromanski et al. (2020), [arXiv:2009.14794](https://arxiv.org/abs/2009.14794): positive random features (Performers).
+#   A. Rahimi and B. Recht (2007): random features with sines and cosines.
+# - I. Schlag, K. Irie and J. Schmidhuber (2021), [arXiv:2102.11174](https://arxiv.org/abs/2102.11174): fast weights,
+#   capacity, the delta rule in attention.
+# - S. Yang et al. (2023), [arXiv:2312.06635](https://arxiv.org/abs/2312.06635): gated linear attention, chunks.
+# - S. Yang et al. (2024a), [arXiv:2406.06484](https://arxiv.org/abs/2406.06484): the delta rule in parallel; (2024b),
+#   [arXiv:2412.06464](https://arxiv.org/abs/2412.06464): with gates.
+# - S. Arora et al. (2023), [arXiv:2312.04927](https://arxiv.org/abs/2312.04927): associative recall (Zoology); (2024),
+#   [arXiv:2402.18668](https://arxiv.org/abs/2402.18668): recall against state size (Based).

@@ -1,0 +1,659 @@
+# %% [markdown] id="title"
+# # {lesson}`masking` Masking: who may see whom
+#
+# So far every query saw every key. Often it must not: a model that writes must not read the next word, a short sentence
+# must not attend to the padding behind it, two documents in one sequence must not mix. The tool is one addition,
+# $+(-\infty)$, and it is easily put in the wrong place.
+#
+# **Afterwards you can** prove what adding $-\infty$ does, build causal, padding, window and block masks and combine
+# them, say what becomes of a query that sees nothing, and test a layer for leaks in four lines.
+#
+# **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention` (softmax, attention, projections). **Time:** 75
+# minutes, and as much again for the
+# [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
+
+# %% id="setup"
+import numpy as np
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from attn_course import figures, verify
+from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
+from attn_course.notation import from_torch_masks, invert_mask
+from attn_course.reference import attention, causal_mask, leak_matrix, padding_mask, scaled_dot_scores, softmax, window_mask
+
+np.set_printoptions(precision=3, suppress=True)
+
+# %% [markdown] id="hook"
+# ## Which model would you ship?
+#
+# Two models are trained to continue texts of 16 symbols, alike but for one character in the code of the mask. The first
+# 8 symbols are random; the other 8 translate them by a fixed code. Model A ends with a training loss of practically
+# zero, model B does not. Then both get 8 symbols as a prompt and *write* the translation, one symbol at a time.
+# **Predict** who writes better.
+
+# %% id="hook-code"
+record = LEAKS.load()
+for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
+    loss, written = record.values(kind, "loss"), record.values(kind, "written")
+    print(f"model {model}: training loss {loss} nats, translation written right {100 * written} %")
+
+# %% [markdown] id="hook-notice"
+# B, in all three trainings. A is at the level of guessing among 8 symbols, 12.5 %. It never learnt the code, because it
+# did not have to: through a mask that is one column too wide, each position *saw* the symbol it should predict. And A's
+# loss should have raised suspicion: half of each text is random, so an honest loss cannot come near zero. We return to
+# both in section {section}`count`, with a tool that finds A's mistake in a second.
+
+# %% [markdown] id="factor"
+# ## Adding minus infinity removes a key
+#
+# Add $\ln a_j$ to score $j$ of one query, for some $a_j > 0$. Since $e^{s_j + \ln a_j} = a_j e^{s_j}$, the softmax of
+# {eq}`softmax` becomes
+#
+# $$\sigma(s + \ln a)_j = \frac{a_j\,e^{s_j}}{\sum_{l=1}^{n} a_l\,e^{s_l}} \label{score-bias-is-factor}$$
+#
+# What is **added** to a score **multiplies** its share before the normalisation. Now let $a_l \to 0$ for all keys
+# outside a set $A$ of allowed keys, and keep $a_l = 1$ inside. Their terms leave the numerator *and the sum*:
+#
+# $$\lim_{a_l \to 0,\; l \notin A} \sigma(s + \ln a)_j = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}
+# \label{minus-infinity-removes-key}$$
+#
+# (the bracket $[\,\cdot\,]$ is 1 if true, else 0). This is the softmax over $A$ alone: the other keys might as well not
+# exist.
+
+# %% [markdown] id="renormalise"
+# Divide numerator and denominator by the sum over *all* keys, and the same thing is said in weights:
+#
+# $$\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = \frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l},
+#  \qquad w = \sigma(s) \label{masking-renormalises-weights}$$
+#
+# Take the unmasked weights, strike out the forbidden ones, **renormalise**: a conditional probability. What the removed
+# key had is not lost and not shared out equally; it goes to the others in proportion. **Predict** the weights when the
+# first key of scores $(2, 1, 0)$, with weight .665, is hidden.
+
+# %% id="renormalise-verify"
+verify("score-bias-is-factor")
+verify("minus-infinity-removes-key")
+verify("masking-renormalises-weights")
+
+# %% id="renormalise-code"
+scores = np.array([2.0, 1.0, 0.0])
+print("all keys:          ", softmax(scores))
+for a in (0.1, 0.001):
+    print(f"a = {a:5}:         ", softmax(scores + np.log([a, 1.0, 1.0])))
+print("minus infinity:    ", softmax(scores + np.array([-np.inf, 0.0, 0.0])))
+print("struck, normalised:", softmax(scores)[1:] / softmax(scores)[1:].sum())
+
+# %% [markdown] id="arithmetic"
+# The limit is attained, even in floating point: IEEE arithmetic has $s + (-\infty) = -\infty$ and $e^{-\infty} = 0$,
+# exactly.
+#
+# $$e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},
+#  \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases} \label{masked-exponential-is-zero}$$
+#
+# But infinity takes part in other sums too, and there it is dangerous. **Predict** the three lines: a mask made as $(1
+# - \text{mask}) \cdot (-\infty)$, the shift by the row maximum if every key is hidden, and a weight of 0 on a value
+# that is infinite.
+
+# %% id="arithmetic-code"
+verify("masked-exponential-is-zero")
+with np.errstate(invalid="ignore"):
+    print("(1 - mask) * -inf:", (1 - np.array([1.0, 0.0])) * -np.inf)
+    print("-inf - (-inf):    ", np.float64(-np.inf) - np.float64(-np.inf))
+    print("0 * inf:          ", np.float64(0.0) * np.inf)
+print("np.where:         ", np.where([True, False], 0.0, -np.inf))
+
+# %% [markdown] id="arithmetic-notice"
+# Not a number, each time: $0 \cdot \infty$ and $\infty - \infty$ are undefined. Choose with `where`, never multiply;
+# and expect trouble from rows in which everything is hidden.
+#
+# Each query may have its own set $A_i$. One row of $M$ for each query, and the masked attention is complete:
+#
+# $$\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z,
+#  \qquad
+#  z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}
+# \label{masked-attention}$$
+#
+# In code a mask is boolean, True = may attend, and $M$ is made from it.
+
+# %% id="masked-code"
+verify("masked-attention")
+rng = np.random.default_rng(7)
+x = rng.normal(size=(5, 5))
+w_query, w_key, w_value = rng.normal(size=(3, 5, 4))
+query, key, value = x @ w_query, x @ w_key, x @ w_value
+mask = np.tri(5, dtype=bool)
+masked = softmax(scaled_dot_scores(query, key) + np.where(mask, 0.0, -np.inf)) @ value
+assert np.allclose(masked, attention(query, key, value, mask=mask))
+print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], attention(query[1:2], key[:2], value[:2])))
+
+# %% [markdown] id="spot-embeddings"
+# ### Spot the mistake: a mask for the embeddings
+#
+# "To prevent positions from attending to later ones, a mask with $-\infty$ above the diagonal is added to the input
+# embeddings", one can read. Our input above has 5 tokens and 5 features, so we can even try it. **Predict** what
+# happens, and what would happen with 6 features.
+
+# %% id="spot-embeddings-code"
+for size in (np.inf, 1e4):
+    hidden = x + np.where(mask, 0.0, -size)
+    with np.errstate(invalid="ignore"):
+        wrong = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2) @ (hidden @ w_value)
+    print(f"minus {size}: equals masked attention: {np.allclose(wrong, masked)}, NaN: {np.isnan(wrong).any()}")
+
+# %% [markdown] id="spot-embeddings-notice"
+# Rejected: NaN everywhere with $-\infty$, other numbers with $-10^4$. With 6 features the shapes would not even fit,
+# and that is the point. A mask speaks about **pairs** of positions and has the shape of the scores, $(T_q, T_k)$; an
+# embedding belongs to one position. Vaswani et al. (2017, section 3.2.3) set "values in the input of the softmax" to
+# $-\infty$, and those are the scores.
+
+# %% [markdown] id="finite"
+# ## Merely large, and nothing at all
+#
+# Much code adds $-10^4$ or $-10^9$ instead. What does a finite $-c$ do? It is {eq}`score-bias-is-factor` with $a = e^{-c}$. Let $r$ be
+# the ratio of the hidden to the visible terms. All hidden keys together keep the weight
+#
+# $$\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = \frac{r}{r + e^{c}},
+#  \qquad
+#  r = \frac{\sum_{j \notin A} e^{s_j}}{\sum_{j \in A} e^{s_j}} \label{finite-fill-leaks}$$
+#
+# ($\mathbf{1}_{\bar{A}}$ is 1 at the hidden keys, else 0.) On paper finite scores give positive weights only: "hidden"
+# now means small *as long as* no hidden score is larger by about $c$. For $c = 10^4$ and moderate scores the rest
+# underflows to 0. But what if **every** key is hidden? Then $c$ is a
+# shift of the whole row, and {eq}`softmax-shift-invariance` says what that does:
+#
+# $$\sigma(s - c\,\mathbf{1})_j = \frac{e^{s_j}}{\sum_{l=1}^{n} e^{s_l}} \label{filled-row-hides-nothing}$$
+
+# %% [markdown] id="finite-predict"
+# The row attends **as if nothing were hidden**. No error, no NaN, honest-looking weights on padding or on the future.
+# **Predict**, for scores $(2, 1, 0)$ with everything hidden: the weights if $-10^9$ is *added*, if the scores are
+# *replaced* by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
+
+# %% id="finite-verify"
+verify("finite-fill-leaks")
+verify("filled-row-hides-nothing")
+
+# %% id="finite-code"
+half = scores.astype(np.float16) + np.float16(-1e4)
+print("added in float64:", softmax(scores - 1e9))
+print("replaced:        ", softmax(np.full(3, -1e9)))
+print("added in float16:", softmax(half.astype(np.float64)))
+with np.errstate(over="ignore"):
+    print("-1e9 in float16: ", np.float16(-1e9))
+try:
+    torch.zeros(3, dtype=torch.float16).masked_fill(torch.tensor(True), -1e9)
+except RuntimeError:
+    print("masked_fill:      RuntimeError")
+
+# %% [markdown] id="finite-notice"
+# Untouched, uniform, uniform; and $-10^9$ does not exist in float16, whose largest number is 65504: NumPy makes it
+# $-\infty$, torch's `masked_fill` raises an error. One line of code, four behaviours. So we write $-\infty$ and **define** the
+# case that it leaves open:
+#
+# $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \label{empty-row-is-zero}$$
+#
+# ($L_i$ is the log-sum-exp of the row.) A definition, but not an arbitrary one: the sums in {eq}`masked-attention` are empty, 0/0 is
+# read as 0, gradients are 0, and results over blocks of keys can still be merged by their $L_i$ (chapter {lesson}`flash`). What do
+# libraries do?
+
+# %% id="empty-code"
+verify("empty-row-is-zero")
+nothing = mask.copy()
+nothing[2] = False
+q, k, v = (torch.tensor(part) for part in (query, key, value))
+plain = torch.softmax((q @ k.T / 2).masked_fill(~torch.tensor(nothing), -torch.inf), dim=-1) @ v
+fused = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(nothing))
+print("torch.softmax:                ", plain[2].numpy())
+print("scaled_dot_product_attention: ", fused[2].numpy())
+print("ours:                         ", attention(query, key, value, mask=nothing)[2])
+
+# %% [markdown] id="empty-notice"
+# Three rows, three honest programs. The NaN comes from $-\infty - (-\infty)$. It is worse than it looks. **Predict**:
+# if the loss leaves the empty row out, are the gradients of the projections clean, once with `masked_fill`, once with
+# $M$ added?
+
+# %% id="empty-gradient-code"
+visible = torch.tensor(nothing)
+for name, hidden in {
+    "masked_fill": lambda s: s.masked_fill(~visible, -torch.inf),
+    "M added": lambda s: s + torch.where(visible, 0.0, -torch.inf),
+}.items():
+    projections = [torch.tensor(w, requires_grad=True) for w in (w_query, w_key, w_value)]
+    q, k, v = (torch.tensor(x) @ w for w in projections)
+    rows = torch.softmax(hidden(q @ k.T / 2), dim=-1) @ v
+    rows[[0, 1, 3, 4]].sum().backward()
+    print(f"{name:12} NaN in the gradient of W_Q, W_K, W_V:", [bool(w.grad.isnan().any()) for w in projections])
+
+# %% [markdown] id="empty-gradient-notice"
+# No: in the backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$. One empty row that no loss looks at spoils $W_V$, which
+# **all** rows share. If $M$ was added, $W_Q$ and $W_K$ go with it; `masked_fill` passes the gradient 0 to what it hid
+# (pytorch #41508, open since 2020).
+#
+# torch's fused function once gave NaN too (#103963). And
+# `nn.MultiheadAttention` depends on an option: in torch 2.13 it returned NaN with `need_weights=True`, the default, and
+# zeros with `need_weights=False` (#160064 reports such a case). The next cell asks your own version.
+
+# %% id="empty-live" tags=["live"]
+layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+hide = invert_mask(nothing)  # True = hide: see section {section}`several`
+tokens = torch.tensor(x[None, :, :4], dtype=torch.float32)
+for need_weights in (True, False):
+    output, _ = layer(tokens, tokens, tokens, attn_mask=torch.tensor(hide), need_weights=need_weights)
+    print(torch.__version__, f"need_weights={need_weights}: row 2 is", output[0, 2].tolist())
+
+# %% [markdown] id="causal"
+# ## The causal mask
+#
+# Positions count from 0. Query $i$ stands at position $i + p$ among the keys, where $p$ keys came before the first
+# query. It may see itself and the past:
+#
+# $$A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p \label{causal-mask}$$
+#
+# With $p = 0$ and rows as queries, $-\infty$ stands strictly **above** the diagonal. But a model
+# that writes keeps the keys and values of the text so far (a **cache**) and computes queries for the new tokens only:
+# many keys, few queries. The last query stands at the last key, $(T_q - 1) + p = T_k - 1$, so
+#
+# $$p = T_k - T_q \label{bottom-right-offset}$$
+#
+# The triangle is aligned at the **bottom right**. **Predict** what a single new query sees if the triangle is aligned
+# at the top left.
+
+# %% id="causal-verify"
+verify("causal-mask")
+verify("bottom-right-offset")
+
+# %% id="causal-figure"
+figures.mask_patterns(
+    {"top left, p = 0": causal_mask(2, 6), "bottom right, p = 4": causal_mask(2, 6, q_offset=4)},
+    title="Aligned at the top left, the newest queries see only the oldest keys",
+)
+
+# %% id="causal-code"
+newest = (query[4:], key, value)
+q, k, v = (torch.tensor(part)[None] for part in newest)
+print("torch, is_causal:", scaled_dot_product_attention(q, k, v, is_causal=True).numpy()[0, 0])
+print("value 0:         ", value[0])
+print("with p = 4:      ", attention(*newest, is_causal=True, q_offset=4)[0])
+print("row 4 in full:   ", masked[4])
+
+# %% [markdown] id="causal-notice"
+# One key, the oldest; whatever the query asks, the answer is value 0. No error is raised, and every test with $T_q =
+# T_k$ passes. torch's `is_causal` is aligned at the top left; the proposal to change it (pytorch #108108) is open since
+# 2023, and `torch.nn.attention.bias.causal_lower_right` asks for the other one. FlashAttention changed over to the
+# bottom right in its version 2.1. With unequal lengths, do not trust a flag: say $p$.
+
+# %% [markdown] id="prefix"
+# Why does the last line above agree with the full pass? **Claim:** under the causal mask, what comes later changes
+# nothing:
+#
+# $$Z(x_1, \ldots, x_t) = Z(x_1, \ldots, x_T)_{1:t} \label{causal-prefix-invariance}$$
+#
+# (numbered from 1 in this line). **Assume** self-attention with $p = 0$, where $q_i$, $k_i$ and $v_i$
+# are made from $x_i$ alone. *Proof.* By {eq}`masked-attention`,
+# row $i \le t$ is made from $q_i$ and from the $k_j, v_j$ with $j \le i \le t$. All of these belong to the prefix and
+# are the same in both. ∎ Layers that treat each position alone keep this: it holds for whole stacks.
+#
+# Two things live on it: training predicts **all** next tokens in one pass; and cached keys and values stay right while
+# the text grows. **Predict** if {eq}`causal-prefix-invariance` needs the mask.
+
+# %% id="prefix-code"
+verify("causal-prefix-invariance")
+prefixes = [attention(query[:t], key[:t], value[:t], is_causal=True) for t in range(1, 6)]
+print("every prefix agrees:  ", all(np.allclose(part, masked[: len(part)]) for part in prefixes))
+steps = [attention(query[t : t + 1], key[: t + 1], value[: t + 1], is_causal=True, q_offset=t) for t in range(5)]
+print("token by token agrees:", np.allclose(np.vstack(steps), masked))
+unmasked = attention(query, key, value)
+print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[:3]), unmasked[:3]))
+
+# %% [markdown] id="leak"
+# ## How to find a leak
+#
+# A mask can be wrong without any error, and the training looks *better* than before. So test for what it must achieve.
+# Which inputs does output $i$ depend on? By {eq}`softmax-derivative`, with $z_i = \sum_j p_{ij} v_j$,
+#
+# $$\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i) \label{output-derivative-by-score}$$
+#
+# A key of weight exactly 0 has no influence, neither through its value nor through its score. Now the tempting variant:
+# a softmax over **all** scores, and the mask multiplied onto the weights *afterwards*. The forbidden weights are 0 as
+# well. **Predict** if future scores still have an influence.
+
+# %% [markdown] id="leak-after"
+# They do. The hidden score stands in the normaliser, so all visible weights shrink when it grows:
+#
+# $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j \;\Rightarrow\;
+#  \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i) \label{mask-after-softmax-leaks}$$
+#
+# Rows do not sum to 1, and what is missing is the weight of the future. What we want instead, for tokens $x_j$ and any
+# causal layer, is
+#
+# $$\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i) \label{causal-mask-hides-future}$$
+#
+# That is a **test**: move one token, look which outputs move. Four lines.
+
+# %% id="leak-verify"
+verify("output-derivative-by-score")
+verify("mask-after-softmax-leaks")
+verify("causal-mask-hides-future")
+
+
+# %% id="leak-code"
+def self_attention(x, put_on):
+    return put_on((x @ w_query) @ (x @ w_key).T / 2) @ (x @ w_value)
+
+
+influence, step = np.zeros((5, 5)), rng.normal(size=5)
+for j in range(5):
+    moved = x + step * (np.arange(5) == j)[:, None]
+    change = self_attention(moved, lambda s: softmax(s) * mask) - self_attention(x, lambda s: softmax(s) * mask)
+    influence[:, j] = np.abs(change).max(axis=1)
+print(influence)
+
+# %% [markdown] id="leak-notice"
+# Row 0 should depend on column 0 only. Every entry above the diagonal is a leak, although all the weights there are 0.
+# Our package has these lines as `leak_matrix`. Let us put it to work on six layers: the right one, and five with
+# common mistakes. **Predict** which of them leak everywhere, and which at a few pairs only.
+
+# %% id="leaks-figure"
+layers = {
+    "right": lambda s: softmax(np.where(mask, s, -np.inf)),
+    "one column too wide": lambda s: softmax(np.where(np.tri(5, k=1) > 0, s, -np.inf)),
+    "transposed": lambda s: softmax(np.where(mask.T, s, -np.inf)),
+    "zeros and ones added": lambda s: softmax(s + mask),
+    "after the softmax": lambda s: softmax(s) * mask,
+    "softmax over queries": lambda s: softmax(np.where(mask, s, -np.inf), axis=0),
+}
+found = {name: leak_matrix(lambda rows, put_on=put_on: self_attention(rows, put_on), x) for name, put_on in layers.items()}
+figures.leak_maps(found, mask, title="Five wrong masks, five leaks: all found by moving one token at a time")
+
+# %% [markdown] id="leaks-notice"
+# Four leak at all ten pairs of the future. "One column too wide" is the mask of model A: few leaks, one for each row
+# that has a successor, and these are the ones that matter. The right layer is not just below some tolerance there; its
+# numbers are **exactly** 0, since no operation mixes in the future. The same test finds padding that is visible: ask
+# for the columns behind the end.
+
+# %% id="leaks-padding"
+assert (found["right"][~mask] == 0.0).all()
+real = padding_mask(np.array(3), 5)  # 3 real tokens, 2 of padding
+seen = leak_matrix(lambda rows: self_attention(rows, softmax)[:3], x)[:, 3:]
+unseen = leak_matrix(lambda rows: self_attention(rows, lambda s: softmax(np.where(real, s, -np.inf)))[:3], x)[:, 3:]
+print("padding visible, influence:", seen.max().round(2), "  padding hidden:", unseen.max())
+
+# %% [markdown] id="gradient"
+# The gradient asks the same question: autograd gives $\partial z_i / \partial x_j$ for all pairs at once. It can be
+# fooled in other ways. It is blind to functions that are flat almost everywhere (rounding, an argmax), where a moved
+# token still shows the jump. And people test with `output[i].sum().backward()`: behind a layer that shifts each row to the
+# mean 0 (a LayerNorm does) the sum is constant, so every gradient is 0 and any leak passes. Take the whole Jacobian.
+#
+# **Predict**: if only the *values* are moved, is the mask after the softmax found?
+
+
+# %% id="gradient-code"
+def layer_in_torch(rows):
+    weights = torch.softmax(rows @ torch.tensor(w_query) @ (rows @ torch.tensor(w_key)).T / 2, dim=-1) * torch.tensor(mask)
+    return weights @ (rows @ torch.tensor(w_value))
+
+
+jacobian = torch.autograd.functional.jacobian(layer_in_torch, torch.tensor(x))  # (5, 4, 5, 5): row, feature, row, feature
+by_gradient = jacobian.abs().amax(dim=(1, 3)).numpy()
+print("same pairs:", np.array_equal(by_gradient > 0, found["after the softmax"] > 0))
+weights = softmax(scaled_dot_scores(query, key)) * mask
+print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, value)[~mask] > 0).sum())
+
+# %% [markdown] id="gradient-notice"
+# It is not: with fixed weights the future values are multiplied by 0. The leak runs through the *keys*. So move the
+# **tokens**, the input of the layer, and nothing further inside.
+
+# %% [markdown] id="axis"
+# ## Which triangle, which axis
+#
+# "Strictly lower triangular", says one text; "upper", says the next. Both can be right. If the tokens are the *columns* of the
+# matrices, the scores are $K Q^\top$ in our letters, queries run along the columns, and everything is transposed, the axis of the
+# softmax too:
+#
+# $$\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
+#  = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}
+# \label{masked-attention-in-columns}$$
+#
+# What never changes: $-\infty$ where **key index > query index**, and a softmax over the **keys**. Two choices must fit
+# each other, and with as many queries as keys no shape tells if they do.
+
+# %% [markdown] id="spot-axis"
+# ### Spot the mistake: the right triangle, the wrong axis
+#
+# Take the right mask on $Q K^\top$, and let the softmax run down the columns. Every future weight is 0; can anything
+# leak? Weight $\tilde{p}_{ij}$ now competes with the *queries* $r \ge j$ that may see key $j$, later ones among them:
+#
+# $$\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \;\Rightarrow\;
+#  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)
+# \label{softmax-over-queries-leaks}$$
+#
+# The future leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
+
+# %% id="axis-verify"
+verify("masked-attention-in-columns")
+verify("softmax-over-queries-leaks")
+
+# %% id="axis-code"
+added = np.where(mask, 0.0, -np.inf)
+scores_qk, scores_kq = query @ key.T / 2, key @ query.T / 2
+for name, weights in {
+    "Q K^T, upper, over keys (axis 1)": softmax(scores_qk + added, axis=1),
+    "K Q^T, lower, over keys (axis 0)": softmax(scores_kq + added.T, axis=0).T,
+    "Q K^T, upper, over queries (axis 0)": softmax(scores_qk + added, axis=0),
+    "Q K^T read as columns = queries": softmax(scores_qk + added.T, axis=0).T,
+}.items():
+    print(f"{name:36} {np.allclose(weights @ value, masked)!s:6} sums of row 4: {weights[4].sum():.2f}")
+
+# %% [markdown] id="axis-notice"
+# The first two. The third is the leak of {eq}`softmax-over-queries-leaks`, rejected also by `leak_matrix` above. In the last, every single
+# choice looks consistent, rows sum to 1, and nothing leaks; but queries and keys have **swapped roles**: the keys ask.
+# It takes a comparison with loops, or a test with $T_q \ne T_k$, to find that one.
+
+# %% [markdown] id="several"
+# ## Several masks at once
+#
+# Causal *and* padded *and* windowed: a pair must pass every rule. Additive masks add, since $-\infty$ plus anything
+# finite is $-\infty$; boolean ones combine by `and`:
+#
+# $$M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)} \label{added-masks-intersect}$$
+#
+# Finite fills break here too. In a row where everything is hidden, a key hidden by *both* masks gets $-2c$, one hidden
+# by only one gets $-c$. **Predict** where the weight goes.
+#
+# **Padding** hides columns, for all queries. Then it may hold anything ($\ast$), and a padded batch gives each sequence
+# what it gets alone:
+#
+# $$\mathrm{attention}\bigl(Q, [K;\, \ast\,], [V;\, \ast\,]\bigr)_{M_{ij} = -\infty,\; j \ge n}
+#  = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V \label{key-padding-changes-nothing}$$
+#
+# In floating point $0 \cdot \mathrm{NaN}$ is the old trap: our `attention` drops hidden rows, a plain product $P V$ does
+# not. Keep padding finite.
+
+# %% [markdown] id="documents"
+# **Packed documents** share one sequence, so that no padding is needed. Let $g_i$ be the number of the document of
+# token $i$:
+#
+# $$A_i = \{\, j : g_j = g_i \,\} \;\Rightarrow\; Z = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr] \label{packed-documents-stay-apart}$$
+#
+# A block-diagonal mask; a causal mask alone would let the second document read the first. And a **window** lets each
+# query see its own position and the $w$ before it. **Predict** how many of 49 pairs the causal mask leaves, for seven
+# tokens.
+
+# %% id="several-verify"
+verify("added-masks-intersect")
+verify("key-padding-changes-nothing")
+verify("packed-documents-stay-apart")
+print("hidden by two masks, by one, by one:", softmax(scores + np.array([-2e9, -1e9, -1e9])))
+
+# %% id="several-figure"
+causal, near = causal_mask(7, 7), window_mask(7, 7, left=2, right=0)
+short = np.broadcast_to(padding_mask(np.array(5), 7), (7, 7))
+document = np.array([0, 0, 0, 0, 1, 1, 1])
+patterns = {
+    "causal": causal,
+    "padding, 5 are real": short,
+    "causal and padding": causal & short,
+    "window, w = 2": near,
+    "two documents": document[:, None] == document,
+    "documents and causal": (document[:, None] == document) & causal,
+}
+figures.mask_patterns(patterns, title="Masks combine by 'and': what one of them hides stays hidden")
+
+# %% [markdown] id="polarity"
+# 28 pairs, the diagonal included; and with the finite fill all weight is on the keys hidden only once. (Mind what
+# padding does to its own *queries*: rows 5 and 6 still attend to real keys. That is harmless, for nobody reads their
+# outputs; hiding these rows instead of the columns is a classic.)
+#
+# **Which way round is True?** Here, and in `scaled_dot_product_attention`, True means *may attend*. In
+# `nn.MultiheadAttention`, of the same library, True means *hide*. An inverted mask raises no error; a much read
+# repository had one until 2026 (LLMs-from-scratch #1061). **Predict** how much of past and future a causal mask of the
+# wrong polarity shows.
+
+# %% id="polarity-code"
+hide = np.triu(np.ones((5, 5), dtype=bool), k=1)  # True = hide, the way nn.MultiheadAttention wants it
+keep = from_torch_masks(hide)
+print("kept:", np.array_equal(keep, mask), "  inverted back:", np.array_equal(invert_mask(keep), hide))
+q, k, v = (torch.tensor(part) for part in (query, key, value))
+wrong = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(hide)).numpy()
+print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
+
+# %% [markdown] id="polarity-notice"
+# All of the future, and nothing else. The last row sees nothing at all, so its output is 0 here, and NaN from a plain softmax: a
+# sign worth noticing. (With the diagonal left in, `triu` without `k=1`, there is not even that.)
+#
+# Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask
+# after the softmax. **Predict** first: can a *hidden* cell leak while the mask stands before the softmax?
+
+# %% id="explorable"
+figures.mask_explorable()
+
+# %% [markdown] id="explorable-notice"
+# It cannot: before the softmax, and over the keys, a hidden key has weight 0 and by {eq}`output-derivative-by-score` no influence. Only
+# visible cells above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 15 of 15.
+
+# %% [markdown] id="count"
+# ## What is left, and what it costs
+#
+# Query $i$ sees $i + p + 1$ keys. Summed over the queries, with $\sum_i i = T_q (T_q - 1) / 2$:
+#
+# $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \label{causal-pair-count}$$
+#
+# A little more than half of the square for $p = 0$: a program that skips hidden blocks of pairs can save almost half of
+# the work, not more. A window of $w$ earlier keys has $w + 1$ in each row, but the first $w$ rows lack some:
+#
+# $$\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2} \label{window-pair-count}$$
+#
+# Linear in $T$. And is a token further back than $w$ lost?
+
+# %% [markdown] id="reach"
+# Not in a stack. Let $B_w$ be the window as a matrix of zeros and ones. A token reaches another through $L$ layers if
+# there is a path of $L$ steps, each allowed by the mask, and $(B_w)^L$ counts the paths:
+#
+# $$\bigl[\,(B_w)^{L} > 0\,\bigr] = B_{L w}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,] \label{reach-of-stacked-windows}$$
+#
+# $L$ layers reach $L w$ back: depth buys distance, step by step. (That a path exists does not say that much gets
+# through.) **Predict** how many layers the last of 13 tokens needs to see the first, with $w = 2$.
+
+# %% id="reach-verify"
+verify("causal-pair-count")
+verify("window-pair-count")
+verify("reach-of-stacked-windows")
+
+# %% id="reach-figure"
+band = window_mask(13, 13, left=2, right=0).astype(int)
+reaches = {f"L = {layers}": np.linalg.matrix_power(band, layers) > 0 for layers in (1, 2, 4, 6)}
+figures.mask_patterns(reaches, title="Six layers with a window of 2 reach twelve tokens back, as far as there are any")
+
+# %% [markdown] id="experiment"
+# Six. Now back to the two models of section {section}`hook` (one head, a small network behind it; 500 steps; three seeds;
+# `attn_course/lessons/masking/experiments.py`). Nobody can know a random symbol before it is there. The 7 random symbols to
+# predict cost an honest model $\ln 8$ each on average, the other 8 nothing once the code is learnt, so its loss is at
+# least $\frac{7}{15} \ln 8 = 0.970$ nats.
+#
+# Three more models have masks that leak in the ways of this lesson. **Predict** for each if it tells the random
+# symbols, and if it can write.
+
+# %% id="experiment-figure"
+names = ["right", "one too\nwide", "transposed", "after the\nsoftmax", "softmax over\nthe queries"]
+shares = {
+    "random half, told in advance": [record.values(kind, "first half").mean() for kind in MASKS],
+    "translation, written": [record.values(kind, "written").mean() for kind in MASKS],
+}
+figures.bars(
+    names,
+    shares,
+    title="A mask that shows the next symbol teaches looking, not writing",
+    alt="Bars for five masks, mean of three seeds. Share of random symbols told in advance: right 0.12, one column too wide 1.00, "
+    "transposed 1.00, after the softmax 0.22, softmax over the queries 0.13. Share written right: 1.00, 0.11, 0.11, 1.00 and 0.47.",
+    x_label="how the mask is put on",
+    y_label="share of symbols told right",
+)
+
+# %% id="experiment-code"
+print(f"honest loss: at least {HONEST_LOSS:.3f}")
+for kind in MASKS:
+    print(f"{kind:24} loss {record.values(kind, 'loss')}  random half {record.values(kind, 'first half')}")
+
+# %% [markdown] id="experiment-notice"
+# One column too wide and transposed: every random symbol told, no writing. Their loss of 0, where no honest model can be
+# below .970, catches them, **if** you know the bound. The mask after the softmax is subtle: in all three trainings it tells
+# more random symbols than chance (.125), so the model uses the leak through the normaliser, and still writes faultlessly.
+# A leak need not show in quality. The softmax over the queries tells next to nothing, yet writes worse: a weight depends
+# on how many later queries there are, so {eq}`causal-prefix-invariance` fails, and training and writing are different functions. No number
+# above finds all four; the leak test of section {section}`leak` does.
+
+# %% [markdown] id="limits"
+# ## Limits
+#
+# - **The test is for one input.** A fill of $-10^9$ passes it until a score is large enough, {eq}`finite-fill-leaks`. Read the code
+#   too.
+# - **Masks stop attention only.** Whatever else mixes positions leaks past them: statistics over a whole sequence or
+#   batch, a convolution that is not causal, a target that stands in the input.
+# - **A mask saves nothing by itself.** Hidden pairs are computed and thrown away, unless the kernel skips whole blocks
+#   (chapter {lesson}`flash`; FlexAttention, Dong et al., 2024).
+# - **A weight must go somewhere.** A query that sees any key spends a whole unit of weight. Models park it on the first
+#   token; cut that one off by a window, and quality collapses (Xiao et al., 2023).
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | note |
+# |---|---|---|
+# | masked attention | $\mathrm{softmax}(Q K^\top / \sqrt{d_k} + M)\, V$, {eq}`masked-attention` | $M$ is 0 or $-\infty$, $(T_q, T_k)$ |
+# | meaning | $p_j = [\,j \in A\,]\, w_j / \sum_{l \in A} w_l$, {eq}`masking-renormalises-weights` | strike and renormalise |
+# | nothing visible | $p = 0$, $z = 0$, $e^{L} = 0$, {eq}`empty-row-is-zero` | a definition |
+# | causal | $-\infty$ where $j > i + p$, {eq}`causal-mask` | with a cache $p = T_k - T_q$ |
+# | finite fill | leaks $r / (r + e^c)$, {eq}`finite-fill-leaks` | an empty row: all of it |
+# | leak test | $\partial z_i / \partial x_j = 0$ for $j > i$, {eq}`causal-mask-hides-future` | move tokens |
+# | combined | `and`, or the sum of $M$, {eq}`added-masks-intersect` | |
+# | pairs | causal $T(T+1)/2$, window $T(w+1) - w(w+1)/2$ | {eq}`causal-pair-count` and {eq}`window-pair-count` |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - Adding $-\infty$ to a score removes the key; the rest is renormalised. Before the softmax, or not at all.
+# - A finite fill hides nothing in a row where all is hidden; $-\infty$ needs a definition there: zero.
+# - $-\infty$ stands where the key is later than the query; the softmax runs over keys; with a cache, mind $p$.
+# - Causal attention is prefix invariant: training in one pass equals writing token by token.
+# - Move one token, and see which outputs move: this finds every leak of this lesson.
+# - A loss that is too good is a bug until proven otherwise.
+#
+# Now the [exercises](../work/ex_{lesson}`masking`_masking.ipynb): nine tasks, about 90 minutes.
+
+# %% [markdown] id="sources"
+# ## Sources, and what to read next
+#
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): section 3.2.3, masking inside
+#   attention.
+# - R. Child et al. (2019), [arXiv:1904.10509](https://arxiv.org/abs/1904.10509): sparse patterns.
+# - I. Beltagy, M. Peters and A. Cohan (2020), [arXiv:2004.05150](https://arxiv.org/abs/2004.05150): sliding windows,
+#   and how far a stack of them sees.
+# - G. Xiao et al. (2023), [arXiv:2309.17453](https://arxiv.org/abs/2309.17453): attention sinks.
+# - J. Dong et al. (2024), [arXiv:2412.05496](https://arxiv.org/abs/2412.05496): FlexAttention, masks as small
+#   functions.
+# - PyTorch, issues [#41508](https://github.com/pytorch/pytorch/issues/41508),
+#   [#103963](https://github.com/pytorch/pytorch/issues/103963),
+#   [#108108](https://github.com/pytorch/pytorch/issues/108108) and
+#   [#160064](https://github.com/pytorch/pytorch/issues/160064).
+# - LLMs-from-scratch, issue [#1061](https://github.com/rasbt/LLMs-from-scratch/issues/1061): a mask of the wrong
+#   polarity.

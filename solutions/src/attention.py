@@ -1,0 +1,210 @@
+# %% [markdown] id="title"
+# # Exercises {lesson}`attention`: scaled dot-product attention
+#
+# Eight tasks to the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 17 points,
+# about 80 minutes. Each stands for itself.
+#
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
+# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
+# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
+# terminal, `attn-course check` runs the whole notebook afresh.
+#
+# Answers are NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A
+# function must not change its inputs. Rows are positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.
+
+# %% id="setup" tags=["setup"]
+import numpy as np
+
+# %% id="setup-check"
+from attn_course import check
+
+# %% [markdown] id="scaled-attention-text"
+# Write attention: `my_attention(query, key, value)` takes float64 arrays of shape `(..., q_len, d_k)`,
+# `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns the outputs, `(..., q_len, d_v)`, with the scale
+# $1/\sqrt{d_k}$ and a softmax over the keys.
+#
+# The three arrays have the same leading axes: none, one or several. Scores may lie anywhere between -1000 and 1000, so
+# the softmax must be a stable one, row by row; a library softmax is welcome, a library attention is not.
+
+
+# %% id="scaled-attention" tags=["task"]
+def my_attention(query, key, value):
+    """(..., q_len, d_k), (..., kv_len, d_k), (..., kv_len, d_v) -> (..., q_len, d_v), {eq}`batched-attention`."""
+    ### BEGIN SOLUTION
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    return weights @ value
+    ### END SOLUTION
+
+
+# %% id="scaled-attention-check" tags=["check"]
+check("scaled-attention", my_attention)
+
+# %% [markdown] id="scaled-attention-why" tags=["solution-only"]
+# **Why.** `swapaxes(-1, -2)` touches the last two axes only, so every leading axis is carried along by `@`; `key.T`
+# would reverse all axes. The maximum and the sum run over the keys, one of each for every query.
+
+# %% [markdown] id="repair-transposed-weights-text"
+# The function below should average the values for each query, {eq}`attention`, in a layer where as many positions ask as
+# answer: `query` and `key` have shape `(n, d_k)`, `value` has shape `(n, d_v)`, and the result `(n, d_v)`. It raises
+# no error, and it is wrong in two places. Repair it. Scores may lie anywhere between -1000
+# and 1000, those of one query far below those of another.
+
+
+# %% id="repair-transposed-weights" tags=["task"]
+def weighted_sums(query, key, value):
+    """Output i is the average of the values under the weights of query i."""
+    ### BEGIN SOLUTION
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+    return np.einsum("ij,ja->ia", weights, value)
+    ### END SOLUTION
+
+
+# %% id="repair-transposed-weights-check" tags=["check"]
+check("repair-transposed-weights", weighted_sums)
+
+# %% [markdown] id="repair-transposed-weights-why" tags=["solution-only"]
+# **Why.** (1) The einsum summed over $i$, the queries: output $j$ collected what *other* queries thought of key $j$. With
+# all values equal to 1 the outputs were column sums, not 1. (2) One maximum for all rows turns a row far below it
+# into 0 / 0. With as many queries as keys, no shape gives the first mistake away.
+
+# %% [markdown] id="repair-mixed-batch-text"
+# The function below should run attention inside each example of a batch: `query` is `(batch, q_len, d_k)`, `key`
+# `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`, the result `(batch, q_len, d_v)`. The shapes are right, the
+# numbers are not: the examples see each other. Repair it.
+
+
+# %% id="repair-mixed-batch" tags=["task"]
+def batched_attention(query, key, value):
+    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
+    ### BEGIN SOLUTION
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    return weights @ value
+    ### END SOLUTION
+
+
+# %% id="repair-mixed-batch-check" tags=["check"]
+check("repair-mixed-batch", batched_attention)
+
+# %% [markdown] id="repair-mixed-batch-why" tags=["solution-only"]
+# **Why.** `reshape(-1, d_k)` glued the examples into one long sequence, and each query scored the keys of all of them.
+# A matrix product of arrays with three axes already treats the first as a list of separate problems.
+
+# %% [markdown] id="read-attention-map-text"
+# Run the cell below. It shows the weights of four queries over five keys, rows and columns counted from 0. Write three
+# numbers as `my_reading = (a, b, c)`:
+#
+# - `a`: which query gives key 0 the largest weight?
+# - `b`: which value counts most in output 0?
+# - `c`: every value is the number 1, except value 3, which is 0. The keys and the weights stay as they are. What is
+#   output 0?
+
+# %% id="read-attention-map-figure"
+from attn_course import figures
+from attn_course.tasks import figure_data
+
+figures.heatmap(**figure_data("read-attention-map"))
+
+# %% id="read-attention-map" tags=["task"]
+### BEGIN SOLUTION
+my_reading = (1, 2, 0.95)
+### END SOLUTION
+
+# %% id="read-attention-map-check" tags=["check"]
+check("read-attention-map", my_reading)
+
+# %% [markdown] id="read-attention-map-why" tags=["solution-only"]
+# **Why.** Column 0 is largest in row 1 (0.46). Row 0 is largest in column 2 (0.62). Output 0 is the sum of row 0
+# without the weight 0.05 of value 3. Rows sum to 1; columns need not.
+
+# %% [markdown] id="score-gradient-text"
+# One query with weights $p_1, \ldots, p_n$ (the softmax of scores $s_1, \ldots, s_n$) and values that are plain numbers
+# gives the output $z = \sum_l p_l v_l$. The loss is $L = \frac12 (z - t)^2$ with a target $t$. Derive
+# $\dfrac{\partial L}{\partial s_j}$ and write it with the symbols `p_j`, `v_j`, `z` and `t`. Sums, products and powers of
+# them are all you need; `diff` and `Derivative` do not count.
+
+# %% id="score-gradient" tags=["task"]
+### BEGIN SOLUTION
+my_score_gradient = p_j * (z - t) * (v_j - z)
+### END SOLUTION
+
+# %% id="score-gradient-check" tags=["check"]
+check("score-gradient", my_score_gradient)
+
+# %% [markdown] id="score-gradient-why" tags=["solution-only"]
+# **Why.** The gradient at the output is $dO = z - t$, and {eq}`score-gradient-against-mixture` does the rest. A step *against* the gradient
+# raises
+# $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
+
+# %% [markdown] id="attention-backward-text"
+# Write the backward pass of attention for one example: `my_attention_backward(query, key, value, d_output)` takes
+# `(q_len, d_k)`, `(kv_len, d_k)`, `(kv_len, d_v)` and the gradient of a loss with respect to the output,
+# `(q_len, d_v)`. It returns the tuple `(d_query, d_key, d_value)` of gradients, each of the shape of what it belongs
+# to. The forward pass has the scale $1/\sqrt{d_k}$ and a softmax over the keys; scores are moderate. No automatic
+# differentiation, please.
+
+
+# %% id="attention-backward" tags=["task"]
+def my_attention_backward(query, key, value, d_output):
+    """Gradients (d_query, d_key, d_value) from d_output (q_len, d_v), section {section}`attention/backward`."""
+    ### BEGIN SOLUTION
+    scale = 1 / np.sqrt(query.shape[-1])
+    scores = query @ key.T * scale
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+
+    d_value = weights.T @ d_output
+    d_weights = d_output @ value.T
+    delta = (weights * d_weights).sum(axis=-1, keepdims=True)
+    d_scores = weights * (d_weights - delta)
+    return d_scores @ key * scale, d_scores.T @ query * scale, d_value
+    ### END SOLUTION
+
+
+# %% id="attention-backward-check" tags=["check"]
+check("attention-backward", my_attention_backward)
+
+# %% [markdown] id="attention-backward-why" tags=["solution-only"]
+# **Why.** The steps go in reverse, each with a transposed partner: $V$ and $P$ meet in the output, so each gets $dO$
+# times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
+
+# %% [markdown] id="query-on-its-key-text"
+# A query lies exactly on its own key: $q = k_1 = (1, 1, 0, 0)$. There is one other key, $k_2 = (3, 1, 2, 5)$. Which
+# weight does attention, {eq}`attention-of-one-query`, give to $k_1$? Work it out on paper, then write the number (three correct digits are
+# enough; an expression with `np.exp` is welcome).
+
+# %% id="query-on-its-key" tags=["task"]
+### BEGIN SOLUTION
+my_weight = 1 / (1 + np.exp(1))
+### END SOLUTION
+
+# %% id="query-on-its-key-check" tags=["check"]
+check("query-on-its-key", my_weight)
+
+# %% [markdown] id="query-on-its-key-why" tags=["solution-only"]
+# **Why.** The dot products are $q \cdot k_1 = 2$ and $q \cdot k_2 = 4$; divided by $\sqrt{4} = 2$ they differ by 1. The
+# query sits on the first key, at distance 0, and yet the longer key gets about 73 % of the weight.
+
+# %% [markdown] id="attention-slope-text"
+# Attention in one dimension ($d_k = d_v = 1$, so the scale is 1): two keys, the numbers $k_1$ and $k_2$, with values
+# $v_1$ and $v_2$. A query $q$ gives them the weights $p$ and $1 - p$ and has the output $z = p\,v_1 + (1 - p)\,v_2$.
+# Derive the slope $\dfrac{\mathrm{d} z}{\mathrm{d} q}$ and write it with the symbols `p`, `v_1`, `v_2`, `k_1` and `k_2`.
+# Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
+
+# %% id="attention-slope" tags=["task"]
+### BEGIN SOLUTION
+my_slope = p * (1 - p) * (v_1 - v_2) * (k_1 - k_2)
+### END SOLUTION
+
+# %% id="attention-slope-check" tags=["check"]
+check("attention-slope", my_slope)
+
+# %% [markdown] id="attention-slope-why" tags=["solution-only"]
+# **Why.** This is {eq}`output-derivative-by-query` for two keys: the covariance of value and key under the weights $p$ and $1 - p$. It is
+# steepest at $p = \frac12$, where $p(1 - p) = \frac14$: the $4$ in the bound of {eq}`bounded-slope-in-query`.

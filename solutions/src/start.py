@@ -1,0 +1,111 @@
+# %% [markdown] id="title"
+# # Exercises {lesson}`start`: start here
+#
+# Four small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 6 points, about 17 minutes. They
+# train shapes, the axis of a softmax, and how to do a task. Each stands on its own.
+#
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
+# the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
+# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
+# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
+# terminal, `attn-course check` runs the whole notebook afresh.
+#
+# Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
+# change its inputs.
+
+# %% id="setup" tags=["setup"]
+import numpy as np
+
+# %% id="setup-check"
+from attn_course import check
+
+# %% [markdown] id="dot-product-table-text"
+# Rows are positions. Write `my_scores(query, key)`: for queries of shape `(q_len, d_k)` and keys of shape
+# `(kv_len, d_k)`, both float64, it returns the table of shape `(q_len, kv_len)` whose row $i$, column $j$ holds the dot
+# product of query $i$ with key $j$. No scale, and no softmax.
+
+
+# %% id="dot-product-table" tags=["task"]
+def my_scores(query, key):
+    """query (q_len, d_k), key (kv_len, d_k) -> (q_len, kv_len): the right side of {eq}`scores-in-columns`, before it is turned."""
+    ### BEGIN SOLUTION
+    return query @ key.T
+    ### END SOLUTION
+
+
+# %% id="dot-product-table-check" tags=["check"]
+check("dot-product-table", my_scores)
+
+# %% [markdown] id="dot-product-table-why" tags=["solution-only"]
+# **Why.** Row $i$ of the left factor meets column $j$ of the right one, and column $j$ of $K^\top$ is row $j$ of $K$. The
+# one who asks stands on the left, so its number is the row.
+
+# %% [markdown] id="shapes-in-columns-text"
+# A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are 5 queries and 11
+# keys; queries and keys have 7 features, values have 6. Which shapes have $K^\top Q$ and the output? Write four
+# numbers in one tuple, `my_shapes = (a, b, c, d)`: rows `a` and columns `b` of $K^\top Q$, then rows `c` and columns `d` of the
+# output.
+
+# %% id="shapes-in-columns" tags=["task"]
+### BEGIN SOLUTION
+my_shapes = (11, 5, 6, 5)
+### END SOLUTION
+
+# %% id="shapes-in-columns-check" tags=["check"]
+check("shapes-in-columns", my_shapes)
+
+# %% [markdown] id="shapes-in-columns-why" tags=["solution-only"]
+# **Why.** $K^\top Q$ is $(11 \times 7)(7 \times 5)$, and $V$ times the weights is $(6 \times 11)(11 \times 5)$. Inner lengths
+# vanish. One output per query, as long as a value: in every dialect.
+
+# %% [markdown] id="columns-to-rows-text"
+# In the same text, columns are positions and the softmax runs down each column:
+# $V\,\mathrm{softmax}\bigl( K^\top Q / \sqrt{d_k} \bigr)$. Write `my_rows(query, key, value)`: it gets float64 arrays **as that
+# text has them**, `query` of shape `(d_k, q_len)`, `key` of shape `(d_k, kv_len)`, `value` of shape `(d_v, kv_len)`, and
+# returns the output **with rows as positions**, shape `(q_len, d_v)`. The helper `softmax(scores, axis)` is given; you
+# need not use it.
+
+
+# %% id="columns-to-rows" tags=["task"]
+def my_rows(query, key, value):
+    """query (d_k, q_len), key (d_k, kv_len), value (d_v, kv_len) -> output (q_len, d_v), {eq}`attention-in-columns`."""
+    ### BEGIN SOLUTION
+    query, key, value = query.T, key.T, value.T
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    return softmax(scores, axis=-1) @ value
+    ### END SOLUTION
+
+
+# %% id="columns-to-rows-check" tags=["check"]
+check("columns-to-rows", my_rows)
+
+# %% [markdown] id="columns-to-rows-why" tags=["solution-only"]
+# **Why.** Turn the inputs once, at the border, and think in one dialect from there on. To turn the finished output,
+# `(value @ softmax(key.T @ query / np.sqrt(len(query)), axis=0)).T`, is as right. What goes wrong is a mixture:
+# `shape[-1]` is $d_k$ in one dialect and a number of positions in the other.
+
+# %% [markdown] id="repair-column-mask-text"
+# The function below should return causal weights with **columns as positions**: from `query` and `key`, both float64 of
+# shape `(d_k, length)`, a table of shape `(length, length)` with keys in rows and queries in columns. Each column sums
+# to 1, and key $j$ has the weight 0 for query $i$ whenever $j > i$; a position may see itself. Two lines were copied
+# from a program in which rows are queries. Repair it. (`softmax` is given again.)
+
+
+# %% id="repair-column-mask" tags=["task"]
+def column_weights(query, key):
+    """Causal weights, columns are positions: query and key (d_k, length) -> (length, length), each column a query."""
+    ### BEGIN SOLUTION
+    length = query.shape[1]
+    scores = key.T @ query / np.sqrt(query.shape[0])
+    hidden = np.tril(np.ones((length, length), dtype=bool), k=-1)
+    return softmax(np.where(hidden, -np.inf, scores), axis=0)
+    ### END SOLUTION
+
+
+# %% id="repair-column-mask-check" tags=["check"]
+check("repair-column-mask", column_weights)
+
+# %% [markdown] id="repair-column-mask-why" tags=["solution-only"]
+# **Why.** In $K^\top Q$ the row is the key $j$ and the column the query $i$. Hidden is $j > i$, row greater than column: the
+# lower triangle, {eq}`causal-mask-in-columns`. And the keys run down a column, so the softmax does too. With one of the two lines mended,
+# the function still runs and still returns weights.

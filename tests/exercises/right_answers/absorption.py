@@ -1,0 +1,196 @@
+"""Right answers to the tasks of lesson absorption: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+
+
+def _softmax(scores, axis=-1):
+    terms = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return terms / terms.sum(axis=axis, keepdims=True)
+
+
+# --- 10.1 one matrix for each head ---------------------------------------------------------------------
+
+
+def forms_by_a_loop(w_query, w_key, n_heads):
+    d_k = w_query.shape[1] // n_heads
+    pairs = zip(np.split(w_query, n_heads, axis=1), np.split(w_key, n_heads, axis=1), strict=True)
+    return np.array([q @ k.T / math.sqrt(d_k) for q, k in pairs])
+
+
+def forms_with_einsum(w_query, w_key, n_heads):
+    q, k = (w.reshape(len(w), n_heads, -1) for w in (w_query, w_key))
+    return np.einsum("ahc,bhc->hab", q / np.sqrt(q.shape[2]), k)
+
+
+def forms_in_torch(w_query, w_key, n_heads):
+    q, k = (torch.tensor(w, dtype=torch.float32).unflatten(1, (n_heads, -1)).transpose(0, 1) for w in (w_query, w_key))
+    return q @ k.mT * q.shape[2] ** -0.5
+
+
+# --- 10.2 columns --------------------------------------------------------------------------------------
+
+
+def columns_by_rows(tokens, w_query, w_key):
+    query, key = (w_query @ tokens).T, (w_key @ tokens).T
+    return (_softmax(query @ key.T / np.sqrt(len(w_query))) @ tokens.T).T
+
+
+def columns_by_a_loop(tokens, w_query, w_key):
+    columns = []
+    for i in range(tokens.shape[1]):
+        scores = [(w_key @ tokens[:, j]) @ (w_query @ tokens[:, i]) / math.sqrt(len(w_query)) for j in range(tokens.shape[1])]
+        columns.append(tokens @ _softmax(np.array(scores)))
+    return np.stack(columns, axis=1)
+
+
+def columns_in_torch(tokens, w_query, w_key):
+    tokens, w_query, w_key = (torch.from_numpy(a).float() for a in (tokens, w_query, w_key))
+    return tokens @ torch.softmax((w_key @ tokens).T @ (w_query @ tokens) / len(w_query) ** 0.5, dim=0)
+
+
+# --- 10.3 the gradient ---------------------------------------------------------------------------------
+
+
+def backward_with_einsum(w_query, w_key, d_form):
+    return np.einsum("ab,bc->ac", d_form, w_key), np.einsum("ab,ac->bc", d_form, w_query)
+
+
+def backward_by_entries(w_query, w_key, d_form):
+    d_query, d_key = np.zeros_like(w_query), np.zeros_like(w_key)
+    for a, b in np.ndindex(*d_form.shape):
+        d_query[a] += d_form[a, b] * w_key[b]
+        d_key[b] += d_form[a, b] * w_query[a]
+    return d_query, d_key
+
+
+def backward_in_float32(w_query, w_key, d_form):
+    w_query, w_key, d_form = (torch.from_numpy(a).float() for a in (w_query, w_key, d_form))
+    return d_form.matmul(w_key), (w_query.T @ d_form).T
+
+
+# --- 10.4 the value bias -------------------------------------------------------------------------------
+
+
+def bias_by_values(weights, b_value, w_output):
+    return weights @ np.tile(b_value, (weights.shape[1], 1)) @ w_output
+
+
+def bias_as_outer_product(weights, b_value, w_output):
+    return np.outer(weights @ np.ones(weights.shape[1]), w_output.T @ b_value)
+
+
+def bias_in_torch(weights, b_value, w_output):
+    weights, b_value, w_output = (torch.from_numpy(a).float() for a in (weights, b_value, w_output))
+    return weights.sum(1, keepdim=True) * (b_value @ w_output)
+
+
+# --- 10.7 joint compression ----------------------------------------------------------------------------
+
+
+def joint_by_projection(w_key, w_value, d_latent):
+    both = np.concatenate([w_key, w_value], axis=1)
+    values, vectors = np.linalg.eigh(both @ both.T)
+    top = vectors[:, np.argsort(values)[::-1][:d_latent]]
+    return top @ (top.T @ w_key), top @ (top.T @ w_value)
+
+
+def joint_from_the_right(w_key, w_value, d_latent):
+    both = np.hstack([w_key, w_value])
+    up = np.linalg.svd(both)[2][:d_latent]
+    squeezed = both @ up.T @ up
+    return squeezed[:, : w_key.shape[1]], squeezed[:, w_key.shape[1] :]
+
+
+def joint_in_torch(w_key, w_value, d_latent):
+    left, singular, right = torch.linalg.svd(torch.from_numpy(np.hstack([w_key, w_value])).float(), full_matrices=False)
+    near = left[:, :d_latent] @ torch.diag(singular[:d_latent]) @ right[:d_latent]
+    return near.split([w_key.shape[1], w_value.shape[1]], dim=1)
+
+
+# --- 10.9 decoupled scores -----------------------------------------------------------------------------
+
+
+def _turned(x, position):
+    half = len(x) // 2
+    turned = np.empty(len(x))
+    for i in range(half):
+        angle = position / 10_000.0 ** (i / half)
+        turned[i] = x[i] * math.cos(angle) - x[half + i] * math.sin(angle)
+        turned[half + i] = x[i] * math.sin(angle) + x[half + i] * math.cos(angle)
+    return turned
+
+
+def decoupled_with_keys_written_out(query, query_rope, latent, key_rope, w_key_up):
+    past = len(latent) - len(query)
+    keys = [np.append(latent[j] @ w_key_up, _turned(key_rope[j], j)) for j in range(len(latent))]
+    queries = [np.append(query[i], _turned(query_rope[i], past + i)) for i in range(len(query))]
+    return np.array(queries) @ np.array(keys).T / math.sqrt(len(keys[0]))
+
+
+def decoupled_by_distance(query, query_rope, latent, key_rope, w_key_up):
+    past = len(latent) - len(query)
+    scores = query @ w_key_up.T @ latent.T
+    for i, j in np.ndindex(*scores.shape):
+        scores[i, j] += _turned(query_rope[i], past + i - j) @ key_rope[j]
+    return scores / np.sqrt(query.shape[1] + query_rope.shape[1])
+
+
+def decoupled_in_float32(query, query_rope, latent, key_rope, w_key_up):
+    scores = decoupled_with_keys_written_out(query, query_rope, latent, key_rope, w_key_up)
+    return torch.from_numpy(scores).float()
+
+
+# --- 10.10 one step ------------------------------------------------------------------------------------
+
+
+def step_by_a_loop(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
+    n_heads, d_head = query.shape
+    d_v = w_value_up.shape[1] // n_heads
+    absorbed, averages, output = [], [], 0.0
+    for h in range(n_heads):
+        absorbed.append(query[h] @ w_key_up[:, h * d_head : (h + 1) * d_head].T)
+        scores = (latent @ absorbed[h] + key_rope @ query_rope[h]) / math.sqrt(d_head + query_rope.shape[1])
+        averages.append(_softmax(scores) @ latent)
+        output = output + averages[h] @ w_value_up[:, h * d_v : (h + 1) * d_v] @ w_output[h * d_v : (h + 1) * d_v]
+    return np.array(absorbed), np.array(averages), output
+
+
+def step_with_one_wide_key(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
+    n_heads, d_head = query.shape
+    absorbed = np.einsum("hk,chk->hc", query, w_key_up.reshape(-1, n_heads, d_head))
+    scores = np.hstack([absorbed, query_rope]) @ np.hstack([latent, key_rope]).T
+    averages = _softmax(scores * (d_head + query_rope.shape[1]) ** -0.5) @ latent
+    maps = np.einsum("chv,hvd->hcd", w_value_up.reshape(latent.shape[1], n_heads, -1), w_output.reshape(n_heads, -1, w_output.shape[1]))
+    return absorbed, averages, np.einsum("hc,hcd->d", averages, maps)
+
+
+def step_in_torch(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
+    tensors = (torch.from_numpy(a).float() for a in (query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output))
+    query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output = tensors
+    n_heads = len(query)
+    keys_up, values_up = (w.unflatten(1, (n_heads, -1)).transpose(0, 1) for w in (w_key_up, w_value_up))
+    absorbed = (keys_up @ query[:, :, None]).squeeze(-1)
+    scores = (absorbed @ latent.T + query_rope @ key_rope.T) / math.sqrt(query.shape[1] + query_rope.shape[1])
+    averages = scores.softmax(-1) @ latent
+    return absorbed, averages, (averages[:, None] @ values_up).flatten() @ w_output
+
+
+RIGHT = {
+    "absorbed-head-matrices": [forms_by_a_loop, forms_with_einsum, forms_in_torch],
+    "repair-columns-attention": [columns_by_rows, columns_by_a_loop, columns_in_torch],
+    "absorbed-matrix-backward": [backward_with_einsum, backward_by_entries, backward_in_float32],
+    "value-bias-contribution": [bias_by_values, bias_as_outer_product, bias_in_torch],
+    "read-bilinear-form": [lambda: (2, 0.2, 1.4), lambda: [2.0, (-0.6 + 1.0) / 2, 0.5 + 1.2 - 0.4 + 0.1]],
+    "latent-cache-size": [lambda: (48 * 352 * 2 / 1000, 352 / 160), lambda: (33.79, 2.2)],
+    "joint-key-value-compression": [joint_by_projection, joint_from_the_right, joint_in_torch],
+    "absorption-break-even": [
+        lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + 2 * t * c - t * (k + v)),
+        lambda t, c, k, v: 1 / (1 / t + 2 / (k + v) - 1 / c),
+        lambda t, c, k, v: -t * c * (k + v) / (t * (k + v) - 2 * c * t - c * k - c * v),
+    ],
+    "repair-decoupled-scores": [decoupled_with_keys_written_out, decoupled_by_distance, decoupled_in_float32],
+    "latent-decoding-step": [step_by_a_loop, step_with_one_wide_key, step_in_torch],
+}

@@ -1,0 +1,296 @@
+"""Right answers to the tasks of lesson cross_attention: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+
+# --- 9.1 cross-attention -------------------------------------------------------------------------------
+
+
+def cross_by_loops(x, y, w_query, w_key, w_value):
+    output = np.zeros((len(x), w_value.shape[1]))
+    for i, row in enumerate(x):
+        scores = [(row @ w_query) @ (other @ w_key) / math.sqrt(w_key.shape[1]) for other in y]
+        terms = [math.exp(score - max(scores)) for score in scores]
+        output[i] = sum(term * (other @ w_value) for term, other in zip(terms, y, strict=True)) / sum(terms)
+    return output
+
+
+def cross_with_one_rectangular_matrix(x, y, w_query, w_key, w_value):
+    # A = W_Q W_K^T, Eq. rectangular-bilinear-score; values are averaged before their projection
+    scores = np.einsum("ia,ab,jb->ij", x, w_query @ w_key.T, y) / w_query.shape[1] ** 0.5
+    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    return (weights @ y) @ w_value
+
+
+def cross_in_torch(x, y, w_query, w_key, w_value):
+    x, y, w_query, w_key, w_value = (torch.from_numpy(array) for array in (x, y, w_query, w_key, w_value))
+    return torch.softmax(x @ w_query @ (y @ w_key).T / w_key.shape[1] ** 0.5, dim=-1) @ (y @ w_value)
+
+
+def cross_in_float32(x, y, w_query, w_key, w_value):
+    x, y, w_query, w_key, w_value = (array.astype(np.float32) for array in (x, y, w_query, w_key, w_value))
+    scores = x @ w_query @ (y @ w_key).T / np.float32(math.sqrt(w_key.shape[1]))
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return terms / terms.sum(axis=1, keepdims=True) @ (y @ w_value)
+
+
+def cross_by_broadcasting(x, y, w_query, w_key, w_value):
+    scores = ((x @ w_query)[:, None, :] * (y @ w_key)[None]).sum(axis=-1) / math.sqrt(w_query.shape[-1])
+    terms = np.exp(scores)  # scores are moderate
+    return (terms[..., None] * (y @ w_value)[None]).sum(axis=1) / terms.sum(axis=1)[:, None]
+
+
+# --- 9.2 padding of two sides --------------------------------------------------------------------------
+
+
+def padded_example_by_example(query, key, value, source_lengths, target_lengths):
+    output = np.zeros((*query.shape[:2], value.shape[2]))
+    for n, (source, target) in enumerate(zip(source_lengths, target_lengths, strict=True)):
+        scores = query[n, :target] @ key[n, :source].T / np.sqrt(query.shape[2])
+        terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+        output[n, :target] = terms / terms.sum(axis=1, keepdims=True) @ value[n, :source]
+    return output
+
+
+def padded_in_torch(query, key, value, source_lengths, target_lengths):
+    query, key, value = (torch.tensor(array) for array in (query, key, value))
+    hidden = torch.arange(key.shape[1]) >= torch.tensor(source_lengths)[:, None]
+    scores = (query @ key.mT / query.shape[2] ** 0.5).masked_fill(hidden[:, None, :], -math.inf)
+    real = (torch.arange(query.shape[1]) < torch.tensor(target_lengths)[:, None]).double()
+    return torch.softmax(scores, dim=-1) @ value * real[..., None]
+
+
+def padded_with_a_float_mask(query, key, value, source_lengths, target_lengths):
+    added = np.where(np.arange(key.shape[1]) < source_lengths[:, None], 0.0, -np.inf)
+    scores = np.einsum("bid,bjd->bij", query, key) / query.shape[2] ** 0.5 + added[:, None]
+    terms = np.exp(scores - scores.max(axis=2, keepdims=True))
+    output = np.einsum("bij,bja,bi->bia", terms, value, 1 / terms.sum(axis=2))
+    for row, length in zip(output, target_lengths, strict=True):
+        row[length:] = 0
+    return output
+
+
+def padded_in_float32(query, key, value, source_lengths, target_lengths):
+    narrow = (array.astype(np.float32) for array in (query, key, value))
+    return padded_with_a_float_mask(*narrow, source_lengths, target_lengths).astype(np.float32)
+
+
+def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target_lengths):
+    query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
+    output = torch.zeros(*query.shape[:2], value.shape[2])
+    for n, (source, target) in enumerate(zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)):
+        for i in range(target):
+            scores = key[n, :source] @ query[n, i] / query.shape[2] ** 0.5
+            output[n, i] = torch.softmax(scores, dim=0) @ value[n, :source]
+    return output
+
+
+# --- 9.3 loss ------------------------------------------------------------------------------------------
+
+
+def loss_by_loops(logits, target, padding):
+    total, count, d_logits = 0.0, 0, np.zeros_like(logits)
+    for index in np.ndindex(target.shape):
+        if target[index] == padding:
+            continue
+        shifted = logits[index] - logits[index].max()
+        terms = np.exp(shifted)
+        p = terms / terms.sum()
+        count += 1
+        total += math.log(terms.sum()) - shifted[target[index]]
+        d_logits[index] = p
+        d_logits[index][target[index]] -= 1
+    return np.array(total / count), d_logits / count
+
+
+def loss_in_torch(logits, target, padding):
+    logits, target = torch.tensor(logits), torch.tensor(target)
+    real = target != padding
+    log_p = torch.log_softmax(logits, dim=-1)
+    one_hot = torch.nn.functional.one_hot(target, logits.shape[-1]).double()
+    d_logits = torch.zeros_like(logits)
+    d_logits[real] = (log_p.exp() - one_hot)[real] / real.sum()
+    return -(log_p * one_hot).sum(dim=-1)[real].mean(), d_logits
+
+
+def loss_of_the_real_rows(logits, target, padding):
+    # pick the real rows first
+    real = target != padding
+    rows, words = logits[real], target[real]
+    lse = np.logaddexp.reduce(rows, axis=1)
+    p = np.exp(rows - lse[:, None])
+    p[np.arange(len(words)), words] -= 1
+    d_logits = np.zeros(logits.shape)
+    d_logits[real] = p / len(words)
+    return np.mean(lse - rows[np.arange(len(words)), words]), d_logits
+
+
+def loss_in_float32(logits, target, padding):
+    loss, d_logits = loss_of_the_real_rows(logits - logits.max(axis=-1, keepdims=True), target, padding)
+    return np.float32(loss), d_logits.astype(np.float32)
+
+
+def loss_in_plain_float32(logits, target, padding):
+    # nothing shifted before the numbers are made narrow
+    logits, target = torch.tensor(logits, dtype=torch.float32), torch.tensor(target)
+    real, log_p = target != padding, logits.log_softmax(dim=-1)
+    picked = log_p.gather(-1, target[..., None])[..., 0]
+    d_logits = log_p.exp().scatter_add(-1, target[..., None], -torch.ones(*target.shape, 1))
+    return -(picked * real).sum() / real.sum(), d_logits * real[..., None] / real.sum()
+
+
+def loss_with_python_floats(logits, target, padding):
+    places = [tuple(map(int, place)) for place in np.argwhere(target != padding)]
+    d_logits, total = np.zeros(logits.shape), 0.0
+    for place in places:
+        row, word = logits[place].tolist(), int(target[place])
+        most = max(row)
+        lse = most + math.log(sum(math.exp(u - most) for u in row))
+        total += lse - row[word]
+        d_logits[place] = [(math.exp(u - lse) - (n == word)) / len(places) for n, u in enumerate(row)]
+    return total / len(places), d_logits
+
+
+# --- 9.4 gradient of the source ------------------------------------------------------------------------
+
+
+def source_gradient_pair_by_pair(x, y, w_query, w_key, w_value, d_output):
+    query, key, value, root = x @ w_query, y @ w_key, y @ w_value, math.sqrt(w_key.shape[1])
+    gradient = np.zeros_like(y)
+    for q, d in zip(query, d_output, strict=True):
+        terms = np.exp(key @ q / root - (key @ q / root).max())
+        p = terms / terms.sum()
+        z = p @ value
+        for j in range(len(y)):
+            gradient[j] += p[j] * (w_value @ d) + p[j] * d @ (value[j] - z) / root * (w_key @ q)
+    return gradient
+
+
+def source_gradient_with_the_output(x, y, w_query, w_key, w_value, d_output):
+    query, key, value = x @ w_query, y @ w_key, y @ w_value
+    scores = query @ key.T / query.shape[1] ** 0.5
+    p = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    d_s = p * (d_output @ value.T - np.sum(d_output * (p @ value), axis=1, keepdims=True))
+    return np.einsum("ij,ik,ak->ja", d_s, query, w_key) * query.shape[1] ** -0.5 + np.einsum("ij,iv,av->ja", p, d_output, w_value)
+
+
+def source_gradient_in_torch_float32(x, y, w_query, w_key, w_value, d_output):
+    x, y, w_query, w_key, w_value, d_output = (torch.tensor(a, dtype=torch.float32) for a in (x, y, w_query, w_key, w_value, d_output))
+    query, root = x @ w_query, w_key.shape[1] ** 0.5
+    p = torch.softmax(query @ (y @ w_key).T / root, dim=1)
+    d_p = d_output @ (y @ w_value).T
+    d_s = p * (d_p - (p * d_p).sum(dim=1, keepdim=True))
+    return d_s.T @ query @ w_key.T / root + p.T @ d_output @ w_value.T
+
+
+def source_gradient_by_jacobians(x, y, w_query, w_key, w_value, d_output):
+    query, key, value, gradient = x @ w_query, y @ w_key, y @ w_value, np.zeros(y.shape)
+    for q, d in zip(query, d_output, strict=True):
+        terms = np.exp(key @ q / math.sqrt(len(q)))
+        p = terms / terms.sum()
+        d_scores = (np.diag(p) - np.outer(p, p)) @ (value @ d)
+        gradient += np.outer(d_scores, w_key @ q) / math.sqrt(len(q)) + np.outer(p, w_value @ d)
+    return gradient
+
+
+def source_gradient_with_one_rectangular_matrix(x, y, w_query, w_key, w_value, d_output):
+    x, y, w_query, w_key, w_value, d_output = map(torch.from_numpy, (x, y, w_query, w_key, w_value, d_output))
+    asked, told = x @ (w_query @ w_key.T) / w_key.shape[1] ** 0.5, d_output @ w_value.T
+    p = (asked @ y.T).softmax(dim=-1)
+    d_p = told @ y.T
+    return (p * (d_p - (p * d_p).sum(dim=-1, keepdim=True))).T @ asked + p.T @ told
+
+
+# --- 9.8 write a target --------------------------------------------------------------------------------
+
+
+def writer_with_a_while_loop(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    rows, token = [], start
+    while len(rows) < len(positions):
+        x = (embeddings[token] + positions[len(rows)])[None, :]
+        scores = (x @ w_query) @ (y @ w_key).T / math.sqrt(w_key.shape[1])
+        weights = np.exp(scores) / np.exp(scores).sum()
+        rows.append(((x + weights @ y @ w_value) @ w_output)[0])
+        token = np.argmax(rows[-1])
+        if token == end:
+            return np.array(rows)
+    return np.array(rows)
+
+
+def writer_in_torch(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    y, w_query, w_key, w_value, embeddings, positions, w_output = (
+        torch.tensor(a) for a in (y, w_query, w_key, w_value, embeddings, positions, w_output)
+    )
+    key, value = y @ w_key, y @ w_value
+    tokens, rows = [start], []
+    for t in range(len(positions)):
+        x = embeddings[tokens[-1]] + positions[t]
+        z = torch.softmax(key @ (x @ w_query) / key.shape[1] ** 0.5, dim=0) @ value
+        rows.append((x + z) @ w_output)
+        tokens.append(int(torch.argmax(rows[-1])))
+        if tokens[-1] == end:
+            break
+    return torch.stack(rows)
+
+
+def writer_in_float32(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    arrays = (y, w_query, w_key, w_value, embeddings, positions, w_output)
+    return writer_with_a_while_loop(*(array.astype(np.float32) for array in arrays), start, end)
+
+
+def writer_that_cuts_at_the_end(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    logits, token = np.zeros((len(positions), w_output.shape[1])), start
+    for t, position in enumerate(positions):
+        x = embeddings[token] + position
+        terms = np.array([math.exp((x @ w_query) @ (row @ w_key) / math.sqrt(w_query.shape[1])) for row in y])
+        logits[t] = (x + terms @ y @ w_value / terms.sum()) @ w_output
+        numbers = logits[t].tolist()
+        token = numbers.index(max(numbers))
+        if token == end:
+            return logits[: t + 1]
+    return logits
+
+
+RIGHT = {
+    "cross-attention": [cross_by_loops, cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32, cross_by_broadcasting],
+    "repair-padding-both-sides": [
+        padded_example_by_example,
+        padded_in_torch,
+        padded_with_a_float_mask,
+        padded_in_float32,
+        padded_in_torch_float32_row_by_row,
+    ],
+    "loss-over-real-tokens": [
+        loss_by_loops,
+        loss_in_torch,
+        loss_of_the_real_rows,
+        loss_in_float32,
+        loss_in_plain_float32,
+        loss_with_python_floats,
+    ],
+    "source-gradient": [
+        source_gradient_pair_by_pair,
+        source_gradient_with_the_output,
+        source_gradient_in_torch_float32,
+        source_gradient_by_jacobians,
+        source_gradient_with_one_rectangular_matrix,
+    ],
+    "context-slope": [
+        lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
+        lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),
+        lambda alpha, h_1, h_2, k, s: alpha - (alpha**2 - alpha) * (h_1 - h_2) * s * k,
+    ],
+    "source-cache-flops": [
+        lambda: [153_600.0, 4_224.0, 280_320.0],
+        lambda: np.array([1536.0, 42.24, 2803.2]) * 100,
+        lambda: torch.tensor([153600.0, 4224.0, 280320.0]),
+    ],
+    "read-date-alignment": [
+        lambda: [2, 3, 0.18, 0.389],
+        lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18]),
+        lambda: torch.tensor([2, 3, 0.18, 0.3889]),
+    ],
+    "greedy-decoding": [writer_with_a_while_loop, writer_in_torch, writer_in_float32, writer_that_cuts_at_the_end],
+}

@@ -1,0 +1,275 @@
+"""Right answers to the tasks of lesson flash: loops, einsum, torch, float32, other algebra, kernels."""
+
+import math
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+# --- 12.1 merge two states -----------------------------------------------------------------------------
+
+
+def merge_row_by_row(m_a, l_a, a_a, m_b, l_b, a_b):
+    m, row_sum, acc = np.empty_like(m_a), np.zeros_like(l_a), np.zeros_like(a_a)
+    for row in range(len(m_a)):
+        m[row] = max(m_a[row], m_b[row])
+        for other_m, other_l, other_a in ((m_a, l_a, a_a), (m_b, l_b, a_b)):
+            if other_m[row] > -math.inf:
+                factor = math.exp(other_m[row] - m[row])
+                row_sum[row] += factor * other_l[row]
+                acc[row] += factor * other_a[row]
+    return m, row_sum, acc
+
+
+def merge_with_zero_for_nan(m_a, l_a, a_a, m_b, l_b, a_b):
+    m = np.where(m_a > m_b, m_a, m_b)
+    first, second = (np.nan_to_num(np.exp(old - m), nan=0.0) for old in (m_a, m_b))
+    return m, first * l_a + second * l_b, np.einsum("i,ij->ij", first, a_a) + np.einsum("i,ij->ij", second, a_b)
+
+
+def merge_in_torch(m_a, l_a, a_a, m_b, l_b, a_b):
+    m_a, l_a, a_a, m_b, l_b, a_b = (torch.tensor(x, dtype=torch.float32) for x in (m_a, l_a, a_a, m_b, l_b, a_b))
+    m = torch.maximum(m_a, m_b)
+    shift = m.masked_fill(m.isneginf(), 0.0)
+    first, second = (m_a - shift).exp(), (m_b - shift).exp()
+    return m, first * l_a + second * l_b, first.unsqueeze(1) * a_a + second.unsqueeze(1) * a_b
+
+
+# --- 12.4 a stream -------------------------------------------------------------------------------------
+
+
+def stream_query_by_query(query, key_blocks, value_blocks):
+    outputs, lses = [], []
+    for q in query:
+        m, total, acc = -math.inf, 0.0, np.zeros(value_blocks[0].shape[1])
+        for keys, values in zip(key_blocks, value_blocks, strict=True):
+            for k, v in zip(keys, values, strict=True):
+                score = float(q @ k) / math.sqrt(len(q))
+                if score > m:
+                    total, acc, m = total * math.exp(m - score), acc * math.exp(m - score), score
+                total += math.exp(score - m)
+                acc = acc + math.exp(score - m) * v
+        outputs.append(acc / total)
+        lses.append(m + math.log(total))
+    return np.array(outputs), np.array(lses)
+
+
+def stream_in_two_passes(query, key_blocks, value_blocks):
+    scores = [query @ key.T * query.shape[1] ** -0.5 for key in key_blocks]
+    m = np.max([s.max(axis=1) for s in scores], axis=0)
+    total = sum(np.exp(s - m[:, None]).sum(axis=1) for s in scores)
+    acc = sum(np.exp(s - m[:, None]) @ v for s, v in zip(scores, value_blocks, strict=True))
+    return acc / total[:, None], m + np.log(total)
+
+
+def stream_normalised_as_it_goes(query, key_blocks, value_blocks):
+    output, lse = np.zeros((len(query), value_blocks[0].shape[1])), np.full(len(query), -np.inf)
+    for key, value in zip(key_blocks, value_blocks, strict=True):
+        scores = query @ key.T / math.sqrt(key.shape[1])
+        new = np.logaddexp(lse, np.logaddexp.reduce(scores, axis=1))
+        output = output * np.exp(lse - new)[:, None] + np.exp(scores - new[:, None]) @ value
+        lse = new
+    return output, lse
+
+
+def stream_in_torch(query, key_blocks, value_blocks):
+    query = torch.from_numpy(query).to(torch.float32)
+    m, total, acc = torch.full((len(query), 1), -torch.inf), 0.0, 0.0
+    for key, value in zip(key_blocks, value_blocks, strict=True):
+        scores = query @ torch.tensor(key, dtype=torch.float32).T / query.shape[1] ** 0.5
+        new = torch.maximum(m, scores.amax(1, keepdim=True))
+        p = (scores - new).exp()
+        total, acc = total * (m - new).exp() + p.sum(1, keepdim=True), acc * (m - new).exp() + p @ torch.tensor(value, dtype=torch.float32)
+        m = new
+    return acc / total, (m + total.log())[:, 0]
+
+
+# --- 12.5 tiles ----------------------------------------------------------------------------------------
+
+
+def tiles_from_a_mask(q_len, kv_len, block_q, block_kv, q_offset):
+    mask = np.arange(kv_len) <= np.arange(q_len)[:, None] + q_offset
+    tiles = [
+        mask[i : i + block_q, j : j + block_kv] for i in range(0, q_len, block_q) for j in range(0, kv_len, block_kv)
+    ]  # fmt: skip
+    skipped, whole = sum(not tile.any() for tile in tiles), sum(bool(tile.all()) for tile in tiles)
+    return float(skipped), float(whole), float(len(tiles) - skipped - whole)
+
+
+def tiles_in_torch(q_len, kv_len, block_q, block_kv, q_offset):
+    first_q, first_k = torch.arange(0, q_len, block_q)[:, None], torch.arange(0, kv_len, block_kv)
+    last_q, last_k = (first_q + block_q).clamp(max=q_len) - 1, (first_k + block_kv).clamp(max=kv_len) - 1
+    skipped = (first_k > last_q + q_offset).sum()
+    whole = (last_k <= first_q + q_offset).sum()
+    return skipped.float(), whole.float(), (len(first_q) * len(first_k) - skipped - whole).float()
+
+
+# --- 12.6 the loop -------------------------------------------------------------------------------------
+
+
+def loop_that_keeps_lse(query, key, value, block):
+    output, lse = 0.0, np.full((len(query), 1), -np.inf)
+    for start in range(0, len(key), block):
+        scores = query @ key[start : start + block].T / query.shape[1] ** 0.5
+        new = np.logaddexp(lse, np.logaddexp.reduce(scores, axis=1, keepdims=True))
+        output = output * np.exp(lse - new) + np.exp(scores - new) @ value[start : start + block]
+        lse = new
+    return output
+
+
+def loop_with_masked_padding(query, key, value, block):
+    missing = -len(key) % block
+    key, value = (np.pad(x, ((0, missing), (0, 0))) for x in (key, value))
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    scores[:, scores.shape[1] - missing :] = -np.inf
+    m, total, acc = np.full((len(query), 1), -np.inf), 0.0, 0.0
+    for S, V in zip(np.split(scores, len(key) // block, axis=1), np.split(value, len(key) // block), strict=True):
+        new = np.maximum(m, S.max(axis=1, keepdims=True))
+        total = total * np.exp(m - new) + np.exp(S - new).sum(axis=1, keepdims=True)
+        acc = acc * np.exp(m - new) + np.exp(S - new) @ V
+        m = new
+    return acc / total
+
+
+def loop_in_torch(query, key, value, block):
+    query, key, value = (torch.from_numpy(x).float() for x in (query, key, value))
+    m, total, acc = torch.full((len(query), 1), -torch.inf), torch.zeros(len(query), 1), torch.zeros(len(query), value.shape[1])
+    for keys, values in zip(key.split(block), value.split(block), strict=True):
+        scores = query @ keys.T / query.shape[1] ** 0.5
+        new = torch.maximum(m, scores.amax(1, keepdim=True))
+        p, shrink = (scores - new).exp(), (m - new).exp()
+        m, total, acc = new, total * shrink + p.sum(1, keepdim=True), acc * shrink + p @ values
+    return acc / total
+
+
+# --- 12.7 the gradient of a tile -----------------------------------------------------------------------
+
+
+def tile_entry_by_entry(scores, value, d_output, output, lse, d_lse):
+    gradient = np.empty_like(scores)
+    for i, j in np.ndindex(scores.shape):
+        p = math.exp(scores[i, j] - lse[i])
+        gradient[i, j] = p * (d_output[i] @ (value[j] - output[i]) + d_lse[i])
+    return gradient
+
+
+def tile_with_einsum(scores, value, d_output, output, lse, d_lse):
+    p = np.exp((scores.T - lse).T)
+    through_lse = np.einsum("i,ij->ij", d_lse, p)
+    return np.einsum("ij,ic,jc->ij", p, d_output, value) - np.einsum("ij,ic,ic->ij", p, d_output, output) + through_lse
+
+
+def tile_in_torch(scores, value, d_output, output, lse, d_lse):
+    scores, value, d_output, output, lse, d_lse = (torch.tensor(x).float() for x in (scores, value, d_output, output, lse, d_lse))
+    delta = (d_output * output).sum(1, keepdim=True)
+    return (scores - lse[:, None]).exp() * (d_output @ value.T - delta + d_lse[:, None])
+
+
+# --- 12.8 splits ---------------------------------------------------------------------------------------
+
+
+def splits_one_after_the_other(outputs, lses):
+    output, lse = np.zeros(outputs.shape[1:]), np.full(lses.shape[1], -np.inf)
+    for z, s in zip(outputs, lses, strict=True):
+        new = np.logaddexp(lse, s)
+        shift = np.where(np.isneginf(new), 0.0, new)
+        output = np.exp(lse - shift)[:, None] * output + np.exp(s - shift)[:, None] * z
+        lse = new
+    return output, lse
+
+
+def splits_query_by_query(outputs, lses):
+    output, lse = np.zeros(outputs.shape[1:]), np.full(lses.shape[1], -np.inf)
+    for row in range(lses.shape[1]):
+        top = lses[:, row].max()
+        if top > -math.inf:
+            shares = [math.exp(s - top) for s in lses[:, row]]
+            output[row] = sum(share * z for share, z in zip(shares, outputs[:, row], strict=True)) / sum(shares)
+            lse[row] = top + math.log(sum(shares))
+    return output, lse
+
+
+def splits_in_torch(outputs, lses):
+    outputs, lses = torch.tensor(outputs, dtype=torch.float32), torch.tensor(lses, dtype=torch.float32)
+    top = lses.amax(0).nan_to_num(neginf=0.0)
+    shares = (lses - top).exp()
+    total = shares.sum(0)
+    return (shares / total.clamp(min=1e-30)).unsqueeze(-1).mul(outputs).sum(0), top + total.log()
+
+
+# --- 12.10 a kernel ------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _row_lse_in_powers_of_two(scores_ptr, lse_ptr, n_columns, stride, BLOCK: tl.constexpr):
+    row_ptr = scores_ptr + tl.program_id(0) * stride
+    top = tl.full([BLOCK], float("-inf"), tl.float64)
+    total = tl.zeros([BLOCK], tl.float64)
+    for start in range(0, n_columns, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        scores = tl.load(row_ptr + columns, mask=columns < n_columns, other=float("-inf")) * 1.4426950408889634
+        new = tl.maximum(top, tl.max(scores, 0))
+        total = total * tl.exp2(top - new) + tl.exp2(scores - new)
+        top = new
+    lse = (top + tl.log2(tl.sum(total, 0))) * 0.6931471805599453
+    tl.store(lse_ptr + tl.program_id(0) + tl.arange(0, BLOCK), lse, mask=tl.arange(0, BLOCK) == 0)
+
+
+def lse_by_lanes(scores):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scores = torch.tensor(scores, device=device)
+    lse = torch.empty(len(scores), dtype=torch.float64, device=device)
+    _row_lse_in_powers_of_two[(len(scores),)](scores, lse, scores.shape[1], scores.stride(0), BLOCK=16)
+    return lse.cpu().numpy()
+
+
+@triton.jit
+def _row_lse_in_two_passes(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    top = float("-inf")
+    for start in range(0, n_columns, BLOCK):
+        seen = tl.load(scores_ptr + row * n_columns + start + columns, mask=start + columns < n_columns, other=float("-inf"))
+        top = tl.maximum(top, tl.max(seen, 0))
+    total = 0.0
+    for start in range(0, n_columns, BLOCK):
+        seen = tl.load(scores_ptr + row * n_columns + start + columns, mask=start + columns < n_columns, other=float("-inf"))
+        total += tl.sum(tl.exp(seen - top), 0)
+    tl.store(lse_ptr + row, top + tl.log(total))
+
+
+def lse_in_two_passes(scores):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scores = torch.tensor(scores, dtype=torch.float32, device=device)
+    lse = torch.empty(scores.shape[0], dtype=torch.float32, device=device)
+    _row_lse_in_two_passes[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
+    return lse
+
+
+PLAIN = 4 * 4096 * 128 + 4 * 4096**2
+
+RIGHT = {
+    "merge-two-states": [merge_row_by_row, merge_with_zero_for_nan, merge_in_torch],
+    "bytes-saved-by-tiles": [
+        lambda: [PLAIN / (4096 * 257 + 64 * 4096 * 256), PLAIN / (4096 * 257 + 16 * 4096 * 256)],
+        lambda: (1.0153, 3.8815),
+        lambda: torch.tensor([(512 + 16384) / (257 + 64 * 256), (512 + 16384) / (257 + 16 * 256)]),
+    ],
+    "shared-key-tile-bytes": [
+        lambda t, d, r, g, b: b * t * (g * (2 * d + 1) + 2 * d * t / r),
+        lambda t, d, r, g, b: b * g * t * d + b * g * t * d + b * g * t + 2 * b * d * t**2 * r**-1,
+        lambda t, d, r, g, b: b * t / r * (g * r * (2 * d + 1) + 2 * d * t),
+    ],
+    "streamed-attention": [stream_query_by_query, stream_in_two_passes, stream_normalised_as_it_goes, stream_in_torch],
+    "causal-tile-counts": [tiles_from_a_mask, tiles_in_torch],
+    "repair-tiled-loop": [loop_that_keeps_lse, loop_with_masked_padding, loop_in_torch],
+    "tile-score-gradient": [tile_entry_by_entry, tile_with_einsum, tile_in_torch],
+    "merge-decoding-splits": [splits_one_after_the_other, splits_query_by_query, splits_in_torch],
+    "read-overlap-schedule": [
+        lambda: [3, 2, 32, 1.5625],
+        lambda: np.array([3.0, 2.0, 32.0, 50 / 32]),
+        lambda: torch.tensor([3, 2, 32, 1.56]),
+    ],
+    "row-lse-kernel": [lse_by_lanes, lse_in_two_passes],
+}

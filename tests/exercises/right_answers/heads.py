@@ -1,0 +1,218 @@
+"""Right answers to the tasks of lesson heads: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+
+
+def _softmax(scores):
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return terms / terms.sum(axis=-1, keepdims=True)
+
+
+# --- 8.1 split into heads ------------------------------------------------------------------------------
+
+
+def split_by_slices(x, n_heads):
+    width = x.shape[-1] // n_heads
+    return np.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], axis=-3)
+
+
+def split_with_numpy(x, n_heads):
+    return np.moveaxis(np.array(np.split(x, n_heads, axis=-1)), 0, -3)
+
+
+def split_in_torch(x, n_heads):
+    return torch.from_numpy(x).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
+
+
+def split_in_float32(x, n_heads):
+    return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
+
+
+# --- 8.2 multi-head attention --------------------------------------------------------------------------
+
+
+def heads_by_a_loop(x, w_query, w_key, w_value, w_output, n_heads):
+    heads = []
+    for w_q, w_k, w_v in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value)), strict=True):
+        heads.append(_softmax(x @ w_q @ (x @ w_k).T / math.sqrt(w_q.shape[1])) @ x @ w_v)
+    return np.hstack(heads) @ w_output
+
+
+def heads_as_a_sum_of_maps(x, w_query, w_key, w_value, w_output, n_heads):
+    d_k, d_v = w_query.shape[1] // n_heads, w_value.shape[1] // n_heads
+    total = np.zeros((len(x), w_output.shape[1]))
+    for h in range(n_heads):
+        q, k = x @ w_query[:, h * d_k : (h + 1) * d_k], x @ w_key[:, h * d_k : (h + 1) * d_k]
+        total += _softmax(q @ k.T * d_k**-0.5) @ x @ (w_value[:, h * d_v : (h + 1) * d_v] @ w_output[h * d_v : (h + 1) * d_v])
+    return total
+
+
+def heads_with_einsum(x, w_query, w_key, w_value, w_output, n_heads):
+    w_q, w_k, w_v = (w.reshape(w.shape[0], n_heads, -1) for w in (w_query, w_key, w_value))
+    scores = np.einsum("ia,ahk,jb,bhk->hij", x, w_q, x, w_k, optimize=True) / np.sqrt(w_q.shape[2])
+    return np.einsum("hij,ja,ahv,hvd->id", _softmax(scores), x, w_v, w_output.reshape(n_heads, -1, w_output.shape[1]), optimize=True)
+
+
+def heads_by_hand(x, w_query, w_key, w_value, w_output, n_heads):
+    rows = range(len(x))
+    query, key, value = x @ w_query, x @ w_key, x @ w_value
+    d_k, d_v = query.shape[1] // n_heads, value.shape[1] // n_heads
+    merged = [[] for _ in rows]
+    for i in rows:
+        for h in range(n_heads):
+            q, ks = query[i, h * d_k : (h + 1) * d_k], key[:, h * d_k : (h + 1) * d_k]
+            terms = [math.exp(sum(q * k) / math.sqrt(d_k)) for k in ks]  # no maximum taken off: the scores are moderate
+            merged[i] += [sum(terms[j] * value[j, h * d_v + c] for j in rows) / sum(terms) for c in range(d_v)]
+    return np.array(merged) @ w_output
+
+
+def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
+    x, w_query, w_key, w_value, w_output = (torch.from_numpy(a).float() for a in (x, w_query, w_key, w_value, w_output))
+    query, key, value = ((x @ w).view(len(x), n_heads, -1).transpose(0, 1) for w in (w_query, w_key, w_value))
+    weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, dim=-1)
+    return (weights @ value).transpose(0, 1).flatten(1) @ w_output
+
+
+# --- 8.5 grouped heads ---------------------------------------------------------------------------------
+
+
+def groups_by_a_loop(query, key, value):
+    group = len(query) // len(key)
+    return np.array([_softmax(q @ key[h // group].T / math.sqrt(q.shape[1])) @ value[h // group] for h, q in enumerate(query)])
+
+
+def groups_as_an_axis(query, key, value):
+    grouped = query.reshape(len(key), -1, *query.shape[1:])
+    weights = _softmax(grouped @ key[:, None].swapaxes(-1, -2) / np.sqrt(query.shape[2]))
+    return (weights @ value[:, None]).reshape(*query.shape[:2], -1)
+
+
+def groups_in_torch(query, key, value):
+    query, key, value = (torch.tensor(a, dtype=torch.float32) for a in (query, key, value))
+    group = query.shape[0] // key.shape[0]
+    key, value = key.repeat_interleave(group, dim=0), value.repeat_interleave(group, dim=0)
+    return torch.softmax(query @ key.mT * query.shape[2] ** -0.5, -1) @ value
+
+
+# --- 8.6 torch's weights -------------------------------------------------------------------------------
+
+
+def packed_by_rows(x, stacked, n_heads):
+    d, width = x.shape[1], x.shape[1] // n_heads
+    heads = []
+    for h in range(n_heads):
+        q, k, v = (x @ stacked[part * d + h * width : part * d + (h + 1) * width].T for part in range(3))
+        heads.append(_softmax(q @ k.T / np.sqrt(width)) @ v)
+    return np.concatenate(heads, axis=1) @ stacked[3 * d :].T
+
+
+def packed_in_torch(x, stacked, n_heads):
+    x, stacked = torch.from_numpy(x), torch.from_numpy(stacked)
+    *parts, _ = torch.nn.functional.linear(x, stacked).chunk(4, dim=-1)
+    query, key, value = (part.unflatten(-1, (n_heads, -1)).transpose(0, 1) for part in parts)
+    heads = torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), -1) @ value
+    return torch.nn.functional.linear(heads.transpose(0, 1).flatten(1), stacked[-x.shape[1] :])
+
+
+def packed_in_float32(x, stacked, n_heads):
+    x, stacked = x.astype(np.float32), stacked.astype(np.float32)
+    w, w_o = np.split(stacked, [3 * x.shape[1]])
+    query, key, value = (x @ w.T).reshape(len(x), 3, n_heads, -1).transpose(1, 2, 0, 3)
+    heads = _softmax(query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))) @ value
+    return heads.transpose(1, 0, 2).reshape(len(x), -1) @ w_o.T
+
+
+# --- 8.7 back through the output projection ------------------------------------------------------------
+
+
+def back_by_heads(heads, w_output, d_output):
+    blocks = np.split(w_output, len(heads))
+    return np.array([d_output @ block.T for block in blocks]), np.vstack([z.T @ d_output for z in heads])
+
+
+def back_with_einsum(heads, w_output, d_output):
+    blocks = w_output.reshape(len(heads), heads.shape[2], -1)
+    d_blocks = np.einsum("htv,td->hvd", heads, d_output)
+    return np.einsum("td,hvd->htv", d_output, blocks), d_blocks.reshape(w_output.shape)
+
+
+def back_in_torch(heads, w_output, d_output):
+    heads, w_output, d_output = (torch.from_numpy(a).float() for a in (heads, w_output, d_output))
+    merged = heads.transpose(0, 1).flatten(1)
+    return (d_output @ w_output.T).unflatten(1, (len(heads), -1)).transpose(0, 1), merged.T @ d_output
+
+
+# --- 8.9 one step with a cache -------------------------------------------------------------------------
+
+
+def step_head_by_head(x_new, keys, values, w_query, w_key, w_value, w_output):
+    n_kv_heads, past, d_k = keys.shape
+    d_v = values.shape[2]
+    all_keys, all_values = np.empty((n_kv_heads, past + 1, d_k)), np.empty((n_kv_heads, past + 1, d_v))
+    for r in range(n_kv_heads):
+        all_keys[r] = np.vstack([keys[r], x_new @ w_key[:, r * d_k : (r + 1) * d_k]])
+        all_values[r] = np.vstack([values[r], x_new @ w_value[:, r * d_v : (r + 1) * d_v]])
+    n_heads = w_query.shape[1] // d_k
+    output = np.zeros(w_output.shape[1])
+    for h in range(n_heads):
+        r = h // (n_heads // n_kv_heads)
+        weights = _softmax(all_keys[r] @ (x_new @ w_query[:, h * d_k : (h + 1) * d_k]) / math.sqrt(d_k))
+        output += weights @ all_values[r] @ w_output[h * d_v : (h + 1) * d_v]
+    return output, all_keys, all_values
+
+
+def step_with_einsum(x_new, keys, values, w_query, w_key, w_value, w_output):
+    n_kv_heads, _, d_k = keys.shape
+    keys = np.append(keys, (x_new @ w_key).reshape(n_kv_heads, 1, -1), axis=1)
+    values = np.append(values, (x_new @ w_value).reshape(n_kv_heads, 1, -1), axis=1)
+    query = (x_new @ w_query).reshape(n_kv_heads, -1, d_k)
+    weights = _softmax(np.einsum("rgd,rtd->rgt", query, keys) / np.sqrt(d_k))
+    return np.einsum("rgt,rtv->rgv", weights, values).reshape(-1) @ w_output, keys, values
+
+
+def step_into_empty_arrays(x_new, keys, values, w_query, w_key, w_value, w_output):
+    n_kv_heads, past, d_k = keys.shape
+    all_keys, all_values = np.empty((n_kv_heads, past + 1, d_k)), np.empty((n_kv_heads, past + 1, values.shape[2]))
+    all_keys[:, :past], all_values[:, :past] = keys, values
+    all_keys[:, -1], all_values[:, -1] = (np.reshape(x_new @ w, (n_kv_heads, -1)) for w in (w_key, w_value))
+    query = np.einsum("d,drgk->rgk", x_new, w_query.reshape(len(x_new), n_kv_heads, -1, d_k))
+    terms = np.exp(query @ all_keys.swapaxes(1, 2) / d_k**0.5)
+    heads = terms @ all_values / terms.sum(axis=2, keepdims=True)
+    return np.einsum("rgv,rgvd->d", heads, w_output.reshape(*heads.shape, -1)), all_keys, all_values
+
+
+def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
+    x_new, keys, values, w_query, w_key, w_value, w_output = (
+        torch.from_numpy(a).float() for a in (x_new, keys, values, w_query, w_key, w_value, w_output)
+    )
+    keys = torch.cat([keys, (x_new @ w_key).view(keys.shape[0], 1, -1)], dim=1)
+    values = torch.cat([values, (x_new @ w_value).view(values.shape[0], 1, -1)], dim=1)
+    query = (x_new @ w_query).view(-1, 1, keys.shape[2])
+    group = query.shape[0] // keys.shape[0]
+    weights = torch.softmax(query @ keys.repeat_interleave(group, 0).mT / keys.shape[2] ** 0.5, -1)
+    return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_output, keys, values
+
+
+RIGHT = {
+    "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],
+    "multi-head-attention": [heads_by_a_loop, heads_as_a_sum_of_maps, heads_with_einsum, heads_by_hand, heads_in_torch],
+    "decoding-step-flops": [
+        lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),
+        lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d,
+        lambda d, h, r, w, t: 4 * h * w * (d + t) + 4 * d * r * w,
+    ],
+    "cache-capacity-in-tokens": [
+        lambda: 49932,
+        lambda: 3 * 1024**3 / 64512,
+        lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96)),
+        lambda: 49.9e3,
+    ],
+    "repair-grouped-heads": [groups_by_a_loop, groups_as_an_axis, groups_in_torch],
+    "repair-torch-layer": [packed_by_rows, packed_in_torch, packed_in_float32],
+    "output-projection-backward": [back_by_heads, back_with_einsum, back_in_torch],
+    "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
+    "cached-decoding-step": [step_head_by_head, step_with_einsum, step_into_empty_arrays, step_in_torch],
+}

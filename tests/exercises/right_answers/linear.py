@@ -1,0 +1,153 @@
+"""Right answers to the tasks of lesson linear: loops, einsum, torch, float32, other forms of the same sum."""
+
+import numpy as np
+import torch
+
+# --- 11.1 positive random features ---------------------------------------------------------------------
+
+
+def features_one_by_one(x, omega):
+    columns = [np.exp((x * w).sum(axis=-1) - (x**2).sum(axis=-1) / 2) for w in omega]
+    return np.stack(columns, axis=-1) / len(omega) ** 0.5
+
+
+def features_by_distance(x, omega):
+    gap = ((x[..., None, :] - omega) ** 2).sum(axis=-1)  # w . x - |x|^2 / 2 = |w|^2 / 2 - |x - w|^2 / 2
+    return np.exp(((omega**2).sum(axis=-1) - gap) / 2 - np.log(len(omega)) / 2)
+
+
+def features_in_torch(x, omega):
+    x, omega = torch.from_numpy(x), torch.from_numpy(omega)
+    return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2) * omega.shape[0] ** -0.5
+
+
+def features_in_float32(x, omega):
+    x, omega = x.astype(np.float32), omega.astype(np.float32)
+    return np.exp(np.inner(x, omega) - np.sum(x * x, axis=-1)[..., None] / 2) / np.sqrt(np.float32(len(omega)))
+
+
+# --- 11.3 linear attention, normalised -----------------------------------------------------------------
+
+
+def averages_recurrently(query, key, value):
+    output = np.empty(value.shape)
+    for head, (qs, ks, vs) in enumerate(zip(query, key, value, strict=True)):
+        state, total = np.zeros((ks.shape[1], vs.shape[1])), np.zeros(ks.shape[1])
+        for t, (q, k, v) in enumerate(zip(qs, ks, vs, strict=True)):
+            state, total = state + np.outer(k, v), total + k
+            output[head, t] = q @ state / (q @ total)
+    return output
+
+
+def averages_with_cumsum(query, key, value):
+    states = np.cumsum(np.einsum("htm,htv->htmv", key, value), axis=1)
+    return np.einsum("htm,htmv->htv", query, states) / np.einsum("htm,htm->ht", query, key.cumsum(axis=1))[..., None]
+
+
+def averages_in_torch(query, key, value):
+    query, key, value = (torch.from_numpy(a).float() for a in (query, key, value))
+    kernel = (query @ key.mT).tril()
+    return (kernel / kernel.sum(-1, keepdim=True)) @ value
+
+
+# --- 11.4 chunk by chunk -------------------------------------------------------------------------------
+
+
+def chunks_by_splitting(query, key, value, state, chunk):
+    edges, rows = range(chunk, len(query), chunk), []
+    for q, k, v in zip(*(np.split(a, edges) for a in (query, key, value)), strict=True):
+        rows.extend(q @ state + np.tril(q @ k.T) @ v)
+        state = state + sum(np.outer(a, b) for a, b in zip(k, v, strict=True))
+    return np.array(rows), state
+
+
+def all_at_once(query, key, value, state, chunk):
+    return query @ state + np.tril(query @ key.T) @ value, state + key.T @ value
+
+
+def one_by_one(query, key, value, state, chunk):
+    rows = []
+    for t in range(len(query)):
+        state = state + key[t][:, None] * value[t]
+        rows.append(query[t] @ state)
+    return np.array(rows), state
+
+
+def chunks_in_torch(query, key, value, state, chunk):
+    query, key, value, state = (torch.from_numpy(a).float() for a in (query, key, value, state))
+    rows = []
+    for q, k, v in zip(query.split(chunk), key.split(chunk), value.split(chunk), strict=True):
+        rows.append(torch.addmm((q @ k.T).tril() @ v, q, state))
+        state = state + k.T @ v
+    return torch.cat(rows), state
+
+
+# --- 11.5 the gate -------------------------------------------------------------------------------------
+
+
+def gate_by_the_sum(query, key, value, gate):
+    output = np.zeros((len(query), value.shape[1]))
+    for t in range(len(query)):
+        for j in range(t + 1):
+            output[t] += (query[t] * key[j] * gate[j + 1 : t + 1].prod(axis=0)).sum() * value[j]
+    return output
+
+
+def gate_in_logarithms(query, key, value, gate):
+    past = np.log(gate).cumsum(axis=0)
+    kept = np.exp(np.minimum(past[:, None] - past[None, :], 0.0))
+    return np.tril(np.einsum("tr,jr,tjr->tj", query, key, kept)) @ value
+
+
+def gate_in_torch(query, key, value, gate):
+    query, key, value, gate = (torch.from_numpy(a).float() for a in (query, key, value, gate))
+    state, rows = torch.zeros(key.shape[1], value.shape[1]), []
+    for q, k, v, a in zip(query, key, value, gate, strict=True):
+        state = torch.diag(a) @ state + torch.outer(k, v)
+        rows.append(q @ state)
+    return torch.stack(rows)
+
+
+# --- 11.8 the delta rule -------------------------------------------------------------------------------
+
+
+def erase_then_write(query, key, value, beta, state):
+    rows = []
+    for q, k, v, b in zip(query, key, value, beta, strict=True):
+        state = (np.eye(len(k)) - b * np.outer(k, k)) @ state + b * np.outer(k, v)
+        rows.append(q @ state)
+    return np.array(rows), state
+
+
+def triangular_system(query, key, value, beta, state):
+    written = np.linalg.solve(np.eye(len(key)) + np.tril(beta * (key @ key.T), -1), beta * (value - key @ state))
+    return query @ state + np.tril(query @ key.T) @ written, state + key.T @ written
+
+
+def delta_in_torch(query, key, value, beta, state):
+    query, key, value, beta, state = (torch.from_numpy(a).float() for a in (query, key, value, beta, state))
+    rows = []
+    for t in range(len(key)):
+        state = torch.addr(state, key[t], beta[t] * (value[t] - key[t] @ state))
+        rows.append(query[t] @ state)
+    return torch.stack(rows), state
+
+
+RIGHT = {
+    "positive-random-features": [features_one_by_one, features_by_distance, features_in_torch, features_in_float32],
+    "random-feature-crossover": [
+        lambda m, k, v: m * (2 + v / (k + v)),
+        lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v),
+        lambda m, k, v: 3 * m - m * k / (k + v),
+    ],
+    "normalised-linear-attention": [averages_recurrently, averages_with_cumsum, averages_in_torch],
+    "chunked-linear-attention": [chunks_by_splitting, all_at_once, one_by_one, chunks_in_torch],
+    "repair-decay-gate": [gate_by_the_sum, gate_in_logarithms, gate_in_torch],
+    "read-interference": [
+        lambda: [3.6, 2, 0.37],
+        lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2]),
+        lambda: torch.tensor([3.6, 2.0, 0.37]),
+    ],
+    "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8), lambda: torch.tensor(0.844)],
+    "delta-rule": [erase_then_write, triangular_system, delta_in_torch],
+}

@@ -1,0 +1,212 @@
+"""Right answers to the tasks of lesson lookup: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+
+# --- 1.1 weights ---------------------------------------------------------------------------------------
+
+
+def weights_row_by_row(similarity):
+    rows = []
+    for row in similarity:
+        total = sum(row)
+        rows.append([s / total if total > 0 else 0.0 for s in row])
+    return np.array(rows)
+
+
+def weights_with_divide(similarity):
+    total = similarity.sum(axis=-1)[:, None]
+    return np.divide(similarity, total, out=np.zeros_like(similarity), where=total > 0)
+
+
+def weights_in_torch(similarity):
+    return torch.nan_to_num(torch.tensor(similarity) / torch.tensor(similarity).sum(dim=1, keepdim=True))
+
+
+def weights_in_float32(similarity):
+    similarity = similarity.astype(np.float32)
+    total = np.einsum("ij->i", similarity)
+    total[total == 0] = 1
+    return np.einsum("ij,i->ij", similarity, 1 / total)
+
+
+def weights_with_a_warning(similarity):
+    return np.nan_to_num(similarity / similarity.sum(axis=1, keepdims=True))
+
+
+# --- 1.2 kernel regression -----------------------------------------------------------------------------
+
+
+def regression_point_by_point(query, x, y, h):
+    estimates = []
+    for q in query:
+        hills = [math.exp(-0.5 * ((q - x_i) / h) ** 2) for x_i in x]
+        estimates.append(sum(hill * y_i for hill, y_i in zip(hills, y, strict=True)) / sum(hills))
+    return np.array(estimates)
+
+
+def regression_with_softmax(query, x, y, h):
+    scores = -0.5 * np.subtract.outer(query, x) ** 2 / h**2
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return (terms / terms.sum(axis=1, keepdims=True)) @ y
+
+
+def regression_in_torch(query, x, y, h):
+    query, x, y = (torch.from_numpy(array) for array in (query, x, y))
+    return torch.softmax(-((query[:, None] - x) ** 2) / (2 * h**2), dim=1) @ y
+
+
+def regression_with_columns(query, x, y, h):
+    # densities, with keys as rows: the constant of the Gaussian cancels
+    hills = np.exp(-((x[:, None] - query) ** 2) / (2 * h * h)) / (h * math.sqrt(2 * math.pi))
+    return (y[:, None] * hills).sum(axis=0) / hills.sum(axis=0)
+
+
+def regression_in_float32(query, x, y, h):
+    scores = (-((query[:, None] - x) ** 2) / (2 * h**2)).astype("float32")
+    hills = np.exp(scores)
+    return (hills @ y.astype("float32")) / hills.sum(axis=1)
+
+
+def regression_with_average(query, x, y, h):
+    return np.array([np.average(y, weights=np.exp(-(((q - x) / h) ** 2) / 2)) for q in query])
+
+
+# --- 1.5 exchanged roles -------------------------------------------------------------------------------
+
+
+def roles_with_matmul(x, w_query, w_key, w_value, beta):
+    scores = beta * (x @ w_query) @ (x @ w_key).T
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return terms @ (x @ w_value) / terms.sum(axis=1)[:, None]
+
+
+def roles_token_by_token(x, w_query, w_key, w_value, beta):
+    output = []
+    for token in x:
+        terms = [math.exp(beta * ((token @ w_query) @ (other @ w_key))) for other in x]
+        output.append(sum(term * (other @ w_value) for term, other in zip(terms, x, strict=True)) / sum(terms))
+    return np.array(output)
+
+
+def roles_with_keys_as_rows(x, w_query, w_key, w_value, beta):
+    similarity = np.exp(beta * (x @ w_key) @ (x @ w_query).T)
+    return (similarity / similarity.sum(axis=0)).T @ x @ w_value
+
+
+def roles_in_float32(x, w_query, w_key, w_value, beta):
+    x, w_query, w_key, w_value = (array.astype(np.float32) for array in (x, w_query, w_key, w_value))
+    terms = np.exp(np.float32(beta) * (x @ w_query @ w_key.T @ x.T))
+    return np.einsum("ij,ja,i->ia", terms, x @ w_value, 1 / terms.sum(axis=1))
+
+
+def roles_in_torch(x, w_query, w_key, w_value, beta):
+    x, w_query, w_key, w_value = (torch.tensor(array) for array in (x, w_query, w_key, w_value))
+    return torch.softmax(beta * x @ (w_query @ w_key.T) @ x.T, dim=1) @ x @ w_value
+
+
+def roles_turned_at_the_end(x, w_query, w_key, w_value, beta):
+    # the broken function, mended in one place
+    query, key, value = x @ w_query, x @ w_key, x @ w_value
+    similarity = np.exp(key @ query.T) ** beta
+    weights = similarity / similarity.sum(axis=0, keepdims=True)
+    return weights.T @ value
+
+
+# --- 1.6 hard lookup -----------------------------------------------------------------------------------
+
+
+def hard_query_by_query(query, key, value):
+    rows = []
+    for q in query:
+        distance = [sum((q - k) ** 2) for k in key]
+        rows.append(np.mean([v for d, v in zip(distance, value, strict=True) if d == min(distance)], axis=0))
+    return np.array(rows)
+
+
+def hard_with_norms(query, key, value):
+    distance = np.linalg.norm(query[:, None] - key, axis=-1)
+    nearest = np.isclose(distance, distance.min(axis=1, keepdims=True), rtol=1e-9, atol=0).astype(float)
+    return nearest @ value / nearest.sum(axis=1)[:, None]
+
+
+def hard_as_a_cold_softmax(query, key, value):
+    distance = torch.tensor(((query[:, None] - key) ** 2).sum(-1))
+    return torch.softmax(-1e12 * (distance - distance.min(dim=1, keepdim=True).values), dim=1) @ torch.tensor(value)
+
+
+def hard_in_float32(query, key, value):
+    distance = ((query[:, None] - key) ** 2).sum(axis=2)
+    nearest = distance <= distance.min(axis=1)[:, None]
+    weights = (nearest / nearest.sum(axis=1, keepdims=True)).astype(np.float32)
+    return weights @ value.astype(np.float32)
+
+
+def hard_by_squares(query, key, value):
+    # |k|^2 - 2 q . k orders the keys of one query as the distance does
+    distance = (key**2).sum(axis=1) - 2 * query @ key.T
+    nearest = distance == distance.min(axis=1, keepdims=True)
+    return np.einsum("ij,ja->ia", nearest / nearest.sum(axis=1, keepdims=True), value)
+
+
+def hard_with_dist(query, key, value):
+    distances = [[math.dist(q, k) for k in key] for q in query]
+    return np.array([np.mean([v for d, v in zip(row, value, strict=True) if d == min(row)], axis=0) for row in distances])
+
+
+# --- 1.8 brackets --------------------------------------------------------------------------------------
+
+
+def features_through_keys_and_values(x, w_query, w_key, w_value):
+    key, value = x @ w_key, x @ w_value
+    return w_query @ (key.T @ value)
+
+
+def features_as_a_sum_over_positions(x, w_query, w_key, w_value):
+    return sum(np.outer(w_query @ (row @ w_key), row @ w_value) for row in x)
+
+
+def features_with_einsum(x, w_query, w_key, w_value):
+    return np.einsum("ak,bk,ib,ic,cd->ad", w_query, w_key, x, x, w_value, optimize=True)
+
+
+def features_in_torch_float32(x, w_query, w_key, w_value):
+    x, w_query, w_key, w_value = (torch.tensor(array, dtype=torch.float32) for array in (x, w_query, w_key, w_value))
+    return w_query @ w_key.mT @ (x.mT @ x) @ w_value
+
+
+RIGHT = {
+    "similarities-to-weights": [weights_row_by_row, weights_with_divide, weights_in_torch, weights_in_float32, weights_with_a_warning],
+    "kernel-regression": [
+        regression_point_by_point,
+        regression_with_softmax,
+        regression_in_torch,
+        regression_with_columns,
+        regression_in_float32,
+        regression_with_average,
+    ],
+    "duplicated-pair": [lambda: 7.5, lambda: np.dot([1, 4, 3], [0, 9, 8]) / 8, lambda: torch.tensor(15 / 2)],
+    "read-lookup-weights": [lambda: [3, 4, 0.8], lambda: np.array([3.0, 4.0, 0.2 + 0.6]), lambda: torch.tensor([3, 4, 0.8])],
+    "repair-lookup-roles": [
+        roles_with_matmul,
+        roles_token_by_token,
+        roles_with_keys_as_rows,
+        roles_in_float32,
+        roles_in_torch,
+        roles_turned_at_the_end,
+    ],
+    "hard-lookup": [hard_query_by_query, hard_with_norms, hard_as_a_cold_softmax, hard_in_float32, hard_by_squares, hard_with_dist],
+    "derivative-by-similarity": [
+        lambda s_1, s_2, v_1, v_2: v_1 / (s_1 + s_2) - (s_1 * v_1 + s_2 * v_2) * (s_1 + s_2) ** -2,
+        lambda s_1, s_2, v_1, v_2: (v_1 - (s_1 * v_1 + s_2 * v_2) / (s_1 + s_2)) / (s_1 + s_2),
+        lambda s_1, s_2, v_1, v_2: (s_2 * v_1 - s_2 * v_2) / (s_1**2 + 2 * s_1 * s_2 + s_2**2),
+    ],
+    "feature-mixing-matrix": [
+        features_through_keys_and_values,
+        features_as_a_sum_over_positions,
+        features_with_einsum,
+        features_in_torch_float32,
+    ],
+}

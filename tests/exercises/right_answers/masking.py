@@ -1,0 +1,262 @@
+"""Right answers to the tasks of lesson masking: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+from sympy import log
+
+from attn_course.lessons.masking.tasks_leaks import layer
+
+# --- 7.1 weights under a mask --------------------------------------------------------------------------
+
+
+def weights_by_loops(scores, mask):
+    mask = np.broadcast_to(mask, scores.shape)
+    weights = np.zeros(scores.shape)
+    for row in np.ndindex(scores.shape[:-1]):
+        seen = [j for j in range(scores.shape[-1]) if mask[row][j]]
+        if seen:
+            top = max(scores[row][j] for j in seen)
+            terms = {j: math.exp(scores[row][j] - top) for j in seen}
+            for j, term in terms.items():
+                weights[row][j] = term / sum(terms.values())
+    return weights
+
+
+def weights_in_torch(scores, mask):
+    kept = torch.tensor(scores).masked_fill(~torch.tensor(mask), -torch.inf)
+    return torch.softmax(kept, dim=-1).nan_to_num(0.0)
+
+
+def weights_in_float32(scores, mask):
+    kept = np.where(mask, scores, -np.inf)
+    top = np.maximum(kept.max(axis=-1, keepdims=True), np.finfo(np.float64).min)
+    terms = np.exp(kept - top).astype(np.float32)
+    return terms / np.maximum(terms.sum(axis=-1, keepdims=True), np.float32(1e-30))
+
+
+def weights_by_the_logsumexp(scores, mask):
+    kept = torch.where(torch.from_numpy(mask), torch.from_numpy(scores), -torch.inf)
+    return torch.exp(kept - torch.logsumexp(kept, dim=-1, keepdim=True).clamp_min(-1e300))
+
+
+def weights_in_a_masked_array(scores, mask):
+    kept = np.ma.masked_array(scores, mask=~np.broadcast_to(mask, scores.shape))
+    terms = np.ma.exp(kept - kept.max(axis=-1, keepdims=True))
+    return (terms / terms.sum(axis=-1, keepdims=True)).filled(0.0)
+
+
+def weights_by_removing_keys(scores, mask):
+    # the softmax of what is left when the hidden scores are taken out
+    flat, seen = scores.reshape(-1, scores.shape[-1]), np.broadcast_to(mask, scores.shape).reshape(-1, scores.shape[-1])
+    weights = np.zeros(flat.shape)
+    for row, allowed in enumerate(seen):
+        left = flat[row, allowed]
+        weights[row, allowed] = np.exp(left - np.logaddexp.reduce(left)) if left.size else 0.0
+    return weights.reshape(scores.shape)
+
+
+# --- 7.3 three masks in one ----------------------------------------------------------------------------
+
+
+def scores_by_loops(scores, past, window, length):
+    masked = scores.copy()
+    for i, j in np.ndindex(scores.shape):
+        if j > i + past or i + past - j > window or j >= length:
+            masked[i, j] = -math.inf
+    return masked
+
+
+def scores_plus_three_masks(scores, past, window, length):
+    keys = np.arange(scores.shape[1])[None, :]
+    ahead = keys - np.arange(past, past + len(scores))[:, None]
+    return scores + sum(np.where(hidden, -np.inf, 0.0) for hidden in (ahead > 0, ahead < -window, keys >= length))
+
+
+def scores_in_torch(scores, past, window, length):
+    band = torch.ones(scores.shape, dtype=torch.bool).tril(past).triu(past - window)
+    band[:, length:] = False
+    return torch.tensor(scores).masked_fill(~band, -torch.inf)
+
+
+def scores_in_float32(scores, past, window, length):
+    band = np.tri(*scores.shape, past) - np.tri(*scores.shape, past - window - 1)
+    with np.errstate(divide="ignore"):
+        return (scores + np.log(band * (np.arange(scores.shape[1]) < length))).astype(np.float32)
+
+
+def scores_row_by_row_in_lists(scores, past, window, length):
+    rows = []
+    for at, row in enumerate(scores.tolist(), start=past):
+        first, last = max(0, at - window), min(at, length - 1)
+        rows.append([score if first <= j <= last else -math.inf for j, score in enumerate(row)])
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+# --- 7.6 decoding with a cache -------------------------------------------------------------------------
+
+
+def cached_row_by_row(query, key, value):
+    output = []
+    for i, q in enumerate(query):
+        seen = len(key) - len(query) + i + 1
+        scores = key[:seen] @ q / math.sqrt(len(q))
+        terms = np.exp(scores - max(scores))
+        output.append(terms @ value[:seen] / terms.sum())
+    return np.array(output)
+
+
+def cached_in_torch(query, key, value):
+    query, key, value = (torch.tensor(array) for array in (query, key, value))
+    hidden = torch.ones(len(query), len(key), dtype=torch.bool).triu(len(key) - len(query) + 1)
+    return (query @ key.T / query.shape[1] ** 0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ value
+
+
+def cached_in_float32(query, key, value):
+    scores = (query @ key.T / np.sqrt(query.shape[1])).astype(np.float32)
+    at = np.arange(len(query))[:, None] + len(key) - len(query)
+    scores[np.arange(len(key)) > at] = -np.inf
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.float32(terms @ value / terms.sum(axis=1, keepdims=True))
+
+
+def cached_in_float32_torch(query, key, value):
+    query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
+    scores = query @ key.T * query.shape[-1] ** -0.5
+    return torch.softmax(scores + torch.full_like(scores, -torch.inf).triu(len(key) - len(query) + 1), dim=-1) @ value
+
+
+def cached_as_the_end_of_a_full_pass(query, key, value):
+    # queries of the past are made up: their rows are cut off again
+    full = np.vstack([np.zeros((len(key) - len(query), query.shape[1])), query])
+    scores = np.where(np.tri(len(key)) > 0, full @ key.T / np.sqrt(query.shape[1]), -np.inf)
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return (terms / terms.sum(axis=1, keepdims=True) @ value)[len(key) - len(query) :]
+
+
+# --- 7.7 a padded batch --------------------------------------------------------------------------------
+
+
+def padded_by_cutting(query, key, value, lengths):
+    output = np.zeros((*query.shape[:2], value.shape[2]))
+    for b, length in enumerate(lengths):
+        if length:
+            scores = query[b] @ key[b, :length].T / math.sqrt(query.shape[2])
+            terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+            output[b] = terms @ value[b, :length] / terms.sum(axis=1, keepdims=True)
+    return output
+
+
+def padded_in_torch(query, key, value, lengths):
+    query, key, value, lengths = (torch.tensor(array) for array in (query, key, value, lengths))
+    real = torch.arange(key.shape[1]) < lengths[:, None, None]
+    weights = (query @ key.mT / query.shape[2] ** 0.5).masked_fill(~real, -torch.inf).softmax(-1)
+    return torch.where(lengths[:, None, None] > 0, weights @ value, 0.0)
+
+
+def padded_in_float32(query, key, value, lengths):
+    real = (np.arange(key.shape[1]) < lengths[:, None]).astype(np.float32)
+    scores = np.einsum("bid,bjd->bij", query, key).astype(np.float32) / np.float32(query.shape[2] ** 0.5)
+    scores = np.where(real[:, None, :] > 0, scores, np.float32(-np.inf))
+    terms = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min))
+    return np.einsum("bij,bja->bia", terms, value.astype(np.float32)) / np.maximum(terms.sum(-1, keepdims=True), np.float32(1e-20))
+
+
+def padded_in_float32_torch(query, key, value, lengths):
+    query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
+    hidden = torch.arange(key.shape[1]) >= torch.tensor(lengths)[:, None]
+    scores = torch.bmm(query, key.transpose(1, 2)) / math.sqrt(query.shape[2])
+    return torch.nan_to_num(scores.masked_fill(hidden[:, None], -torch.inf).softmax(-1)) @ value
+
+
+def padded_with_a_finite_fill_and_a_correction(query, key, value, lengths):
+    # right as long as the empty sequences are dealt with by hand
+    scores = query @ np.swapaxes(key, 1, 2) / np.sqrt(query.shape[2])
+    scores = np.where(np.arange(key.shape[1]) < lengths[:, None, None], scores, -1e300)
+    terms = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return terms / terms.sum(axis=2, keepdims=True) @ value * (lengths > 0)[:, None, None]
+
+
+# --- 7.9 a leak test -----------------------------------------------------------------------------------
+
+
+def leaks_pair_by_pair(x, kind):
+    found = np.zeros((len(x), len(x)))
+    before = layer(x, kind)
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            moved = np.array(x)
+            moved[j] = moved[j] + 1.0
+            found[i, j] = float(np.any(np.abs(layer(moved, kind)[i] - before[i]) > 1e-6))
+    return found
+
+
+def leaks_in_torch(x, kind):
+    before, columns = layer(x, kind), []
+    for j in range(len(x)):
+        step = np.zeros_like(x)
+        step[j] = [0.9, 1.1, -1.0, 0.8]
+        columns.append(torch.tensor(layer(x + step, kind) - before).abs().amax(dim=1))
+    return (torch.stack(columns, dim=1) > 1e-6).triu(1).double()
+
+
+def leaks_in_float32(x, kind):
+    steps = np.random.default_rng(1).normal(size=x.shape)
+    changes = [layer(x + np.where(np.arange(len(x))[:, None] == j, steps, 0.0), kind) - layer(x, kind) for j in range(len(x))]
+    found = np.linalg.norm(np.stack(changes, axis=1), axis=2) > 1e-6
+    return np.triu(found, k=1).astype(np.float32)
+
+
+def leaks_by_replacing_the_token(x, kind):
+    # the other way to move a token: put another one in its place
+    found = np.zeros((len(x), len(x)))
+    for j in range(1, len(x)):
+        other = x.copy()
+        other[j] = 1.5 - x[j]
+        found[:j, j] = (layer(other, kind)[:j] - layer(x, kind)[:j]).round(9).any(axis=1)
+    return found
+
+
+RIGHT = {
+    "masked-weights": [
+        weights_by_loops,
+        weights_in_torch,
+        weights_in_float32,
+        weights_by_removing_keys,
+        weights_by_the_logsumexp,
+        weights_in_a_masked_array,
+    ],
+    "read-mask": [lambda: [6, 4, 3], lambda: np.array([2 + 1 + 1 + 1 + 1, 4, 3]), lambda: torch.tensor([6.0, 4.0, 3.0])],
+    "combined-masks": [scores_by_loops, scores_plus_three_masks, scores_in_torch, scores_in_float32, scores_row_by_row_in_lists],
+    "window-counts": [
+        lambda: (772, math.ceil(99 / 7)),
+        lambda: [sum(min(i, 7) + 1 for i in range(100)), 15],
+        lambda: torch.tensor([772, 15]),
+    ],
+    "large-enough-fill": [
+        lambda r, epsilon: log(r) + log(1 - epsilon) - log(epsilon),
+        lambda r, epsilon: log(r / epsilon - r),
+        lambda r, epsilon: -log(epsilon / (r - r * epsilon)),
+    ],
+    "repair-cached-causal-mask": [
+        cached_row_by_row,
+        cached_in_torch,
+        cached_in_float32,
+        cached_in_float32_torch,
+        cached_as_the_end_of_a_full_pass,
+    ],
+    "repair-padded-batch": [
+        padded_by_cutting,
+        padded_in_torch,
+        padded_in_float32,
+        padded_in_float32_torch,
+        padded_with_a_finite_fill_and_a_correction,
+    ],
+    "masked-score-gradient": [
+        lambda w_j, w_all, v_j, z: w_j * (v_j - z) / w_all,
+        lambda w_j, w_all, v_j, z: -w_j / w_all * z + w_j * v_j / w_all,
+        lambda w_j, w_all, v_j, z: (w_j * v_j - w_j * z) * w_all**-1,
+    ],
+    "leak-test": [leaks_pair_by_pair, leaks_in_torch, leaks_in_float32, leaks_by_replacing_the_token],
+}

@@ -1,0 +1,109 @@
+"""Right answers to the tasks of lesson scaling: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+
+
+def scores_with_einsum(query, key):
+    return np.einsum("...qd,...kd->...qk", query, key) * query.shape[-1] ** -0.5
+
+
+def scores_in_torch(query, key):
+    query, key = torch.tensor(query, dtype=torch.float32), torch.tensor(key, dtype=torch.float32)
+    return query / math.sqrt(query.shape[-1]) @ key.mT
+
+
+def scores_by_broadcasting(query, key):
+    return (query[..., :, None, :] * key[..., None, :, :]).sum(-1) / math.sqrt(key.shape[-1])
+
+
+def scores_with_a_fourth_root_on_each_side(query, key):
+    root = query.shape[-1] ** 0.25
+    return ((key / root) @ (query / root).swapaxes(-1, -2)).swapaxes(-1, -2)  # a view, not contiguous
+
+
+def scores_from_distances(query, key):
+    # Eq. dot-product-by-distance
+    squares = (query**2).sum(-1)[..., :, None] + (key**2).sum(-1)[..., None, :]
+    distances = ((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(-1)
+    return (squares - distances) / (2 * math.sqrt(query.shape[-1]))
+
+
+def scores_of_a_tensor_with_gradients(query, key):
+    return torch.tensor(query, requires_grad=True) @ torch.tensor(key).transpose(-1, -2) / query.shape[-1] ** 0.5
+
+
+def cosine_of_unit_vectors(query, key):
+    units = []
+    for rows in (query, key):
+        length = np.sqrt((rows**2).sum(-1, keepdims=True))
+        units.append(rows / np.where(length > 0, length, 1.0))
+    return units[0] @ units[1].swapaxes(-1, -2)
+
+
+def cosine_in_torch(query, key):
+    query, key = torch.tensor(query, dtype=torch.float32), torch.tensor(key, dtype=torch.float32)
+    return torch.nn.functional.normalize(query, dim=-1) @ torch.nn.functional.normalize(key, dim=-1).mT
+
+
+def cosine_pair_by_pair(query, key):
+    cosines = np.zeros((*query.shape[:-1], key.shape[-2]))
+    for *batch, i, j in np.ndindex(cosines.shape):
+        q, k = query[(*batch, i)], key[(*batch, j)]
+        lengths = math.sqrt(q @ q) * math.sqrt(k @ k)
+        cosines[(*batch, i, j)] = q @ k / lengths if lengths else 0.0
+    return cosines
+
+
+def cosine_without_nan(query, key):
+    lengths = np.linalg.norm(query, axis=-1)[..., None] * np.linalg.norm(key, axis=-1)[..., None, :]
+    return np.nan_to_num(np.einsum("...id,...jd->...ij", query, key) / lengths)
+
+
+def heads_one_by_one(query, key):
+    heads = []
+    for q, k in zip(query, key, strict=True):
+        scores = q @ k.T / math.sqrt(q.shape[1])
+        terms = np.exp(scores - scores.max(1)[:, None])
+        heads.append(terms / terms.sum(1)[:, None])
+    return np.stack(heads)
+
+
+def heads_in_torch(query, key):
+    query, key = torch.tensor(query, dtype=torch.float32), torch.tensor(key, dtype=torch.float32)
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    terms = (scores - scores.amax(-1, True)).exp()
+    return terms / terms.sum(-1, True)
+
+
+def heads_by_log_sum_exp(query, key):
+    scores = np.einsum("hid,hjd->hij", query, key) / np.sqrt(query.shape[2])
+    return np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
+
+
+def heads_by_differences(query, key):
+    scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[2])
+    return 1 / np.exp(scores[..., None, :] - scores[..., :, None]).sum(axis=-1)
+
+
+RIGHT = {
+    "scaled-scores": [
+        scores_with_einsum,
+        scores_in_torch,
+        scores_by_broadcasting,
+        scores_with_a_fourth_root_on_each_side,
+        scores_from_distances,
+        scores_of_a_tensor_with_gradients,
+    ],
+    "score-variance-by-hand": [lambda: 36, lambda: np.array(50 * 4 * 9 / 50), lambda: torch.tensor(36.0)],
+    "uncentred-score-variance": [
+        lambda d_k, m_q, m_k, v_q, v_k: d_k * ((v_q + m_q**2) * (v_k + m_k**2) - m_q**2 * m_k**2),
+        lambda d_k, m_q, m_k, v_q, v_k: d_k * v_k * (v_q + m_q**2) + d_k * m_k**2 * v_q,
+    ],
+    "cosine-scores": [cosine_of_unit_vectors, cosine_in_torch, cosine_pair_by_pair, cosine_without_nan],
+    "repair-head-weights": [heads_one_by_one, heads_in_torch, heads_by_log_sum_exp, heads_by_differences],
+    "read-score-densities": [lambda: [4, 64, 1], lambda: np.array([4.0, 64.0, 1.0])],
+    "reparametrised-step-size": [lambda eta, d_k: eta * d_k**-2, lambda eta, d_k: (1 / d_k) * (eta / d_k)],
+}

@@ -1,0 +1,225 @@
+"""Right answers to the tasks of lesson self_attention: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+from sympy import Rational, log
+
+# --- 5.1 self-attention --------------------------------------------------------------------------------
+
+
+def layer_by_loops(x, w_query, w_key, w_value):
+    output = np.empty((*x.shape[:-1], w_value.shape[1]))
+    for index in np.ndindex(x.shape[:-1]):
+        sentence = x[index[:-1]]
+        scores = [(x[index] @ w_query) @ (token @ w_key) / math.sqrt(w_query.shape[1]) for token in sentence]
+        terms = [math.exp(score - max(scores)) for score in scores]
+        output[index] = sum(term * (token @ w_value) for term, token in zip(terms, sentence, strict=True)) / sum(terms)
+    return output
+
+
+def layer_with_one_matrix_for_the_scores(x, w_query, w_key, w_value):
+    # W_Q W_K^T first, and the values projected after the average
+    scores = np.einsum("...ia,ab,...jb->...ij", x, w_query @ w_key.T, x) * w_query.shape[1] ** -0.5
+    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
+    return (weights @ x) @ w_value
+
+
+def layer_in_torch(x, w_query, w_key, w_value):
+    x, w_query, w_key, w_value = (torch.from_numpy(array) for array in (x, w_query, w_key, w_value))
+    return torch.softmax((x @ w_query) @ (x @ w_key).mT / w_query.shape[1] ** 0.5, dim=-1) @ (x @ w_value)
+
+
+def layer_in_float32(x, w_query, w_key, w_value):
+    query, key, value = ((x @ w).astype(np.float32) for w in (w_query, w_key, w_value))
+    scores = query @ np.swapaxes(key, -1, -2) / np.float32(math.sqrt(w_query.shape[1]))
+    terms = np.exp(scores - scores.max(-1, keepdims=True))
+    return terms @ value / terms.sum(-1, keepdims=True)
+
+
+def layer_packed_and_broadcast(x, w_query, w_key, w_value):
+    # one product for all three, then pairs by broadcasting, in float64 throughout
+    d_k = w_query.shape[1]
+    query, key, value = np.split(x @ np.concatenate([w_query, w_key, w_value], axis=1), [d_k, 2 * d_k], axis=-1)
+    scores = (query[..., :, None, :] * d_k**-0.5 * key[..., None, :, :]).sum(-1)
+    terms = np.exp(scores - scores.max(-1, keepdims=True))
+    return (terms[..., None] * value[..., None, :, :]).sum(-2) / terms.sum(-1)[..., None]
+
+
+# --- 5.4 a stack of layers -----------------------------------------------------------------------------
+
+
+def stack_with_recursion(x, w_query, w_key):
+    if len(w_query) == 0:
+        return x
+    return stack_with_recursion(x + layer_by_loops(x, w_query[0], w_key[0], np.eye(x.shape[1])), w_query[1:], w_key[1:])
+
+
+def stack_that_sums_what_was_read(x, w_query, w_key):
+    read = [np.zeros_like(x)]
+    for n in range(w_query.shape[0]):
+        read.append(layer_with_one_matrix_for_the_scores(x + sum(read), w_query[n], w_key[n], np.eye(x.shape[1])))
+    return x + np.sum(read, axis=0)
+
+
+def stack_in_torch(x, w_query, w_key):
+    state = torch.tensor(x)
+    for a, b in zip(torch.tensor(w_query), torch.tensor(w_key), strict=True):
+        weights = torch.softmax(state @ a @ (state @ b).T / math.sqrt(a.shape[1]), dim=1)
+        state = (torch.eye(len(weights), dtype=torch.float64) + weights) @ state
+    return state
+
+
+def stack_in_float32(x, w_query, w_key):
+    state = x.astype(np.float32)
+    for a, b in zip(w_query.astype(np.float32), w_key.astype(np.float32), strict=True):
+        state = state + layer_in_float32(state, a, b, np.eye(state.shape[1], dtype=np.float32))
+    return state
+
+
+# --- 5.5 rotary positions ------------------------------------------------------------------------------
+
+
+def rope_with_complex_numbers(x, positions):
+    pairs = x[:, 0::2] + 1j * x[:, 1::2]
+    pairs = pairs * np.exp(1j * np.outer(positions, 10000.0 ** (-np.arange(0, x.shape[1], 2) / x.shape[1])))
+    return np.stack([pairs.real, pairs.imag], axis=-1).reshape(x.shape)
+
+
+def rope_row_by_row(x, positions):
+    turned = np.zeros(x.shape)
+    for row, t in enumerate(positions):
+        for m in range(x.shape[1] // 2):
+            angle = t / 10000 ** (2 * m / x.shape[1])
+            a, b = x[row, 2 * m], x[row, 2 * m + 1]
+            turned[row, 2 * m : 2 * m + 2] = a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)
+    return turned
+
+
+def rope_in_torch(x, positions):
+    x, positions = torch.tensor(x), torch.tensor(positions, dtype=torch.float64)
+    angles = positions[:, None] * 10000.0 ** (-torch.arange(0, x.shape[1], 2, dtype=torch.float64) / x.shape[1])
+    turned = torch.view_as_complex(x.reshape(len(x), -1, 2).contiguous()) * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(turned).reshape(x.shape)
+
+
+def rope_with_rotated_neighbours(x, positions):
+    # x cos + rotated(x) sin, cosines and sines repeated for each of a pair; in float32
+    angles = np.repeat(positions[:, None] * 10000.0 ** (-2 * np.arange(x.shape[1] // 2) / x.shape[1]), 2, axis=1)
+    rotated = np.empty(x.shape)
+    rotated[:, 0::2], rotated[:, 1::2] = -x[:, 1::2], x[:, 0::2]
+    return (x * np.cos(angles) + rotated * np.sin(angles)).astype(np.float32)
+
+
+def rope_with_matrices(x, positions):
+    # a block-diagonal matrix for each row
+    turned = []
+    for row, t in zip(x, positions, strict=True):
+        turn = np.zeros((x.shape[1], x.shape[1]))
+        for m in range(x.shape[1] // 2):
+            c, s = math.cos(t * 10000 ** (-2 * m / x.shape[1])), math.sin(t * 10000 ** (-2 * m / x.shape[1]))
+            turn[2 * m : 2 * m + 2, 2 * m : 2 * m + 2] = [[c, -s], [s, c]]
+        turned.append(turn @ row)
+    return np.stack(turned)
+
+
+# --- 5.6 gradients of three projections ----------------------------------------------------------------
+
+
+def gradients_with_einsum(x, w_query, w_key, w_value, d_query, d_key, d_value):
+    d_w = [np.einsum("ta,tb->ab", x, d) for d in (d_query, d_key, d_value)]
+    d_x = sum(np.einsum("tb,ab->ta", d, w) for d, w in zip((d_query, d_key, d_value), (w_query, w_key, w_value), strict=True))
+    return *d_w, d_x
+
+
+def gradients_token_by_token(x, w_query, w_key, w_value, d_query, d_key, d_value):
+    matrices, incoming = (w_query, w_key, w_value), (d_query, d_key, d_value)
+    d_w, d_x = [np.zeros_like(w) for w in matrices], np.zeros_like(x)
+    for t in range(len(x)):
+        for n in range(3):
+            d_w[n] += np.outer(x[t], incoming[n][t])
+            d_x[t] += matrices[n] @ incoming[n][t]
+    return d_w[0], d_w[1], d_w[2], d_x
+
+
+def gradients_packed(x, w_query, w_key, w_value, d_query, d_key, d_value):
+    # one matrix [W_Q W_K W_V]
+    packed, incoming = np.hstack([w_query, w_key, w_value]), np.hstack([d_query, d_key, d_value])
+    d_packed, d_k = x.T @ incoming, w_query.shape[1]
+    return d_packed[:, :d_k], d_packed[:, d_k : 2 * d_k], d_packed[:, 2 * d_k :], incoming @ packed.T
+
+
+def gradients_in_torch(*inputs):
+    x, w_query, w_key, w_value, d_query, d_key, d_value = (torch.tensor(array, dtype=torch.float32) for array in inputs)
+    return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
+
+
+# --- 5.8 features as tokens ----------------------------------------------------------------------------
+
+
+def weights_from_correlations(table):
+    e = np.exp(np.sqrt(len(table)) * np.corrcoef(table.T))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def weights_by_loops(table):
+    m, n = table.shape
+    columns = [[float(value) for value in table[:, a]] for a in range(n)]
+    standard = []
+    for column in columns:
+        mean = sum(column) / m
+        size = math.sqrt(sum((value - mean) ** 2 for value in column) / m)
+        standard.append([(value - mean) / size for value in column])
+    rows = []
+    for a in standard:
+        terms = [math.exp(sum(p * q for p, q in zip(a, b, strict=True)) / math.sqrt(m)) for b in standard]
+        rows.append([term / sum(terms) for term in terms])
+    return np.array(rows)
+
+
+def weights_in_torch(table):
+    table = torch.tensor(table)
+    tokens = ((table - table.mean(0)) / table.std(0, correction=0)).T
+    return torch.softmax(tokens @ tokens.T / table.shape[0] ** 0.5, dim=1)
+
+
+def weights_in_float32(table):
+    tokens = (table - table.mean(axis=0)).T.astype(np.float32)
+    tokens /= np.sqrt((tokens**2).mean(axis=1, keepdims=True))
+    scores = tokens @ tokens.T / np.float32(np.sqrt(len(table)))
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return terms / terms.sum(axis=1, keepdims=True)
+
+
+def weights_from_covariances(table):
+    covariance = np.cov(table.T, bias=True)
+    size = np.sqrt(np.diag(covariance))
+    scores = len(table) ** 0.5 * covariance / np.outer(size, size)
+    return torch.softmax(torch.from_numpy(scores), -1).numpy()
+
+
+RIGHT = {
+    "self-attention": [layer_by_loops, layer_with_one_matrix_for_the_scores, layer_in_torch, layer_in_float32, layer_packed_and_broadcast],
+    "features-for-self-weight": [
+        lambda p, n: (log(n - 1) + log(p) - log(1 - p)) ** 2,
+        lambda p, n: log((1 / p - 1) / (n - 1)) ** 2,
+        lambda p, n: Rational(1, 4) * log(((n - 1) * p / (1 - p)) ** 2) ** 2,
+    ],
+    "read-balance-of-weights": [lambda: [2, 2.5, 0.16], lambda: np.array([2.0, 2.5, 0.16]), lambda: torch.tensor([2, 5 / 2, 0.16])],
+    "repair-residual-stack": [stack_with_recursion, stack_that_sums_what_was_read, stack_in_torch, stack_in_float32],
+    "rotary-positions": [rope_with_complex_numbers, rope_row_by_row, rope_in_torch, rope_with_rotated_neighbours, rope_with_matrices],
+    "projection-gradients": [gradients_with_einsum, gradients_token_by_token, gradients_packed, gradients_in_torch],
+    "attention-and-rnn-counts": [
+        lambda: [3604480, 1310720, 3, 80],
+        lambda: np.array([3604480.0, 1310720.0, 3.0, 80.0]),
+        lambda: (2 * 80 * 64 * (3 * 64 + 2 * 80), 4 * 80 * 4096, 3, 80),
+    ],
+    "attention-between-features": [
+        weights_from_correlations,
+        weights_by_loops,
+        weights_in_torch,
+        weights_in_float32,
+        weights_from_covariances,
+    ],
+}

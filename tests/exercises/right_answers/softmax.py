@@ -1,0 +1,193 @@
+"""Right answers to the tasks of lesson softmax: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import sympy
+import torch
+
+# --- 2.1 stable softmax on any axis --------------------------------------------------------------------
+
+
+def softmax_by_moving_the_axis(scores, axis):
+    rows = np.moveaxis(scores, axis, -1)
+    shape, rows = rows.shape, rows.reshape(-1, rows.shape[-1])
+    weights = np.empty_like(rows)
+    for n, row in enumerate(rows):
+        largest = max(row)
+        terms = [math.exp(score - largest) for score in row]
+        weights[n] = [term / sum(terms) for term in terms]
+    return np.moveaxis(weights.reshape(shape), -1, axis)
+
+
+def softmax_through_its_logarithm(scores, axis):
+    row_max = np.max(scores, axis=axis, keepdims=True)
+    lse = row_max + np.log(np.sum(np.exp(scores - row_max), axis=axis, keepdims=True))
+    return np.exp(scores - lse)
+
+
+def softmax_in_float32(scores, axis):
+    row_max = scores.max(axis, keepdims=True)
+    unnormalised = np.exp((scores - row_max).astype(np.float32))
+    return np.divide(unnormalised, np.expand_dims(unnormalised.sum(axis), axis))
+
+
+def softmax_float32_from_the_start(scores, axis):
+    scores = scores.astype(np.float32)
+    unnormalised = np.exp(scores - scores.max(axis, keepdims=True))
+    return unnormalised / unnormalised.sum(axis, keepdims=True)
+
+
+def softmax_in_torch(scores, axis):
+    scores = torch.as_tensor(scores, dtype=torch.float32)
+    shifted = scores - scores.amax(dim=axis, keepdim=True)
+    return shifted.exp() / shifted.exp().sum(dim=axis, keepdim=True)
+
+
+def softmax_as_one_over_a_sum_of_ratios(scores, axis):
+    rows = np.moveaxis(scores, axis, -1)
+    with np.errstate(over="ignore"):
+        ratios = np.exp(rows[..., None, :] - rows[..., :, None])
+    return np.moveaxis(1.0 / ratios.sum(-1), -1, axis)
+
+
+# --- 2.4 Jacobian --------------------------------------------------------------------------------------
+
+
+def jacobian_as_diagonal_minus_outer(weights):
+    identity = np.eye(weights.shape[-1])
+    return np.einsum("...i,ij->...ij", weights, identity) - np.einsum("...i,...j->...ij", weights, weights)
+
+
+def jacobian_by_loops(weights):
+    jacobian = np.zeros((*weights.shape, weights.shape[-1]))
+    for index in np.ndindex(weights.shape):
+        for j in range(weights.shape[-1]):
+            s_i, s_j = weights[index], weights[(*index[:-1], j)]
+            jacobian[(*index, j)] = s_i * (1 - s_i) if index[-1] == j else -s_i * s_j
+    return jacobian
+
+
+def jacobian_in_torch(weights):
+    s = torch.from_numpy(weights)
+    return torch.diag_embed(s) - s.unsqueeze(-1) @ s.unsqueeze(-2)
+
+
+def jacobian_in_float32(weights):
+    s = weights.astype(np.float32)
+    return s[..., :, None] * (np.eye(s.shape[-1], dtype=np.float32) - s[..., None, :])
+
+
+# --- 2.5 softmax with temperature ----------------------------------------------------------------------
+
+
+def tempered_by_powers(scores, temperature):
+    ratios = np.exp(scores - scores.max(axis=1)[:, np.newaxis]) ** (1 / temperature)
+    return ratios / ratios.sum(axis=1)[:, np.newaxis]
+
+
+def tempered_row_by_row(scores, temperature):
+    rows = []
+    for row in scores / temperature:
+        unnormalised = np.exp(row - row.max())
+        rows.append(unnormalised / unnormalised.sum())
+    return np.stack(rows)
+
+
+def tempered_in_torch(scores, temperature):
+    tempered = torch.tensor(scores, dtype=torch.float32) / temperature
+    shifted = tempered - tempered.max(dim=-1, keepdim=True).values
+    return torch.exp(shifted - shifted.exp().sum(-1, True).log())
+
+
+# --- 2.6 vector-Jacobian product -----------------------------------------------------------------------
+
+
+def vjp_with_einsum(weights, d_weights):
+    return weights * d_weights - weights * np.einsum("...i,...i->...", weights, d_weights)[..., None]
+
+
+def vjp_with_matmul(weights, d_weights):
+    mean = weights[..., None, :] @ d_weights[..., :, None]
+    return weights * (d_weights - mean[..., 0])
+
+
+def vjp_in_torch(weights, d_weights):
+    weights, d_weights = torch.tensor(weights), torch.tensor(d_weights)
+    return torch.addcmul(weights * d_weights, weights, (weights * d_weights).sum(-1, keepdim=True), value=-1)
+
+
+def vjp_in_float32(weights, d_weights):
+    s, g = weights.astype("float32"), d_weights.astype("float32")
+    return s * (g - (s * g).sum(-1, keepdims=True))
+
+
+def vjp_by_pairs(weights, d_weights):
+    # sum_j s_i s_j (g_i - g_j): differences only
+    difference = d_weights[..., :, None] - d_weights[..., None, :]
+    return (weights[..., :, None] * weights[..., None, :] * difference).sum(-1)
+
+
+# --- 2.9 the normaliser, block by block ----------------------------------------------------------------
+
+
+def update_score_by_score(row_max, row_sum, block):
+    for score in block.tolist():
+        if score > row_max:
+            row_max, row_sum = score, row_sum * math.exp(row_max - score) + 1.0
+        else:
+            row_sum += math.exp(score - row_max)
+    return row_max, row_sum
+
+
+def update_as_a_merge_of_two_pairs(row_max, row_sum, block):
+    (m_a, l_a), (m_b, l_b) = (row_max, row_sum), (np.max(block), np.sum(np.exp(block - np.max(block))))
+    m = np.maximum(m_a, m_b)
+    return m, l_a * np.exp(m_a - m) + l_b * np.exp(m_b - m)
+
+
+def update_of_the_logarithm(row_max, row_sum, block):
+    lse = np.logaddexp(row_max + np.log(row_sum), np.logaddexp.reduce(block))
+    new_max = np.append(block, row_max).max()
+    return new_max, np.exp(lse - new_max)
+
+
+def update_in_torch(row_max, row_sum, block):
+    scores = torch.tensor(block, dtype=torch.float32)
+    row_max, row_sum = torch.tensor(row_max, dtype=torch.float32), torch.tensor(row_sum, dtype=torch.float32)
+    new_max = torch.maximum(row_max, scores.max())
+    return new_max, row_sum * torch.exp(row_max - new_max) + torch.exp(scores - new_max).sum()
+
+
+RIGHT = {
+    "stable-softmax": [
+        softmax_by_moving_the_axis,
+        softmax_through_its_logarithm,
+        softmax_in_float32,
+        softmax_float32_from_the_start,
+        softmax_in_torch,
+        softmax_as_one_over_a_sum_of_ratios,
+    ],
+    "entropy-by-hand": [
+        lambda: 1.04,
+        lambda: np.log(4) - 0.5 * np.log(2),
+        lambda: sympy.log(2) * sympy.Rational(3, 2),
+        lambda: torch.distributions.Categorical(logits=torch.tensor([0.0, 0.0, math.log(2)])).entropy(),
+    ],
+    "log-softmax-derivative": [
+        lambda s_i, s_j, delta_ij: -(s_j - delta_ij),
+        lambda s_i, s_j, delta_ij: s_i * (delta_ij - s_j) / s_i,
+        lambda s_i, s_j, delta_ij: delta_ij * (1 - s_i) - (1 - delta_ij) * s_j,
+        lambda s_i, s_j, delta_ij: sympy.Symbol("delta_ij") - sympy.Symbol("s_j"),
+    ],
+    "softmax-jacobian": [jacobian_as_diagonal_minus_outer, jacobian_by_loops, jacobian_in_torch, jacobian_in_float32],
+    "repair-softmax-temperature": [tempered_by_powers, tempered_row_by_row, tempered_in_torch],
+    "softmax-backward": [vjp_with_einsum, vjp_with_matmul, vjp_in_torch, vjp_in_float32, vjp_by_pairs],
+    "read-temperatures": [lambda: [1, 4, 0.5], lambda: np.array([1.0, 4.0, 0.5]), lambda: torch.tensor([1, 4, 0.5])],
+    "tempered-cross-entropy-gradient": [
+        lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
+        lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,
+        lambda s_i, delta_iy, t: -(delta_iy - s_i) / t,
+    ],
+    "blockwise-normaliser": [update_score_by_score, update_as_a_merge_of_two_pairs, update_of_the_logarithm, update_in_torch],
+}

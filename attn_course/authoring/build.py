@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attn_course.authoring.course import Unit, units
+from attn_course.authoring.course import Unit, built_notebooks, units
 from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.imports import ImportGraph
+from attn_course.authoring.lessons import write_readme
+from attn_course.authoring.numbering import numbering, write_numbers
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import is_untouched, read_text, record_of, write_atomically
 from attn_course.authoring.task_cells import TaskLookup, default_lookup
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """What a build is doing: "keep", "run" (with the cell about to run), "write" or "same" (built anew, nothing to write)."""
+    """What a build is doing: "keep", "run" (with the cell about to run), "write", "same" (built anew, nothing to write) or "remove"."""
 
     notebook: str
     action: str
@@ -29,11 +31,12 @@ class Step:
 
 @dataclass
 class BuildReport:
-    """Names of the notebooks a build wrote, left as they were, and executed."""
+    """Names of the notebooks a build wrote, left as they were, executed, and removed because their lesson moved."""
 
     written: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     executed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
 
 
 Execute = Callable[..., None]  # as attn_course.authoring.execute.execute
@@ -61,7 +64,7 @@ def build(
     force : bool
         Run and write everything selected, also over edited exercises.
     only : iterable of str, optional
-        Stems ("02_softmax") or chapter numbers ("2").
+        Slugs ("softmax") or numbers ("2").
     progress : callable, optional
         Told each `Step`.
     get_task, execute : callable, optional
@@ -80,10 +83,13 @@ def build(
     """
     root = Path(root).resolve()
     tell = progress or (lambda step: None)
-    fingerprints = Fingerprints(ImportGraph(root))
+    numbers = numbering(root)
+    fingerprints = Fingerprints(ImportGraph(root, numbers.tables), numbers)
     report = BuildReport()
+    chosen = units(root, only)
+    write_numbers(root, numbers.tables)
     waiting: list[Unit] = []
-    for unit in units(root, only):
+    for unit in chosen:
         if not force and _is_current(unit, fingerprints):
             report.kept.append(unit.name)
             tell(Step(unit.name, "keep"))
@@ -91,6 +97,13 @@ def build(
             waiting.append(unit)
     if waiting:
         _build_all(waiting, fingerprints, report, tell, force=force, get_task=get_task, execute=execute)
+    if only is None:
+        for stale in sorted({*built_notebooks(root)} - {unit.name for unit in chosen}):
+            if is_untouched(read_text(root / stale) or ""):
+                (root / stale).unlink()  # of a lesson that has another number now, or is gone
+                report.removed.append(stale)
+                tell(Step(stale, "remove"))
+        write_readme(root)
     return report
 
 

@@ -6,9 +6,12 @@ from pathlib import Path
 from attn_course.authoring.course import Unit, built_notebooks, units
 from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.imports import ImportGraph
-from attn_course.authoring.problems import AuthoringError, Problem
+from attn_course.authoring.lessons import readme_texts
+from attn_course.authoring.numbering import as_text, numbering
+from attn_course.authoring.problems import REBUILD, AuthoringError, Problem
 from attn_course.authoring.sealed import is_untouched, read_text
 from attn_course.authoring.task_cells import TaskLookup, default_lookup
+from attn_course.numbers import FILE
 
 
 def check(root: Path | str, *, only: Iterable[str] | None = None, get_task: TaskLookup | None = None) -> list[Problem]:
@@ -21,7 +24,7 @@ def check(root: Path | str, *, only: Iterable[str] | None = None, get_task: Task
     root : path
         The course's root.
     only : iterable of str, optional
-        Stems ("02_softmax") or chapter numbers ("2"); None checks all, and that no notebook lacks a source.
+        Slugs ("softmax") or numbers ("2"); None checks all, and that no notebook lacks a source.
     get_task : callable, optional
         Stand-in for `attn_course.tasks.get_task`.
 
@@ -38,16 +41,19 @@ def check(root: Path | str, *, only: Iterable[str] | None = None, get_task: Task
     root = Path(root).resolve()
     found = units(root, only)
     lookup = get_task or default_lookup()
-    fingerprints = Fingerprints(ImportGraph(root))
+    numbers = numbering(root)
+    fingerprints = Fingerprints(ImportGraph(root, numbers.tables), numbers)
     problems = [problem for unit in found for problem in _unit_problems(unit, fingerprints, lookup)]
     if only is None:
         extra = sorted(set(built_notebooks(root)) - {unit.name for unit in found})
         problems += [Problem(name, None, "no source: wanted one under src/, or the notebook removed") for name in extra]
+        stale = {f"attn_course/{FILE}": (as_text(numbers.tables),), "README.md": readme_texts(root)}
+        problems += [Problem(name, None, f"stale; {REBUILD}") for name, texts in stale.items() if read_text(root / name) not in texts]
     return problems
 
 
 def _unit_problems(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Iterator[Problem]:
-    from attn_course.authoring.compare import REBUILD, differences
+    from attn_course.authoring.compare import differences
     from attn_course.authoring.render import render
 
     try:

@@ -8,11 +8,10 @@ from typing import Any
 from nbformat import NotebookNode
 
 from attn_course.authoring.notebook import from_text
-from attn_course.authoring.problems import shorten
+from attn_course.authoring.problems import REBUILD, shorten
 
 WIDTH = 70  # of a line in a finding
 LEAD = 30  # characters shown before the first one that differs
-REBUILD = "run attn-course notebooks build"
 Difference = tuple[str | None, str]  # cell id or None, and what differs
 
 

@@ -1,13 +1,12 @@
-"""Where a course keeps the sources and the built notebooks of its chapters."""
+"""Where a course keeps the sources and the built notebooks of its lessons."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.series import FILE, Lesson, series
 
-STEM = re.compile(r"(?P<number>\d\d)_[a-z0-9]+(_[a-z0-9]+)*")
 FOLDERS = ("notebooks", "solutions", "exercises")
 
 
@@ -21,24 +20,34 @@ class Unit:
         The course's root.
     folder : str
         One of `FOLDERS`, which is also the kind of notebook.
-    stem : str
-        Name without suffix, such as "02_softmax".
+    lesson : Lesson
+        The lesson it belongs to.
     """
 
     root: Path
     folder: str
-    stem: str
+    lesson: Lesson
+
+    @property
+    def slug(self) -> str:
+        """The lesson's slug."""
+        return self.lesson.slug
+
+    @property
+    def stem(self) -> str:
+        """Name without suffix, such as "02_softmax" or "ex_02_softmax"."""
+        return f"ex_{self.lesson.stem}" if self.folder == "exercises" else self.lesson.stem
 
     @property
     def source(self) -> Path:
         """The text the notebook is made from; an exercise is made from the solution's."""
         folder = "notebooks" if self.folder == "notebooks" else "solutions"
-        return self.root / folder / "src" / f"{self.stem}.py"
+        return self.root / folder / "src" / f"{self.slug}.py"
 
     @property
     def path(self) -> Path:
         """The built notebook."""
-        return self.root / self.folder / f"{self.stem}.ipynb"
+        return self.root / self.name
 
     @property
     def name(self) -> str:
@@ -66,12 +75,7 @@ class Unit:
     @property
     def source_link(self) -> str:
         """The source relative to the built notebook, as its metadata names it."""
-        return f"src/{self.stem}.py" if self.folder != "exercises" else f"../solutions/src/{self.stem}.py"
-
-    @property
-    def chapter(self) -> int:
-        """The chapter's number."""
-        return int(self.stem[:2])
+        return f"src/{self.slug}.py" if self.folder != "exercises" else f"../solutions/src/{self.slug}.py"
 
     @property
     def is_executed(self) -> bool:
@@ -80,31 +84,31 @@ class Unit:
 
 
 def units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
-    """Return every notebook that has a source, chapter by chapter: lesson, solution, exercise.
+    """Return every notebook that has a source, lesson by lesson: lesson, solution, exercise.
 
     Parameters
     ----------
     root : Path
         The course's root.
     only : iterable of str, optional
-        Stems ("02_softmax") or chapter numbers ("02", "2"); None means all.
+        Slugs ("softmax"), numbers ("2") or names of built notebooks ("02_softmax"); None means all.
 
     Raises
     ------
     AuthoringError
-        If there is no source at all, a source is badly named, or a selection matches nothing.
+        If there is no source at all, a source is not in the list of lessons, or a selection matches nothing.
     """
-    sources = {folder: _stems(root, folder) for folder in ("notebooks", "solutions")}
-    stems = sorted({*sources["notebooks"], *sources["solutions"]})
-    if not stems:
-        raise AuthoringError(f"no sources: wanted notebooks/src/NN_slug.py or solutions/src/NN_slug.py under {root}")
-    selected = stems if only is None else _select(stems, only)
+    listed = {lesson.slug: lesson for lesson in series(root)}
+    sources = {folder: {path.stem for path in (root / folder / "src").glob("*.py")} for folder in ("notebooks", "solutions")}
+    if stray := sorted((sources["notebooks"] | sources["solutions"]) - set(listed)):
+        raise AuthoringError(f"{stray[0]}: has a source, but no entry in {FILE}")
+    written = [lesson for lesson in listed.values() if not lesson.planned and any(lesson.slug in found for found in sources.values())]
+    if not written:
+        raise AuthoringError(f"no sources: wanted notebooks/src/SLUG.py or solutions/src/SLUG.py under {root}")
     found = []
-    for stem in selected:
-        if stem in sources["notebooks"]:
-            found.append(Unit(root, "notebooks", stem))
-        if stem in sources["solutions"]:
-            found += [Unit(root, "solutions", stem), Unit(root, "exercises", stem)]
+    for lesson in written if only is None else _select(written, only):
+        folders = [folder for folder in FOLDERS if lesson.slug in sources["notebooks" if folder == "notebooks" else "solutions"]]
+        found += [Unit(root, folder, lesson) for folder in folders]
     return found
 
 
@@ -113,19 +117,11 @@ def built_notebooks(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).glob("*.ipynb"))
 
 
-def _stems(root: Path, folder: str) -> list[str]:
-    stems = sorted(path.stem for path in (root / folder / "src").glob("*.py"))
-    for stem in stems:
-        if not STEM.fullmatch(stem):
-            raise AuthoringError(f"{folder}/src/{stem}.py: wanted a name like 02_softmax.py (two digits, then lower-case words)")
-    return stems
-
-
-def _select(stems: list[str], only: Iterable[str]) -> list[str]:
+def _select(lessons: list[Lesson], only: Iterable[str]) -> list[Lesson]:
     chosen = set()
     for wanted in only:
-        matches = [stem for stem in stems if stem == wanted or (wanted.isdecimal() and int(stem[:2]) == int(wanted))]
+        matches = {each for each in lessons if wanted in (each.slug, each.stem, f"ex_{each.stem}", str(each.number), f"{each.number:02d}")}
         if not matches:
-            raise AuthoringError(f"only: no chapter {wanted!r}; there are {', '.join(stems)}")
-        chosen.update(matches)
-    return [stem for stem in stems if stem in chosen]
+            raise AuthoringError(f"only: no lesson {wanted!r}; there are {', '.join(each.slug for each in lessons)}")
+        chosen |= matches
+    return [each for each in lessons if each in chosen]

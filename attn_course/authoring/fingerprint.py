@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from attn_course.authoring.course import Unit
 from attn_course.authoring.imports import ImportGraph
 from attn_course.authoring.lessons import lessons
+from attn_course.authoring.numbering import Numbering
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import Record
 from attn_course.authoring.source import Cell, is_called
 
-BUILDER = 1  # raise it when the builder changes what it writes: every notebook is then stale
+BUILDER = 2  # raise it when the builder changes what it writes: every notebook is then stale
 TASK_ENGINE = "\nfrom attn_course.tasks import Task, get_task\n"  # what the builder itself asks for cards, hints and given cells
-LISTING = "lesson_table"  # a notebook that calls it shows which lessons there are: a new lesson, or a new title, makes it stale
+LISTINGS = ("lesson_table", "chapter_map")  # who calls them shows which lessons there are: a new one, or a new title, makes it stale
 
 
 @dataclass
@@ -23,9 +24,12 @@ class Fingerprints:
     ----------
     graph : ImportGraph
         Who needs whom in the package.
+    numbering : Numbering
+        The numbers of the course. A notebook depends on those it cites, not on all.
     """
 
     graph: ImportGraph
+    numbering: Numbering
     _package: dict[str, str] = field(default_factory=dict)
 
     def of(self, unit: Unit) -> str:
@@ -36,7 +40,11 @@ class Fingerprints:
         AuthoringError
             If the source, or a package file, is no Python.
         """
-        return _digest(f"builder {BUILDER}", unit.source_name, unit.read_source(), self._package_digest(unit))
+        return _digest(f"builder {BUILDER}", unit.source_name, self.text(unit), self._package_digest(unit))
+
+    def text(self, unit: Unit) -> str:
+        """Return the unit's source with its numbers written."""
+        return self.numbering.of(unit.slug, unit.read_source(), unit.source_name)
 
     def record(self, unit: Unit, cells: list[Cell]) -> Record:
         """Return the record of a notebook with these cells, not yet sealed."""
@@ -55,8 +63,10 @@ class Fingerprints:
                 raise AuthoringError(f"{where}: line {error.lineno}: wanted Python, got {(error.text or '').strip()!r}") from None
             names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
             parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text(encoding="utf-8"))]
-            if is_called(text, LISTING):
+            if any(is_called(text, listing) for listing in LISTINGS):
                 parts += map(repr, lessons(unit.root))
+            said = {each for part in (text, *parts) for each in self.numbering.said(part)}
+            parts += sorted(said)
             self._package[unit.source_name] = _digest(*parts)
         return self._package[unit.source_name]
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attn_course.authoring.source import is_called, literal_calls
+from attn_course.numbers import FILE, Tables, lesson_modules
 
 PACKAGE = "attn_course"
 LAZY = {"check": f"{PACKAGE}.tasks", "verify": f"{PACKAGE}.equations"}  # names that attn_course/__init__ finds when asked
-CHAPTER_ROOMS = {"check": "tasks", "verify": "equations"}  # check("2.1") reads tasks/ch02.py
-EVERY_CHAPTER = {"chapter_map": "equations"}  # chapter_map() counts in the files of all chapters, which it loads when called
+LESSON_ROOMS = {"check": ("tasks", "tasks"), "verify": ("equations", "labels")}  # check("stable-softmax") reads lessons/softmax/tasks*.py
+EVERY_LESSON = {"chapter_map": "equations"}  # chapter_map() counts in the files of all lessons, which it loads when called
 _FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")
 
 
@@ -26,9 +27,12 @@ class ImportGraph:
     ----------
     package_root : Path
         Folder that holds the package.
+    tables : mapping
+        Which lesson a label or a task belongs to.
     """
 
     package_root: Path
+    tables: Tables
     _trees: dict[Path, ast.Module] = field(default_factory=dict)
 
     def closure(self, text: str) -> list[Path]:
@@ -39,8 +43,8 @@ class ImportGraph:
         text : str
             Python, for instance a whole percent source.
         """
-        found = set(self._every_chapter(text))
-        waiting = [*self._uses(ast.parse(text), package=""), *self._chapter_modules(text)]
+        found = set(self._every_lesson(text))
+        waiting = [*self._uses(ast.parse(text), package=""), *self._lesson_modules(text)]
         seen = set(waiting)
         followed: set[Path] = set()
         while waiting:
@@ -108,25 +112,27 @@ class ImportGraph:
         path = self._path(module)
         return self._origin(path, name) if path is not None and path.name == "__init__.py" else None
 
-    def _chapter_modules(self, text: str) -> Iterator[tuple[str, str | None]]:
-        """The modules that check("2.1", ...) and verify("2.3") read: chNN and, where a chapter has several files, chNN_word."""
-        for function, room in CHAPTER_ROOMS.items():
-            for number in {tag.split(".")[0] for tag in literal_calls(text, function)}:
-                if number.isdecimal():
-                    for path in (self.package_root / PACKAGE / room).glob(f"ch{int(number):02d}*.py"):
-                        yield f"{PACKAGE}.{room}.{path.stem}", None
+    def _lesson_modules(self, text: str) -> Iterator[tuple[str, str | None]]:
+        """The modules that check("stable-softmax", ...) and verify("softmax") read: all files of their lesson in that room."""
+        for function, (room, kind) in LESSON_ROOMS.items():
+            said = set(literal_calls(text, function))
+            for slug, known in self.tables[kind].items():
+                if said & set(known):
+                    yield from ((module, None) for module in lesson_modules(room, slug, self.package_root / PACKAGE))
 
-    def _every_chapter(self, text: str) -> Iterator[Path]:
-        """Files that a call reads in every chapter; what these need in turn changes nothing that is counted in them."""
-        for function, room in EVERY_CHAPTER.items():
+    def _every_lesson(self, text: str) -> Iterator[Path]:
+        """Files that a call reads in every lesson; what these need in turn changes nothing that is counted in them."""
+        for function, room in EVERY_LESSON.items():
             if is_called(text, function):
-                yield from (self.package_root / PACKAGE / room).glob("ch[0-9][0-9]*.py")
+                yield from (self.package_root / PACKAGE / "lessons").glob(f"*/{room}*.py")
 
     def _assets(self, path: Path) -> Iterator[Path]:
         """Files beside a module that it names in a string, by name or by their folder: a page, a stored table."""
         for node in ast.walk(self._tree(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FILE_NAME.fullmatch(node.value):
                 asset = path.parent / node.value
+                if asset.name == FILE:
+                    continue  # the numbers that are said count one by one, see Fingerprints
                 if asset.is_file():
                     yield asset
                 elif asset.is_dir() and not any(asset.glob("*.py")):  # a folder of modules is reached by imports

@@ -1,25 +1,29 @@
 """The lessons there are, by the titles in their sources: a page that lists them cannot promise one that is missing."""
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from attn_course.authoring.course import STEM
-from attn_course.equations.links import SHORT_TITLES
+from attn_course.authoring.course import Unit, units
+from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.sealed import read_text, write_atomically
 
-TITLE = re.compile(r"^# # (\d\d) (.+)$", re.MULTILINE)
+TITLE = re.compile(r"^# # \{lesson\}`\w+` (.+)$", re.MULTILINE)
+README_TABLE = re.compile(r"(<!-- lessons: .*? -->\n).*?(<!-- end of lessons -->\n)", re.DOTALL)
 
 
 class Lesson(NamedTuple):
-    """One lesson: the name of its file, its title without the number, and whether it has exercises."""
+    """One lesson: the name of its file, its title without the number, and the name of its exercises, "" if it has none."""
 
     stem: str
     title: str
-    has_exercises: bool
+    exercises: str
 
 
 def lessons(root: Path) -> list[Lesson]:
-    """Return the lessons of a course by number.
+    """Return the lessons of a course in their order.
 
     Parameters
     ----------
@@ -29,19 +33,13 @@ def lessons(root: Path) -> list[Lesson]:
     Returns
     -------
     found : list of Lesson
-        The title is the H1 of the source; the name of the file, if that has no H1 of the form "# 04 Title".
+        The title is the H1 of the source; the slug, if that has no H1 of the form "# {lesson}`slug` Title".
     """
-    found = []
-    for path in sorted((root / "notebooks" / "src").glob("[0-9]*.py")):
-        if STEM.fullmatch(path.stem):
-            heading = TITLE.search(path.read_text(encoding="utf-8"))
-            title = heading[2] if heading else path.stem
-            found.append(Lesson(path.stem, title, (root / "solutions" / "src" / path.name).is_file()))
-    return found
+    return [Lesson(lesson.stem, _title(lesson), exercise.stem if exercise else "") for lesson, exercise in _pairs(root)]
 
 
 def lesson_table(root: Path | None = None) -> str:
-    """Return a Markdown table of all chapters, with links to those that exist.
+    """Return a Markdown table of all lessons, with links.
 
     Parameters
     ----------
@@ -51,15 +49,53 @@ def lesson_table(root: Path | None = None) -> str:
     Returns
     -------
     table : str
-        Links lead from the folder notebooks/. A chapter without a lesson yet is called coming.
+        Links lead from the folder notebooks/.
     """
-    existing = {int(lesson.stem[:2]): lesson for lesson in lessons(root or Path(__file__).resolve().parents[2])}
     lines = ["| chapter | lesson | exercises |", "|---|---|---|"]
-    for number in sorted({*SHORT_TITLES, *existing}):
-        lesson = existing.get(number)
-        if lesson is None:
-            lines.append(f"| {number:02d} | {SHORT_TITLES[number]} | coming |")
-        else:
-            exercises = f"[exercises](../work/{lesson.stem}.ipynb)" if lesson.has_exercises else ""
-            lines.append(f"| {number:02d} | [{lesson.title}]({lesson.stem}.ipynb) | {exercises} |")
+    for lesson in lessons(root or Path(__file__).resolve().parents[2]):
+        exercises = f"[exercises](../work/{lesson.exercises}.ipynb)" if lesson.exercises else ""
+        lines.append(f"| {lesson.stem[:2]} | [{lesson.title}]({lesson.stem}.ipynb) | {exercises} |")
     return "\n".join(lines)
+
+
+def readme_texts(root: Path) -> tuple[str | None, ...]:
+    """Return what README.md may say: with the table of lessons as it must be, or, where there is no place for one, as it is."""
+    text = read_text(root / "README.md")
+    if text is None or not README_TABLE.search(text):
+        return (text,)
+    rows = ["| chapter | lesson | exercises | what it is about |", "|---|---|---|---|"]
+    for lesson, exercise in _pairs(root):
+        title = _title(lesson).partition(":")[0]
+        rows.append(f"| {lesson.stem[:2]} | [{title}]({lesson.name}) | {_points(exercise)} | {lesson.lesson.about} |")
+    return (README_TABLE.sub(lambda found: f"{found[1]}\n" + "\n".join(rows) + f"\n\n{found[2]}", text),)
+
+
+def write_readme(root: Path) -> None:
+    """Write the table of lessons into README.md."""
+    (text,) = readme_texts(root)
+    if text is not None:
+        write_atomically(root / "README.md", text)
+
+
+def _pairs(root: Path) -> Iterator[tuple[Unit, Unit | None]]:
+    """Each lesson with its exercise."""
+    try:
+        found = units(root)
+    except AuthoringError:  # a release comes without sources
+        return
+    exercises = {unit.slug: unit for unit in found if unit.folder == "exercises"}
+    yield from ((unit, exercises.get(unit.slug)) for unit in found if unit.folder == "notebooks")
+
+
+def _title(lesson: Unit) -> str:
+    heading = TITLE.search(lesson.read_source())
+    return heading[1] if heading else lesson.slug
+
+
+def _points(exercise: Unit | None) -> str:
+    """How many tasks and points a built exercise holds, as a link to it."""
+    if exercise is None:
+        return ""
+    cells = json.loads(read_text(exercise.path) or '{"cells": []}')["cells"]
+    points = [cell["metadata"]["nbgrader"]["points"] for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade")]
+    return f"[{len(points)} tasks, {sum(points)} points]({exercise.name})"

@@ -13,7 +13,7 @@ _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 def prepare(root: Path, out: Path, only: Iterable[str] | None = None) -> list[Path]:
-    """Write source/<chapter>/<chapter>.ipynb for `nbgrader generate_assignment` and `nbgrader validate`.
+    """Write source/<lesson>/<lesson>.ipynb for `nbgrader generate_assignment` and `nbgrader validate`.
 
     They are our solutions, but for two things that nbgrader would hand to students: explanations of solutions are left out, and a
     function to repair stands, broken, before the repaired one, which is marked for removal.
@@ -38,7 +38,7 @@ def prepare(root: Path, out: Path, only: Iterable[str] | None = None) -> list[Pa
         If a chapter has no built solution, or a notebook of another making is in the way.
     """
     exercises = [unit for unit in units(root, only) if unit.folder == "exercises"]
-    texts = {out / "source" / unit.stem / f"{unit.stem}.ipynb": _source(unit) for unit in exercises}
+    texts = {out / "source" / unit.slug / f"{unit.slug}.ipynb": _source(unit) for unit in exercises}
     for path in texts:
         there = read_text(path)
         if there is not None and '"nbgrader_source"' not in there:
@@ -55,9 +55,9 @@ def _source(exercise: Unit) -> str:
     """The text of one source notebook."""
     from attn_course.tasks import all_tasks
 
-    solution = _read(Unit(exercise.root, "solutions", exercise.stem))
+    solution = _read(Unit(exercise.root, "solutions", exercise.lesson))
     asked = {cell["id"]: _text(cell) for cell in _read(exercise)["cells"]}
-    repairs = {task.slug for task in all_tasks(exercise.chapter) if task.kind == "repair"}
+    repairs = {task.id for task in all_tasks(exercise.slug) if task.kind == "repair"}
     cells = [cell for cell in solution["cells"] if not cell["id"].endswith("-why")]
     for cell in cells:
         if cell["id"] in repairs:

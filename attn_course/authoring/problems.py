@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+REBUILD = "run attn-course notebooks build"
+
 
 class AuthoringError(ValueError):
     """A source, or a notebook, that cannot be built; one clear line."""

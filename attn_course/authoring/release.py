@@ -79,7 +79,7 @@ def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_le
 def readme(assignments: Sequence[Assignment], *, with_lessons: bool) -> str:
     """Return the instructions for students, as Markdown."""
     rows = [
-        f"| {a.unit.chapter:02d} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
+        f"| {a.unit.stem[3:5]} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
     ]
     read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
     first = assignments[0].unit.stem
@@ -141,14 +141,14 @@ def _pristine(unit: Unit) -> str:
     if text is None:
         raise AuthoringError(f"{unit.name} is not there: attn-course notebooks build makes it")
     if not is_untouched(text):
-        raise AuthoringError(f"{unit.name} was changed since it was built: attn-course notebooks build --force {unit.stem} makes it again")
+        raise AuthoringError(f"{unit.name} was changed since it was built: attn-course notebooks build --force {unit.slug} makes it again")
     return text
 
 
 def _assignment(unit: Unit) -> Assignment:
     from attn_course.tasks import all_tasks
 
-    tasks = all_tasks(unit.chapter)
+    tasks = all_tasks(unit.slug)
     heading = next((line for line in unit.read_source().splitlines() if line.startswith("# # ")), "")
     title = heading.partition(": ")[2] or unit.stem  # of "# # Exercises 02: softmax"
     return Assignment(unit, title, len(tasks), sum(task.points for task in tasks))

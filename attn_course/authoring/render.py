@@ -6,7 +6,7 @@ from attn_course.authoring.course import Unit
 from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.notebook import assemble
 from attn_course.authoring.problems import AuthoringError
-from attn_course.authoring.source import Cell, parse, task_id
+from attn_course.authoring.source import Cell, parse
 from attn_course.authoring.stub import BEGIN, END
 from attn_course.authoring.task_cells import TaskLookup, dress, to_exercise
 
@@ -28,11 +28,10 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     AuthoringError
         If the source cannot be built.
     """
-    cells = parse(unit.read_source(), unit.source_name)
+    cells = parse(fingerprints.text(unit), unit.source_name)
     if unit.folder == "notebooks":
         _hold_lesson(cells, unit.source_name)
     else:
-        _hold_chapter(cells, unit)
         cells = dress(cells, get_task, unit.source_name)
     if unit.folder == "exercises":
         cells = to_exercise(cells, get_task, unit.source_name)
@@ -42,12 +41,5 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
 def _hold_lesson(cells: list[Cell], name: str) -> None:
     """A lesson has no tasks."""
     for cell in cells:
-        if task_id(cell.id) or {"task", "check"} & set(cell.tags) or BEGIN in cell.text or END in cell.text:
+        if {"task", "check"} & set(cell.tags) or BEGIN in cell.text or END in cell.text:
             raise AuthoringError(f"{name}: cell {cell.id!r}: wanted no task in a lesson; tasks go to solutions/src/")
-
-
-def _hold_chapter(cells: list[Cell], unit: Unit) -> None:
-    for cell in cells:
-        number = task_id(cell.id)
-        if number and number.split(".")[0] != str(unit.chapter):
-            raise AuthoringError(f"{unit.source_name}: cell {cell.id!r}: wanted a task of chapter {unit.chapter}, got task {number}")

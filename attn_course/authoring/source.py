@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,16 +76,21 @@ def parse(text: str, name: str) -> list[Cell]:
     return cells
 
 
-def task_id(cell_id: str) -> str:
-    """Return the task a cell id belongs to: "task-2-1-check" belongs to "2.1", and "" means none.
+def task_id(cell: Cell, tasks: Collection[str]) -> str:
+    """Return the id of the task that a cell belongs to, "" if to none: by its tag, and a text by the task it stands before.
 
-    Examples
-    --------
-    >>> task_id("task-2-1-check"), task_id("setup")
-    ('2.1', '')
+    Parameters
+    ----------
+    cell : Cell
+        A cell of a solution.
+    tasks : collection of str
+        The ids of the tasks of this solution.
     """
-    match = re.fullmatch(r"task-(0|[1-9]\d*)-([1-9]\d*)(-text|-given|-check)?", cell_id)
-    return f"{match[1]}.{match[2]}" if match else ""
+    for tag in ("task", "check"):
+        if tag in cell.tags:
+            return cell.id.removesuffix("-check") if tag == "check" else cell.id
+    name = re.sub("-(text|given|check)$", "", cell.id)
+    return name if name in tasks else ""
 
 
 def is_called(text: str, function: str) -> bool:
@@ -99,22 +105,16 @@ def is_called(text: str, function: str) -> bool:
 
 
 def literal_calls(text: str, function: str) -> list[str]:
-    """Return the first arguments of all calls of `function` in a piece of Python that are string literals.
+    """Return the arguments of all calls of `function` in a piece of Python that are string literals.
 
     Examples
     --------
-    >>> literal_calls('verify("2.1"); verify(tag)', "verify")
-    ['2.1']
+    >>> literal_calls('verify("softmax", "log-softmax"); verify(label)', "verify")
+    ['softmax', 'log-softmax']
     """
-    return [
-        node.args[0].value
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Call)
-        and _called(node) == function
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-        and isinstance(node.args[0].value, str)
-    ]
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and _called(node) == function]
+    arguments = [argument for call in calls for argument in call.args if isinstance(argument, ast.Constant)]
+    return [argument.value for argument in arguments if isinstance(argument.value, str)]
 
 
 def _called(node: ast.AST) -> str | None:

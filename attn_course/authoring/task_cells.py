@@ -1,7 +1,7 @@
 """Dress the task cells of a solution source: cards, hints, given cells, nbgrader's metadata; and derive the exercise."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -67,10 +67,10 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
     AuthoringError
         If a task is unknown or lacks its text, answer or check cell, or a marker stands outside an answer cell.
     """
-    tasks = {task_id(cell.id): _lookup(get_task, cell, name) for cell in cells if task_id(cell.id)}
-    for number in tasks:
-        _hold_cells_of(number, cells, name)
-    return [dressed for cell in cells for dressed in _dress_cell(cell, tasks.get(task_id(cell.id)), name)]
+    tasks = {cell.id: _lookup(get_task, cell, name) for cell in cells if "task" in cell.tags}
+    for task in tasks:
+        _hold_cells_of(task, cells, name)
+    return [dressed for cell in cells for dressed in _dress_cell(cell, task_id(cell, tasks), tasks, name)]
 
 
 def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
@@ -80,7 +80,7 @@ def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell
         if SOLUTION_ONLY in cell.tags:
             continue
         if "task" in cell.tags:
-            task = get_task(task_id(cell.id))
+            task = get_task(cell.id)
             text = task.broken_source or stub(cell.text, task.entry, f"{name}: cell {cell.id!r}")
             cell = replace(cell, text=text)
         kept.append(cell)
@@ -89,23 +89,22 @@ def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell
 
 def _lookup(get_task: TaskLookup, cell: Cell, name: str) -> TaskText:
     try:
-        return get_task(task_id(cell.id))
+        return get_task(cell.id)
     except (ValueError, LookupError) as error:
-        raise AuthoringError(f"{name}: cell {cell.id!r}: wanted a registered task, got {task_id(cell.id)!r} ({error})") from None
+        raise AuthoringError(f"{name}: cell {cell.id!r}: wanted the id of a registered task ({error})") from None
 
 
-def _hold_cells_of(number: str, cells: list[Cell], name: str) -> None:
+def _hold_cells_of(slug: str, cells: list[Cell], name: str) -> None:
     """A task has a text, an answer and a check cell, in this order, of the right kind and tag."""
-    slug = "task-" + number.replace(".", "-")
     wanted = {f"{slug}-text": ("markdown", ()), slug: ("code", ("task",)), f"{slug}-check": ("code", ("check",))}
     if any(cell.id == f"{slug}-given" for cell in cells):
         raise AuthoringError(f"{name}: cell '{slug}-given': wanted the builder to write it (from the task), got one in the source")
     present = [cell for cell in cells if cell.id in wanted]
     missing = [cell_id for cell_id in wanted if all(cell.id != cell_id for cell in present)]
     if missing:
-        raise AuthoringError(f"{name}: task {number}: wanted the cells {', '.join(wanted)}; missing {', '.join(missing)}")
+        raise AuthoringError(f"{name}: task {slug}: wanted the cells {', '.join(wanted)}; missing {', '.join(missing)}")
     if [cell.id for cell in present] != list(wanted):
-        raise AuthoringError(f"{name}: task {number}: wanted the order {', '.join(wanted)}; got {', '.join(cell.id for cell in present)}")
+        raise AuthoringError(f"{name}: task {slug}: wanted the order {', '.join(wanted)}; got {', '.join(cell.id for cell in present)}")
     for cell in present:
         if (cell.kind, cell.tags) != wanted[cell.id]:
             kind, tags = wanted[cell.id]
@@ -114,13 +113,14 @@ def _hold_cells_of(number: str, cells: list[Cell], name: str) -> None:
             )
 
 
-def _dress_cell(cell: Cell, task: TaskText | None, name: str) -> Iterator[Cell]:
+def _dress_cell(cell: Cell, slug: str, tasks: Mapping[str, TaskText], name: str) -> Iterator[Cell]:
     place = f"{name}: cell {cell.id!r}"
     if "task" not in cell.tags and (BEGIN in cell.text or END in cell.text):
         raise AuthoringError(f"{place}: wanted solution markers only in cells tagged ['task'], got one here")
+    task = tasks.get(slug)
     if task is None:
-        if {"task", "check"} & set(cell.tags):
-            raise AuthoringError(f"{place}: wanted an id like task-2-1 (or task-2-1-check) for a cell tagged {list(cell.tags)}")
+        if "check" in cell.tags:
+            raise AuthoringError(f"{place}: wanted the id of a task with -check behind it for a cell tagged {list(cell.tags)}")
         yield cell
     elif cell.kind == "markdown":
         yield replace(cell, text=f"{task.card}\n\n{cell.text}\n\n{task.hints_markdown}")
@@ -133,9 +133,8 @@ def _dress_cell(cell: Cell, task: TaskText | None, name: str) -> Iterator[Cell]:
             raise AuthoringError(f"{place}: wanted it to define {task.entry!r}, the task's entry, got {sorted(_defined_names(cell.text))}")
         yield replace(cell, nbgrader=_nbgrader(cell.id, points=None))
     else:
-        number = task_id(cell.id)
-        if literal_calls(cell.text, "check") != [number]:
-            raise AuthoringError(f"{place}: wanted one call check({number!r}, {task.entry}), got {cell.text.strip()!r}")
+        if literal_calls(cell.text, "check") != [slug]:
+            raise AuthoringError(f"{place}: wanted one call check({slug!r}, {task.entry}), got {cell.text.strip()!r}")
         yield replace(cell, nbgrader=_nbgrader(cell.id, points=task.points))
 
 

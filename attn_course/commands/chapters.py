@@ -1,69 +1,73 @@
-"""Read the option --chapters: numbers, ranges and names, the same for every command that has it."""
+"""Read the option --chapters: names, numbers and ranges, the same for every command that has it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from attn_course.commands.terminal import BadInput
+from attn_course.numbers import lesson_in, lesson_number, lesson_place, lessons
 
-_EXAMPLE = "such as 2,4-6,08_multi_head"
-HELP = f"Numbers, ranges and names {_EXAMPLE}"
+_EXAMPLE = "such as softmax,4-6,heads"
+HELP = f"Names, numbers and ranges {_EXAMPLE}"
 
 
-def read_chapters(text: str, there: Mapping[int, str]) -> tuple[int, ...]:
-    """Return the chapters that a list names.
+def read_chapters(text: str, there: Sequence[str]) -> tuple[str, ...]:
+    """Return the lessons that a list names.
 
     Parameters
     ----------
     text : str
-        Numbers, ranges and names, with commas between: "2", "02", "4-6", "08_multi_head". A range takes the chapters between
-        its ends that are there; both ends must be.
-    there : mapping of int to str
-        The chapters that there are, each with its name.
+        Names, numbers and ranges, with commas between: "softmax", "02_softmax", "2", "4-6". A range takes the lessons between its
+        ends that are there; both ends must be.
+    there : sequence of str
+        The lessons that there are.
 
     Returns
     -------
-    chapters : tuple of int
-        Ascending, each once.
+    lessons : tuple of str
+        In their order, each once.
 
     Raises
     ------
     BadInput
-        If the list is empty, or a part names no chapter that is there.
+        If the list is empty, or a part names no lesson that is there.
 
     Examples
     --------
-    >>> read_chapters("7-11, 02_softmax,07", {2: "02_softmax", 7: "07_masking", 9: "09_cross_attention", 11: "11_without_softmax"})
-    (2, 7, 9, 11)
+    >>> read_chapters("7-9, softmax,07", ["softmax", "masking", "cross_attention"])
+    ('softmax', 'masking', 'cross_attention')
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise BadInput(f"--chapters: names none; wanted numbers, ranges and names {_EXAMPLE}")
-    return tuple(sorted({number for part in parts for number in _named(part, there)}))
+        raise BadInput(f"--chapters: names none; wanted names, numbers and ranges {_EXAMPLE}")
+    return tuple(sorted({lesson for part in parts for lesson in _named(part, there)}, key=lesson_place))
 
 
-def exercise_names(root: Path) -> dict[int, str]:
-    """Return the chapters whose exercise lies in a course's folder, each with its name."""
-    return {int(path.name[:2]): path.stem for path in sorted((root / "exercises").glob("[0-9][0-9]_*.ipynb"))}
+def read_chapter(text: str, there: Sequence[str], option: str) -> str:
+    """Return the one lesson that a name or a number means; BadInput if it is not there."""
+    lesson = next((slug for slug in there if text in (slug, lesson_number(slug), lesson_number(slug).zfill(2))), lesson_in(text))
+    if lesson not in there:
+        raise BadInput(f"{option}: there is no chapter {text}; there are {_listed(there)}")
+    return str(lesson)
 
 
-def _named(part: str, there: Mapping[int, str]) -> Iterator[int]:
-    """The chapters that one part of the list names."""
-    by_name = [number for number, name in there.items() if name == part]
-    if by_name:
-        yield from by_name
-        return
-    span = re.fullmatch(r"([0-9]{1,3})(?:\s*-\s*([0-9]{1,3}))?", part)
+def exercise_lessons(root: Path) -> list[str]:
+    """Return the lessons whose exercise lies in a course's folder, in their order."""
+    named = {lesson_in(path.name) for path in (root / "exercises").glob("*.ipynb")}
+    return [lesson for lesson in lessons() if lesson in named]
+
+
+def _named(part: str, there: Sequence[str]) -> Iterator[str]:
+    """The lessons that one part of the list names."""
+    span = re.fullmatch(r"([0-9]{1,3})\s*-\s*([0-9]{1,3})", part)
     if not span:
-        raise BadInput(f"--chapters: there is no {part!r}; wanted numbers, ranges and names {_EXAMPLE}, of {_listed(there)}")
-    first, last = int(span[1]), int(span[2] or span[1])
-    if last < first:
-        raise BadInput(f"--chapters: {part!r} ends before it begins; wanted {last}-{first}?")
-    for end in (first, last):
-        if end not in there:
-            raise BadInput(f"--chapters: there is no chapter {end}; there are {_listed(there)}")
-    yield from (number for number in there if first <= number <= last)
+        yield read_chapter(part, there, "--chapters")
+        return
+    first, last = (read_chapter(end, there, "--chapters") for end in span.groups())
+    if lesson_place(last) < lesson_place(first):
+        raise BadInput(f"--chapters: {part!r} ends before it begins; wanted {span[2]}-{span[1]}?")
+    yield from (lesson for lesson in there if lesson_place(first) <= lesson_place(lesson) <= lesson_place(last))
 
 
-def _listed(there: Mapping[int, str]) -> str:
-    return ", ".join(there[number] or str(number) for number in sorted(there)) or "none"
+def _listed(there: Sequence[str]) -> str:
+    return ", ".join(there) or "none"

@@ -10,6 +10,7 @@ import typer
 
 from attn_course.commands.course import find_course, shown, work_notebooks
 from attn_course.commands.terminal import BadInput, check_json_target, console, positive, write_json
+from attn_course.numbers import lesson_number, task_number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,22 +33,22 @@ def check(
     """Run my exercises from the top, in a fresh kernel, and list tasks, points and hints.
 
     The check cells are taken from exercises/, so it does not matter if yours were changed or deleted. Your notebooks
-    are only read. Of two notebooks in work/ on one chapter the totals count the better one. Exit code: 0 if every task
+    are only read. Of two notebooks in work/ on one lesson the totals count the better one. Exit code: 0 if every task
     passes, 1 if one does not, 2 if a file cannot be used. The JSON follows attn_course.grading.report.REPORT_SCHEMA.
 
     Examples:
 
         attn-course check
-        attn-course check work/02_softmax.ipynb --json verdicts.json
+        attn-course check work/ex_02_softmax.ipynb --json verdicts.json
     """
     positive(timeout, "--timeout")
     check_json_target(json_file)
     courses = _of_the_course(_courses(notebooks), named=bool(notebooks))
     reports = _run(courses, timeout)
     if not notebooks:
-        from attn_course.grading.report import count_each_chapter_once
+        from attn_course.grading.report import count_each_lesson_once
 
-        reports = count_each_chapter_once(reports)
+        reports = count_each_lesson_once(reports)
     if json_file:
         from attn_course.grading.report import report_to_dict
 
@@ -152,7 +153,7 @@ def _show(reports: "Sequence[NotebookReport]") -> None:
 def _heading(report: "NotebookReport") -> "RenderableType":
     from rich.text import Text
 
-    return Text.assemble((report.notebook, "bold"), f" (chapter {report.chapter})")
+    return Text.assemble((report.notebook, "bold"), f" (chapter {lesson_number(report.lesson)})")
 
 
 def _problem_line(cell: int, first_line: str, message: str) -> "RenderableType":
@@ -177,7 +178,7 @@ def _table(tasks: "Sequence[TaskReport]") -> "RenderableType":
     table.add_column("Points", justify="right", no_wrap=True)
     table.add_column("Result", ratio=4, min_width=16, overflow="fold")
     for task in tasks:
-        table.add_row(Text(f"{task.id} {task.title}"), f"{task.points}/{task.max_points}", _result(task))
+        table.add_row(Text(f"{task_number(task.id)} {task.title}"), f"{task.points}/{task.max_points}", _result(task))
     return table
 
 
@@ -189,7 +190,10 @@ def _list(tasks: "Sequence[TaskReport]") -> "RenderableType":
 
     lines: list[RenderableType] = []
     for task in tasks:
-        lines += [Text(f"{task.id} {task.title}, {task.points}/{task.max_points}", "bold"), Padding(_result(task), (0, 0, 0, 4))]
+        lines += [
+            Text(f"{task_number(task.id)} {task.title}, {task.points}/{task.max_points}", "bold"),
+            Padding(_result(task), (0, 0, 0, 4)),
+        ]
     return Group(*lines)
 
 

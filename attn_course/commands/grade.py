@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attn_course.commands.chapters import HELP, exercise_names, read_chapters
-from attn_course.commands.course import find_course, shown
+from attn_course.commands.chapters import HELP, read_chapters
+from attn_course.commands.course import shown
 from attn_course.commands.terminal import BadInput, Failure, console
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def grade(
 
     Examples:
 
-        attn-course grade submitted --out grades-02 --chapters 2
-        attn-course grade submitted --out grades-02 --resume
-        attn-course grade submitted --out grades-02 --scheduler tcp://10.0.0.5:8786
+        attn-course grade submitted --out grades --chapters softmax
+        attn-course grade submitted --out grades --resume
+        attn-course grade submitted --out grades --scheduler tcp://10.0.0.5:8786
     """
     if jobs is not None and scheduler is not None:
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
@@ -91,9 +91,8 @@ def _order(
     from attn_course.grading.class_grade import Order
     from attn_course.grading.grader import Grader
     from attn_course.grading.submissions import parse_time
-    from attn_course.tasks.registry import chapters as with_tasks
+    from attn_course.tasks import lessons
 
-    names = _assignment_names()
     when: datetime | None = None
     if due is not None:
         try:
@@ -105,9 +104,8 @@ def _order(
         out=out,
         engine=Cluster(scheduler) if scheduler is not None else Pool(jobs or _cores()),
         grader=Grader,
-        names=names,
         seed=seed,
-        chapters=None if chapters is None else read_chapters(chapters, {each: names.get(each, "") for each in with_tasks()}),
+        lessons=None if chapters is None else read_chapters(chapters, lessons()),
         due=when,
         resume=resume,
         allow_unsafe=allow_unsafe,
@@ -116,14 +114,6 @@ def _order(
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _assignment_names() -> dict[int, str]:
-    """What the exercise on each chapter is called; without a course's folder there is no name."""
-    try:
-        return exercise_names(find_course())
-    except BadInput:
-        return {}
 
 
 def _run(order: "Order") -> "Graded":
@@ -200,10 +190,10 @@ def _show(graded: "Graded", out: Path) -> None:
     late = sum(each.late_by is not None for each in graded.marked)
     others += [f"{late} late"] if late else []
     students, notebooks = len(graded.found.students), by_status.get("graded", 0)
-    listed = runs(graded.chapters)
+    listed = runs(graded.lessons)
     terminal.print(
         Text(f"{counted(students, 'student')}, {counted(notebooks, 'notebook')} graded on ")
-        + Text(f"{'chapter' if len(graded.chapters) == 1 else 'chapters'} {listed}, {graded.seconds:.1f} s")
+        + Text(f"{'chapter' if len(graded.lessons) == 1 else 'chapters'} {listed}, {graded.seconds:.1f} s")
         + Text("".join(f", {other}" for other in others), "yellow")
     )
     for note in graded.found.notes:

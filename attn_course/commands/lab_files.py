@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jupyter_core.paths import jupyter_data_dir
 
 from attn_course.commands.terminal import BadInput
+from attn_course.numbers import lesson_in
 
 if TYPE_CHECKING:
     from nbformat.sign import NotebookNotary  # a second to import: JupyterLab starts meanwhile
@@ -48,12 +49,12 @@ class Copies:
 
 
 def lessons(root: Path) -> list[Path]:
-    """Return the lessons of the course, the lowest chapter first."""
+    """Return the lessons of the course, in their order."""
     return sorted((root / "notebooks").glob("[0-9]*.ipynb"))
 
 
 def exercises(root: Path) -> list[Path]:
-    """Return the pristine exercises of the course, the lowest chapter first."""
+    """Return the pristine exercises of the course, in their order."""
     return sorted((root / "exercises").glob("*.ipynb"))
 
 
@@ -90,8 +91,9 @@ def copy_exercises(root: Path) -> Copies:
     try:
         (root / PROFILE).mkdir(parents=True, exist_ok=True)
         remembered = _read_object(root / COPIES)
+        there = _work(root)
         for exercise in exercises(root):
-            _copy_one(exercise, root / "work" / exercise.name, remembered, copies)
+            _copy_one(exercise, there.get(_lesson(exercise), root / "work" / exercise.name), remembered, copies)
         (root / COPIES).write_text(json.dumps(remembered, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
@@ -109,13 +111,29 @@ def _copy_one(exercise: Path, copy: Path, remembered: dict[str, str], copies: Co
         noted.get(_compare(exercise, copy, remembered), []).append(copy)
     else:
         copies.new.append(copy)
-        remembered[exercise.name] = _fingerprint(content) or ""
+        remembered[_lesson(exercise)] = _fingerprint(content) or ""
 
 
 def copy_states(root: Path) -> dict[str, str]:
     """Return how each exercise stands in work/: missing, untouched, begun, outdated, changed (on both sides) or unreadable."""
     remembered = _read_object(root / COPIES)
-    return {exercise.name: _compare(exercise, root / "work" / exercise.name, remembered) for exercise in exercises(root)}
+    there = _work(root)
+    copies = {exercise: there.get(_lesson(exercise), root / "work" / exercise.name) for exercise in exercises(root)}
+    return {copy.name: _compare(exercise, copy, remembered) for exercise, copy in copies.items()}
+
+
+def _work(root: Path) -> dict[str, Path]:
+    """The learner's notebooks by lesson: one that was copied before its lesson got another number is still the one."""
+    from attn_course.grading.cells import NotebookError, exercise_files
+
+    try:
+        return exercise_files(root / "work")
+    except NotebookError as error:
+        raise BadInput(str(error)) from None
+
+
+def _lesson(exercise: Path) -> str:
+    return lesson_in(exercise.name) or exercise.name
 
 
 def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
@@ -126,7 +144,7 @@ def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
     if held is None:
         return "unreadable"
     asked = _fingerprint(exercise.read_bytes())
-    was = remembered.get(exercise.name, asked)  # a copy made by hand: of today's exercise, as far as we know
+    was = remembered.get(_lesson(exercise), asked)  # a copy made by hand: of today's exercise, as far as we know
     if held == asked:
         return "untouched"
     if was != asked:

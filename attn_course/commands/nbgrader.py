@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands.chapters import HELP, exercise_names, read_chapters
+from attn_course.commands.chapters import HELP, exercise_lessons, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, console
 
@@ -27,20 +27,20 @@ def prepare(
         str | None, typer.Option("--chapters", metavar="LIST", help=f"{HELP}; all if left out.", show_default=False)
     ] = None,
 ) -> None:
-    """Write source/CHAPTER/CHAPTER.ipynb, from which nbgrader generates the assignment.
+    """Write source/LESSON/LESSON.ipynb, from which nbgrader generates the assignment.
 
-    Then, with nbgrader installed: nbgrader generate_assignment CHAPTER.
+    Then, with nbgrader installed: nbgrader generate_assignment LESSON.
 
     Examples:
 
-        attn-course nbgrader prepare . --chapters 2
+        attn-course nbgrader prepare . --chapters softmax
     """
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.nbgrader_source import prepare as make
 
     root = find_course()
     try:
-        names = None if chapters is None else map(str, read_chapters(chapters, exercise_names(root)))
+        names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
         paths = make(root, out, names)
     except AuthoringError as error:
         raise BadInput(str(error)) from None
@@ -62,7 +62,7 @@ def export(
 
     Examples:
 
-        attn-course nbgrader export grades-02 --gradebook gradebook.db
+        attn-course nbgrader export grades --gradebook gradebook.db
     """
     from attn_course.grading.nbgrader_marks import MarksError, export_marks, read_report
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode="markdown")
 
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="CHAPTER", help="Chapters such as 2 or 02_softmax; all if none is named.", show_default=False)
+    list[str] | None, typer.Argument(metavar="LESSON", help="Names such as softmax; all if none is named.", show_default=False)
 ]
 
 
@@ -33,12 +33,12 @@ def build(
 ) -> None:
     """Make lessons, solutions and exercises from src/*.py; run and write only what changed.
 
-    Exit code: 0 if all is built, 1 if a cell or a source fails, 2 if there is no such chapter.
+    Exit code: 0 if all is built, 1 if a cell or a source fails, 2 if there is no such lesson.
 
     Examples:
 
         attn-course notebooks build
-        attn-course notebooks build 02_softmax --force
+        attn-course notebooks build softmax --force
     """
     root = _course_with(names)
     from attn_course.authoring import AuthoringError
@@ -49,8 +49,8 @@ def build(
 
         def tell(step: "Step") -> None:
             status.update(f"{step.notebook}: cell {step.number} of {step.total}" if step.action == "run" else step.notebook)
-            if step.action == "write":
-                out.print(f"wrote {step.notebook}", markup=False, soft_wrap=True)
+            if said := {"write": "wrote", "remove": "removed"}.get(step.action):
+                out.print(f"{said} {step.notebook}", markup=False, soft_wrap=True)
 
         try:
             report = build_notebooks(root, force=force, only=names or None, progress=tell)
@@ -63,7 +63,7 @@ def build(
 def check(names: Names = None) -> None:
     """Compare every built notebook with its source, and name each cell that differs; nothing is written or run.
 
-    Exit code: 0 if all is in step, 1 if not, 2 if there is no such chapter.
+    Exit code: 0 if all is in step, 1 if not, 2 if there is no such lesson.
 
     Examples:
 
@@ -83,7 +83,7 @@ def check(names: Names = None) -> None:
 
 
 def _course_with(names: list[str] | None) -> "Path":
-    """The course's root, if it has these chapters."""
+    """The course's root, if it has these lessons."""
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.course import units
 

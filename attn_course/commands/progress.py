@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from attn_course.commands.chapters import exercise_names
+from attn_course.commands.chapters import exercise_lessons
 from attn_course.commands.course import find_course
 from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
+from attn_course.numbers import lesson_number, task_number
 
 _BAR_WIDTH = 16
 
@@ -46,11 +47,11 @@ def _chapters() -> list[dict[str, Any]]:
         recorded = load(root)
     except ValueError as error:
         raise BadInput(str(error)) from None
-    there = exercise_names(root)
-    chapters: dict[int, list[dict[str, Any]]] = {}
+    there = exercise_lessons(root)
+    chapters: dict[str, list[dict[str, Any]]] = {}
     for task in all_tasks():
         entry = recorded.get(task.id, {})
-        chapters.setdefault(task.chapter, []).append(
+        chapters.setdefault(task.lesson, []).append(
             {
                 "id": task.id,
                 "title": task.title,
@@ -61,9 +62,9 @@ def _chapters() -> list[dict[str, Any]]:
             }
         )
     return [
-        {"chapter": number, **{key: sum(task[key] for task in tasks) for key in ("passed", "points", "max_points")}, "tasks": tasks}
-        for number, tasks in chapters.items()
-        if number in there or any(task["passed"] for task in tasks)
+        {"lesson": lesson, **{key: sum(task[key] for task in tasks) for key in ("passed", "points", "max_points")}, "tasks": tasks}
+        for lesson, tasks in chapters.items()
+        if lesson in there or any(task["passed"] for task in tasks)
     ]
 
 
@@ -86,6 +87,6 @@ def _show(chapters: Sequence[dict[str, Any]]) -> None:
         counts = [f"{chapter['passed']}/{len(chapter['tasks'])}", f"{chapter['points']}/{chapter['max_points']}"]
         filled = _BAR_WIDTH * chapter["points"] // max(1, chapter["max_points"])
         bar = [Text("#" * filled + "." * (_BAR_WIDTH - filled))] if with_bar else []
-        following = Text(f"{waiting['id']} {waiting['title']}") if waiting else Text("all done", "green")
-        table.add_row(f"{chapter['chapter']:02d}", *counts, *bar, following)
+        following = Text(f"{task_number(waiting['id'])} {waiting['title']}") if waiting else Text("all done", "green")
+        table.add_row(lesson_number(chapter["lesson"]).zfill(2), *counts, *bar, following)
     out.print(table)

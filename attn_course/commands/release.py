@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands.chapters import HELP, exercise_names, read_chapters
+from attn_course.commands.chapters import HELP, exercise_lessons, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, console
 
@@ -25,19 +25,19 @@ def release(
     Examples:
 
         attn-course release --out handout
-        attn-course release --out week3 --chapters 4,5 --no-lessons
-        attn-course release --out term1 --chapters 0-4,06_additive_attention
+        attn-course release --out week3 --chapters attention,self_attention --no-lessons
+        attn-course release --out term1 --chapters 0-4,additive
     """
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.release import release as make
 
     root = find_course()
     try:
-        names = None if chapters is None else map(str, read_chapters(chapters, exercise_names(root)))
+        names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
         assignments = make(root, out, names, with_lessons=not no_lessons)
     except AuthoringError as error:
         raise BadInput(str(error)) from None
     for assignment in assignments:
-        line = f"{assignment.unit.chapter:02d} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points"
+        line = f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points"
         console().print(line, markup=False, soft_wrap=True)
     console().print(f"made {shown(out.absolute())}", markup=False, soft_wrap=True)

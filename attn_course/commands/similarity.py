@@ -10,6 +10,7 @@ import typer
 
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
+from attn_course.numbers import lesson_place
 
 if TYPE_CHECKING:
     from attn_course.grading.similarity import Comparison
@@ -44,9 +45,9 @@ def similarity(
     from attn_course.grading.similarity import compare
 
     root = find_course()
-    by_assignment, notes = _cells(submissions, root)
+    by_assignment, notes = _cells(submissions)
     found: dict[str, Comparison] = {}
-    for name, cells in sorted(by_assignment.items()):
+    for name, cells in sorted(by_assignment.items(), key=lambda item: lesson_place(item[0])):
         try:
             found[name] = compare(cells, shown=_given(root, name), threshold=threshold)
         except ValueError as error:
@@ -66,51 +67,48 @@ def similarity(
         _show(found, count, notes, out)
 
 
-def _cells(submissions: Path, root: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
-    """The code cells of each student, less the checks, by assignment."""
+def _cells(submissions: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
+    """The code cells of each student, less the checks, by lesson."""
     from attn_course.grading.cells import NotebookError, read_code_cells
     from attn_course.grading.submissions import SubmissionsError, find_submissions
-    from attn_course.tasks import chapters
+    from attn_course.tasks import lessons
 
-    names = {int(path.name[:2]): path.stem for path in sorted((root / "exercises").glob("[0-9][0-9]_*.ipynb"))}
     try:
-        found = find_submissions(submissions, chapters=chapters(), names=names)
+        found = find_submissions(submissions, lessons=lessons())
     except SubmissionsError as error:
         raise BadInput(str(error)) from None
     by_assignment: dict[str, dict[str, list[str]]] = defaultdict(dict)
     notes = list(found.notes)
     for hand_in in found.hand_ins:
         problem = hand_in.problem
-        if not problem and hand_in.chapter is not None:
+        if not problem and hand_in.lesson is not None:
             try:
                 cells = [cell.source for cell in read_code_cells(hand_in.path) if cell.role != "check"]
             except NotebookError as error:
                 problem = str(error).removeprefix(f"{hand_in.path}: ")
             else:
-                name = names.get(hand_in.chapter, f"chapter {hand_in.chapter:02d}")
-                by_assignment[name].setdefault(hand_in.student, []).extend(cells)  # two notebooks of one student count together
+                by_assignment[hand_in.lesson].setdefault(hand_in.student, []).extend(cells)  # two notebooks of one student count together
         if problem:
             notes.append(f"{hand_in.place}: {problem}")
     return by_assignment, notes
 
 
-def _given(root: Path, name: str) -> list[str]:
+def _given(root: Path, lesson: str) -> list[str]:
     """What everybody may read: the cells of the exercise and of its lesson."""
-    from attn_course.grading.cells import NotebookError, read_code_cells
+    from attn_course.grading.cells import NotebookError, exercise_files, read_code_cells
 
     cells: list[str] = []
-    for folder in ("exercises", "notebooks"):
-        with contextlib.suppress(NotebookError):
-            cells += [cell.source for cell in read_code_cells(root / folder / f"{name}.ipynb")]
+    for folder, names in (("exercises", "ex_*.ipynb"), ("notebooks", "*.ipynb")):
+        with contextlib.suppress(NotebookError, KeyError):
+            cells += [cell.source for cell in read_code_cells(exercise_files(root / folder, names)[lesson])]
     return cells
 
 
-def _tasks(name: str) -> dict[str, str]:
+def _tasks(lesson: str) -> dict[str, str]:
     """For the name of each answer of an assignment its task."""
     from attn_course.tasks import all_tasks
 
-    chapter = int(name.removeprefix("chapter ")[:2])
-    return {task.entry: task.id for task in all_tasks(chapter)}
+    return {task.entry: task.id for task in all_tasks(lesson)}
 
 
 def _plain_left_out(found: "dict[str, Comparison]") -> list[dict[str, object]]:

@@ -1,42 +1,42 @@
-"""Every numbered equation of the course, as a statement that a machine checks."""
+"""Every equation of the course, as a statement that a machine checks."""
 
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.errors import EquationError, UnknownEquation
 from attn_course.equations.latex import normalise_latex
 
-__all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "chapters", "get_equation", "normalise_latex", "verify"]
+__all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "get_equation", "lessons", "normalise_latex", "verify"]
 
 
-def verify(tag: str) -> None:
-    """Check one numbered equation and print one fixed line.
+def verify(label: str) -> None:
+    """Check one equation and print one fixed line.
 
     Parameters
     ----------
-    tag : str
-        The number beside the formula, such as "2.20".
+    label : str
+        Its name in `\\label{...}`, such as "softmax-derivative".
 
     Raises
     ------
     EquationError
         If the equation does not hold.
     UnknownEquation
-        If there is no equation of that number.
+        If there is no equation of that label.
 
     Examples
     --------
-    >>> verify("2.20")
-    Eq. softmax-derivative holds (symbolic, n = 3)
+    >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
+    Eq. (...) holds (symbolic, n = 3)
     """
-    REGISTRY.verify(tag)
+    REGISTRY.verify(label)
 
 
-def get_equation(tag: str) -> Equation:
+def get_equation(label: str) -> Equation:
     """Return one registered equation.
 
     Parameters
     ----------
-    tag : str
-        The number beside the formula, such as "2.20".
+    label : str
+        Its name in `\\label{...}`, such as "softmax-derivative".
 
     Returns
     -------
@@ -46,38 +46,32 @@ def get_equation(tag: str) -> Equation:
     Raises
     ------
     UnknownEquation
-        If there is no equation of that number.
+        If there is no equation of that label.
     """
-    return REGISTRY.get_equation(tag)
+    return REGISTRY.get_equation(label)
 
 
-def all_equations(chapter: int | None = None) -> list[Equation]:
+def all_equations(lesson: str | None = None) -> list[Equation]:
     """Return all equations by number.
 
     Parameters
     ----------
-    chapter : int, optional
-        Only those of this chapter.
+    lesson : str, optional
+        The slug of the only lesson wanted.
 
     Returns
     -------
     equations : list of Equation
-        In the order of their tags.
+        In the order of their numbers.
 
     Raises
     ------
     UnknownEquation
-        If the chapter has no equations.
+        If the lesson has no equations.
     """
-    return REGISTRY.all_equations(chapter)
+    return REGISTRY.all_equations(lesson)
 
 
-def chapters() -> list[int]:
-    """Return the numbers of the chapters that have equations.
-
-    Returns
-    -------
-    numbers : list of int
-        In ascending order.
-    """
-    return REGISTRY.chapters()
+def lessons() -> list[str]:
+    """Return the slugs of the lessons that have equations, in their order."""
+    return REGISTRY.lessons()

@@ -1,15 +1,14 @@
-"""The registry of numbered equations: declare one, plant the mistakes it must reject, verify it."""
+"""The registry of equations: declare one, plant the mistakes it must reject, verify it."""
 
 import importlib
-import re
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from attn_course import numbers
 from attn_course.equations import numeric
 from attn_course.equations.claims import Chain, Claim, Equal, Limit, Moment, claims_of
 from attn_course.equations.errors import Malformed, Refuted, UnknownEquation, Unproved
@@ -22,7 +21,6 @@ CLAIMS_OF_KIND: dict[str, tuple[type, ...]] = {
     "numeric": (Equal, Chain, Limit),
     "statistical": (Equal, Chain, Limit, Moment),
 }
-_TAG = re.compile(r"(0|[1-9]\d*)\.([1-9]\d*)")
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,9 @@ class WrongForm:
 
 @dataclass
 class Equation:
-    """A numbered equation of a lesson: its LaTeX, where it belongs, and a statement that a machine checks."""
+    """An equation of a lesson: its LaTeX, where it belongs, and a statement that a machine checks."""
 
-    tag: str
+    label: str
     latex: str
     statement: Statement
     rows: tuple[str, ...]
@@ -50,14 +48,18 @@ class Equation:
     wrongs: list[WrongForm] = field(default_factory=list)
 
     @property
-    def chapter(self) -> int:
-        """The number before the dot."""
-        return int(self.tag.split(".")[0])
+    def lesson(self) -> str:
+        """The slug of the lesson that shows it; "" if none does."""
+        return numbers.lesson_of("labels", self.label) or ""
 
     @property
-    def number(self) -> int:
-        """The number after the dot."""
-        return int(self.tag.split(".")[1])
+    def number(self) -> tuple[int, int] | None:
+        """The number of its lesson and its own in that, for people; None while it has none."""
+        found = numbers.tables()["labels"].get(self.lesson, {}).get(self.label)
+        if found is None:
+            return None
+        lesson, own = found.split(".")
+        return int(lesson), int(own)
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ class Equation:
     @property
     def success_line(self) -> str:
         """What `verify` prints, always the same."""
-        return f"Eq. ({self.tag}) holds ({', '.join(filter(None, [self.kind, self.scope]))})"
+        return f"{numbers.eq(self.label)} holds ({', '.join(filter(None, [self.kind, self.scope]))})"
 
     def wrong(self, name: str, trap: str | None = None) -> Callable[[Statement], Statement]:
         """Plant a wrong form: the decorated statement is one that the check must refute.
@@ -103,7 +105,7 @@ class Equation:
 
     def rng(self) -> np.random.Generator:
         """The random numbers of this equation, the same in every run."""
-        return np.random.default_rng(zlib.crc32(self.tag.encode()))
+        return np.random.default_rng(zlib.crc32(self.label.encode()))
 
     def check(self, statement: Statement | None = None) -> None:
         """Judge a statement of this equation (default: its own).
@@ -116,7 +118,7 @@ class Equation:
         Raises
         ------
         Refuted, Unproved, Malformed
-            Unless the statement holds; the message starts with the tag.
+            Unless the statement holds; the message starts with the number.
         """
         try:
             found = 0
@@ -127,7 +129,7 @@ class Equation:
             if not found:
                 raise Malformed("the statement claims nothing")
         except (Refuted, Unproved, Malformed) as error:
-            raise type(error)(f"Eq. ({self.tag}) is not confirmed: {error}") from None
+            raise type(error)(f"{numbers.eq(self.label)} is not confirmed: {error}") from None
 
     def judge(self, claim: Claim) -> None:
         """Judge one claim in the way of this equation's kind."""
@@ -143,15 +145,15 @@ class Equation:
 
 
 class Registry:
-    """All equations, by tag; chapters are loaded when they are first asked for."""
+    """All equations, by label; lessons are loaded when they are first asked for."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, *, of_the_course: bool = False) -> None:
         self._equations: dict[str, Equation] = {}
-        self._folder = folder
+        self._of_the_course = of_the_course
 
     def equation(
         self,
-        tag: str,
+        label: str,
         latex: str,
         *,
         rows: Iterable[str],
@@ -161,20 +163,20 @@ class Registry:
         kind: Kind = "symbolic",
         scope: str = "",
     ) -> Callable[[Statement], Equation]:
-        r"""Register the decorated statement as Eq. (tag).
+        r"""Register the decorated statement under its label.
 
         Parameters
         ----------
-        tag : str
-            "2.7": chapter and number, without leading zeros.
+        label : str
+            At most four lower-case words joined by hyphens, such as "softmax-jacobian".
         latex : str
-            The formula as the lesson shows it, without \tag.
+            The formula as the lesson shows it, without \label.
         rows : iterable of str
             Ids of the mission rows it serves.
         uses : iterable of str
-            Tags of earlier equations its derivation rests on.
+            Labels of earlier equations its derivation rests on.
         follows : str, optional
-            Tag of the earlier equation whose right side is the left side of this one.
+            Label of the earlier equation whose right side is the left side of this one.
         assumes : iterable of str
             What must hold, in words.
         kind : "symbolic", "numeric" or "statistical"
@@ -190,12 +192,12 @@ class Registry:
         Raises
         ------
         ValueError
-            If the tag is malformed or taken, the kind unknown, or a list of ids is a bare string.
+            If the label is malformed or taken, the kind unknown, or a list of ids is a bare string.
         """
-        if not _TAG.fullmatch(tag):
-            raise ValueError(f'tag wants chapter and number without leading zeros, such as "2.7"; got {tag!r}')
-        if tag in self._equations:
-            raise ValueError(f"tag {tag} is registered twice")
+        if not isinstance(label, str) or not numbers.NAME.fullmatch(label):
+            raise ValueError(f'label wants at most four lower-case words joined by hyphens, such as "softmax-jacobian"; got {label!r}')
+        if label in self._equations:
+            raise ValueError(f"label {label} is registered twice")
         if kind not in CLAIMS_OF_KIND:
             raise ValueError(f"kind wants one of {', '.join(CLAIMS_OF_KIND)}; got {kind!r}")
         for name, ids in (("rows", rows), ("uses", uses), ("assumes", assumes)):
@@ -203,52 +205,50 @@ class Registry:
                 raise ValueError(f"{name} wants a list of strings; got the string {ids!r}")
 
         def register(statement: Statement) -> Equation:
-            new = Equation(tag, latex, statement, tuple(rows), tuple(uses), follows, tuple(assumes), kind, scope)
-            self._equations[tag] = new
+            new = Equation(label, latex, statement, tuple(rows), tuple(uses), follows, tuple(assumes), kind, scope)
+            self._equations[label] = new
             return new
 
         return register
 
-    def chapters(self) -> list[int]:
-        """Return the numbers of the chapters that have equations."""
-        on_disk = {int(path.stem[2:4]) for path in self._folder.glob("ch[0-9][0-9].py")} if self._folder else set()
-        return sorted(on_disk | {equation.chapter for equation in self._equations.values()})
+    def lessons(self) -> list[str]:
+        """Return the slugs of the lessons that have equations, in their order."""
+        with_files = numbers.lessons_with("equations") if self._of_the_course else []
+        here = {*with_files, *filter(None, (equation.lesson for equation in self._equations.values()))}
+        return sorted(here, key=numbers.lesson_place)
 
-    def all_equations(self, chapter: int | None = None) -> list[Equation]:
-        """Return every equation (of one chapter), by number."""
-        if chapter is not None and chapter not in self.chapters():
-            raise UnknownEquation(f"chapter {chapter} has no equations; those that have: {', '.join(map(str, self.chapters()))}")
-        for number in self.chapters() if chapter is None else [chapter]:
-            self._load(number)
-        chosen = [equation for equation in self._equations.values() if chapter in (None, equation.chapter)]
-        return sorted(chosen, key=lambda equation: (equation.chapter, equation.number))
+    def all_equations(self, lesson: str | None = None) -> list[Equation]:
+        """Return every equation (of one lesson), by number."""
+        if lesson is not None and lesson not in self.lessons():
+            raise UnknownEquation(f"there are no equations of {lesson!r}; lessons that have some: {', '.join(self.lessons())}")
+        for slug in self.lessons() if lesson is None else [lesson]:
+            self._load(slug)
+        chosen = [equation for equation in self._equations.values() if lesson in (None, equation.lesson)]
+        return sorted(chosen, key=lambda equation: numbers.place("labels", equation.label))
 
-    def get_equation(self, tag: str) -> Equation:
-        """Return one equation by its tag."""
-        if not isinstance(tag, str) or not _TAG.fullmatch(tag):
-            raise UnknownEquation(f'an equation is asked for by its tag in quotes, such as "2.7"; got {tag!r}')
-        chapter = int(tag.split(".")[0])
-        if chapter not in self.chapters():
-            raise UnknownEquation(f"there is no Eq. ({tag}): chapter {chapter} has no equations")
-        self._load(chapter)
-        if tag not in self._equations:
-            last = self.all_equations(chapter)[-1].tag
-            raise UnknownEquation(f"there is no Eq. ({tag}): the last equation of chapter {chapter} is ({last})")
-        return self._equations[tag]
+    def get_equation(self, label: str) -> Equation:
+        """Return one equation by its label."""
+        lesson = numbers.lesson_of("labels", label) if isinstance(label, str) else None
+        if lesson is not None:
+            self._load(lesson)
+        if not isinstance(label, str) or label not in self._equations:
+            known = [name for lesson in self.lessons() for name in numbers.names("labels", lesson)]
+            raise UnknownEquation(numbers.unknown("eq", label, [*known, *self._equations]))
+        return self._equations[label]
 
-    def verify(self, tag: str) -> None:
+    def verify(self, label: str) -> None:
         """Check one equation and print one fixed line."""
-        equation = self.get_equation(tag)
+        equation = self.get_equation(label)
         equation.check()
         print(equation.success_line)
 
-    def _load(self, chapter: int) -> None:
-        """Import chNN.py and, where a chapter needs more than one file, chNN_*.py."""
-        for path in sorted(self._folder.glob(f"ch{chapter:02d}*.py")) if self._folder else []:
-            importlib.import_module(f"attn_course.equations.{path.stem}")
+    def _load(self, lesson: str) -> None:
+        """Import the equations of a lesson."""
+        for module in numbers.lesson_modules("equations", lesson) if self._of_the_course else []:
+            importlib.import_module(module)
 
 
-REGISTRY = Registry(Path(__file__).parent)
+REGISTRY = Registry(of_the_course=True)
 """The course's own equations."""
 
 equation = REGISTRY.equation

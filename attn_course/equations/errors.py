@@ -1,8 +1,8 @@
-"""What can be wrong with an equation, from a false claim to a tag nobody registered."""
+"""What can be wrong with an equation, from a false claim to a label nobody registered."""
 
 
 class EquationError(Exception):
-    """A numbered equation failed its check."""
+    """An equation failed its check."""
 
     def _render_traceback_(self) -> list[str]:
         """Show a notebook one line instead of the checker's own frames."""
@@ -22,7 +22,7 @@ class Malformed(EquationError):
 
 
 class UnknownEquation(ValueError):
-    """The tag, chapter, row or trap asked for does not exist."""
+    """The label, lesson, row or trap asked for does not exist."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]

@@ -1,12 +1,13 @@
 """Rules that every registered equation obeys, beyond being true. Each gate returns what is wrong, in words."""
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import sympy
 
+from attn_course import numbers
 from attn_course.equations.claims import Claim, Equal, claims_of
 from attn_course.equations.core import Equation, Registry
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
@@ -17,25 +18,25 @@ from attn_course.equations.sources import calls_a_solver, function_source, local
 
 def wrong_form_problems(equation: Equation) -> list[str]:
     """Each equation has a planted wrong form, and the check refutes them all with a counterexample."""
-    problems = [] if equation.wrongs else [f"Eq. ({equation.tag}) has no planted wrong form"]
+    problems = [] if equation.wrongs else [f"Eq. {equation.label} has no planted wrong form"]
     for wrong in equation.wrongs:
         try:
             equation.check(wrong.statement)
         except Refuted:
             continue
         except EquationError as error:
-            problems.append(f'Eq. ({equation.tag}): the wrong form "{wrong.name}" is not refuted but fails otherwise: {error}')
+            problems.append(f'Eq. {equation.label}: the wrong form "{wrong.name}" is not refuted but fails otherwise: {error}')
         else:
-            problems.append(f'Eq. ({equation.tag}): the wrong form "{wrong.name}" passes the check')
+            problems.append(f'Eq. {equation.label}: the wrong form "{wrong.name}" passes the check')
     return problems
 
 
 def mutant_problems(equation: Equation) -> list[str]:
     """The check rejects every mutant that means something else, and the formula as written has at least one."""
     judged = mutants(equation)
-    problems = [f"Eq. ({equation.tag}): the check misses the mutant {mutant.change}" for mutant in judged if mutant.fate == "survived"]
+    problems = [f"Eq. {equation.label}: the check misses the mutant {mutant.change}" for mutant in judged if mutant.fate == "survived"]
     if not any(mutant.fate == "rejected" and mutant.in_source for mutant in judged):
-        problems.append(f"Eq. ({equation.tag}) has no mutant that means something else: spell out its right side")
+        problems.append(f"Eq. {equation.label} has no mutant that means something else: spell out its right side")
     return problems
 
 
@@ -54,11 +55,11 @@ def same_sides_problems(equation: Equation) -> list[str]:
             left, right = written_out(left, values), written_out(right, values)
             computed &= calls_a_solver(left, namespace(equation.statement))
             if ast.dump(left) == ast.dump(right):
-                problems.append(f"Eq. ({equation.tag}): both sides are {ast.unparse(left)}")
+                problems.append(f"Eq. {equation.label}: both sides are {ast.unparse(left)}")
     if equation.kind == "symbolic" and not computed:
         claims = [claim for claim in claims_of(equation.run()) if isinstance(claim, Equal)]
         alike = [claim.right for claim in claims if sympy.sympify(claim.left) == sympy.sympify(claim.right)]
-        problems += [f"Eq. ({equation.tag}): both sides are the expression {side}; compute the left one independently" for side in alike]
+        problems += [f"Eq. {equation.label}: both sides are the expression {side}; compute the left one independently" for side in alike]
     return problems
 
 
@@ -69,11 +70,11 @@ def follows_problems(equation: Equation, registry: Registry) -> list[str]:
     try:
         followed = registry.get_equation(equation.follows)
     except UnknownEquation as error:
-        return [f"Eq. ({equation.tag}) follows an unknown equation: {error}"]
+        return [f"Eq. {equation.label} follows an unknown equation: {error}"]
     if _place(followed) >= _place(equation):
-        return [f"Eq. ({equation.tag}) follows Eq. ({followed.tag}), which does not come before it"]
+        return [f"Eq. {equation.label} follows Eq. {followed.label}, which does not come before it"]
     ends, starts = _first_sides(followed)[1], _first_sides(equation)[0]
-    say = f"Eq. ({equation.tag}) follows Eq. ({followed.tag}), but its left side is not the right side of that one"
+    say = f"Eq. {equation.label} follows Eq. {followed.label}, but its left side is not the right side of that one"
     if followed.kind != equation.kind or len(ends) != len(starts):
         return [f"{say}: {len(ends)} entries ({followed.kind}) against {len(starts)} ({equation.kind})"]
     try:
@@ -90,7 +91,7 @@ def _first_sides(equation: Equation) -> tuple[list[Any], list[Any]]:
     """Return the entries of the left and of the right side of an equation's first claim."""
     claim: Claim = next(iter(claims_of(equation.run())))
     if not isinstance(claim, Equal):
-        raise Malformed(f"Eq. ({equation.tag}) has no left and right side to follow")
+        raise Malformed(f"Eq. {equation.label} has no left and right side to follow")
     if equation.kind == "symbolic":
         left, right = (list(side) if hasattr(side, "applyfunc") else [side] for side in (claim.left, claim.right))
     else:
@@ -106,40 +107,27 @@ def _canonical(side: Any) -> Any:
 def reference_problems(equation: Equation, registry: Registry) -> list[str]:
     """What an equation uses comes before it; its rows and traps exist."""
     problems = []
-    for tag in equation.uses:
+    for label in equation.uses:
         try:
-            used = registry.get_equation(tag)
+            used = registry.get_equation(label)
         except UnknownEquation as error:
-            problems.append(f"Eq. ({equation.tag}) uses an unknown equation: {error}")
+            problems.append(f"Eq. {equation.label} uses an unknown equation: {error}")
             continue
         if _place(used) >= _place(equation):
-            problems.append(f"Eq. ({equation.tag}) uses Eq. ({tag}), which does not come before it")
-    problems += [f"Eq. ({equation.tag}) names the unknown row {row!r}" for row in equation.rows if row not in ROWS]
-    problems += [f"Eq. ({equation.tag}) names the unknown trap {trap!r}" for trap in equation.traps if trap not in TRAPS]
+            problems.append(f"Eq. {equation.label} uses Eq. {label}, which does not come before it")
+    problems += [f"Eq. {equation.label} names the unknown row {row!r}" for row in equation.rows if row not in ROWS]
+    problems += [f"Eq. {equation.label} names the unknown trap {trap!r}" for trap in equation.traps if trap not in TRAPS]
     if not equation.rows:
-        problems.append(f"Eq. ({equation.tag}) serves no row of the mission")
-    if "\\tag" in equation.latex:
-        problems.append(f"Eq. ({equation.tag}): the LaTeX holds its own \\tag; the lesson adds it")
+        problems.append(f"Eq. {equation.label} serves no row of the mission")
+    if "\\tag" in equation.latex or "\\label" in equation.latex:
+        problems.append(f"Eq. {equation.label}: the LaTeX holds its own \\tag or \\label; the lesson adds it")
     if not equation.doc:
-        problems.append(f"Eq. ({equation.tag}) does not say why it holds: its statement has no docstring")
+        problems.append(f"Eq. {equation.label} does not say why it holds: its statement has no docstring")
     return problems
 
 
-def numbering_problems(registry: Registry, chapter: int) -> list[str]:
-    """The equations of a chapter are numbered 1, 2, 3 ... without gaps, in the order of its file."""
-    numbers = [equation.number for equation in registry.all_equations(chapter)]
-    if numbers != list(range(1, len(numbers) + 1)):
-        missing = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
-        return [f"chapter {chapter}: its last equation is ({chapter}.{max(numbers)}), but there is no {_tags(chapter, missing)}"]
-    return []
-
-
-def _tags(chapter: int, numbers: Iterable[int]) -> str:
-    return ", ".join(f"({chapter}.{number})" for number in numbers)
-
-
 def _place(equation: Equation) -> tuple[int, int]:
-    return equation.chapter, equation.number
+    return numbers.place("labels", equation.label)
 
 
 EQUATION_GATES: dict[str, Callable[[Equation], list[str]]] = {

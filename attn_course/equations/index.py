@@ -2,6 +2,7 @@
 
 from typing import Literal, TypedDict
 
+from attn_course import numbers
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.errors import UnknownEquation
 from attn_course.equations.rows import ROWS, TRAPS
@@ -12,7 +13,8 @@ State = Literal["covered", "missing", "later"]
 class Formula(TypedDict):
     """One line of the index."""
 
-    tag: str
+    label: str
+    number: str
     name: str
     latex: str
     rows: tuple[str, ...]
@@ -29,18 +31,18 @@ class Coverage(TypedDict):
 
     id: str
     about: str
-    lessons: tuple[int, ...]
+    lessons: tuple[str, ...]
     equations: tuple[str, ...]
     state: State
 
 
-def formulas_table(chapter: int | None = None, row: str | None = None, registry: Registry = REGISTRY) -> list[Formula]:
-    """Return the index as plain rows, in the order of the tags.
+def formulas_table(lesson: str | None = None, row: str | None = None, registry: Registry = REGISTRY) -> list[Formula]:
+    """Return the index as plain rows, in the order of the numbers.
 
     Parameters
     ----------
-    chapter : int, optional
-        Only this chapter.
+    lesson : str, optional
+        Only this lesson.
     row : str, optional
         Only what serves this row ("B1") or rejects this trap ("X16"), in upper or lower case.
     registry : Registry, optional
@@ -54,11 +56,11 @@ def formulas_table(chapter: int | None = None, row: str | None = None, registry:
     Raises
     ------
     UnknownEquation
-        If there is no such chapter, row or trap.
+        If there is no such lesson, row or trap.
     """
     if row is not None and row.upper() not in ROWS | TRAPS:
         raise UnknownEquation(f"there is no row or trap {row!r}; rows go from A1 to N1, traps from X1 to X33")
-    chosen = registry.all_equations(chapter)
+    chosen = registry.all_equations(lesson)
     return [_formula(equation) for equation in chosen if row is None or row.upper() in (*equation.rows, *equation.traps)]
 
 
@@ -75,18 +77,20 @@ def coverage(registry: Registry = REGISTRY) -> list[Coverage]:
     table : list of Coverage
         The state is "missing" if no equation deals with it although all of its lessons exist, "later" if one of them does not exist yet.
     """
-    equations, chapters = registry.all_equations(), set(registry.chapters())
+    equations = registry.all_equations()
+    written = {equation.lesson for equation in equations if equation.number}
     table: list[Coverage] = []
     for id_, (lessons, about) in (ROWS | TRAPS).items():
-        tags = tuple(equation.tag for equation in equations if id_ in (*equation.rows, *equation.traps))
-        state: State = "covered" if tags else "missing" if set(lessons) <= chapters else "later"
-        table.append({"id": id_, "about": about, "lessons": lessons, "equations": tags, "state": state})
+        labels = tuple(equation.label for equation in equations if id_ in (*equation.rows, *equation.traps))
+        state: State = "covered" if labels else "missing" if set(lessons) <= written else "later"
+        table.append({"id": id_, "about": about, "lessons": lessons, "equations": labels, "state": state})
     return table
 
 
 def _formula(equation: Equation) -> Formula:
     return {
-        "tag": equation.tag,
+        "label": equation.label,
+        "number": numbers.eq(equation.label),
         "name": equation.name,
         "latex": equation.latex,
         "rows": equation.rows,

@@ -2,18 +2,18 @@
 
 import re
 
-_TAG = re.compile(r"\\tag\s*\{[^{}]*\}")
+_TAG = re.compile(r"\\(?:tag|label)\s*\{[^{}]*\}")
 _SPACING = re.compile(r"\\[,;:!>]|\\ |\\q?quad(?![A-Za-z])|~")
 _COMMAND_THEN_LETTER = re.compile(r"(\\[A-Za-z]+)\s+(?=[A-Za-z])")
 
 
 def normalise_latex(text: str) -> str:
-    r"""Drop what does not change a formula: the tag, dollar signs, white space and spacing commands, a full stop at the end.
+    r"""Drop what does not change a formula: tag and label, dollar signs, white space and spacing commands, a full stop at the end.
 
     Parameters
     ----------
     text : str
-        A formula, with or without its surrounding $$ and \tag.
+        A formula, with or without its surrounding $$, \tag and \label.
 
     Returns
     -------

@@ -1,27 +1,10 @@
 """Which chapter builds on which: counted from what the registered equations say they use and follow from."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import NamedTuple
 
+from attn_course import numbers
 from attn_course.equations.core import REGISTRY, Registry
-
-SHORT_TITLES: Mapping[int, str] = {
-    0: "Start here",
-    1: "Lookup",
-    2: "Softmax",
-    3: "Similarity, scale",
-    4: "Dot-product attention",
-    5: "Self-attention",
-    6: "Additive attention",
-    7: "Masks",
-    8: "Heads",
-    9: "Cross-attention",
-    10: "Absorption",
-    11: "Without softmax",
-    12: "FlashAttention",
-}
-"""Chapter -> a name short enough for a picture; the title proper is the lesson's."""
 
 
 class ChapterMap(NamedTuple):
@@ -33,10 +16,13 @@ class ChapterMap(NamedTuple):
         Chapter -> how many numbered equations it has.
     links : dict of (int, int) to int
         (chapter that is used, chapter that uses it) -> how often an equation of the second names one of the first.
+    titles : dict of int to str
+        Chapter -> a name short enough for a picture; the title proper is the lesson's.
     """
 
     counts: dict[int, int]
     links: dict[tuple[int, int], int]
+    titles: dict[int, str]
 
 
 def chapter_map(registry: Registry = REGISTRY) -> ChapterMap:
@@ -52,10 +38,12 @@ def chapter_map(registry: Registry = REGISTRY) -> ChapterMap:
     graph : ChapterMap
         Links inside a chapter are left out, and an equation that both uses and follows another counts once.
     """
-    equations = registry.all_equations()
+    equations = {equation.label: equation for equation in registry.all_equations()}
+    chapter = {label: equation.number[0] for label, equation in equations.items() if equation.number}
     links: Counter[tuple[int, int]] = Counter()
-    for equation in equations:
-        for tag in {*equation.uses, *filter(None, [equation.follows])}:
-            links[int(tag.split(".")[0]), equation.chapter] += 1
+    for label in chapter:
+        for used in {*equations[label].uses, *filter(None, [equations[label].follows])} & set(chapter):
+            links[chapter[used], chapter[label]] += 1
     between = {pair: count for pair, count in sorted(links.items()) if pair[0] != pair[1]}
-    return ChapterMap(dict(sorted(Counter(equation.chapter for equation in equations).items())), between)
+    titles = {number: numbers.title(equations[label].lesson) for label, number in chapter.items()}
+    return ChapterMap(dict(sorted(Counter(chapter.values()).items())), between, titles)

@@ -170,7 +170,7 @@ def _run_recorded(equation: Equation) -> list[_Recorded]:
         site.node.value = _record_call(number, site, new)
     module = ast.fix_missing_locations(ast.Module([definition], []))
     scope = {**namespace(equation.statement), "_record": lambda *call: _record(rng, *call)}
-    exec(compile(module, f"<mutants of Eq. ({equation.tag})>", "exec"), scope)  # our own source, changed by our own code
+    exec(compile(module, f"<mutants of Eq. {equation.label}>", "exec"), scope)  # our own source, changed by our own code
     function = scope[definition.name]
     result = function() if equation.kind == "symbolic" else function(rng)
     return list(result) if not isinstance(result, _Recorded) else [result]

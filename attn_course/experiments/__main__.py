@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{experiment.name}: seeds {', '.join(map(str, experiment.seeds))} ...", flush=True)
         record = experiment.measure()
         record.save(experiment.path)
-        print(f"  {time.monotonic() - start:.0f} s, written to {experiment.stored}")
+        print(f"  {time.monotonic() - start:.0f} s, written to {experiment.place}")
         for seed, result in zip(record.seeds, record.results, strict=True):
             print(f"  seed {seed}: {experiment.conclude(result)}")
     return 0

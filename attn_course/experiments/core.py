@@ -1,14 +1,13 @@
 """An experiment: a function of a seed, its stored results, and the proof that these belong to the present source.
 
-A chapter's file lists its experiments as ``EXPERIMENTS``. `make experiments` runs each for its seeds and stores what came
-out as JSON beside the file; lessons draw what is stored, and tests run one seed again.
+A lesson's file lists its experiments as ``EXPERIMENTS``. `make experiments` runs each for its seeds and stores what came
+out as JSON in results/ beside the file; lessons draw what is stored, and tests run one seed again.
 """
 
 import ast
 import hashlib
 import importlib
 import json
-import pkgutil
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from attn_course import numbers
 
 PACKAGE = Path(__file__).resolve().parents[1]
 HOW = "run `make experiments`"
@@ -34,8 +35,8 @@ class Experiment:
     Parameters
     ----------
     stored : str
-        Where its results lie, seen from this folder, such as "results/ch03_scale.json". Written out in full in the
-        chapter's file, so that a lesson which imports that file is built again when the results change.
+        Where its results lie, seen from the file that defines it, such as "results/scale.json". Written out in full
+        there, so that a lesson which imports that file is built again when the results change.
     run : callable
         Takes a seed and returns plain data (numbers, texts, lists, mappings by text).
     conclude : callable
@@ -51,13 +52,18 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """The name of the results, "ch03_scale"."""
-        return Path(self.stored).stem
+        """The name of the results, "scaling_scale": the lesson's, and that of the file."""
+        return f"{self.path.parent.parent.name}_{self.path.stem}"
 
     @property
     def path(self) -> Path:
         """The file of the results."""
-        return Path(__file__).parent / self.stored
+        return PACKAGE.parent.joinpath(*self.run.__module__.split(".")[:-1]) / self.stored
+
+    @property
+    def place(self) -> str:
+        """The file of the results as messages show it."""
+        return self.path.relative_to(PACKAGE).as_posix()
 
     def load(self) -> "Record":
         """Return the stored results.
@@ -73,11 +79,11 @@ class Experiment:
             If there are none, or the file is not what `save` writes.
         """
         if not self.path.is_file():
-            raise ExperimentError(f"no stored results of {self.name}: {HOW} (it writes {self.stored})")
+            raise ExperimentError(f"no stored results of {self.name}: {HOW} (it writes {self.place})")
         try:
             return Record(**json.loads(self.path.read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
-            raise ExperimentError(f"{self.stored} is no record of an experiment ({error}): {HOW}") from None
+            raise ExperimentError(f"{self.place} is no record of an experiment ({error}): {HOW}") from None
 
     def measure(self) -> "Record":
         """Run every seed, and return what is to be stored."""
@@ -102,9 +108,9 @@ class Experiment:
         except ExperimentError as error:
             return str(error)
         if record.source_sha256 != self.source_sha256():
-            return f"{self.stored} belongs to an older source: {HOW}"
+            return f"{self.place} belongs to an older source: {HOW}"
         if record.seeds != list(self.seeds) or len(record.results) != len(record.seeds):
-            return f"{self.stored} must hold one result for each of the seeds {list(self.seeds)}; got {record.seeds}: {HOW}"
+            return f"{self.place} must hold one result for each of the seeds {list(self.seeds)}; got {record.seeds}: {HOW}"
         return None
 
 
@@ -151,11 +157,9 @@ class Record:
 
 
 def all_experiments() -> list[Experiment]:
-    """Return every experiment of the course, by chapter."""
-    package = importlib.import_module("attn_course.experiments")
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.name.startswith("ch"))
-    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    return [experiment for module in modules for experiment in getattr(module, "EXPERIMENTS", [])]
+    """Return every experiment of the course, lesson by lesson."""
+    modules = [module for lesson in numbers.lessons_with("experiments") for module in numbers.lesson_modules("experiments", lesson)]
+    return [experiment for module in map(importlib.import_module, modules) for experiment in getattr(module, "EXPERIMENTS", [])]
 
 
 def hash_of_sources(module: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from IPython.display import display
 
 from attn_course.figures.base import require_alt
+from attn_course.numbers import cite
 
 PARTS: Traversable = resources.files("attn_course.figures") / "explorables"
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -80,8 +81,8 @@ def _script_text(data: Any) -> str:
 
 
 def read_part(file_name: str) -> str:
-    """Return the text of one part of a card."""
-    return (PARTS / file_name).read_text(encoding="utf-8")
+    """Return the text of one part of a card, with numbers for roles."""
+    return cite((PARTS / file_name).read_text(encoding="utf-8"))
 
 
 def explorable_names() -> list[str]:

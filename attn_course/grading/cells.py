@@ -2,13 +2,17 @@
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from attn_course.numbers import lesson_in, lesson_of
+
 MAX_BYTES = 64 * 2**20  # a course notebook with all its figures stays far below
-_SLUG = re.compile(r"task-(\d{1,3})-(\d{1,3})(-check)?", re.ASCII)
-_CHECK_CALL = re.compile(r"""check\(\s*(["'])(\d{1,3}\.\d{1,3})\1\s*,[^\n]*\)\s*;?""", re.ASCII)
+_CHECK_CALL = re.compile(r"""check\(\s*(["'])([a-z0-9.-]{1,100})\1\s*,[^\n]*\)\s*;?""", re.ASCII)
+_OLD = re.compile(r"task-\d{1,3}-\d{1,3}(-check)?|\d{1,3}\.\d{1,3}", re.ASCII)
 
 
 class NotebookError(ValueError):
@@ -30,7 +34,7 @@ class Cell:
     role : {"check", "answer", "other"}
         What it is for.
     task : str or None
-        Id of the task it belongs to, such as "2.1".
+        Id of the task it belongs to, such as "stable-softmax".
     tags : tuple of str
         The cell's tags, if it has any.
     number : int
@@ -51,15 +55,22 @@ class Cell:
         return line if len(line) <= 40 else line[:39] + "…"
 
 
-def by_number(task: str) -> tuple[int, ...]:
-    """Return chapter and number of a task, which sort as numbers do.
+def exercise_files(folder: Path, names: str = "ex_*.ipynb") -> dict[str, Path]:
+    """Return the exercises in a folder by the slugs of their lessons; the numbers in their names do not count, copies neither.
 
-    Examples
-    --------
-    >>> sorted(["2.10", "2.9"], key=by_number)
-    ['2.9', '2.10']
+    Raises
+    ------
+    NotebookError
+        If two are named for one lesson.
     """
-    return tuple(map(int, task.split(".")))
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob(names)):
+        lesson = lesson_in(path.name) if re.fullmatch("[a-z0-9_]+", path.stem) else None
+        if lesson in found:
+            raise NotebookError(f"{folder}: {found[lesson].name} and {path.name} are both for the lesson {lesson}: keep one")
+        if lesson is not None:
+            found[lesson] = path
+    return found
 
 
 def read_code_cells(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Cell]:
@@ -163,13 +174,28 @@ def _code_cell(raw: dict[str, Any], number: int, path: Path) -> Cell:
 
 def _role(source: str, metadata: dict[str, Any], cell_id: Any) -> tuple[str, str | None]:
     """By nbgrader's id, else the cell's id (Colab keeps it in the metadata), else a lone call of check."""
-    for slug in (_mapping(metadata.get("nbgrader")).get("grade_id"), cell_id, metadata.get("id")):
-        match = _SLUG.fullmatch(slug) if isinstance(slug, str) else None
-        if match:
-            return ("check" if match[3] else "answer"), f"{int(match[1])}.{int(match[2])}"
+    for name in (_mapping(metadata.get("nbgrader")).get("grade_id"), cell_id, metadata.get("id")):
+        if isinstance(name, str):
+            task = name.removesuffix("-check")
+            if lesson_of("tasks", task) or _OLD.fullmatch(name):
+                return ("answer" if task == name else "check"), task
     statements = "\n".join(line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#"))
     call = _CHECK_CALL.fullmatch(statements.strip())
-    return ("check", call[2]) if call else ("other", None)
+    return ("check", call[2]) if call and (lesson_of("tasks", call[2]) or _OLD.fullmatch(call[2])) else ("other", None)
+
+
+def lesson_of_cells(cells: Iterable[Cell], path: Path) -> Counter[str]:
+    """Return how many cells belong to tasks of each lesson.
+
+    Raises
+    ------
+    NotebookError
+        If the notebook is one of the course's first version, whose tasks had numbers for names.
+    """
+    tasks = [cell.task for cell in cells if cell.task]
+    if old := [task for task in tasks if _OLD.fullmatch(task)]:
+        raise NotebookError(f"{path}: is of the first version of the course: its task {old[0]} is a number, and tasks have names now")
+    return Counter(lesson for lesson in (lesson_of("tasks", task) for task in tasks) if lesson)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

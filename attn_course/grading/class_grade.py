@@ -17,6 +17,7 @@ from attn_course.grading.class_run import ClassRun
 from attn_course.grading.class_store import OtherRun, Result, Store
 from attn_course.grading.class_worker import Setup, course_fingerprint
 from attn_course.grading.submissions import Class, HandIn, SubmissionsError, find_submissions, students_folder
+from attn_course.numbers import lesson_number, lesson_place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +32,9 @@ class Order:
         Where to grade.
     grader : callable
         Makes a grader.
-    names : mapping of int to str
-        What the assignment on each chapter is called.
     seed : int or None
         Draws the cases; None draws a new seed, or takes that of the run that goes on.
-    chapters : tuple of int or None
+    lessons : tuple of str or None
         Those asked for; None asks for all that anybody handed in, or for those of the run that goes on.
     due : datetime or None
         When notebooks were due; None takes it from the run that goes on.
@@ -47,9 +46,8 @@ class Order:
     out: Path
     engine: Engine
     grader: Callable[..., Any]
-    names: Mapping[int, str]
     seed: int | None = None
-    chapters: tuple[int, ...] | None = None
+    lessons: tuple[str, ...] | None = None
     due: datetime | None = None
     resume: bool = False
     allow_unsafe: bool = False
@@ -92,15 +90,15 @@ class Graded:
         The marks.
     found : Class
         What was handed in.
-    chapters : tuple of int
-        The chapters asked for.
+    lessons : tuple of str
+        The lessons asked for.
     seconds : float
         Time the run took.
     """
 
     marked: tuple[Marked, ...]
     found: Class
-    chapters: tuple[int, ...]
+    lessons: tuple[str, ...]
     seconds: float
 
 
@@ -137,14 +135,14 @@ def grade_class(
     store = Store(order.out, resume=order.resume)
     if order.resume and (before := store.started()):
         order = _as_begun(order, before)
-    found, chapters = _asked_for(order)
+    found, lessons = _asked_for(order)
     results: dict[str, Result] = {}
     with store:
         before = store.started()
         seed = _seed(order, before)
         about = {
             "submissions": str(order.submissions.resolve()),
-            "chapters": list(order.chapters) if order.chapters is not None else None,
+            "lessons": list(order.lessons) if order.lessons is not None else None,
             "due": order.due.isoformat() if order.due else None,
             "seed": seed,
             "version": __version__,
@@ -152,7 +150,7 @@ def grade_class(
         }
         if before is not None:
             _same_run(order.out, before, about)
-        to_grade = [each for each in found.hand_ins if not each.problem and each.chapter in chapters]
+        to_grade = [each for each in found.hand_ins if not each.problem and each.lesson in lessons]
         results |= {each.place: kept for each in to_grade if (kept := store.kept(each.key, each.place, each.sha256))}
         waiting = [each for each in to_grade if each.place not in results]
         known, there = store.known(), {each.key for each in found.hand_ins}
@@ -178,16 +176,16 @@ def grade_class(
 
             if waiting:
                 run.grade(waiting, keep)
-        marked = mark(found, results, chapters=chapters, names=order.names, due=order.due)
+        marked = mark(found, results, lessons=lessons, due=order.due)
         seconds = time.monotonic() - begun
         write_outputs(
             store,
             found,
             marked,
-            about={"seed": seed, "version": __version__, "chapters": list(chapters), "due": about["due"], "sandbox": sandbox},
+            about={"seed": seed, "version": __version__, "lessons": list(lessons), "due": about["due"], "sandbox": sandbox},
             times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
         )
-    return Graded(tuple(marked), found, chapters, seconds)
+    return Graded(tuple(marked), found, lessons, seconds)
 
 
 def _apart(submissions: Path, out: Path) -> None:
@@ -197,27 +195,27 @@ def _apart(submissions: Path, out: Path) -> None:
         raise OtherRun(f"{out}: must not lie in the folder of the submissions, nor they in it; name another folder")
 
 
-def _asked_for(order: Order) -> tuple[Class, tuple[int, ...]]:
-    from attn_course.tasks.registry import chapters as with_tasks
+def _asked_for(order: Order) -> tuple[Class, tuple[str, ...]]:
+    from attn_course.tasks.registry import lessons as with_tasks
 
     there = with_tasks()
-    if unknown := sorted(set(order.chapters or ()) - set(there)):
-        raise SubmissionsError(f"--chapters: there are no tasks on {', '.join(map(str, unknown))}; those with tasks: {_listed(there)}")
-    found = find_submissions(order.submissions, chapters=there, names=order.names)
-    handed_in = {each.chapter for each in found.hand_ins if each.chapter is not None}
-    chapters = tuple(sorted(set(order.chapters) if order.chapters is not None else handed_in))
-    if not chapters:
+    if unknown := sorted(set(order.lessons or ()) - set(there)):
+        raise SubmissionsError(f"--chapters: there are no tasks on {', '.join(unknown)}; those with tasks: {_listed(there)}")
+    found = find_submissions(order.submissions, lessons=there)
+    handed_in = {each.lesson for each in found.hand_ins if each.lesson is not None}
+    lessons = tuple(sorted(set(order.lessons) if order.lessons is not None else handed_in, key=lesson_place))
+    if not lessons:
         raise SubmissionsError(f"{order.submissions}: nobody handed in a notebook of the course, and --chapters names none")
-    if nobody := sorted(set(chapters) - handed_in):
+    if nobody := [lesson for lesson in lessons if lesson not in handed_in]:
         found = replace(found, notes=(*found.notes, f"nobody handed in a notebook on chapter {_listed(nobody)}"))
-    return found, chapters
+    return found, lessons
 
 
 def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
     """An order to go on, with what it leaves open taken from the run that is there."""
-    chapters = order.chapters if order.chapters is not None or before.get("chapters") is None else tuple(map(int, before["chapters"]))
+    lessons = order.lessons if order.lessons is not None or before.get("lessons") is None else tuple(map(str, before["lessons"]))
     due = order.due if order.due is not None or not before.get("due") else datetime.fromisoformat(before["due"])
-    return replace(order, chapters=chapters, due=due)
+    return replace(order, lessons=lessons, due=due)
 
 
 def _seed(order: Order, before: Mapping[str, Any] | None) -> int:
@@ -231,7 +229,7 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
     words = {
         "submissions": "the class in",
         "seed": "--seed",
-        "chapters": "--chapters",
+        "lessons": "--chapters",
         "due": "--due",
         "version": "version",
         "course_sha256": "another state of attn_course (hash",
@@ -248,5 +246,5 @@ def _value(value: Any) -> str:
     return "none" if value is None else _listed(value) if isinstance(value, list) else str(value)[:200]
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
+def _listed(lessons: Sequence[str]) -> str:
+    return ", ".join(map(lesson_number, lessons))

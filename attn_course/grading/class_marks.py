@@ -11,6 +11,7 @@ from typing import Any
 from attn_course.grading.class_run import no_points
 from attn_course.grading.class_store import Result
 from attn_course.grading.submissions import Class, HandIn
+from attn_course.numbers import lesson_number, lesson_place
 from attn_course.tasks.core import Verdict
 
 GRADES = ("student", "assignment", "task", "points", "max_points", "status", "diagnosis")
@@ -25,8 +26,8 @@ class Marked:
     ----------
     student, assignment, notebook : str
         `notebook` is empty where none was handed in.
-    chapter : int or None
-        The chapter it answers.
+    lesson : str or None
+        The lesson it answers.
     status : {"graded", "missing", "not judged", "duplicate", "not asked for"}
         The first three count.
     verdicts : tuple of Verdict
@@ -44,7 +45,7 @@ class Marked:
     student: str
     assignment: str
     notebook: str
-    chapter: int | None
+    lesson: str | None
     status: str
     verdicts: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
@@ -68,9 +69,7 @@ class Marked:
         return sum(verdict.max_points for verdict in self.verdicts)
 
 
-def mark(
-    found: Class, results: Mapping[str, Result], *, chapters: Sequence[int], names: Mapping[int, str], due: datetime | None = None
-) -> list[Marked]:
+def mark(found: Class, results: Mapping[str, Result], *, lessons: Sequence[str], due: datetime | None = None) -> list[Marked]:
     """Return the marks of every student in every chapter.
 
     Parameters
@@ -79,10 +78,9 @@ def mark(
         What was handed in.
     results : mapping of str to Result
         By place; a notebook with a problem has none.
-    chapters : sequence of int
-        The chapters asked for.
+    lessons : sequence of str
+        The lessons asked for.
     names : mapping of int to str
-        What the assignment on a chapter is called where no folder names it.
     due : datetime, optional
         When notebooks were due.
 
@@ -92,18 +90,18 @@ def mark(
         Sorted by student, assignment, chapter. Of several notebooks of one student on one chapter, in whatever folders,
         the one with most points counts, the first of these.
     """
-    usual = _usual_names(found.hand_ins, chapters, names)
+    usual = _usual_names(found.hand_ins, lessons)
     marked: list[Marked] = []
     for student in found.students:
-        own = [_marked(hand_in, results, chapters, due) for hand_in in found.hand_ins if hand_in.student == student]
+        own = [_marked(hand_in, results, lessons, due) for hand_in in found.hand_ins if hand_in.student == student]
         marked += _best_counts(own)
-        present = {each.chapter for each in own}
+        present = {each.lesson for each in own}
         marked += [
-            Marked(student, usual[chapter], "", chapter, "missing", no_points(chapter, f"no notebook for chapter {chapter}"))
-            for chapter in chapters
-            if chapter not in present
+            Marked(student, usual[lesson], "", lesson, "missing", no_points(lesson, f"no notebook for chapter {lesson_number(lesson)}"))
+            for lesson in lessons
+            if lesson not in present
         ]
-    return sorted(marked, key=lambda each: (each.student, each.assignment, -1 if each.chapter is None else each.chapter, each.place))
+    return sorted(marked, key=lambda each: (each.student, each.assignment, lesson_place(each.lesson), each.place))
 
 
 def status_of(verdict: Verdict, marked: Marked) -> str:
@@ -169,9 +167,7 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
         As for `grades_csv`.
     """
     counting = [each for each in marked if each.counts and each.verdicts]
-    usual = {
-        chapter: _commonest(each.assignment for each in counting if each.chapter == chapter) for chapter in {e.chapter for e in counting}
-    }
+    usual = {lesson: _commonest(each.assignment for each in counting if each.lesson == lesson) for lesson in {e.lesson for e in counting}}
     assignments = sorted(set(usual.values()))
     header = ["student", "points", "max_points", "percent", "remarks"]
     header += [f"{assignment} {what}" for assignment in assignments for what in ("points", "max_points")]
@@ -184,7 +180,7 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
         row: list[Any] = [student, points, most, f"{percent(points, most):.1f}"]
         row.append("; ".join(f"{count} {word}" for word, count in sorted(words.items())))
         for assignment in assignments:
-            here = [each for each in own if each.verdicts and usual[each.chapter] == assignment]
+            here = [each for each in own if each.verdicts and usual[each.lesson] == assignment]
             row += [sum(each.points for each in here), sum(each.max_points for each in here)] if here else ["", ""]
         rows.append(row)
     return _csv(header, rows)
@@ -195,12 +191,9 @@ def percent(points: int, max_points: int) -> float:
     return 100.0 * points / max_points if max_points else 0.0
 
 
-def _usual_names(hand_ins: Sequence[HandIn], chapters: Sequence[int], names: Mapping[int, str]) -> dict[int, str]:
+def _usual_names(hand_ins: Sequence[HandIn], lessons: Sequence[str]) -> dict[str, str]:
     """What most of the class calls the assignment on each chapter."""
-    return {
-        chapter: _commonest(each.assignment for each in hand_ins if each.chapter == chapter) or names.get(chapter, f"chapter {chapter}")
-        for chapter in chapters
-    }
+    return {lesson: _commonest(each.assignment for each in hand_ins if each.lesson == lesson) or lesson for lesson in lessons}
 
 
 def _commonest(names: Iterable[str]) -> str:
@@ -209,15 +202,15 @@ def _commonest(names: Iterable[str]) -> str:
     return min(counted, key=lambda name: (-counted[name], name), default="")
 
 
-def _marked(hand_in: HandIn, results: Mapping[str, Result], chapters: Sequence[int], due: datetime | None) -> Marked:
+def _marked(hand_in: HandIn, results: Mapping[str, Result], lessons: Sequence[str], due: datetime | None) -> Marked:
     late_by = hand_in.handed_in - due if due and hand_in.handed_in and hand_in.handed_in > due else None
-    who = (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.chapter)
-    if hand_in.chapter is not None and hand_in.chapter not in chapters:
-        return Marked(*who, "not asked for", notes=(f"chapter {hand_in.chapter} is not asked for",), place=hand_in.place)
+    who = (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.lesson)
+    if hand_in.lesson is not None and hand_in.lesson not in lessons:
+        return Marked(*who, "not asked for", notes=(f"chapter {lesson_number(hand_in.lesson)} is not asked for",), place=hand_in.place)
     result = results.get(hand_in.place)
     problem = hand_in.problem or (result.problem if result else "it has no result")
     if problem or result is None:
-        verdicts = no_points(hand_in.chapter, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}")
+        verdicts = no_points(hand_in.lesson, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}")
         why = f"{hand_in.notebook}{'' if hand_in.problem else ':'} {problem}"
         return Marked(*who, "not judged", verdicts, (why, *hand_in.notes), late_by, place=hand_in.place)
     return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
@@ -225,16 +218,16 @@ def _marked(hand_in: HandIn, results: Mapping[str, Result], chapters: Sequence[i
 
 def _best_counts(own: Sequence[Marked]) -> list[Marked]:
     """Let one notebook count for each chapter; the others become duplicates."""
-    best: dict[int | None, Marked] = {}
+    best: dict[str | None, Marked] = {}
     for each in own:
-        if each.counts and each.chapter is not None and (each.chapter not in best or _rank(each) > _rank(best[each.chapter])):
-            best[each.chapter] = each
+        if each.counts and each.lesson is not None and (each.lesson not in best or _rank(each) > _rank(best[each.lesson])):
+            best[each.lesson] = each
     kept = []
     for each in own:
-        counted = best.get(each.chapter)
+        counted = best.get(each.lesson)
         if each.counts and counted is not None and each is not counted:
             where = counted.place.partition("/")[2]  # below the student's folder
-            why = f"{where} counts for chapter {each.chapter}; this one has {each.points} of {each.max_points} points"
+            why = f"{where} counts for chapter {lesson_number(each.lesson)}; this one has {each.points} of {each.max_points} points"
             each = replace(each, status="duplicate", notes=(why, *each.notes))
         kept.append(each)
     return kept

@@ -28,7 +28,7 @@ def write_outputs(store: Store, found: Class, marked: Sequence[Marked], *, about
     marked : sequence of Marked
         The marks.
     about : mapping
-        Seed, version, chapters, due date and sandbox.
+        Seed, version, lessons, due date and sandbox.
     times : mapping of str to float
         Seconds; they go to the entry "times" of report.json and nowhere else.
     """
@@ -108,7 +108,7 @@ def _student(student: str, own: Sequence[Marked]) -> dict[str, Any]:
             {
                 "assignment": each.assignment,
                 "notebook": each.notebook,
-                "chapter": each.chapter,
+                "lesson": each.lesson,
                 "status": each.status,
                 "counts": each.counts,
                 "points": each.points,

@@ -7,10 +7,10 @@ from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from attn_course.grading.cells import by_number
 from attn_course.grading.class_marks import Marked, percent, remarks
 from attn_course.grading.page import counted, page, plain
 from attn_course.grading.submissions import Class
+from attn_course.numbers import lesson_number, place, task_number
 
 if TYPE_CHECKING:
     from attn_course.figures.base import Picture
@@ -26,7 +26,7 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
     marked : sequence of Marked
         The marks.
     about : mapping
-        Seed, version, chapters, due date and sandbox.
+        Seed, version, lessons, due date and sandbox.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
         HTML that stands alone.
     """
     shares = [percent(*_sums(list(own))) for _, own in groupby((each for each in marked if each.counts), key=lambda each: each.student)]
-    called = f"chapter{'s' if len(about['chapters']) > 1 else ''} {runs(about['chapters'])}"
+    called = f"chapter{'s' if len(about['lessons']) > 1 else ''} {runs(about['lessons'])}"
     by_status = Counter(each.status for each in marked)
     middle = f"median {median(shares):.0f} % of the points" if shares else "no marks"
     parts = [
@@ -47,13 +47,13 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
     return page(f"Class report, {called}", "\n".join(parts))
 
 
-def runs(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as text, three or more in a row by their ends.
+def runs(lessons: Sequence[str]) -> str:
+    """Return the numbers of lessons as text, three or more in a row by their ends.
 
     Parameters
     ----------
-    numbers : sequence of int
-        Each once.
+    lessons : sequence of str
+        In their order, each once.
 
     Returns
     -------
@@ -62,11 +62,11 @@ def runs(numbers: Sequence[int]) -> str:
 
     Examples
     --------
-    >>> runs([0, 1, 2, 3]), runs([1, 2, 5, 7, 8, 9])
-    ('0–3', '1, 2, 5, 7–9')
+    >>> runs(["start", "lookup", "softmax"]), runs(["softmax", "self_attention"])
+    ('0–2', '2, 5')
     """
     parts: list[str] = []
-    for _, group in groupby(enumerate(numbers), key=lambda item: item[1] - item[0]):
+    for _, group in groupby(enumerate(map(int, map(lesson_number, lessons))), key=lambda item: item[1] - item[0]):
         run = [number for _, number in group]
         parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
     return ", ".join(parts)
@@ -87,7 +87,7 @@ def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:
     """
     asked, passed = Counter[tuple[tuple[int, ...], str]](), Counter[tuple[tuple[int, ...], str]]()
     for verdict in (verdict for each in marked if each.status == "graded" for verdict in each.verdicts):
-        key = by_number(verdict.task), f"{verdict.task} {verdict.title}"
+        key = place("tasks", verdict.task), f"{task_number(verdict.task)} {verdict.title}"
         asked[key] += 1
         passed[key] += verdict.passed
     order = sorted(asked, key=lambda key: (passed[key] / asked[key], key))
@@ -108,7 +108,7 @@ def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
         Number of the task with the mistake's name, and how many students made it; ties in the order of the tasks.
     """
     made = {
-        (each.student, by_number(verdict.task), f"{verdict.task} {verdict.mistake}")
+        (each.student, place("tasks", verdict.task), f"{task_number(verdict.task)} {verdict.mistake}")
         for each in marked
         if each.counts
         for verdict in each.verdicts
@@ -149,7 +149,9 @@ def _notes(found: Class, marked: Sequence[Marked]) -> str:
     wanted = [each for each in marked if each.status != "not asked for"]
     rows = [(each.student, each.assignment, kind, text) for each in wanted for kind, text in remarks(each)]
     rows += [
-        (each.student, each.assignment, "missing", f"no notebook for chapter {each.chapter}") for each in marked if each.status == "missing"
+        (each.student, each.assignment, "missing", f"no notebook for chapter {lesson_number(each.lesson)}")
+        for each in marked
+        if each.status == "missing"
     ]
     rows += [("", "", "note", note) for note in found.notes]
     if left_out := len(marked) - len(wanted):

@@ -144,16 +144,16 @@ def given_up(hand_in: HandIn, problem: str) -> Result:
     result : Result
         With one verdict for each task, if its chapter is known.
     """
-    verdicts = no_points(hand_in.chapter, f"not judged: {problem}")
-    return Result(hand_in.place, hand_in.sha256, verdicts, hand_in.notes, hand_in.chapter, problem=problem)
+    verdicts = no_points(hand_in.lesson, f"not judged: {problem}")
+    return Result(hand_in.place, hand_in.sha256, verdicts, hand_in.notes, hand_in.lesson, problem=problem)
 
 
-def no_points(chapter: int | None, message: str) -> tuple[Verdict, ...]:
-    """Return a verdict of no points for each task of a chapter.
+def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
+    """Return a verdict of no points for each task of a lesson.
 
     Parameters
     ----------
-    chapter : int or None
+    lesson : str or None
         None has no tasks.
     message : str
         The reason.
@@ -165,7 +165,7 @@ def no_points(chapter: int | None, message: str) -> tuple[Verdict, ...]:
     """
     from attn_course.tasks import all_tasks
 
-    tasks = all_tasks(chapter) if chapter is not None else []
+    tasks = all_tasks(lesson) if lesson is not None else []
     return tuple(Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation) for task in tasks)
 
 

@@ -37,8 +37,8 @@ class Result:
         One for each task of its chapter.
     notes : tuple of str
         What the teacher should know.
-    chapter : int or None
-        The chapter it was graded by.
+    lesson : str or None
+        The lesson it was graded by.
     sandbox : str
         What confined it: "full", "no network namespace", "limits only" or "none".
     problem : str
@@ -51,7 +51,7 @@ class Result:
     sha256: str
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...]
-    chapter: int | None
+    lesson: str | None
     sandbox: str = ""
     problem: str = ""
     seconds: float = 0.0

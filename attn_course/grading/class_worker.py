@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import attn_course
+from attn_course.grading.cells import exercise_files, read_code_cells
 from attn_course.grading.class_store import Result
 from attn_course.grading.submissions import HandIn
 
@@ -36,11 +37,13 @@ def course_fingerprint() -> str:
     """Return a hash of the files of the course that grades depend on."""
     root = Path(attn_course.__file__).parents[1]
     paths = [path for name in _ROOMS_OF_GRADES for path in (root / "attn_course" / name).rglob("*.py")]
-    paths += (root / "exercises").glob("*.ipynb")
+    paths += (root / "attn_course" / "lessons").glob("*/tasks*.py")
     paths = [path for path in paths if not (path.parent.name == "grading" and path.name.startswith(_NOT_OF_GRADES))]
     hashed = hashlib.sha256(attn_course.__version__.encode())
     for path in sorted(paths):
         hashed.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for lesson, path in sorted(exercise_files(root / "exercises").items()):  # a lesson may be moved, and then has another number
+        hashed.update(repr((lesson, [(cell.tags, cell.source) for cell in read_code_cells(path)])).encode())
     return hashed.hexdigest()
 
 
@@ -129,18 +132,18 @@ def grade_here(setup: Setup, hand_in: HandIn) -> Result:
         raise NoGrader(f"{hand_in.place} is not to be seen (any more) where it is to be graded; workers need the same file system")
     start = time.perf_counter()
     try:
-        graded = grader.grade(hand_in.path, student=hand_in.student, chapter=hand_in.chapter)
+        graded = grader.grade(hand_in.path, student=hand_in.student, lesson=hand_in.lesson)
     except Unconfined as error:
         raise NoGrader(str(error)) from error
     seconds = round(time.perf_counter() - start, 3)
-    wanted, got = [task.id for task in all_tasks(hand_in.chapter)], [verdict.task for verdict in graded.verdicts]
+    wanted, got = [task.id for task in all_tasks(hand_in.lesson)], [verdict.task for verdict in graded.verdicts]
     if wanted != got:
         raise RuntimeError(f"wanted verdicts on {wanted}; got {got}")
     if graded.problem:  # nothing of it ran
-        result = Result(hand_in.place, hand_in.sha256, graded.verdicts, hand_in.notes, hand_in.chapter, problem=graded.problem)
+        result = Result(hand_in.place, hand_in.sha256, graded.verdicts, hand_in.notes, hand_in.lesson, problem=graded.problem)
     else:
         notes = tuple(dict.fromkeys([*hand_in.notes, *graded.notes]))
-        result = Result(hand_in.place, hand_in.sha256, tuple(graded.verdicts), notes, hand_in.chapter, str(grader.probe.level))
+        result = Result(hand_in.place, hand_in.sha256, tuple(graded.verdicts), notes, hand_in.lesson, str(grader.probe.level))
     return replace(result, seconds=seconds).cleaned()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from attn_course.grading.class_marks import Marked, remarks, status_of
 from attn_course.grading.page import page, plain, prose
+from attn_course.numbers import lesson_number, task_number
 from attn_course.tasks.core import Verdict
 
 _SIGNS = {"passed": "✓ passed", "failed": "✗ not right", "unanswered": "○ not answered", "not judged": "! not judged"}
@@ -26,7 +27,7 @@ def feedback_page(marked: Marked) -> str:
         HTML that stands alone; everything that a student could have written is escaped.
     """
     title = f"{marked.assignment or marked.notebook}: feedback for {marked.student}"
-    chapter = f"chapter {marked.chapter}" if marked.chapter is not None else "no chapter of the course"
+    chapter = f"chapter {lesson_number(marked.lesson)}" if marked.lesson is not None else "no chapter of the course"
     parts = [
         f"<h1>{plain(marked.assignment or marked.notebook)}</h1>",
         f'<p class="soft">{plain(marked.student)} · {plain(marked.notebook)} · {chapter}</p>',
@@ -45,9 +46,10 @@ def _remarks(marked: Marked) -> str:
 
 def _task(verdict: Verdict, status: str) -> str:
     kind = status if status in ("passed", "failed") else "other"
+    points = f"<div>{verdict.points} of {verdict.max_points}</div>"
     lines: Sequence[str] = [
         f'<section class="task {kind}">',
-        f'<div class="head"><h3>{plain(verdict.task)} {prose(verdict.title)}</h3><div>{verdict.points} of {verdict.max_points}</div></div>',
+        f'<div class="head"><h3>{plain(task_number(verdict.task))} {prose(verdict.title)}</h3>{points}</div>',
         f'<p class="word">{_SIGNS.get(status, status)}</p>',
         *([] if verdict.passed else _reasons(verdict)),
         *([f'<p class="soft">Eq. ({plain(verdict.equation)})</p>'] if verdict.equation else []),

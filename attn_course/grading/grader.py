@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.grading.cells import by_number
 from attn_course.grading.protocol import is_last
 from attn_course.grading.sandbox import Limits, Probe, probe
-from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, chapter_named, read_exercise, read_submission
+from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, read_exercise, read_submission
 from attn_course.grading.untouched import is_untouched, untouched_message
 from attn_course.grading.workers import KILLED, UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
+from attn_course.numbers import lesson_in
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
 from attn_course.tasks.judge import expected
 from attn_course.tasks.notebook import DERIVING
@@ -44,8 +44,8 @@ class Graded:
         One for each task of the chapter, in order, whatever became of the submission.
     notes : tuple of str
         What a teacher should know.
-    chapter : int or None
-        The chapter; None if it cannot be told, and there are no verdicts then.
+    lesson : str or None
+        The lesson; None if it cannot be told, and there are no verdicts then.
     seconds : float
         Time taken.
     problem : str
@@ -54,7 +54,7 @@ class Graded:
 
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...]
-    chapter: int | None
+    lesson: str | None
     seconds: float
     problem: str = ""
 
@@ -116,7 +116,7 @@ class Grader:
         """End the process that workers are forked from."""
         self._workers.close()
 
-    def grade(self, path: Path, *, student: str, chapter: int | None = None) -> Graded:
+    def grade(self, path: Path, *, student: str, lesson: str | None = None) -> Graded:
         """Grade one notebook.
 
         Parameters
@@ -125,7 +125,7 @@ class Grader:
             The submitted file.
         student : str
             Whose it is; seeds the random generators of the learner's own code.
-        chapter : int, optional
+        lesson : str, optional
             Whose tasks to judge, if the notebook is not to say it.
 
         Returns
@@ -137,22 +137,22 @@ class Grader:
         """
         start = time.monotonic()
         try:
-            submission = read_submission(path, chapter=chapter, exercises=self._exercises)
+            submission = read_submission(path, lesson=lesson, exercises=self._exercises)
         except SubmissionError as error:
-            number = chapter if chapter is not None else chapter_named(path)
-            tasks = all_tasks(number) if number in registry.chapters() else []
+            slug = lesson if lesson is not None else lesson_in(path.name)
+            tasks = all_tasks(slug) if slug in registry.lessons() else []
             problem = _text(str(error))
             verdicts = tuple(_failed(task, f"not judged: {problem}") for task in tasks)
-            return Graded(verdicts, (problem,), number if tasks else None, time.monotonic() - start, problem)
+            return Graded(verdicts, (problem,), slug if tasks else None, time.monotonic() - start, problem)
         sitting, ended = self._sit(submission, student)
         if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
             sitting, _ = self._sit(submission, student)
         verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
-        return Graded(verdicts, (*submission.notes, *sitting.notes), submission.chapter, time.monotonic() - start)
+        return Graded(verdicts, (*submission.notes, *sitting.notes), submission.lesson, time.monotonic() - start)
 
     def _sit(self, submission: Submission, student: str) -> "tuple[_Sitting, int | None]":
         """Go through a submission once; return also how the worker ended, if by itself."""
-        pristine = read_exercise(submission.chapter, self._exercises)
+        pristine = read_exercise(submission.lesson, self._exercises)
         for task in submission.tasks:
             self._remembered(task, task.answer, self.cases(task))
         forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
@@ -175,7 +175,7 @@ class Grader:
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""
         if task.id not in self._cases:
-            self._cases[task.id] = task.cases(np.random.default_rng([self._seed, *by_number(task.id)]))
+            self._cases[task.id] = task.cases(np.random.default_rng([self._seed, _number(task.id)]))
         return self._cases[task.id]
 
     def judge(self, task: Task, results: Sequence[Result]) -> Verdict:
@@ -250,7 +250,7 @@ class _Sitting:
                     self.notes.append(f"code cell {cell.number}: {problem}")
 
     def _judge(self, task: Task, refusal: str) -> None:
-        self._where, self._task = f"task {task.id}", task
+        self._where, self._task = f"task {task.number}", task
         verdict = self._verdict(task, refusal)
         if task.kind == "repair" and not verdict.passed and self._is_untouched(task):
             verdict = _failed(task, untouched_message(task.entry))

@@ -162,7 +162,7 @@ class _Export:
             (student["student"], notebook)
             for student in report["students"]
             for notebook in student["notebooks"]
-            if notebook["counts"] and notebook["chapter"] is not None
+            if notebook["counts"] and notebook["lesson"] is not None
         ]
 
     def marks(self) -> int:
@@ -170,7 +170,7 @@ class _Export:
         there = [(student, notebook) for student, notebook in self._hand_ins if notebook["status"] != "missing"]
         names: dict[tuple[str, int], str] = {}
         for _, notebook in there:
-            key = notebook["assignment"], notebook["chapter"]
+            key = notebook["assignment"], notebook["lesson"]
             if key not in names:
                 names[key] = self._notebook(*key, notebook["tasks"])
         submissions = {}
@@ -185,20 +185,20 @@ class _Export:
         count = 0
         for student, notebook in self._hand_ins:
             submission = submissions.get((notebook["assignment"], student))
-            name = names.get((notebook["assignment"], notebook["chapter"]))
+            name = names.get((notebook["assignment"], notebook["lesson"]))
             if submission is not None and name is not None:
                 count += self._mark(submission, name, notebook["tasks"])
         self._book.db.commit()
         return count
 
-    def _notebook(self, assignment: str, chapter: int, tasks: Sequence[Mapping[str, Any]]) -> str:
+    def _notebook(self, assignment: str, lesson: str, tasks: Sequence[Mapping[str, Any]]) -> str:
         """The name of the notebook that holds these tasks; made, with its cells, if nbgrader does not know it yet."""
         wanted = {f"{_cell(task)}-check" for task in tasks}
         cells = {
             str(notebook.name): {cell.name for cell in notebook.grade_cells}
             for notebook in self._book.update_or_create_assignment(assignment).notebooks
         }
-        name = next((name for name, there in cells.items() if wanted & there), self._usual_name(assignment, chapter))
+        name = next((name for name, there in cells.items() if wanted & there), self._usual_name(assignment, lesson))
         if name in cells and wanted <= cells[name]:
             return name
         if name in cells and self._book.assignment_submissions(assignment):
@@ -211,17 +211,14 @@ class _Export:
             self._book.update_or_create_solution_cell(cell, name, assignment)
         return name
 
-    def _usual_name(self, assignment: str, chapter: int) -> str:
-        """The chapter's exercise in this course, else what most of the class call it."""
-        exercises = sorted((Path(__file__).absolute().parents[2] / "exercises").glob(f"{chapter:02d}_*.ipynb"))
-        if exercises:
-            return exercises[0].stem
+    def _usual_name(self, assignment: str, lesson: str) -> str:
+        """What most of the class call the notebook; else like its lesson."""
         handed_in = Counter(
             Path(notebook["notebook"]).stem
             for _, notebook in self._hand_ins
-            if (notebook["assignment"], notebook["chapter"]) == (assignment, chapter) and notebook["notebook"]
+            if (notebook["assignment"], notebook["lesson"]) == (assignment, lesson) and notebook["notebook"]
         )
-        return min(handed_in, key=lambda name: (-handed_in[name], name), default=f"chapter_{chapter:02d}")
+        return min(handed_in, key=lambda name: (-handed_in[name], name), default=lesson)
 
     def _complete(self, submission: Any) -> None:
         """Give a submission the notebooks that its assignment has got since."""
@@ -253,7 +250,7 @@ class _Export:
 
 
 def _cell(task: Mapping[str, Any]) -> str:
-    return "task-" + str(task["task"]).replace(".", "-")
+    return str(task["task"])
 
 
 def main() -> int:

@@ -1,19 +1,19 @@
 """Judge a learner's notebook: a temporary copy with pristine check cells, run under nbval."""
 
 import ast
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from attn_course.grading.cells import Cell, NoTasks, NotebookError, by_number, read_code_cells
+from attn_course.grading.cells import Cell, NoTasks, NotebookError, exercise_files, lesson_of_cells, read_code_cells
 from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
 from attn_course.grading.report import NotebookReport, TaskReport
 from attn_course.grading.untouched import is_untouched
 from attn_course.grading.verdicts import make_report
 from attn_course.grading.warm_kernels.owner import WarmKernels
+from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place, place, task_number
 
 _MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
 _LAST_MOMENT_S = 2.0  # within it, Python ends after a cell that asked for its end and replied all the same
@@ -43,9 +43,9 @@ class Plan:
     untouched: frozenset[str] = frozenset()
 
     @property
-    def chapter(self) -> int:
-        """The chapter's number."""
-        return int(self.tasks[0].split(".")[0])
+    def lesson(self) -> str:
+        """The slug of the lesson whose tasks these are."""
+        return lesson_of("tasks", self.tasks[0]) or ""
 
 
 def check_notebook(
@@ -100,7 +100,7 @@ def not_judged(path: Path, *, exercises: Path, reason: str) -> NotebookReport:
     plan = plan_check(path, exercises=exercises)
     tasks = [get_task(task) for task in plan.tasks]
     reports = [TaskReport(task.id, task.title, "not judged", 0, task.points, reason, equation=task.equation) for task in tasks]
-    return NotebookReport(str(path), plan.chapter, tuple(reports), (), 0.0, plan.notes)
+    return NotebookReport(str(path), plan.lesson, tuple(reports), (), 0.0, plan.notes)
 
 
 def _not_recorded(outcomes: Mapping[int, Outcome]) -> list[str]:
@@ -130,8 +130,7 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
         As for `check_notebook`.
     """
     cells = read_code_cells(path)
-    chapter = _chapter_of(cells, path)
-    pristine, asked = _pristine(chapter, path, exercises)
+    pristine, asked = _pristine(_lesson(cells, path), path, exercises)
     last = {cell.task: position for position, cell in enumerate(cells) if cell.role == "check"}
     kept = [
         replace(pristine[cell.task], number=cell.number) if cell.role == "check" and cell.task in pristine else cell
@@ -140,7 +139,7 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
     ]
     appended = [replace(check, number=0) for task, check in pristine.items() if task not in last]
     notes = [
-        f"code cell {cell.number} is the check of task {cell.task}: what else was written into it does not run"
+        f"code cell {cell.number} is the check of task {task_number(cell.task)}: what else was written into it does not run"
         for cell in cells
         if cell.role == "check" and cell.task in pristine and _holds_more(cell.source, pristine[cell.task].source)
     ]
@@ -156,19 +155,16 @@ def _holds_more(source: str, pristine: str) -> bool:
     return not statements <= wanted
 
 
-def _chapter_of(cells: Sequence[Cell], path: Path) -> int:
-    tasks = sorted({cell.task for cell in cells if cell.task}, key=by_number)
-    chapters = sorted({int(task.split(".")[0]) for task in tasks})
-    if not chapters:
-        raise NoTasks(f'{path}: holds no task of the course (no cell such as check("2.1", ...)); exercises are copied to work/')
-    if len(chapters) > 1:
-        raise NotebookError(f"{path}: holds tasks of chapters {' and '.join(map(str, chapters))}; a notebook belongs to one chapter")
-    named = re.match(r"(\d+)[_-]", path.name)
-    if named and int(named[1]) != chapters[0]:
-        raise NotebookError(
-            f"{path}: is named for chapter {int(named[1])} but holds tasks of chapter {chapters[0]} ({', '.join(tasks[:3])})"
-        )
-    return chapters[0]
+def _lesson(cells: Sequence[Cell], path: Path) -> str:
+    found = sorted(lesson_of_cells(cells, path), key=lesson_place)
+    if not found:
+        raise NoTasks(f'{path}: holds no task of the course (no cell such as check("stable-softmax", ...)); exercises are copied to work/')
+    if len(found) > 1:
+        raise NotebookError(f"{path}: holds tasks of chapters {' and '.join(map(lesson_number, found))}; a notebook belongs to one chapter")
+    named = lesson_in(path.name)
+    if named is not None and named != found[0]:
+        raise NotebookError(f"{path}: is named for the lesson {named} but holds tasks of {found[0]}")
+    return found[0]
 
 
 def _untouched(tasks: Sequence[str], cells: Sequence[Cell], asked: Mapping[str, str]) -> frozenset[str]:
@@ -185,19 +181,19 @@ def _untouched(tasks: Sequence[str], cells: Sequence[Cell], asked: Mapping[str, 
     return frozenset(found)
 
 
-def _pristine(chapter: int, path: Path, exercises: Path) -> tuple[dict[str, Cell], dict[str, str]]:
+def _pristine(lesson: str, path: Path, exercises: Path) -> tuple[dict[str, Cell], dict[str, str]]:
     """The check cells of the exercise, and the texts of its answer cells, both by task id."""
-    found = sorted(exercises.glob(f"{chapter:02d}_*.ipynb"))
-    if not found:
-        raise NotebookError(f"{path}: holds tasks of chapter {chapter}, for which {exercises} has no notebook")
-    cells = [cell for cell in read_code_cells(found[0]) if cell.task]
+    exercise = exercise_files(exercises).get(lesson)
+    if exercise is None:
+        raise NotebookError(f"{path}: holds tasks of chapter {lesson_number(lesson)}, for which {exercises} has no notebook")
+    cells = [cell for cell in read_code_cells(exercise) if cell.task]
     checks = [cell for cell in cells if cell.role == "check"]
     if not checks:
-        raise NotebookError(f"{found[0]}: holds no check cell; attn-course notebooks build makes it anew")
+        raise NotebookError(f"{exercise}: holds no check cell; attn-course notebooks build makes it anew")
     for cell in checks:
-        _known(str(cell.task), found[0])
+        _known(str(cell.task), exercise)
     asked = {str(cell.task): cell.source for cell in cells if cell.role == "answer"}
-    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: by_number(str(cell.task)))}, asked
+    return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: place("tasks", str(cell.task)))}, asked
 
 
 def _known(task: str, exercise: Path) -> None:

@@ -77,7 +77,7 @@ class NotebookReport:
 
     Attributes
     ----------
-    notebook, chapter
+    notebook, lesson
         Which notebook, and what it is about.
     tasks, problems
         Verdicts on the tasks; cells outside them that did not run.
@@ -90,7 +90,7 @@ class NotebookReport:
     """
 
     notebook: str
-    chapter: int
+    lesson: str
     tasks: tuple[TaskReport, ...]
     problems: tuple[CellProblem, ...]
     seconds: float
@@ -122,16 +122,16 @@ class NotebookReport:
         return data | {"passed": self.passed, "points": self.points, "max_points": self.max_points, "seconds": round(self.seconds, 3)}
 
 
-def count_each_chapter_once(reports: Sequence[NotebookReport]) -> list[NotebookReport]:
-    """Let of several notebooks on one chapter only the best count, the first of these; the others carry a note that says so."""
-    best: dict[int, NotebookReport] = {}
+def count_each_lesson_once(reports: Sequence[NotebookReport]) -> list[NotebookReport]:
+    """Let of several notebooks on one lesson only the best count, the first of these; the others carry a note that says so."""
+    best: dict[str, NotebookReport] = {}
     for report in reports:
-        if report.chapter not in best or report.points > best[report.chapter].points:
-            best[report.chapter] = report
+        if report.lesson not in best or report.points > best[report.lesson].points:
+            best[report.lesson] = report
     return [
         report
-        if report is best[report.chapter]
-        else replace(report, counted=False, notes=(*report.notes, f"the totals count {best[report.chapter].notebook} for this chapter"))
+        if report is best[report.lesson]
+        else replace(report, counted=False, notes=(*report.notes, f"the totals count {best[report.lesson].notebook} for this chapter"))
         for report in reports
     ]
 
@@ -173,7 +173,7 @@ _PROBLEM = _object({"cell": {"type": "integer", "minimum": 1}, "first_line": _TE
 _NOTEBOOK = _object(
     {
         "notebook": _TEXT,
-        "chapter": _COUNT,
+        "lesson": _TEXT,
         "passed": _FLAG,
         "points": _COUNT,
         "max_points": _COUNT,

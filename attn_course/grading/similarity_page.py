@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from attn_course.grading.page import counted, page, plain
 from attn_course.grading.similarity import Common, Comparison, Pair, Passage, groups
+from attn_course.numbers import task_number
 
 _SIDES = "<style>.sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}pre{white-space:pre-wrap;margin:.3rem 0}</style>"
 _ADVICE = (
@@ -24,7 +25,7 @@ def similarity_page(chapters: Mapping[str, Comparison], n_submissions: int, task
     n_submissions : int
         How many notebooks were compared.
     tasks : mapping of str to mapping of str to str
-        For each assignment and name of an answer, such as "my_softmax", its task, such as "2.1".
+        For each assignment and name of an answer, such as "my_softmax", its task, such as "stable-softmax".
 
     Returns
     -------
@@ -66,7 +67,7 @@ def _left_out(found: Sequence[Common], tasks: Mapping[str, str]) -> str:
 
 
 def _answer(name: str, tasks: Mapping[str, str]) -> str:
-    return f"{name} (task {tasks[name]})" if name in tasks else name or "other code"
+    return f"{name} (task {task_number(tasks[name])})" if name in tasks else name or "other code"
 
 
 def _passages(passages: Sequence[Passage]) -> str:

@@ -1,13 +1,12 @@
 """Read a submitted notebook for grading: its code cells, where each task is judged, and what a teacher should know."""
 
 import functools
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attn_course.grading.cells import Cell, NotebookError, read_code_cells
+from attn_course.grading.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells
+from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
 from attn_course.tasks import Task, all_tasks, registry
 
 MAX_BYTES = 16 * 2**20
@@ -22,7 +21,7 @@ class SubmissionError(ValueError):
 
 @dataclass(frozen=True)
 class Exercise:
-    """What the pristine exercise of a chapter gives and asks.
+    """What the pristine exercise of a lesson gives and asks.
 
     Attributes
     ----------
@@ -44,8 +43,8 @@ class Submission:
 
     Attributes
     ----------
-    chapter : int
-        The chapter whose tasks it is judged by.
+    lesson : str
+        The slug of the lesson whose tasks it is judged by.
     cells : tuple of Cell
         Its code cells without the checks.
     judged_after : dict of str to int
@@ -56,7 +55,7 @@ class Submission:
         What a teacher should know.
     """
 
-    chapter: int
+    lesson: str
     cells: tuple[Cell, ...]
     judged_after: dict[str, int]
     answers: dict[str, tuple[int, ...]]
@@ -64,19 +63,19 @@ class Submission:
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks of its chapter."""
-        return all_tasks(self.chapter)
+        """The tasks of its lesson."""
+        return all_tasks(self.lesson)
 
 
-def read_submission(path: Path, *, chapter: int | None = None, exercises: Path = EXERCISES) -> Submission:
+def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES) -> Submission:
     """Read a submitted notebook.
 
     Parameters
     ----------
     path : Path
         The file; nothing in it is run, and a link is not followed.
-    chapter : int, optional
-        Whose tasks to judge; by default the chapter its cells are marked with, else that of its name.
+    lesson : str, optional
+        Whose tasks to judge; by default the lesson its cells are marked with, else that of its name.
     exercises : Path, optional
         Folder of the pristine exercises.
 
@@ -100,18 +99,17 @@ def read_submission(path: Path, *, chapter: int | None = None, exercises: Path =
         raise SubmissionError(f"the file cannot be read: {error.strerror}") from None
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
-    number = _chapter(cells, path, chapter)
-    pristine = read_exercise(number, exercises)
-    return _submission(number, cells, pristine)
+    slug = _lesson(cells, path, lesson)
+    return _submission(slug, cells, read_exercise(slug, exercises))
 
 
 @functools.cache
-def read_exercise(chapter: int, exercises: Path = EXERCISES) -> Exercise:
-    """Return what the exercise of a chapter gives; SubmissionError if there is none."""
-    found = sorted(exercises.glob(f"{chapter:02d}_*.ipynb"))
-    if not found:
-        raise SubmissionError(f"there is no exercise of chapter {chapter}")
-    cells = read_code_cells(found[0])
+def read_exercise(lesson: str, exercises: Path = EXERCISES) -> Exercise:
+    """Return what the exercise of a lesson gives; SubmissionError if there is none."""
+    path = exercise_files(exercises).get(lesson)
+    if path is None:
+        raise SubmissionError(f"there is no exercise of chapter {lesson_number(lesson)}")
+    cells = read_code_cells(path)
     return Exercise(
         tuple(cell.source for cell in cells if "setup" in cell.tags),
         tuple(cell.source for cell in cells if "given" in cell.tags),
@@ -120,29 +118,26 @@ def read_exercise(chapter: int, exercises: Path = EXERCISES) -> Exercise:
     )
 
 
-def _chapter(cells: Sequence[Cell], path: Path, wanted: int | None) -> int:
-    marked = Counter(int(cell.task.split(".")[0]) for cell in cells if cell.task)
-    named = chapter_named(path)
-    if len(marked) > 1 and wanted is None:
-        raise SubmissionError(f"the notebook holds tasks of chapters {' and '.join(map(str, sorted(marked)))}; it belongs to one chapter")
-    if wanted is not None and marked and wanted not in marked:
-        raise SubmissionError(f"the notebook holds tasks of chapter {min(marked)}, not of chapter {wanted}")
-    chapter = wanted if wanted is not None else next(iter(marked), named)
-    if chapter is None:
-        raise SubmissionError("the notebook holds no task of the course, and its name begins with no chapter's number")
-    if chapter not in registry.chapters():
-        raise SubmissionError(f"the course has no tasks of chapter {chapter}")
-    return chapter
+def _lesson(cells: Sequence[Cell], path: Path, wanted: str | None) -> str:
+    try:
+        marked = lesson_of_cells(cells, path)
+    except NotebookError as error:
+        raise SubmissionError(f"the file {str(error).removeprefix(f'{path}: ')}") from None
+    found = sorted(marked, key=lesson_place)
+    if len(found) > 1 and wanted is None:
+        raise SubmissionError(f"the notebook holds tasks of chapters {' and '.join(map(lesson_number, found))}; it belongs to one chapter")
+    if wanted is not None and found and wanted not in found:
+        raise SubmissionError(f"the notebook holds tasks of chapter {lesson_number(found[0])}, not of chapter {lesson_number(wanted)}")
+    lesson = wanted or next(iter(found), lesson_in(path.name))
+    if lesson is None:
+        raise SubmissionError("the notebook holds no task of the course, and is named for none of its lessons")
+    if lesson not in registry.lessons():
+        raise SubmissionError(f"the course has no tasks of chapter {lesson_number(lesson)}")
+    return lesson
 
 
-def chapter_named(path: Path) -> int | None:
-    """Return the chapter that a file is named for, as 2 for 02_softmax.ipynb, or None."""
-    match = re.match(r"(\d{1,2})[_-]", path.name)
-    return int(match[1]) if match else None
-
-
-def _submission(chapter: int, cells: Sequence[Cell], pristine: Exercise) -> Submission:
-    tasks = [task.id for task in all_tasks(chapter)]
+def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise) -> Submission:
+    tasks = [task.id for task in all_tasks(lesson)]
     kept: list[Cell] = []
     judged_after: dict[str, int] = {}
     answers: dict[str, list[int]] = {task: [] for task in tasks}
@@ -151,7 +146,7 @@ def _submission(chapter: int, cells: Sequence[Cell], pristine: Exercise) -> Subm
         if cell.role == "check":
             if cell.task in tasks:
                 if cell.source.strip() != pristine.checks.get(cell.task, "").strip():
-                    notes.append(f"code cell {cell.number}, the check of task {cell.task}, was edited; it does not run here")
+                    notes.append(f"code cell {cell.number}, the check of task {task_number(cell.task)}, was edited; it does not run here")
                 judged_after[cell.task] = len(kept)
             continue
         if cell.role == "answer" and cell.task in answers:
@@ -160,9 +155,11 @@ def _submission(chapter: int, cells: Sequence[Cell], pristine: Exercise) -> Subm
     for task in tasks:
         if len(answers[task]) > 1:
             places = " and ".join(str(kept[position].number) for position in answers[task])
-            notes.append(f"task {task} has {len(answers[task])} answer cells (code cells {places}); what stands at its check counts")
+            notes.append(
+                f"task {task_number(task)} has {len(answers[task])} answer cells (code cells {places}); what stands at its check counts"
+            )
         elif not answers[task]:
-            notes.append(f"no cell is marked as the answer to task {task}; what is defined at its check counts")
+            notes.append(f"no cell is marked as the answer to task {task_number(task)}; what is defined at its check counts")
         if task not in judged_after:
-            notes.append(f"the check cell of task {task} is gone; it is judged after the last cell that defines the answer")
-    return Submission(chapter, tuple(kept), judged_after, {task: tuple(found) for task, found in answers.items()}, tuple(notes))
+            notes.append(f"the check cell of task {task_number(task)} is gone; it is judged after the last cell that defines the answer")
+    return Submission(lesson, tuple(kept), judged_after, {task: tuple(found) for task, found in answers.items()}, tuple(notes))

@@ -1,4 +1,4 @@
-"""Find what a class handed in: whose it is, which chapter it answers, when it came, and what is odd about it.
+"""Find what a class handed in: whose it is, which lesson it answers, when it came, and what is odd about it.
 
 Two layouts are read, also mixed: SUBMISSIONS/<student>/<notebook>.ipynb, and nbgrader's
 submitted/<student>/<assignment>/<notebook>.ipynb. Nothing is executed here and no JSON is parsed: files are hostile.
@@ -9,17 +9,17 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from attn_course.grading.submission import MAX_BYTES
+from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place
 
 _SKIPPED = {"__pycache__", "__MACOSX"}
-_PREFIX = re.compile(r"(\d{1,2})(?!\d)")
-_CELL_ID = re.compile(rb'"(?:grade_id|id)"\s*:\s*"task-(\d{1,2})-\d{1,3}(?:-check)?"')  # inside a JSON text the quotes would be escaped
+_CELL_ID = re.compile(rb'"(?:grade_id|id)"\s*:\s*"([a-z0-9-]{1,100}?)(?:-check)?"')  # inside a JSON text the quotes would be escaped
 _TIMESTAMP = "timestamp.txt"
 _DEEPEST = 4  # folders below a student's that are looked through, to say that a notebook lies too deep
 
@@ -35,13 +35,13 @@ class HandIn:
     Attributes
     ----------
     student, assignment, notebook : str
-        Printable names; `assignment` is empty until it is known (no folder of nbgrader's, and no chapter found).
+        Printable names; `assignment` is empty until it is known (no folder of nbgrader's, and no lesson found).
     path : Path
         Where it lies.
     place : str
         Its path below the folder of all submissions, printable; unique.
-    chapter : int or None
-        The chapter it answers, if that can be told.
+    lesson : str or None
+        The slug of the lesson it answers, if that can be told.
     sha256 : str
         Of its content; empty if it was not read.
     problem : str
@@ -57,7 +57,7 @@ class HandIn:
     notebook: str
     path: Path
     place: str
-    chapter: int | None = None
+    lesson: str | None = None
     sha256: str = ""
     problem: str = ""
     notes: tuple[str, ...] = ()
@@ -88,17 +88,15 @@ class Class:
     notes: tuple[str, ...] = ()
 
 
-def find_submissions(folder: Path, *, chapters: Collection[int], names: Mapping[int, str]) -> Class:
+def find_submissions(folder: Path, *, lessons: Collection[str]) -> Class:
     """Return what a class handed in.
 
     Parameters
     ----------
     folder : Path
         The folder of the students' folders, or a course folder of nbgrader that holds submitted/.
-    chapters : collection of int
-        Chapters that have tasks.
-    names : mapping of int to str
-        What the assignment on a chapter is called where no folder names it.
+    lessons : collection of str
+        Lessons that have tasks. Where no folder names an assignment, it is called like its lesson.
 
     Returns
     -------
@@ -113,7 +111,7 @@ def find_submissions(folder: Path, *, chapters: Collection[int], names: Mapping[
     root = students_folder(folder)
     students: dict[str, os.DirEntry[str]] = {}
     notes = []
-    hand_ins = []
+    hand_ins: list[HandIn] = []
     for entry in _top(root):
         if entry.is_dir(follow_symlinks=False):
             students[_unused(printable(entry.name), students)] = entry
@@ -125,7 +123,7 @@ def find_submissions(folder: Path, *, chapters: Collection[int], names: Mapping[
         raise SubmissionsError(f"{folder}: holds no student's folder; wanted {folder.name}/<student>/<notebook>.ipynb")
     for student, entry in students.items():
         try:
-            hand_ins += [_named(hand_in, names) for hand_in in _of_student(student, Path(entry.path), chapters)]
+            hand_ins += map(_named, _of_student(student, Path(entry.path), lessons))
         except OSError as error:
             notes.append(f"the folder of {student} cannot be read: {error.strerror}")
     hand_ins.sort(key=lambda hand_in: (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.place))
@@ -194,7 +192,7 @@ def _unused(name: str, taken: Collection[str]) -> str:
     return next(candidate for candidate in (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3))) if candidate not in taken)
 
 
-def _of_student(student: str, folder: Path, chapters: Collection[int]) -> Iterator[HandIn]:
+def _of_student(student: str, folder: Path, lessons: Collection[str]) -> Iterator[HandIn]:
     places: set[str] = set()
     for depth, path in _notebooks(folder):
         inside = [printable(part) for part in path.relative_to(folder).parts]
@@ -204,7 +202,7 @@ def _of_student(student: str, folder: Path, chapters: Collection[int]) -> Iterat
         if depth > 1:
             yield replace(hand_in, problem=f"lies too deep: {student}/<assignment>/<notebook>.ipynb is the deepest place looked at")
         else:
-            yield _with_time(_examined(hand_in, chapters))
+            yield _with_time(_examined(hand_in, lessons))
 
 
 def _notebooks(folder: Path, depth: int = 0) -> Iterator[tuple[int, Path]]:
@@ -220,26 +218,28 @@ def _notebooks(folder: Path, depth: int = 0) -> Iterator[tuple[int, Path]]:
             yield depth, Path(entry.path)
 
 
-def _examined(hand_in: HandIn, chapters: Collection[int]) -> HandIn:
-    """Read a file once: is it one that can be graded, and on which chapter?"""
+def _examined(hand_in: HandIn, lessons: Collection[str]) -> HandIn:
+    """Read a file once: is it one that can be graded, and on which lesson?"""
     notes = [] if _is_utf8(hand_in.path.name) else ["its file name is not UTF-8"]
-    named = _PREFIX.match(hand_in.notebook)
-    by_name = int(named[1]) if named and int(named[1]) in chapters else None
+    named = lesson_in(hand_in.notebook)
+    by_name = named if named in lessons else None
     try:
         problem, content = _read(hand_in.path)
     except OSError as error:
         problem, content = f"cannot be read: {error.strerror}", b""
     if problem:
-        return replace(hand_in, chapter=by_name, problem=problem, notes=tuple(notes))
-    counted = Counter(int(number) for number in _CELL_ID.findall(content))
-    by_cells = {chapter for chapter in counted if chapter in chapters}
-    chapter = by_name if by_name in by_cells or not by_cells else min(by_cells, key=lambda number: (-counted[number], number))
-    if by_name is not None and chapter != by_name:
-        notes.append(f"named for chapter {by_name}, but its cells are those of chapter {chapter}, by which it is graded")
+        return replace(hand_in, lesson=by_name, problem=problem, notes=tuple(notes))
+    counted = Counter(lesson_of("tasks", name.decode()) for name in _CELL_ID.findall(content))
+    by_cells = sorted((lesson for lesson in counted if lesson in lessons), key=lesson_place)
+    lesson = by_name if by_name in by_cells or not by_cells else min(by_cells, key=lambda slug: (-counted[slug], lesson_place(slug)))
+    if by_name is not None and lesson != by_name:
+        notes.append(
+            f"named for chapter {lesson_number(by_name)}, but its cells are those of chapter {lesson_number(lesson)}, by which it is graded"
+        )
     if len(by_cells) > 1:
-        notes.append(f"holds cells of chapters {', '.join(map(str, sorted(by_cells)))}; graded as chapter {chapter}")
-    problem = "" if chapter is not None else "holds no task of the course, and its name begins with no chapter's number"
-    return replace(hand_in, chapter=chapter, sha256=hashlib.sha256(content).hexdigest(), problem=problem, notes=tuple(notes))
+        notes.append(f"holds cells of chapters {', '.join(map(lesson_number, by_cells))}; graded as chapter {lesson_number(lesson)}")
+    problem = "" if lesson is not None else "holds no task of the course, and is named for none of its lessons"
+    return replace(hand_in, lesson=lesson, sha256=hashlib.sha256(content).hexdigest(), problem=problem, notes=tuple(notes))
 
 
 def _read(path: Path) -> tuple[str, bytes]:
@@ -269,10 +269,8 @@ def _is_utf8(name: str) -> bool:
     return True
 
 
-def _named(hand_in: HandIn, names: Mapping[int, str]) -> HandIn:
-    if hand_in.assignment or hand_in.chapter is None:
-        return hand_in
-    return replace(hand_in, assignment=names.get(hand_in.chapter, f"chapter {hand_in.chapter}"))
+def _named(hand_in: HandIn) -> HandIn:
+    return replace(hand_in, assignment=hand_in.assignment or hand_in.lesson or "")
 
 
 def _with_time(hand_in: HandIn) -> HandIn:

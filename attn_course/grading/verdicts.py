@@ -8,6 +8,7 @@ from attn_course.grading.cells import Cell
 from attn_course.grading.nbval_run import Outcome
 from attn_course.grading.report import CellProblem, NotebookReport, TaskReport
 from attn_course.grading.untouched import untouched_message
+from attn_course.numbers import lesson_of
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _UNDEFINED_INSIDE = re.compile(r"\w+ raised NameError: name '(\w+)' is not defined")
@@ -51,7 +52,7 @@ def make_report(
         if cell.role == "other" and _failed(outcomes.get(position))
     ]
     reports = tuple(_judge(task, cells, outcomes, timeout_s, task in untouched) for task in tasks)
-    return NotebookReport(notebook, int(tasks[0].split(".")[0]), reports, tuple(problems), seconds)
+    return NotebookReport(notebook, lesson_of("tasks", tasks[0]) or "", reports, tuple(problems), seconds)
 
 
 def _failed(outcome: Outcome | None) -> bool:

@@ -7,7 +7,7 @@ both in the learner's notebook.
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.judge import judge
 from attn_course.tasks.notebook import VERDICT_MIME, CheckFailed, assess, check
-from attn_course.tasks.registry import UnknownTask, all_tasks, chapters, figure_data, get_task
+from attn_course.tasks.registry import UnknownTask, all_tasks, figure_data, get_task, lessons
 from attn_course.tasks.run import Result, run
 
 __all__ = [
@@ -21,10 +21,10 @@ __all__ = [
     "Wrong",
     "all_tasks",
     "assess",
-    "chapters",
     "check",
     "figure_data",
     "get_task",
     "judge",
+    "lessons",
     "run",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course import numbers
 from attn_course.tasks.module_call import ModuleCall
 
 KINDS = {  # and how a card names them
@@ -20,6 +21,7 @@ KINDS = {  # and how a card names them
     "repair": "repair a function",
     "figure": "read a figure",
 }
+RESERVED = ("-text", "-given", "-check", "-why")  # endings of the ids of cells that belong to a task
 CHECK_SEED = 20_170_612  # notebook checks always draw the same cases; class runs pass their own seed
 
 
@@ -60,7 +62,7 @@ class Task:
     Parameters
     ----------
     id : str
-        Chapter and number without leading zeros, such as "2.1".
+        At most four lower-case words joined by hyphens, such as "stable-softmax". It never changes; the number does.
     title, trains : str
         What it is called, and the skill it trains.
     entry : str
@@ -68,7 +70,7 @@ class Task:
     kind : {"write", "derive", "predict", "repair", "figure"}
         What the learner does.
     equation : str or None
-        Tag of the equation it trains.
+        Label of the equation it trains.
     points, difficulty, minutes : int
         Marks; 1 (easy) to 5 (hard); expected working time.
     cases : callable
@@ -120,7 +122,7 @@ class Task:
 
     def __post_init__(self) -> None:
         for wanted, holds in (
-            ("an id such as '2.1'", re.fullmatch(r"(0|[1-9]\d*)\.[1-9]\d*", self.id)),
+            ("an id such as 'stable-softmax'", numbers.NAME.fullmatch(self.id) and not self.id.endswith(RESERVED)),
             (f"a kind out of {tuple(KINDS)}", self.kind in KINDS),
             ("an entry that is a Python name", self.entry.isidentifier() and not keyword.iskeyword(self.entry)),
             ("positive points and minutes", self.points > 0 and self.minutes > 0),
@@ -138,14 +140,14 @@ class Task:
                 raise ValueError(f"task {self.id!r} needs {wanted}")
 
     @property
-    def chapter(self) -> int:
-        """The chapter's number."""
-        return int(self.id.split(".")[0])
+    def number(self) -> str:
+        """Its number for people, "2.1"."""
+        return numbers.task_number(self.id)
 
     @property
-    def slug(self) -> str:
-        """The cell id of the answer, "task-2-1"."""
-        return "task-" + self.id.replace(".", "-")
+    def lesson(self) -> str:
+        """The slug of its lesson; "" if none asks it."""
+        return numbers.lesson_of("tasks", self.id) or ""
 
     @property
     def wants_function(self) -> bool:
@@ -158,7 +160,7 @@ class Task:
         count = len(self.cases(np.random.default_rng(CHECK_SEED)))
         acronym = self.title[1:2].isupper()  # VJP stays VJP
         title = self.title if acronym else self.title[0].lower() + self.title[1:]
-        return f"ok {self.id} {title}: {_counted(count, 'case')}, {_counted(self.points, 'point')}"
+        return f"ok {self.number} {title}: {_counted(count, 'case')}, {_counted(self.points, 'point')}"
 
     @property
     def card(self) -> str:
@@ -166,13 +168,15 @@ class Task:
         stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
         facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
-            facts.append(f"Eq. ({self.equation})")
-        return f"## Task {self.id}: {self.title}\n\n*{' · '.join(facts)}*"
+            facts.append(numbers.eq(self.equation))
+        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*"
 
     @property
     def hints_markdown(self) -> str:
         """The hints, each folded."""
-        return "\n".join(f"<details><summary>Hint {n}</summary>\n\n{hint}\n\n</details>" for n, hint in enumerate(self.hints, 1))
+        return "\n".join(
+            f"<details><summary>Hint {n}</summary>\n\n{numbers.cite(hint)}\n\n</details>" for n, hint in enumerate(self.hints, 1)
+        )
 
     @property
     def given_source(self) -> str:
@@ -181,7 +185,7 @@ class Task:
         if self.symbols:
             imports = f"from sympy import {', '.join(sorted(['symbols', *self.functions]))}"
             parts.insert(0, f'{imports}\n\n{", ".join(self.symbols)} = symbols("{" ".join(self.symbols)}", real=True)')
-        return "\n\n\n".join(parts)
+        return numbers.cite("\n\n\n".join(parts))
 
     @property
     def broken_source(self) -> str:
@@ -189,7 +193,7 @@ class Task:
         if self.broken is None:
             return ""
         source = textwrap.dedent(inspect.getsource(self.broken)).rstrip()
-        return re.sub(rf"\b(def|class) {self.broken.__name__}\(", rf"\1 {self.entry}(", source, count=1)
+        return re.sub(rf"\b(def|class) {self.broken.__name__}\(", rf"\1 {self.entry}(", numbers.cite(source), count=1)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.numbers import cite
 from attn_course.tasks.compare import Miss, compare, largest_input
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.run import Result, run
@@ -151,7 +152,7 @@ def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss 
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:
-    mistake, hint = (known.name, known.hint) if known else (None, None)
+    mistake, hint = (known.name, cite(known.hint)) if known else (None, None)
     return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation)
 
 

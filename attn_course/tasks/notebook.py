@@ -1,4 +1,4 @@
-"""`check("2.1", answer)`: run and judge in the learner's own notebook, for feedback at once."""
+"""`check("stable-softmax", answer)`: run and judge in the learner's own notebook, for feedback at once."""
 
 import contextlib
 import html
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.numbers import eq, task_number
 from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
 from attn_course.tasks.judge import judge
@@ -39,7 +40,7 @@ class CheckFailed(AssertionError):
     def _render_traceback_(self) -> list[str]:
         """One line, for IPython: not our stack, and not the whole reason again, which `check` has displayed above."""
         finding = f"“{self.verdict.mistake}”" if self.verdict.mistake else "not right yet"
-        return [f"CheckFailed: task {self.verdict.task}, {finding}; the reason stands above"]
+        return [f"CheckFailed: task {task_number(self.verdict.task)}, {finding}; the reason stands above"]
 
 
 def check(task_id: str, answer: Any) -> None:
@@ -48,7 +49,7 @@ def check(task_id: str, answer: Any) -> None:
     Parameters
     ----------
     task_id : str
-        Such as "2.1".
+        Its name, such as "stable-softmax".
     answer : object
         The function, expression or number that the task asks for.
 
@@ -153,17 +154,17 @@ def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> 
 def plain(verdict: Verdict) -> str:
     """Return the reason of a failed check as plain text."""
     hint = f"\n  Hint: {verdict.hint}" if verdict.hint else ""
-    see = f"\n  See Eq. ({verdict.equation})." if verdict.equation else ""
-    return f"task {verdict.task} ({verdict.title}): {verdict.message}{hint}{see}"
+    see = f"\n  See {eq(verdict.equation)}." if verdict.equation else ""
+    return f"task {task_number(verdict.task)} ({verdict.title}): {verdict.message}{hint}{see}"
 
 
 def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML that suits light and dark pages."""
     hint = f'<div style="margin-top:.4em"><b>Hint.</b> {_inline(verdict.hint)}</div>' if verdict.hint else ""
-    see = f'<div style="opacity:.75;margin-top:.4em">See Eq. ({_inline(verdict.equation)}).</div>' if verdict.equation else ""
+    see = f'<div style="opacity:.75;margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else ""
     return (
         '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
-        f"<div><b>Not yet: task {_inline(verdict.task)}, {_inline(verdict.title)}</b></div>"
+        f"<div><b>Not yet: task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}</b></div>"
         f"<div>{_inline(verdict.message)}</div>{hint}{see}</div>"
     )
 

@@ -1,12 +1,10 @@
-"""Find tasks: each chapter's file attn_course/tasks/chNN.py holds them in its list TASKS."""
+"""Find tasks: the file tasks.py of each lesson holds them in its list TASKS."""
 
 import importlib
-import pkgutil
-import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from attn_course import numbers
 from attn_course.tasks.core import Task
 
 
@@ -20,7 +18,7 @@ def get_task(task_id: str) -> Task:
     Parameters
     ----------
     task_id : str
-        Chapter and number, such as "2.1".
+        Its name, such as "stable-softmax".
 
     Returns
     -------
@@ -30,16 +28,13 @@ def get_task(task_id: str) -> Task:
     Raises
     ------
     UnknownTask
-        If the id is malformed, or there is no such task.
+        If there is no such task.
     """
-    if not isinstance(task_id, str) or not re.fullmatch(r"\d+\.\d+", task_id):
-        raise UnknownTask(f"a task id must look like '2.1'; got {task_id!r}")
-    chapter = int(task_id.split(".")[0])
-    known = {task.id: task for task in _chapter_tasks(chapter)} if chapter in chapters() else {}
-    if task_id not in known:
-        listed = ", ".join(known) if known else f"chapters with tasks: {', '.join(map(str, chapters()))}"
-        raise UnknownTask(f"there is no task {task_id}; {listed}")
-    return known[task_id]
+    lesson = numbers.lesson_of("tasks", task_id) if isinstance(task_id, str) else None
+    found = [task for task in _lesson_tasks(lesson) if task.id == task_id] if lesson in lessons() else []
+    if not found:
+        raise UnknownTask(numbers.unknown("task", task_id, [name for slug in lessons() for name in numbers.names("tasks", slug)]))
+    return found[0]
 
 
 def figure_data(task_id: str) -> dict[str, Any]:
@@ -48,7 +43,7 @@ def figure_data(task_id: str) -> dict[str, Any]:
     Parameters
     ----------
     task_id : str
-        Such as "2.7".
+        Such as "read-temperatures".
 
     Returns
     -------
@@ -66,28 +61,23 @@ def figure_data(task_id: str) -> dict[str, Any]:
     return task.figure_data()
 
 
-def all_tasks(chapter: int | None = None) -> list[Task]:
-    """Return the tasks of a chapter, or of all chapters, in their order."""
-    wanted = chapters() if chapter is None else [chapter]
-    return [task for number in wanted if number in chapters() for task in _chapter_tasks(number)]
+def all_tasks(lesson: str | None = None) -> list[Task]:
+    """Return the tasks of a lesson, or of all lessons, in their order."""
+    return [task for slug in lessons() if lesson in (None, slug) for task in _lesson_tasks(slug)]
 
 
-def chapters() -> list[int]:
-    """Return the numbers of the chapters that have tasks."""
-    return list(_chapters())
-
-
-@cache
-def _chapters() -> tuple[int, ...]:
-    names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    return tuple(sorted(int(name[2:]) for name in names if re.fullmatch(r"ch\d\d", name)))
+def lessons() -> list[str]:
+    """Return the slugs of the lessons that have tasks, in their order."""
+    return numbers.lessons_with("tasks")
 
 
 @cache
-def _chapter_tasks(chapter: int) -> tuple[Task, ...]:
-    module = importlib.import_module(f"attn_course.tasks.ch{chapter:02d}")
-    tasks: list[Task] = module.TASKS
-    wanted = [f"{chapter}.{n}" for n in range(1, len(tasks) + 1)]
-    if [task.id for task in tasks] != wanted:
-        raise ValueError(f"TASKS of chapter {chapter} must have the ids {wanted}; got {[task.id for task in tasks]}")
-    return tuple(tasks)
+def _lesson_tasks(lesson: str) -> tuple[Task, ...]:
+    main = next(name for name in numbers.lesson_modules("tasks", lesson) if name.endswith(".tasks"))
+    tasks: list[Task] = importlib.import_module(main).TASKS
+    wanted, got = numbers.names("tasks", lesson), [task.id for task in tasks]
+    if sorted(wanted) != sorted(got):
+        raise ValueError(
+            f"TASKS of {lesson} must have the ids of its exercises, {wanted}; got {got}: attn-course notebooks build counts them"
+        )
+    return tuple(sorted(tasks, key=lambda task: wanted.index(task.id)))

@@ -293,10 +293,10 @@ print(get_task("dot-product-table").ok_line)
 # chapter is used most by the others.
 
 # %% id="map-figure"
-from attn_course.equations.links import SHORT_TITLES, chapter_map
+from attn_course.equations.links import chapter_map
 
 graph = chapter_map()
-figures.map_of_chapters(graph.counts, graph.links, SHORT_TITLES)
+figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 
 # %% [markdown] id="map-notice"
 # The title gives the answer. The usual way leads from top to bottom; before a chapter out of order, read those

@@ -16,13 +16,13 @@ from attn_course.authoring.outputs import settle
 LESSON = """\
 # %% [markdown] id="title"
 # # Doubling
-# Work along in [the exercises](../work/02_double.ipynb).
+# Work along in [the exercises](../work/ex_{lesson}`double`_double.ipynb).
 
 # %% id="setup"
 from attn_course.reference import double
 
 # %% [markdown] id="formula"
-# Twice is a sum: $$2x = x + x \\tag{2.1}$$
+# Twice is a sum: $$2x = x + x \\label{twice-is-a-sum}$$
 
 # %% id="try-it"
 print(double(21))
@@ -39,45 +39,67 @@ SOLUTION = '''\
 # %% id="setup"
 from attn_course import check
 
-# %% [markdown] id="task-2-1-text"
+# %% [markdown] id="double-it-text"
 # Write `my_double(x)`.
 
-# %% id="task-2-1" tags=["task"]
+# %% id="double-it" tags=["task"]
 def my_double(x):
     """Twice x."""
     ### BEGIN SOLUTION
     return x + x
     ### END SOLUTION
 
-# %% id="task-2-1-check" tags=["check"]
-check("2.1", my_double)
+# %% id="double-it-check" tags=["check"]
+check("double-it", my_double)
 
 # %% [markdown] id="why" tags=["solution-only"]
 # Because $x + x = 2x$.
 
-# %% [markdown] id="task-2-2-text"
+# %% [markdown] id="slope-of-double-text"
 # Give the derivative of $2x$.
 
-# %% id="task-2-2" tags=["task"]
+# %% id="slope-of-double" tags=["task"]
 ### BEGIN SOLUTION
 my_slope = two
 ### END SOLUTION
 
-# %% id="task-2-2-check" tags=["check"]
-check("2.2", my_slope)
+# %% id="slope-of-double-check" tags=["check"]
+check("slope-of-double", my_slope)
 
-# %% [markdown] id="task-2-3-text"
+# %% [markdown] id="half-it-text"
 # Mend `my_half`.
 
-# %% id="task-2-3" tags=["task"]
+# %% id="half-it" tags=["task"]
 def my_half(x):
     ### BEGIN SOLUTION
     return x / 2
     ### END SOLUTION
 
-# %% id="task-2-3-check" tags=["check"]
-check("2.3", my_half)
+# %% id="half-it-check" tags=["check"]
+check("half-it", my_half)
 '''
+
+SERIES = """\
+[[lesson]]
+slug = "nought"
+title = "Nought"
+minutes = 1
+
+[[lesson]]
+slug = "one"
+title = "One"
+minutes = 1
+
+[[lesson]]
+slug = "double"
+title = "Double"
+minutes = 1
+
+[[lesson]]
+slug = "triple"
+title = "Triple"
+minutes = 1
+"""
 
 PACKAGE = {
     "__init__.py": 'from attn_course.tasks import check\n',
@@ -86,23 +108,23 @@ PACKAGE = {
     "reference/triple.py": "def triple(x):\n    return 3 * x\n",
     "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
     "tasks/engine.py": 'def check(number, answer):\n    print("ok", number)\n',
-    "tasks/ch02.py": "TASKS = []\n",
-    "tasks/ch03.py": "TASKS = []\n",
+    "lessons/double/tasks.py": "TASKS = []\n",
+    "lessons/triple/tasks.py": "TASKS = []\n",
 }  # fmt: skip
 
 
 def toy_task(number: str) -> Any:
     """Look up one of three toy tasks: write, derive, repair."""
-    if number not in ("2.1", "2.2", "2.3"):
+    if number not in ("double-it", "slope-of-double", "half-it"):
         raise KeyError(number)
-    entry, points = {"2.1": ("my_double", 2), "2.2": ("my_slope", 3), "2.3": ("my_half", 1)}[number]
+    entry, points = {"double-it": ("my_double", 2), "slope-of-double": ("my_slope", 3), "half-it": ("my_half", 1)}[number]
     return SimpleNamespace(
         entry=entry,
         points=points,
         card=f"## Task {number}: {entry}\n\n*write, {points} points*",
         hints_markdown="<details><summary>Hint 1</summary>\n\nThink.\n\n</details>",
-        given_source="two = 2" if number == "2.2" else "",
-        broken_source="def my_half(x):\n    return x // 2" if number == "2.3" else "",
+        given_source="two = 2" if number == "slope-of-double" else "",
+        broken_source="def my_half(x):\n    return x // 2" if number == "half-it" else "",
     )
 
 
@@ -159,8 +181,9 @@ class ToyCourse:
 def course(tmp_path: Path) -> ToyCourse:
     """A course with sources and a package, nothing built."""
     toy = ToyCourse(tmp_path)
-    toy.write("notebooks/src/02_double.py", LESSON)
-    toy.write("solutions/src/02_double.py", SOLUTION)
+    toy.write("notebooks/series.toml", SERIES)
+    toy.write("notebooks/src/double.py", LESSON)
+    toy.write("solutions/src/double.py", SOLUTION)
     for name, text in PACKAGE.items():
         toy.write(f"attn_course/{name}", text)
     return toy

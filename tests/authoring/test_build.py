@@ -9,7 +9,7 @@ import pytest
 
 from attn_course.authoring import AuthoringError
 
-LESSON, SOLUTION, EXERCISE = (f"{folder}/02_double.ipynb" for folder in ("notebooks", "solutions", "exercises"))
+LESSON, SOLUTION, EXERCISE = ("notebooks/02_double.ipynb", "solutions/02_double.ipynb", "exercises/ex_02_double.ipynb")
 NOTEBOOKS = (LESSON, SOLUTION, EXERCISE)
 
 
@@ -17,7 +17,9 @@ def test_a_build_writes_lesson_solution_and_exercise(course):
     report = course.build()
     assert report.written == list(NOTEBOOKS)
     assert report.executed == [LESSON, SOLUTION]
-    assert [path.name for path in sorted((course.root / "notebooks").iterdir())] == ["02_double.ipynb", "src"], "no temporary file stays"
+    assert [path.name for path in sorted((course.root / "notebooks").iterdir())] == ["02_double.ipynb", "series.toml", "src"], (
+        "no temporary file stays"
+    )
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -45,35 +47,36 @@ def test_counts_run_from_one_and_live_cells_have_neither_count_nor_output(built)
 
 
 def test_a_solution_keeps_its_markers_and_shows_card_hints_and_given_cell(built):
-    assert "### BEGIN SOLUTION" in built.cell(SOLUTION, "task-2-1").source
-    text = built.cell(SOLUTION, "task-2-1-text").source
-    assert text.index("## Task 2.1") < text.index("Write `my_double(x)`.") < text.index("<summary>Hint 1</summary>")
+    assert "### BEGIN SOLUTION" in built.cell(SOLUTION, "double-it").source
+    text = built.cell(SOLUTION, "double-it-text").source
+    assert text.index("## Task double-it") < text.index("Write `my_double(x)`.") < text.index("<summary>Hint 1</summary>")
     ids = [cell.id for cell in built.notebook(SOLUTION).cells]
-    assert ids[ids.index("task-2-2") - 1] == "task-2-2-given"
-    assert built.cell(SOLUTION, "task-2-2-given").source == "two = 2"
+    assert ids[ids.index("slope-of-double") - 1] == "slope-of-double-given"
+    assert built.cell(SOLUTION, "slope-of-double-given").source == "two = 2"
 
 
 @pytest.mark.parametrize("name", [SOLUTION, EXERCISE])
 def test_answer_and_check_cells_carry_the_metadata_nbgrader_reads(built, name):
-    answer, check = built.cell(name, "task-2-1").metadata, built.cell(name, "task-2-1-check").metadata
+    answer, check = built.cell(name, "double-it").metadata, built.cell(name, "double-it-check").metadata
     assert answer == {
-        "nbgrader": {"schema_version": 3, "grade": False, "solution": True, "locked": False, "task": False, "grade_id": "task-2-1"},
+        "nbgrader": {"schema_version": 3, "grade": False, "solution": True, "locked": False, "task": False, "grade_id": "double-it"},
         "tags": ["task"],
     }
     assert check == {
         "nbgrader": {
-            "schema_version": 3, "grade": True, "solution": False, "locked": True, "task": False, "points": 2, "grade_id": "task-2-1-check",
+            "schema_version": 3, "grade": True, "solution": False, "locked": True, "task": False, "points": 2,
+            "grade_id": "double-it-check",
         },
         "tags": ["check"],
     }  # fmt: skip
 
 
 def test_an_exercise_shows_stubs_and_no_explanation_and_no_output(built):
-    assert built.cell(EXERCISE, "task-2-1").source == (
+    assert built.cell(EXERCISE, "double-it").source == (
         'def my_double(x):\n    """Twice x."""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     )
-    assert built.cell(EXERCISE, "task-2-2").source == "my_slope = ...  # your answer"
-    assert built.cell(EXERCISE, "task-2-3").source == "def my_half(x):\n    return x // 2"
+    assert built.cell(EXERCISE, "slope-of-double").source == "my_slope = ...  # your answer"
+    assert built.cell(EXERCISE, "half-it").source == "def my_half(x):\n    return x // 2"
     cells = built.notebook(EXERCISE).cells
     assert "why" not in [cell.id for cell in cells]
     assert all(not cell.outputs and cell.execution_count is None for cell in cells if cell.cell_type == "code")
@@ -102,7 +105,7 @@ def test_a_second_build_needs_neither_jupytext_nor_nbformat_nor_tasks(built, roo
 
 
 def test_changed_prose_keeps_the_outputs_and_runs_nothing(built):
-    built.edit("notebooks/src/02_double.py", "Twice is a sum", "Two times is a sum")
+    built.edit("notebooks/src/double.py", "Twice is a sum", "Two times is a sum")
     report = built.build()
     assert (report.written, report.executed) == ([LESSON], [])
     assert built.cell(LESSON, "try-it").outputs[0].text == "42\n"
@@ -110,17 +113,17 @@ def test_changed_prose_keeps_the_outputs_and_runs_nothing(built):
 
 
 def test_changed_code_runs_again(built):
-    built.edit("notebooks/src/02_double.py", "print(double(21))", "print(double(22))")
+    built.edit("notebooks/src/double.py", "print(double(21))", "print(double(22))")
     assert built.build().executed == [LESSON]
 
 
 def test_changed_package_code_that_a_notebook_needs_makes_it_stale_and_other_code_does_not(built):
     built.edit("attn_course/reference/triple.py", "3 * x", "x * 3")
-    built.edit("attn_course/lessons/scaling/tasks.py", "[]", "[3]")
+    built.edit("attn_course/lessons/triple/tasks.py", "[]", "[3]")
     assert built.build().written == []
     built.edit("attn_course/reference/double.py", "x + x", "2 * x")
     assert built.build().executed == [LESSON]
-    built.edit("attn_course/lessons/softmax/tasks.py", "[]", "[2]")
+    built.edit("attn_course/lessons/double/tasks.py", "[]", "[2]")
     report = built.build()
     assert (report.executed, report.written) == ([SOLUTION], [SOLUTION, EXERCISE])
 
@@ -136,7 +139,7 @@ def test_an_edited_exercise_is_not_replaced_unless_forced(built):
     built.edit(EXERCISE, "my_slope = ...", "my_slope = 2")
     edited = built.read(EXERCISE)
     with pytest.raises(
-        AuthoringError, match=r"exercises/02_double\.ipynb: edited since the last build \(see task-2-2\).*--force"
+        AuthoringError, match=r"exercises/ex_02_double\.ipynb: edited since the last build \(see slope-of-double\).*--force"
     ) as caught:
         built.build()
     assert "\n" not in str(caught.value)
@@ -159,12 +162,12 @@ def test_force_runs_everything_but_writes_only_what_differs(built):
     assert (report.executed, report.written) == ([LESSON, SOLUTION], [])
 
 
-def test_only_selects_chapters_by_number_or_name(course):
-    course.write("notebooks/src/03_half.py", '# %% [markdown] id="title"\n# # Half\n')
-    assert course.build(only=["3"]).written == ["notebooks/03_half.ipynb"]
+def test_only_selects_lessons_by_number_or_name(course):
+    course.write("notebooks/src/triple.py", '# %% [markdown] id="title"\n# # Half\n')
+    assert course.build(only=["3"]).written == ["notebooks/03_triple.ipynb"]
     assert course.build(only=["02_double"]).written == list(NOTEBOOKS)
     for unknown in ("4", "02_doubl", "", "²"):
-        with pytest.raises(AuthoringError, match=f"no chapter '{unknown}'; there are 02_double, 03_half"):
+        with pytest.raises(AuthoringError, match=f"no lesson '{unknown}'; there are double, triple"):
             course.build(only=[unknown])
 
 
@@ -177,16 +180,16 @@ def test_progress_tells_what_is_kept_and_written(course):
     assert [(step.notebook, step.action) for step in steps] == [(name, "keep") for name in NOTEBOOKS]
 
 
-def test_a_bad_source_changes_no_notebook_of_any_chapter(course):
-    course.write("notebooks/src/03_half.py", "# %% [markdown]\n# # Half\n")
-    with pytest.raises(AuthoringError, match=r"notebooks/src/03_half\.py: cell 1 .*wanted an id"):
+def test_a_bad_source_changes_no_notebook_of_any_lesson(course):
+    course.write("notebooks/src/triple.py", "# %% [markdown]\n# # Half\n")
+    with pytest.raises(AuthoringError, match=r"notebooks/src/triple\.py: cell 1 .*wanted an id"):
         course.build()
     assert not list(course.root.glob("*/*.ipynb"))
     assert course.runs == []
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(built, monkeypatch):
-    built.edit("notebooks/src/02_double.py", "Twice", "Two times")
+    built.edit("notebooks/src/double.py", "Twice", "Two times")
     before = built.read(LESSON)
 
     def disk_is_full(self: Path, target: Path) -> None:
@@ -196,4 +199,4 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(built, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         built.build()
     assert built.read(LESSON) == before
-    assert sorted(path.name for path in (built.root / "notebooks").iterdir()) == ["02_double.ipynb", "src"]
+    assert sorted(path.name for path in (built.root / "notebooks").iterdir()) == ["02_double.ipynb", "series.toml", "src"]

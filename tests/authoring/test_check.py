@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-LESSON, SOLUTION, EXERCISE = (f"{folder}/02_double.ipynb" for folder in ("notebooks", "solutions", "exercises"))
+LESSON, SOLUTION, EXERCISE = ("notebooks/02_double.ipynb", "solutions/02_double.ipynb", "exercises/ex_02_double.ipynb")
 
 EDITS = {  # what: (notebook, text in the file, replacement, cell, message)
     "a digit of a formula": (LESSON, "2x = x + x", "3x = x + x", "formula", "line 1: wanted 'Twice is a sum: $$2x = x + x"),
@@ -21,13 +21,15 @@ EDITS = {  # what: (notebook, text in the file, replacement, cell, message)
     "the minor version": (LESSON, '"nbformat_minor": 5', '"nbformat_minor": 4', None, "wanted nbformat 4.5, got 4.4"),
     "the layout": (LESSON, '"nbformat": 4,', '"nbformat":  4,', None, "not the bytes the last build wrote"),
     "a stored output": (LESSON, '"42\\n"', '"43\\n"', None, "not the bytes the last build wrote"),
-    "the source it names": (LESSON, '"src/02_double.py"', '"src/03_double.py"', None, "got 'src/03_double.py'"),
-    "a line of an exercise": (EXERCISE, "my_slope = ...", "my_slope = 2", "task-2-2", "line 1: wanted 'my_slope = ...  # your answer'"),
-    "a check of an exercise": (EXERCISE, 'check(\\"2.3\\", my_half)', "pass", "task-2-3-check", "line 1: wanted"),
+    "the source it names": (LESSON, '"src/double.py"', '"src/triple.py"', None, "got 'src/triple.py'"),
+    "a line of an exercise": (
+        EXERCISE, "my_slope = ...", "my_slope = 2", "slope-of-double", "line 1: wanted 'my_slope = ...  # your answer'"
+    ),
+    "a check of an exercise": (EXERCISE, 'check(\\"half-it\\", my_half)', "pass", "half-it-check", "line 1: wanted"),
     "a hint": (EXERCISE, "# Doubling: tasks", "# Doubling: answers", "title", "line 1"),
-    "the points": (SOLUTION, '"points": 2', '"points": 20', "task-2-1-check", "metadata 'nbgrader'"),
+    "the points": (SOLUTION, '"points": 2', '"points": 20', "double-it-check", "metadata 'nbgrader'"),
     "an unlocked check": (
-        EXERCISE, '-2-3-check",\n     "locked": true', '-2-3-check",\n     "locked": false', "task-2-3-check", "metadata 'nbgrader'",
+        EXERCISE, 'half-it-check",\n     "locked": true', 'half-it-check",\n     "locked": false', "half-it-check", "metadata 'nbgrader'",
     ),
     "a changed id": (LESSON, '"id": "formula"', '"id": "equation"', "formula", "missing; wanted 'Twice is a sum"),
     "an id twice": (LESSON, '"id": "formula"', '"id": "title"', "title", "wanted an id of its own, got 2 cells with it"),
@@ -52,12 +54,12 @@ def test_a_finding_reads_as_one_line_that_names_notebook_and_cell(built):
     built.edit(EXERCISE, "my_slope = ...", "my_slope = 2")
     (problem,) = built.check()
     assert str(problem) == (
-        "exercises/02_double.ipynb [task-2-2]: line 1: wanted 'my_slope = ...  # your answer', got 'my_slope = 2  # your answer'"
+        "exercises/ex_02_double.ipynb [slope-of-double]: line 1: wanted 'my_slope = ...  # your answer', got 'my_slope = 2  # your answer'"
     )
 
 
 def test_a_finding_shows_where_two_long_lines_part(built):
-    built.edit("notebooks/src/02_double.py", "# Twice is", f"# {'Very, ' * 40}twice is")
+    built.edit("notebooks/src/double.py", "# Twice is", f"# {'Very, ' * 40}twice is")
     built.build()
     built.edit(LESSON, "2x = x + x", "2x = x + y")
     (problem,) = built.check()
@@ -100,26 +102,26 @@ def test_stale_notebooks_are_found(built):
 
 
 def test_a_changed_source_is_found_in_its_cell(built):
-    built.edit("notebooks/src/02_double.py", "Twice", "Two times")
+    built.edit("notebooks/src/double.py", "Twice", "Two times")
     assert [problem.cell for problem in built.check()] == [None, "formula"]
 
 
 def test_a_source_that_cannot_be_built_is_a_problem_of_its_notebook(built):
-    built.edit("notebooks/src/02_double.py", 'id="formula"', 'id="title"')
+    built.edit("notebooks/src/double.py", 'id="formula"', 'id="title"')
     (problem,) = built.check()
     assert str(problem) == (
         "notebooks/02_double.ipynb: its source cannot be built: "
-        "notebooks/src/02_double.py: cell 3: wanted an id of its own, got 'title' a second time"
+        "notebooks/src/double.py: cell 3: wanted an id of its own, got 'title' a second time"
     )
 
 
 def test_outputs_in_an_exercise_are_found(built):
     notebook = json.loads(built.read(EXERCISE))
-    cell = next(cell for cell in notebook["cells"] if cell["id"] == "task-2-1-check")
+    cell = next(cell for cell in notebook["cells"] if cell["id"] == "double-it-check")
     cell.update(execution_count=7, outputs=[{"output_type": "stream", "name": "stdout", "text": ["ok\n"]}])
     built.write(EXERCISE, json.dumps(notebook))
     assert [(problem.cell, problem.message) for problem in built.check()] == [
-        ("task-2-1-check", "wanted a pristine exercise, got 1 outputs and execution count 7")
+        ("double-it-check", "wanted a pristine exercise, got 1 outputs and execution count 7")
     ]
 
 
@@ -140,7 +142,7 @@ def test_a_check_changes_nothing(built):
     assert built.runs == []
 
 
-def test_only_limits_a_check_to_its_chapter(built):
-    built.write("notebooks/src/03_half.py", '# %% [markdown] id="title"\n# # Half\n')
+def test_only_limits_a_check_to_its_lesson(built):
+    built.write("notebooks/src/triple.py", '# %% [markdown] id="title"\n# # Half\n')
     assert built.check(only=["2"]) == []
-    assert [problem.notebook for problem in built.check()] == ["notebooks/03_half.ipynb"]
+    assert [problem.notebook for problem in built.check()] == ["notebooks/03_triple.ipynb"]

@@ -6,7 +6,7 @@ import pytest
 
 from attn_course.authoring import AuthoringError, build, check
 
-from .conftest import toy_task
+from .conftest import SERIES, toy_task
 
 LESSON = """\
 # %% id="where"
@@ -43,7 +43,8 @@ def built_once(tmp_path_factory):
 
     root = tmp_path_factory.mktemp("course")
     for name, text in {
-        "notebooks/src/02_double.py": LESSON,
+        "notebooks/series.toml": SERIES,
+        "notebooks/src/double.py": LESSON,
         "attn_course/__init__.py": "",
         "attn_course/reference/__init__.py": "def double(x):\n    return x + x\n",
     }.items():
@@ -85,7 +86,7 @@ def test_a_cell_that_is_meant_to_raise_keeps_its_error_without_paths(built_once)
 def test_no_cell_carries_times_and_no_file_is_left(built_once):
     root, cells, _ = built_once
     assert all(set(cell["metadata"]) <= {"tags"} for cell in cells)
-    assert sorted(path.name for path in (root / "notebooks").iterdir()) == ["02_double.ipynb", "src"]
+    assert sorted(path.name for path in (root / "notebooks").iterdir()) == ["02_double.ipynb", "series.toml", "src"]
 
 
 def test_a_notebook_that_was_run_passes_the_check(built_once):
@@ -98,8 +99,9 @@ def test_progress_names_each_cell_before_it_runs(built_once):
 
 
 def test_a_failing_cell_is_named_with_its_line_and_nothing_is_written(tmp_path):
-    source = tmp_path / "notebooks" / "src" / "02_double.py"
+    source = tmp_path / "notebooks" / "src" / "double.py"
     source.parent.mkdir(parents=True)
+    (tmp_path / "notebooks" / "series.toml").write_text(SERIES)
     source.write_text('# %% id="fine"\nx = 0\n\n# %% id="broken"\ny = 2\ny / x\n', encoding="utf-8")
     with pytest.raises(AuthoringError) as caught:
         build(tmp_path, get_task=toy_task)
@@ -116,8 +118,9 @@ def test_a_failing_cell_is_named_with_its_line_and_nothing_is_written(tmp_path):
 )
 def test_a_cell_that_never_ends_is_named(tmp_path, monkeypatch, line, message):
     monkeypatch.setattr("attn_course.authoring.execute.CELL_TIMEOUT_S", 2)
-    source = tmp_path / "notebooks" / "src" / "02_double.py"
+    source = tmp_path / "notebooks" / "src" / "double.py"
     source.parent.mkdir(parents=True)
+    (tmp_path / "notebooks" / "series.toml").write_text(SERIES)
     source.write_text(f'# %% id="stuck"\n{line}\n', encoding="utf-8")
     with pytest.raises(AuthoringError, match=message) as caught:
         build(tmp_path, get_task=toy_task)

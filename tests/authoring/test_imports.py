@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import attn_course
+from attn_course import numbers
 from attn_course.authoring.imports import LAZY, ImportGraph
 
 FILES = {
@@ -16,7 +17,7 @@ FILES = {
     "reference/masks.py": "",
     "figures/__init__.py": "from attn_course.figures.base import heatmap\nfrom attn_course.figures.softmax import bars\n",
     "figures/base.py": "import matplotlib\n",
-    "figures/ch02.py": 'from attn_course.figures.base import heatmap\nPAGE = "explorable.html"\n',
+    "figures/softmax.py": 'from attn_course.figures.base import heatmap\nPAGE = "explorable.html"\n',
     "figures/explorable.html": "<p>",
     "figures/cards.py": 'FOLDER = "parts"\n',
     "figures/parts/card.css": "p {}",
@@ -25,13 +26,20 @@ FILES = {
     "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
     "tasks/engine.py": "def check():\n    from attn_course.tasks import judge\n    judge.judge()\n",
     "tasks/judge.py": "",
-    "tasks/ch02.py": "from attn_course import reference\nreference.mask\n",
-    "tasks/ch12.py": "",
+    "lessons/double/tasks.py": "from attn_course import reference\nreference.mask\n",
+    "lessons/other/tasks.py": "",
     "equations/__init__.py": "from .core import verify\n",
     "equations/core.py": "",
-    "equations/ch02_more.py": "",
-    "equations/ch03.py": "",
-    "equations/ch02.py": "from attn_course.equations.core import verify\n",
+    "lessons/double/equations_more.py": "",
+    "lessons/other/equations.py": "",
+    "lessons/double/equations.py": "from attn_course.equations.core import verify\n",
+}
+
+
+TABLES = {
+    "labels": {"double": {"first": "2.1", "second": "2.2"}, "other": {"third": "3.1"}},
+    "tasks": {"double": {"double-it": "2.1"}, "other": {"halve": "3.1"}},
+    "slugs": {"double": {"number": 2, "title": "Double"}, "other": {"number": 3, "title": "Other"}},
 }
 
 
@@ -41,7 +49,7 @@ def graph(tmp_path):
         path = tmp_path / "attn_course" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return ImportGraph(tmp_path)
+    return ImportGraph(tmp_path, TABLES)
 
 
 CASES = {
@@ -53,27 +61,33 @@ CASES = {
     ),
     "an attribute of a package": ("from attn_course import figures\nfigures.heatmap(1)", "figures/base"),
     "a module and the page it names": (
-        "from attn_course import figures\nfigures.bars(1)", "figures/base figures/ch02 figures/explorable.html",
+        "from attn_course import figures\nfigures.bars(1)", "figures/base figures/explorable.html figures/softmax",
     ),
-    "a map of all chapters": (
+    "a map of all lessons": (
         "from attn_course.equations.links import chapter_map\nchapter_map()",
-        "equations/ch02 equations/ch02_more equations/ch03 equations/links",
+        "equations/links lessons/double/equations lessons/double/equations_more lessons/other/equations",
     ),
     "a map that is not called": ("from attn_course.equations.links import chapter_map", "equations/links"),
     "a module and the folder it names": ("import attn_course.figures.cards", "figures/cards figures/parts/card.css figures/parts/card.js"),
     "a package under a short name": ("import attn_course.reference as ref\nref.mask", "reference/masks"),
     "a package used as a value": (
-        "from attn_course import figures\nprint(figures)", "figures/__init__ figures/base figures/ch02 figures/explorable.html",
+        "from attn_course import figures\nprint(figures)", "figures/__init__ figures/base figures/explorable.html figures/softmax",
     ),
     "a star": ("from attn_course.reference import *", "costs reference/__init__ reference/masks reference/softmax"),
     "a module": ("import attn_course.costs", "costs"),
     "a lazy name and a task": (
-        'from attn_course import check\ncheck("2.1", f)', "reference/masks tasks/ch02 tasks/engine tasks/judge",
+        'from attn_course import check\ncheck("double-it", f)', "lessons/double/tasks reference/masks tasks/engine tasks/judge",
     ),
-    "a task of another chapter": ('from attn_course import check\ncheck("12.1", f)', "tasks/ch12 tasks/engine tasks/judge"),
-    "an equation": ('from attn_course import verify\nverify("2.3")', "equations/ch02 equations/ch02_more equations/core"),
+    "a task of another lesson": ('from attn_course import check\ncheck("halve", f)', "lessons/other/tasks tasks/engine tasks/judge"),
+    "an equation": (
+        'from attn_course import verify\nverify("first")', "equations/core lessons/double/equations lessons/double/equations_more",
+    ),
+    "two equations in one call": (
+        'from attn_course import verify\nverify("first", "third")',
+        "equations/core lessons/double/equations lessons/double/equations_more lessons/other/equations",
+    ),
     "an import inside a function": ("def f():\n    from attn_course import costs\n    return costs.flops", "costs"),
-    "a chapter that does not exist": ('from attn_course import verify\nverify("99.1")', "equations/core"),
+    "an equation that does not exist": ('from attn_course import verify\nverify("nowhere")', "equations/core"),
 }  # fmt: skip
 
 
@@ -102,8 +116,8 @@ def loaded_by(root, text):
     "text",
     [
         "from attn_course.reference.softmax import softmax",
-        'from attn_course import verify; verify("2.1"); verify("2.2"); verify("2.34")',
-        'from attn_course import check; check("2.2", 1.0397)',
+        'from attn_course import verify; verify("softmax"); verify("softmax-jacobian"); verify("stable-softmax")',
+        'from attn_course import check; check("entropy-by-hand", 1.0397)',
     ],
 )
 def test_whatever_a_process_loads_is_in_the_closure_or_merely_handed_on(root, text):
@@ -111,7 +125,7 @@ def test_whatever_a_process_loads_is_in_the_closure_or_merely_handed_on(root, te
     loaded = loaded_by(root, text)
     packages = {name for name in loaded if (root / name.removesuffix(".py")).is_dir()}
     handed_on = loaded_by(root, "import " + ", ".join(sorted(name.removesuffix(".py").replace("/", ".") for name in packages)))
-    found = {path.relative_to(root).as_posix() for path in ImportGraph(root).closure(text)}
+    found = {path.relative_to(root).as_posix() for path in ImportGraph(root, numbers.tables()).closure(text)}
     assert loaded - packages - handed_on <= found
     if "verify" in text or "check" in text:
-        assert any("/ch02" in name for name in loaded - packages - handed_on)  # something is left to compare
+        assert any("lessons/softmax/" in name for name in loaded - packages - handed_on)  # something is left to compare

@@ -1,12 +1,14 @@
 """The table of lessons holds those that exist, and a lesson that shows it is stale when one is added or renamed."""
 
+import pytest
+
 from attn_course.authoring.lessons import Lesson, lesson_table, lessons
 from attn_course.authoring.links import links_in
-from attn_course.equations.links import SHORT_TITLES
+from tests.authoring.conftest import SERIES
 
 LISTING = """\
 # %% [markdown] id="title"
-# # 00 Start: here
+# # {lesson}`start` Start: here
 # Begin.
 
 # %% id="table"
@@ -19,29 +21,28 @@ TOY = {
 }
 
 
-def test_a_lesson_is_listed_by_the_title_of_its_source(course):
-    course.write("notebooks/src/00_start.py", LISTING)
-    course.write("notebooks/src/notes.py", "# # 07 No lesson\n")
-    assert lessons(course.root) == [Lesson("00_start", "Start: here", False), Lesson("02_double", "02_double", True)]
+@pytest.fixture
+def listing(course):
+    """The toy course with a lesson in front of the others that shows the table."""
+    course.write("notebooks/series.toml", SERIES.replace('"nought"', '"start"'))
+    course.write("notebooks/src/start.py", LISTING)
+    return course
 
 
-def test_the_table_links_what_exists_and_calls_the_rest_coming(course):
-    course.write("notebooks/src/00_start.py", LISTING)
-    lines = lesson_table(course.root).splitlines()[2:]
-    assert lines[0] == "| 00 | [Start: here](00_start.ipynb) |  |"
-    assert lines[1] == f"| 01 | {SHORT_TITLES[1]} | coming |"
-    assert lines[2] == "| 02 | [02_double](02_double.ipynb) | [exercises](../work/02_double.ipynb) |"
-    assert len(lines) == len(SHORT_TITLES)
+def test_a_lesson_is_listed_by_the_title_of_its_source(listing):
+    assert lessons(listing.root) == [Lesson("00_start", "Start: here", ""), Lesson("02_double", "double", "ex_02_double")]
 
 
-def test_a_chapter_beyond_the_known_ones_is_listed_too(course):
-    course.write("notebooks/src/99_end.py", LISTING.replace("00 Start: here", "99 The end"))
-    assert lesson_table(course.root).splitlines()[-1] == "| 99 | [The end](99_end.ipynb) |  |"
+def test_the_table_links_the_lessons_that_have_a_source(listing):
+    assert lesson_table(listing.root).splitlines()[2:] == [
+        "| 00 | [Start: here](00_start.ipynb) |  |",
+        "| 02 | [double](02_double.ipynb) | [exercises](../work/ex_02_double.ipynb) |",
+    ]
 
 
 def test_every_link_of_the_real_table_leads_to_a_notebook(root):
     links = links_in(lesson_table(root))
-    assert "00_start_here.ipynb" in links
+    assert "00_start.ipynb" in links
     for link in links:
         assert (root / "notebooks" / link.replace("../work/", "../exercises/")).is_file()
 
@@ -49,20 +50,35 @@ def test_every_link_of_the_real_table_leads_to_a_notebook(root):
 def test_the_table_of_the_lesson_is_todays(root):
     import nbformat
 
-    book = nbformat.read(root / "notebooks" / "00_start_here.ipynb", as_version=4)
+    book = nbformat.read(root / "notebooks" / "00_start.ipynb", as_version=4)
     (shown,) = (output.data["text/markdown"] for cell in book.cells if cell.id == "map-table" for output in cell.outputs)
     assert shown == lesson_table(root)
 
 
-def test_a_new_lesson_or_a_new_title_makes_the_listing_stale_and_other_edits_do_not(course):
-    course.write("notebooks/src/00_start.py", LISTING)
+def test_a_new_lesson_or_a_new_title_makes_the_listing_stale_and_other_edits_do_not(listing):
     for name, text in TOY.items():
-        course.write(f"attn_course/{name}", text)
-    course.build()
-    course.edit("notebooks/src/02_double.py", "Twice is a sum", "Twice is one sum")
-    assert "notebooks/00_start.ipynb" in course.build().kept
-    course.edit("notebooks/src/02_double.py", "# # Doubling", "# # 02 Doubling")
-    assert "notebooks/00_start.ipynb" in course.build().written
-    course.write("notebooks/src/03_more.py", LISTING.replace("00 Start: here", "03 More").replace("lesson_table()", "1"))
-    assert "notebooks/00_start.ipynb" in course.build().written
-    assert course.build().written == []
+        listing.write(f"attn_course/{name}", text)
+    listing.build()
+    listing.edit("notebooks/src/double.py", "Twice is a sum", "Twice is one sum")
+    assert "notebooks/00_start.ipynb" in listing.build().kept
+    listing.edit("notebooks/src/double.py", "# # Doubling", "# # {lesson}`double` Doubling")
+    assert "notebooks/00_start.ipynb" in listing.build().written
+    listing.write("notebooks/src/triple.py", '# %% [markdown] id="title"\n# # {lesson}`triple` More\n')
+    assert "notebooks/00_start.ipynb" in listing.build().written
+    assert listing.build().written == []
+
+
+TABLE = "Before.\n\n<!-- lessons: written by the builder -->\n<!-- end of lessons -->\n\nAfter.\n"
+
+
+def test_the_builder_writes_the_table_of_the_readme_and_the_check_finds_an_old_one(listing):
+    listing.write("README.md", TABLE)
+    listing.build()
+    text = listing.read("README.md")
+    assert "| 02 | [double](notebooks/02_double.ipynb) | [3 tasks, 6 points](exercises/ex_02_double.ipynb) |" in text
+    assert (text[:7], text[-7:]) == ("Before.", "After.\n")
+    assert listing.check() == []
+    listing.edit("README.md", "3 tasks", "4 tasks")
+    assert [str(problem) for problem in listing.check()] == ["README.md: stale; run attn-course notebooks build"]
+    listing.build()
+    assert listing.read("README.md") == text

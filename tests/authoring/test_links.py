@@ -13,7 +13,7 @@ def dead(markdown, root):
 
 @pytest.fixture
 def course_folder(tmp_path):
-    for name in ("notebooks/02_softmax.ipynb", "exercises/02_softmax.ipynb", "README.md"):
+    for name in ("notebooks/02_softmax.ipynb", "exercises/ex_02_softmax.ipynb", "README.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     return tmp_path
@@ -24,7 +24,7 @@ def course_folder(tmp_path):
     [
         "[next](02_softmax.ipynb)",
         "[section](02_softmax.ipynb#section-2)",
-        "[exercises](../work/02_softmax.ipynb)",
+        "[exercises](../work/ex_02_softmax.ipynb)",
         "[here](#summary)",
         "[paper](https://arxiv.org/abs/1706.03762)",
         "<a href='../README.md'>start</a>",
@@ -52,10 +52,10 @@ def test_a_link_that_leads_nowhere_is_found(course_folder, markdown, link):
 
 
 def test_a_dead_link_is_a_problem_of_its_cell(built):
-    built.edit("notebooks/src/02_double.py", "02_double.ipynb", "03_half.ipynb")
+    built.edit("notebooks/src/double.py", "ex_{lesson}`double`_double.ipynb", "ex_03_half.ipynb")
     built.build()
     (problem,) = built.check()
-    assert (problem.cell, problem.message) == ("title", "wanted links to files that exist, got '../work/03_half.ipynb'")
+    assert (problem.cell, problem.message) == ("title", "wanted links to files that exist, got '../work/ex_03_half.ipynb'")
 
 
 def test_links_are_found_in_each_form():

@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[2]
 
 def test_explanations_are_left_out_and_a_repair_shows_the_broken_function_first(tmp_path):
     (path,) = prepare(ROOT, tmp_path, ["2"])
-    assert path == tmp_path / "source" / "02_softmax" / "02_softmax.ipynb"
+    assert path == tmp_path / "source" / "softmax" / "softmax.ipynb"
     cells = {cell["id"]: cell["source"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
     assert not [name for name in cells if name.endswith("-why")]
-    broken, right = cells["task-2-5"].split("### BEGIN SOLUTION\n")
+    broken, right = cells["repair-softmax-temperature"].split("### BEGIN SOLUTION\n")
     assert broken.count("def tempered_weights") == right.count("def tempered_weights") == 1
     assert right.endswith("\n### END SOLUTION")
 

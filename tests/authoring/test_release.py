@@ -29,8 +29,8 @@ def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
     assert {path.name for path in handout.iterdir()} == {
         *("README.md", "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml", "attn_course", "exercises", "notebooks")
     }
-    for folder in ("exercises", "notebooks"):
-        assert {path.name for path in (handout / folder).iterdir()} == {"02_softmax.ipynb", "04_scaled_dot_product.ipynb"}
+    for folder, start in (("exercises", "ex_"), ("notebooks", "")):
+        assert {path.name for path in (handout / folder).iterdir()} == {f"{start}02_softmax.ipynb", f"{start}04_attention.ipynb"}
     for exercise in (handout / "exercises").iterdir():
         assert exercise.read_bytes() == (ROOT / "exercises" / exercise.name).read_bytes()
         assert not any(cell.get("outputs") for cell in nbformat.read(exercise, as_version=4).cells)
@@ -39,8 +39,8 @@ def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
 
 def test_the_instructions_name_every_chapter_with_its_points(handout):
     text = (handout / "README.md").read_text(encoding="utf-8")
-    assert "| 02 | softmax | [exercises](exercises/02_softmax.ipynb) | 9 | 20 |" in text
-    assert "work/02_softmax.ipynb" in text
+    assert "| 02 | softmax | [exercises](exercises/ex_02_softmax.ipynb) | 9 | 20 |" in text
+    assert "work/ex_02_softmax.ipynb" in text
     assert "Read the lesson" in text
 
 
@@ -59,7 +59,7 @@ def test_progress_lists_the_chapters_that_were_handed_out(tmp_path, with_lessons
     environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     words = [sys.executable, "-m", "attn_course.cli", "progress", "--json", "-"]
     ran = subprocess.run(words, cwd=place / "exercises", env=environment, capture_output=True, text=True)
-    assert [chapter["chapter"] for chapter in json.loads(ran.stdout)["chapters"]] == [2, 4], ran.stderr
+    assert [chapter["lesson"] for chapter in json.loads(ran.stdout)["chapters"]] == ["softmax", "attention"], ran.stderr
 
 
 def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
@@ -73,12 +73,12 @@ def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
     ran = subprocess.run([sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True)
     assert ran.stdout.splitlines() == [
         f"{place} {place / 'attn_course' / '__init__.py'}",
-        "02_softmax.ipynb 04_scaled_dot_product.ipynb",
+        "ex_02_softmax.ipynb ex_04_attention.ipynb",
     ], ran.stderr
 
 
 def test_lessons_can_stay_at_home(tmp_path):
-    release(ROOT, tmp_path / "x", ["04_scaled_dot_product"], with_lessons=False)
+    release(ROOT, tmp_path / "x", ["04_attention"], with_lessons=False)
     assert not (tmp_path / "x" / "notebooks").exists()
     assert is_course(tmp_path / "x")
     assert "Read the lesson" not in (tmp_path / "x" / "README.md").read_text(encoding="utf-8")
@@ -88,7 +88,13 @@ def test_lessons_can_stay_at_home(tmp_path):
 def small_course(tmp_path: Path) -> Path:
     """The one chapter that the test changes, in a course whose package is empty."""
     root = tmp_path / "course"
-    for name in ("exercises/02_softmax.ipynb", "notebooks/02_softmax.ipynb", "solutions/src/02_softmax.py", "notebooks/src/02_softmax.py"):
+    for name in (
+        "exercises/ex_02_softmax.ipynb",
+        "notebooks/02_softmax.ipynb",
+        "solutions/src/softmax.py",
+        "notebooks/src/softmax.py",
+        "notebooks/series.toml",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, root / name)
     for name in ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE"):
@@ -98,16 +104,16 @@ def small_course(tmp_path: Path) -> Path:
 
 
 def test_an_exercise_that_was_solved_in_place_is_not_handed_out(small_course, tmp_path):
-    exercise = small_course / "exercises" / "02_softmax.ipynb"
+    exercise = small_course / "exercises" / "ex_02_softmax.ipynb"
     exercise.write_text(exercise.read_text(encoding="utf-8").replace("raise NotImplementedError()", "return 42", 1), encoding="utf-8")
-    with pytest.raises(AuthoringError, match=r"exercises/02_softmax\.ipynb was changed since it was built"):
+    with pytest.raises(AuthoringError, match=r"exercises/ex_02_softmax\.ipynb was changed since it was built"):
         release(small_course, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_exercise_is_named(small_course, tmp_path):
-    (small_course / "exercises" / "02_softmax.ipynb").unlink()
-    with pytest.raises(AuthoringError, match=r"exercises/02_softmax\.ipynb is not there"):
+    (small_course / "exercises" / "ex_02_softmax.ipynb").unlink()
+    with pytest.raises(AuthoringError, match=r"exercises/ex_02_softmax\.ipynb is not there"):
         release(small_course, tmp_path / "out")
 
 

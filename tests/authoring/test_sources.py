@@ -3,7 +3,7 @@
 import pytest
 
 from attn_course.authoring import AuthoringError
-from attn_course.authoring.source import parse, task_id
+from attn_course.authoring.source import Cell, parse, task_id
 from attn_course.authoring.stub import stub
 
 from .conftest import LESSON, SOLUTION
@@ -19,74 +19,69 @@ LESSON_REFUSALS = {
     "a raw cell": ('# %% [markdown] id="formula"', '# %% [raw] id="formula"', "markdown or code cell, got 'raw' in cell 'formula'"),
     "no Python": ("print(double(21))", "print(double(21)", r"line 12: wanted Python, got 'print\(double\(21\)'"),
     "a magic": ("print(double(21))", "# %time double(21)", "wanted plain Python in cell 'try-it', got '%time"),
-    "a task in a lesson": ('id="try-it"', 'id="task-2-1" tags=["task"]', "cell 'task-2-1': wanted no task in a lesson"),
+    "a task in a lesson": ('id="try-it"', 'id="double-it" tags=["task"]', "cell 'double-it': wanted no task in a lesson"),
 }  # fmt: skip
 
 SOLUTION_REFUSALS = {
     "an unknown task": (
-        "task-2-3",
-        "task-2-9",
-        "cell 'task-2-9-text': wanted a registered task, got '2.9'",
-    ),
-    "a task of another chapter": (
-        "task-2-3",
-        "task-3-3",
-        "cell 'task-3-3-text': wanted a task of chapter 2, got task 3.3",
+        "half-it",
+        "nowhere",
+        "cell 'nowhere': wanted the id of a registered task",
     ),
     "no check cell": (
-        '# %% id="task-2-3-check" tags=["check"]\ncheck("2.3", my_half)\n',
+        '# %% id="half-it-check" tags=["check"]\ncheck("half-it", my_half)\n',
         "",
-        "task 2.3: .*missing task-2-3-check",
+        "task half-it: .*missing half-it-check",
     ),
     "no text cell": (
-        'id="task-2-3-text"',
+        'id="half-it-text"',
         'id="mend"',
-        "task 2.3: .*missing task-2-3-text",
+        "task half-it: .*missing half-it-text",
     ),
     "no answer cell": (
-        'id="task-2-1" tags=["task"]',
-        'id="answer"',
-        "task 2.1: .*missing task-2-1",
+        'id="double-it" tags=["task"]',
+        'id="answer" tags=["task"]',
+        "cell 'answer': wanted the id of a registered task",
     ),
     "no tag on the answer": (
-        'id="task-2-1" tags=["task"]',
-        'id="task-2-1"',
-        r"cell 'task-2-1': wanted a code cell with tags \['task'\]",
+        'id="double-it" tags=["task"]',
+        'id="double-it"',
+        r"cell 'double-it': wanted solution markers only in cells tagged \['task'\]",
     ),
     "a tag on another cell": (
         'id="setup"',
         'id="setup" tags=["task"]',
-        "cell 'setup': wanted an id like task-2-1",
+        "cell 'setup': wanted the id of a registered task",
     ),
     "a given cell by hand": (
-        '# %% id="task-2-2" tags=["task"]',
-        '# %% id="task-2-2-given"\ntwo = 2\n\n# %% id="task-2-2" tags=["task"]',
-        "cell 'task-2-2-given': wanted the builder to write it",
+        '# %% id="slope-of-double" tags=["task"]',
+        '# %% id="slope-of-double-given"\ntwo = 2\n\n# %% id="slope-of-double" tags=["task"]',
+        "cell 'slope-of-double-given': wanted the builder to write it",
     ),
     "another task's check": (
-        'check("2.3", my_half)',
-        'check("2.1", my_half)',
-        r"cell 'task-2-3-check': wanted one call check\('2.3', my_half\)",
+        'check("half-it", my_half)',
+        'check("double-it", my_half)',
+        r"cell 'half-it-check': wanted one call check\('half-it', my_half\)",
     ),
     "another name defined": (
         "def my_half(x)",
         "def halve(x)",
-        r"cell 'task-2-3': wanted it to define 'my_half', the task's entry, got \['halve'\]",
+        r"cell 'half-it': wanted it to define 'my_half', the task's entry, got \['halve'\]",
     ),
     "no end of the solution": (
         "    return x / 2\n    ### END SOLUTION",
         "    return x / 2",
-        "cell 'task-2-3': wanted '### END SOLUTION' after line 2",
+        "cell 'half-it': wanted '### END SOLUTION' after line 2",
     ),
     "an end without a beginning": (
         "    ### BEGIN SOLUTION\n    return x / 2",
         "    return x / 2",
-        "cell 'task-2-3': line 3: wanted '### BEGIN SOLUTION' first",
+        "cell 'half-it': line 3: wanted '### BEGIN SOLUTION' first",
     ),
     "a marker in a check cell": (
-        'check("2.3", my_half)',
-        '### BEGIN SOLUTION\ncheck("2.3", my_half)',
-        "cell 'task-2-3-check': wanted solution markers only in",
+        'check("half-it", my_half)',
+        '### BEGIN SOLUTION\ncheck("half-it", my_half)',
+        "cell 'half-it-check': wanted solution markers only in",
     ),
     "a marker elsewhere": (
         "from attn_course import check",
@@ -99,10 +94,10 @@ SOLUTION_REFUSALS = {
 @pytest.mark.parametrize(("old", "new", "message"), LESSON_REFUSALS.values(), ids=LESSON_REFUSALS)
 def test_a_lesson_is_refused(course, old, new, message):
     assert LESSON.count(old) == 1
-    course.write("notebooks/src/02_double.py", LESSON.replace(old, new))
+    course.write("notebooks/src/double.py", LESSON.replace(old, new))
     with pytest.raises(AuthoringError, match=message) as caught:
         course.build()
-    assert str(caught.value).startswith("notebooks/src/02_double.py: ")
+    assert str(caught.value).startswith("notebooks/src/double.py: ")
     assert "\n" not in str(caught.value)
     assert course.runs == []
 
@@ -110,38 +105,40 @@ def test_a_lesson_is_refused(course, old, new, message):
 @pytest.mark.parametrize(("old", "new", "message"), SOLUTION_REFUSALS.values(), ids=SOLUTION_REFUSALS)
 def test_a_solution_is_refused(course, old, new, message):
     assert old in SOLUTION
-    course.write("solutions/src/02_double.py", SOLUTION.replace(old, new))
+    course.write("solutions/src/double.py", SOLUTION.replace(old, new))
     with pytest.raises(AuthoringError, match=message) as caught:
         course.build()
-    assert str(caught.value).startswith("solutions/src/02_double.py: ")
+    assert str(caught.value).startswith("solutions/src/double.py: ")
     assert "\n" not in str(caught.value)
     assert course.runs == []
 
 
 def test_cells_of_a_task_out_of_order_are_refused(course):
-    text = (
-        SOLUTION.replace('id="task-2-1"', 'id="later"')
-        .replace('id="task-2-1-check"', 'id="task-2-1"')
-        .replace('id="later"', 'id="task-2-1-check"')
+    text, check = (
+        SOLUTION[SOLUTION.index(start) : SOLUTION.index(end)]
+        for start, end in (
+            ('# %% [markdown] id="double-it-text', '# %% id="double-it"'),
+            ('# %% id="double-it-check', '# %% [markdown] id="why'),
+        )
     )
-    course.write("solutions/src/02_double.py", text)
-    with pytest.raises(AuthoringError, match=r"task 2\.1: wanted the order task-2-1-text, task-2-1, task-2-1-check; got"):
+    course.write("solutions/src/double.py", SOLUTION.replace(check, "").replace(text, check + text))
+    with pytest.raises(AuthoringError, match=r"task double-it: wanted the order double-it-text, double-it, double-it-check; got"):
         course.build()
 
 
 def test_a_course_without_sources_and_a_badly_named_source_are_refused(course, tmp_path_factory):
     from attn_course.authoring import build
 
-    with pytest.raises(AuthoringError, match=r"no sources: wanted notebooks/src/NN_slug\.py"):
+    with pytest.raises(AuthoringError, match=r"notebooks/series\.toml: missing; wanted the list of lessons"):
         build(tmp_path_factory.mktemp("empty"))
     course.write("notebooks/src/three.py", "")
-    with pytest.raises(AuthoringError, match=r"notebooks/src/three\.py: wanted a name like 02_softmax\.py"):
+    with pytest.raises(AuthoringError, match=r"three: has a source, but no entry in notebooks/series\.toml"):
         course.build()
 
 
 def test_a_source_that_is_not_utf8_is_refused(course):
-    (course.root / "notebooks/src/02_double.py").write_bytes(b'# %% [markdown] id="title"\n# # na\xefve\n')
-    with pytest.raises(AuthoringError, match=r"notebooks/src/02_double\.py: wanted UTF-8, got byte 0xef at 33"):
+    (course.root / "notebooks/src/double.py").write_bytes(b'# %% [markdown] id="title"\n# # na\xefve\n')
+    with pytest.raises(AuthoringError, match=r"notebooks/src/double\.py: wanted UTF-8, got byte 0xef at 33"):
         course.build()
 
 
@@ -180,9 +177,11 @@ def test_every_region_of_an_answer_becomes_a_stub():
 )
 def test_markers_that_do_not_pair_are_refused(text, message):
     with pytest.raises(AuthoringError, match=message):
-        stub(text, "x", "source: cell 'task-2-1'")
+        stub(text, "x", "source: cell 'double-it'")
 
 
 def test_only_task_cells_have_a_task():
-    ids = ["task-2-1", "task-12-10-text", "task-2-1-given", "task-2-1-check", "task-2", "task-02-1", "task-2-1-other", "a-task-2-1"]
-    assert [task_id(cell_id) for cell_id in ids] == ["2.1", "12.10", "2.1", "2.1", "", "", "", ""]
+    tagged = {"double-it": ("task",), "double-it-check": ("check",), "double-it-given": ("given",)}
+    ids = ["double-it-text", *tagged, "double-it-other", "a-double-it", "setup"]
+    cells = [Cell(cell_id, "code", "1", tagged.get(cell_id, ())) for cell_id in ids]
+    assert [task_id(cell, {"double-it"}) for cell in cells] == ["double-it"] * 4 + [""] * 3

@@ -22,10 +22,10 @@ from attn_course.tasks import all_tasks
 ROOT = Path(__file__).resolve().parents[2]
 NAME, CHAPTER, SEED = "02_softmax", 2, 7
 WRONG = {  # by task id: what some hand in
-    "2.1": "def my_softmax(scores, axis):\n    e = np.exp(scores)\n    return e / e.sum(axis=axis, keepdims=True)",
-    "2.2": "my_entropy = 1.5",
-    "2.4": "def my_jacobian(weights):\n    return weights[..., None] * np.eye(weights.shape[-1])",
-    "2.6": None,  # not answered
+    "stable-softmax": "def my_softmax(scores, axis):\n    e = np.exp(scores)\n    return e / e.sum(axis=axis, keepdims=True)",
+    "entropy-by-hand": "my_entropy = 1.5",
+    "softmax-jacobian": "def my_jacobian(weights):\n    return weights[..., None] * np.eye(weights.shape[-1])",
+    "softmax-backward": None,  # not answered
 }
 REQUIREMENTS = {"nbgrader": ROOT / "tests" / "nbgrader" / "requirements.txt", "otter": Path(__file__).with_name("otter.txt")}
 
@@ -52,8 +52,8 @@ def submission(number: int) -> dict[str, Any]:
     book = copy.deepcopy(exercise)
     mistakes = list(WRONG)[: number % (len(WRONG) + 1)]
     for task in all_tasks(CHAPTER):
-        cell = next(cell for cell in book["cells"] if cell["id"] == task.slug)
-        cell["source"] = answers[task.slug] if task.id not in mistakes else WRONG[task.id] or cell["source"]
+        cell = next(cell for cell in book["cells"] if cell["id"] == task.id)
+        cell["source"] = answers[task.id] if task.id not in mistakes else WRONG[task.id] or cell["source"]
     own = {"cell_type": "code", "id": "own", "metadata": {}, "execution_count": None, "outputs": [], "source": "import torch"}
     first = next(place for place, cell in enumerate(book["cells"]) if cell["id"] == "setup")
     book["cells"].insert(first + 1, own)
@@ -235,7 +235,7 @@ def otter(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
         cell["id"]: "".join(cell["outputs"][0]["text"]) for cell in solution["cells"] if cell["id"].endswith("-check") and cell["outputs"]
     }
     for task in all_tasks(CHAPTER):
-        says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})\n{printed[f"{task.slug}-check"].rstrip()}'
+        says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})\n{printed[f"{task.id}-check"].rstrip()}'
         suite = {"cases": [{"code": says, "hidden": False}], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
         test = {"name": f"q{task.id.replace('.', '_')}", "points": task.points, "suites": [suite]}
         (folder / "tests" / f"{test['name']}.py").write_text(f"OK_FORMAT = True\ntest = {test!r}\n", encoding="utf-8")

@@ -17,7 +17,7 @@ def test_submissions_import_torch_and_some_are_wrong(tmp_path):
     assert all(sum(cell["source"] == "import torch" for cell in book["cells"]) == 1 for book in books)
     assert len({json.dumps(book) for book in books}) == 6
     answers = [{cell["id"]: cell["source"] for cell in book["cells"]} for book in books]
-    assert [book["task-2-2"] == "my_entropy = 1.5" for book in answers] == [False, False, True, True, True, False]
+    assert [book["entropy-by-hand"] == "my_entropy = 1.5" for book in answers] == [False, False, True, True, True, False]
 
 
 def test_one_submission_is_graded_twice_and_once_by_the_command(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from tests.browser.notebook_page import NotebookPage, errors, open_page, printed, required_browser
 from tests.browser.toy_course import quiet_environment, running_lab
 
-LESSON, EXERCISES = "notebooks/00_start_here.ipynb", "work/02_softmax.ipynb"
+LESSON, EXERCISES = "notebooks/00_start.ipynb", "work/ex_02_softmax.ipynb"
 
 
 @pytest.fixture
@@ -93,15 +93,15 @@ def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: 
 def the_first_task_fails_and_says_so(page: NotebookPage) -> None:
     page.run_all()
     (error,) = errors(page.cells())
-    assert error.startswith("task-2-1-check: CheckFailed: ")
+    assert error.startswith("stable-softmax-check: CheckFailed: ")
     assert page.interruptions() == []
 
 
 def the_right_answer_makes_it_ok(page: NotebookPage, root: Path) -> None:
     solutions = nbformat.read(root / "solutions" / "02_softmax.ipynb", as_version=4)
-    (answer,) = (cell.source for cell in solutions.cells if cell.id == "task-2-1")
-    page.run_cell("task-2-1", text=answer)
-    check = page.run_cell("task-2-1-check")
+    (answer,) = (cell.source for cell in solutions.cells if cell.id == "stable-softmax")
+    page.run_cell("stable-softmax", text=answer)
+    check = page.run_cell("stable-softmax-check")
     assert errors([check]) == []
     assert printed(check).startswith("ok 2.1 ")
 
@@ -109,10 +109,10 @@ def the_right_answer_makes_it_ok(page: NotebookPage, root: Path) -> None:
 def after_a_reload_the_answer_is_there_and_still_ok(page: NotebookPage, course: Path) -> None:
     page.save()
     page.reload(EXERCISES)
-    assert printed(page.cell("task-2-1-check")).startswith("ok 2.1 ")
-    assert "NotImplementedError" not in page.cell("task-2-1")["source"]
-    assert printed(page.run_cell("task-2-1-check")).startswith("ok 2.1 ")
+    assert printed(page.cell("stable-softmax-check")).startswith("ok 2.1 ")
+    assert "NotImplementedError" not in page.cell("stable-softmax")["source"]
+    assert printed(page.run_cell("stable-softmax-check")).startswith("ok 2.1 ")
     assert page.interruptions() == []
-    assert "2.1" in (course / "work" / ".progress.json").read_text()
+    assert "stable-softmax" in (course / "work" / ".progress.json").read_text()
     cells = json.loads((course / EXERCISES).read_text())["cells"]
     assert any("".join(output.get("text", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", []))

@@ -31,11 +31,11 @@ def write_notebook(path: Path, *sources: str, script: bool = False) -> None:
 
 def make_course(root: Path) -> Path:
     """Write a course of two chapters: lessons, exercises, solutions, and a file for each thing that stays out of sight."""
-    for name in ("02_softmax.ipynb", "03_scores.ipynb"):
+    for name in ("02_softmax.ipynb", "03_scaling.ipynb"):
         write_notebook(root / "notebooks" / name, f"# Lesson {name}", "1 + 1", script=True)
-        write_notebook(root / "exercises" / name, f"# Exercises {name}", "def answer():\n    raise NotImplementedError", "answer()")
+        write_notebook(root / "exercises" / f"ex_{name}", f"# Exercises {name}", "def answer():\n    raise NotImplementedError", "answer()")
         write_notebook(root / "solutions" / name, f"# Solutions {name}", "def answer():\n    return 42", "answer()", script=True)
-    for hidden in ("notebooks/src/02_softmax.py", "attn_course/__init__.py", "tests/test_it.py", "Makefile", "pyproject.toml"):
+    for hidden in ("notebooks/src/softmax.py", "attn_course/__init__.py", "tests/test_it.py", "Makefile", "pyproject.toml"):
         (root / hidden).parent.mkdir(parents=True, exist_ok=True)
         (root / hidden).write_text("# machinery\n")
     (root / "README.md").write_text("# Read me\n")

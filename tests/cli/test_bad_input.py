@@ -18,9 +18,9 @@ def test_check_refuses_a_file_it_cannot_judge(name, toy_course, attn_course):
 
 
 def test_check_names_every_bad_file_before_it_runs_any(toy_course, attn_course):
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
     before = tree(toy_course)
-    first, second = refused(attn_course("check", "work/97_toy.ipynb", "a.ipynb", "b.ipynb"), toy_course, before, lines=2)
+    first, second = refused(attn_course("check", "work/ex_97_toy.ipynb", "a.ipynb", "b.ipynb"), toy_course, before, lines=2)
     assert "a.ipynb: no such file" in first
     assert "b.ipynb: no such file" in second
 
@@ -30,9 +30,9 @@ def test_check_says_how_to_fill_an_empty_work_folder(toy_course, attn_course):
     assert line == "attn-course: work holds no notebooks yet: attn-course lab copies the exercises there"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"tasks": {"97.1": {"passed": "yes"}}}', '{"tasks": 7}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"tasks": {"twice": {"passed": "yes"}}}', '{"tasks": 7}'])
 def test_a_damaged_record_is_refused_not_overwritten(content, toy_course, attn_course):
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
     (toy_course / "work" / ".progress.json").write_text(content)
     before = tree(toy_course)
     for words in (["check"], ["progress"]):
@@ -40,10 +40,10 @@ def test_a_damaged_record_is_refused_not_overwritten(content, toy_course, attn_c
         assert "work/.progress.json must be the JSON that attn-course wrote" in line
 
 
-@pytest.mark.parametrize("target", ["no/such/folder/a.json", "work", "work/97_toy.ipynb", ""])
+@pytest.mark.parametrize("target", ["no/such/folder/a.json", "work", "work/ex_97_toy.ipynb", ""])
 @pytest.mark.parametrize("command", ["check", "progress", "doctor"])
 def test_a_json_file_that_cannot_be_written_is_refused_before_any_work(command, target, toy_course, attn_course):
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
     (line,) = refused(attn_course(command, "--json", target), toy_course, tree(toy_course))
     assert "--json" in line
 

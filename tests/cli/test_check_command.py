@@ -18,14 +18,16 @@ from tests.grading import toy
 
 def make_report(*, title="Stable softmax on any axis", status="failed", message="this is “softmax over the first axis”.", problems=()):
     hint = None if status in ("passed", "missing") else "each row's weights must sum to 1: normalise over the last axis"
-    task = TaskReport("2.1", title, status, 3 if status == "passed" else 0, 3, message, None, hint, "2.19", 0.5)
-    return NotebookReport("work/02_softmax.ipynb", 2, (task, TaskReport("2.2", "Jacobian", "passed", 4, 4, "ok 2.2")), problems, 3.2)
+    task = TaskReport("stable-softmax", title, status, 3 if status == "passed" else 0, 3, message, None, hint, "2.19", 0.5)
+    return NotebookReport(
+        "work/ex_02_softmax.ipynb", 2, (task, TaskReport("entropy-by-hand", "Jacobian", "passed", 4, 4, "ok 2.2")), problems, 3.2
+    )
 
 
 @pytest.fixture
 def reported(toy_course, monkeypatch):
     """A notebook in work/ whose report is made up: nothing is run."""
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
 
     def report(**changes):
         monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", lambda *args, **options: make_report(**changes))
@@ -34,12 +36,14 @@ def reported(toy_course, monkeypatch):
 
 
 def test_work_is_checked_by_default_and_everything_is_told(toy_course, attn_course):
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({"97.1": toy.RIGHT["97.1"], "97.2": "def thrice(x):\n    return -3 * x"}))
+    toy.write(
+        toy_course / "work" / "ex_97_toy.ipynb", toy.cells({"twice": toy.RIGHT["twice"], "thrice": "def thrice(x):\n    return -3 * x"})
+    )
     said = attn_course("check", "--json", "verdicts.json")
     assert said.code == 1
     assert said.err == ""
     shown = " ".join(said.out.split())
-    for words in ("work/97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed", "97.2 Thrice 0/3 failed: this is “lost the sign”",
+    for words in ("work/ex_97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed", "97.2 Thrice 0/3 failed: this is “lost the sign”",
                   "Hint: hint: you lost the sign", "97.3 Four times 0/4 four_times has no answer yet",
                   "Hint: first nudge for four_times", "1 of 3 tasks pass, 2 of 9 points"):  # fmt: skip
         assert words in shown
@@ -103,7 +107,7 @@ def test_notes_of_ones_own_in_work_are_left_out_unless_named(reported, toy_cours
     assert attn_course("check", "work/notes.ipynb").code == 2
 
 
-COPIES = ("97_toy-Copy1.ipynb", "97_toy.ipynb", "toy again.ipynb")
+COPIES = ("ex_97_toy-Copy1.ipynb", "ex_97_toy.ipynb", "toy again.ipynb")
 
 
 @pytest.fixture
@@ -124,7 +128,7 @@ def test_of_several_notebooks_on_one_chapter_the_totals_count_the_best_and_say_s
     assert said.code == 0
     shown = " ".join(said.out.split())
     assert "2 of 2 tasks pass, 7 of 7 points" in shown
-    assert shown.count("Note: the totals count work/97_toy.ipynb for this chapter") == 2
+    assert shown.count("Note: the totals count work/ex_97_toy.ipynb for this chapter") == 2
     verdicts = json.loads(Path("verdicts.json").read_text())
     jsonschema.validate(verdicts, REPORT_SCHEMA)
     assert (verdicts["points"], verdicts["max_points"], verdicts["passed"]) == (7, 7, True)
@@ -142,14 +146,14 @@ def test_notebooks_that_are_named_all_count(copies, attn_course):
 
 def test_of_equally_good_notebooks_the_first_counts():
     first, second = (replace(make_report(), notebook=name) for name in "ab")
-    other = replace(make_report(), chapter=3)
+    other = replace(make_report(), lesson="scaling")
     assert [report.counted for report in count_each_chapter_once([first, second, other])] == [True, False, True]
 
 
 def test_a_note_of_the_report_is_shown(toy_course, attn_course):
     cells = toy.cells({})
     cells[2]["source"] = "twice = abs\n" + cells[2]["source"]
-    toy.write(toy_course / "work" / "97_toy.ipynb", cells)
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", cells)
     said = attn_course("check", "--json", "verdicts.json")
     note = "code cell 3 is the check of task 97.1: what else was written into it does not run"
     assert f"Note: {note}" in " ".join(said.out.split())
@@ -166,7 +170,7 @@ def test_work_with_nothing_but_notes_says_so(toy_course, attn_course):
 def test_a_sign_that_cannot_be_written_does_no_harm(toy_course, attn_course):
     cells = toy.cells({})
     cells[1]["source"] = "def twice(x): return '\ud800'"
-    path = toy.write(toy_course / "work" / "97_toy.ipynb", cells)
+    path = toy.write(toy_course / "work" / "ex_97_toy.ipynb", cells)
     assert "\\ud800" in path.read_text()
     assert plan_check(path, exercises=toy_course / "exercises").cells[1].source == "def twice(x): return '?'"
     write_json("a.json", {"message": "\ud800"})
@@ -192,9 +196,9 @@ def test_an_engine_that_fails_costs_only_its_own_notebook(toy_course, attn_cours
 
 
 def test_a_notebook_is_judged_by_the_course_it_lies_in(toy_course, attn_course, tmp_path_factory, monkeypatch):
-    toy.write(toy_course / "work" / "97_toy.ipynb", toy.cells({}))
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    notebook = toy_course / "work" / "97_toy.ipynb"
+    notebook = toy_course / "work" / "ex_97_toy.ipynb"
     assert check_module._courses([notebook]) == {notebook: toy_course}
 
 

@@ -24,7 +24,7 @@ BEGUN = "import os\nfrom pathlib import Path\nPath('begun').write_text(f'{os.get
 def checking(toy_course, root, request, tmp_path_factory):
     """The command on a notebook whose first cell never ends, and the folder where its temporary files lie."""
     temporary = tmp_path_factory.mktemp("temporary")
-    toy.write(toy_course / "work" / "97_toy.ipynb", [toy.cell(BEGUN, "begun"), *toy.cells({})])
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", [toy.cell(BEGUN, "begun"), *toy.cells({})])
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(root), "ATTN_COURSE_WARM_KERNELS": request.param}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     process = subprocess.Popen(

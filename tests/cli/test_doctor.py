@@ -68,7 +68,14 @@ def test_a_package_that_is_missing_or_too_old_is_a_problem_with_the_line_to_type
 
 
 @pytest.mark.parametrize(
-    ("older", "newer"), [("2.9", "2.10"), ("1.13.1", "2.0"), ("2.11.0+cpu", "2.13.0+cu126"), ("4.4", "4.4.1"), ("0.9", "0.10.2")]
+    ("older", "newer"),
+    [
+        ("blockwise-normaliser", "2.10"),
+        ("1.13.1", "2.0"),
+        ("2.11.0+cpu", "2.13.0+cu126"),
+        ("read-attention-map", "4.4.1"),
+        ("0.9", "0.10.2"),
+    ],
 )
 def test_versions_are_compared_as_numbers(older: str, newer: str):
     assert doctor_checks._numbers(older) < doctor_checks._numbers(newer)
@@ -204,7 +211,7 @@ def test_a_full_disk_is_told_before_notebooks_fail_to_save(free: int, status: st
 def test_lessons_not_yet_trusted_are_a_note_and_fine_after_lab_has_run(course: Path):
     (before,) = doctor_checks.notebooks(course)
     assert before.status == "note"
-    assert "02_softmax.ipynb, 03_scores.ipynb" in before.text
+    assert "02_softmax.ipynb, 03_scaling.ipynb" in before.text
     lab_files.trust(lab_files.built_notebooks(course))
     (after,) = doctor_checks.notebooks(course)
     assert after == Finding("notebooks", "ok", "2 in notebooks/, 2 in exercises/, trusted")
@@ -212,10 +219,10 @@ def test_lessons_not_yet_trusted_are_a_note_and_fine_after_lab_has_run(course: P
 
 @pytest.mark.parametrize("content", ["", '{"cells": [', '{"nbformat": 4}', "[]"], ids=["empty", "truncated", "no cells", "a list"])
 def test_a_lesson_that_is_no_notebook_is_a_problem_that_names_it(content: str, course: Path):
-    (course / "notebooks" / "03_scores.ipynb").write_text(content)
+    (course / "notebooks" / "03_scaling.ipynb").write_text(content)
     (found,) = doctor_checks.notebooks(course)
     assert found.status == "problem"
-    assert found.text.startswith(f"{Path('notebooks', '03_scores.ipynb')} is no notebook: ")
+    assert found.text.startswith(f"{Path('notebooks', '03_scaling.ipynb')} is no notebook: ")
     assert "git checkout" in found.mend
 
 
@@ -236,16 +243,16 @@ def test_a_release_without_lessons_is_fine_and_an_empty_folder_of_lessons_is_not
 
 def test_work_is_told_as_it_stands(course: Path):
     assert doctor_checks.work(course) == Finding(
-        "work", "note", "missing: 02_softmax.ipynb, 03_scores.ipynb", "`attn-course lab` copies what is missing"
+        "work", "note", "missing: ex_02_softmax.ipynb, ex_03_scaling.ipynb", "`attn-course lab` copies what is missing"
     )
     lab_files.copy_exercises(course)
-    write_notebook(course / "work" / "02_softmax.ipynb", "# mine", "42")
-    assert doctor_checks.work(course) == Finding("work", "ok", "begun: 02_softmax.ipynb; untouched: 03_scores.ipynb")
-    write_notebook(course / "exercises" / "03_scores.ipynb", "# second edition")
+    write_notebook(course / "work" / "ex_02_softmax.ipynb", "# mine", "42")
+    assert doctor_checks.work(course) == Finding("work", "ok", "begun: ex_02_softmax.ipynb; untouched: ex_03_scaling.ipynb")
+    write_notebook(course / "exercises" / "ex_03_scaling.ipynb", "# second edition")
     assert doctor_checks.work(course).status == "note"
-    (course / "work" / "02_softmax.ipynb").write_text("{")
+    (course / "work" / "ex_02_softmax.ipynb").write_text("{")
     found = doctor_checks.work(course)
-    assert (found.status, found.text) == ("problem", "unreadable: 02_softmax.ipynb; outdated: 03_scores.ipynb")
+    assert (found.status, found.text) == ("problem", "unreadable: ex_02_softmax.ipynb; outdated: ex_03_scaling.ipynb")
 
 
 def test_a_work_folder_that_cannot_be_written_is_a_problem(course: Path, monkeypatch: pytest.MonkeyPatch):

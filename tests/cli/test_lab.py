@@ -82,7 +82,7 @@ def test_without_a_display_the_address_is_printed_with_its_token(served):
     assert re.search(r"^    http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{48}$", said, re.MULTILINE)
     assert "copied to work/: 02_softmax.ipynb, 03_scores.ipynb" in said
     assert "The first page is notebooks/02_softmax.ipynb." in said
-    assert "from work/02_softmax.ipynb on" in said
+    assert "from work/ex_02_softmax.ipynb on" in said
 
 
 def test_the_token_is_asked_for(served):

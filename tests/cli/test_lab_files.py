@@ -27,64 +27,64 @@ def is_trusted(path: Path) -> bool:
 
 
 def test_every_exercise_is_copied_once_and_said_so(course: Path):
-    assert copy_exercises(course).messages() == ["copied to work/: 02_softmax.ipynb, 03_scores.ipynb"]
-    for name in ("02_softmax.ipynb", "03_scores.ipynb"):
+    assert copy_exercises(course).messages() == ["copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb"]
+    for name in ("ex_02_softmax.ipynb", "ex_03_scaling.ipynb"):
         assert (course / "work" / name).read_bytes() == (course / "exercises" / name).read_bytes()
     assert copy_exercises(course).messages() == []
 
 
 def test_what_the_learner_wrote_is_never_written_over(course: Path):
-    mine = course / "work" / "02_softmax.ipynb"
+    mine = course / "work" / "ex_02_softmax.ipynb"
     write_notebook(mine, "# mine", "42")
     before = mine.read_bytes()
-    assert [path.name for path in copy_exercises(course).new] == ["03_scores.ipynb"]
+    assert [path.name for path in copy_exercises(course).new] == ["ex_03_scaling.ipynb"]
     assert mine.read_bytes() == before
 
 
 def test_a_newer_exercise_is_announced_for_a_copy_not_begun(course: Path):
     copy_exercises(course)
-    write_notebook(course / "exercises" / "02_softmax.ipynb", "# Exercises, second edition", "answer()")
-    before = (course / "work" / "02_softmax.ipynb").read_bytes()
+    write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# Exercises, second edition", "answer()")
+    before = (course / "work" / "ex_02_softmax.ipynb").read_bytes()
     (line,) = copy_exercises(course).messages()
-    assert "newer 02_softmax.ipynb" in line
+    assert "newer ex_02_softmax.ipynb" in line
     assert "have not begun" in line
-    assert "delete work/02_softmax.ipynb" in line
-    assert (course / "work" / "02_softmax.ipynb").read_bytes() == before
-    (course / "work" / "02_softmax.ipynb").unlink()
-    assert [path.name for path in copy_exercises(course).new] == ["02_softmax.ipynb"]
+    assert "delete work/ex_02_softmax.ipynb" in line
+    assert (course / "work" / "ex_02_softmax.ipynb").read_bytes() == before
+    (course / "work" / "ex_02_softmax.ipynb").unlink()
+    assert [path.name for path in copy_exercises(course).new] == ["ex_02_softmax.ipynb"]
     assert copy_exercises(course).messages() == []
 
 
 def test_running_cells_is_not_yet_beginning(course: Path):
     copy_exercises(course)
-    mine = course / "work" / "02_softmax.ipynb"
+    mine = course / "work" / "ex_02_softmax.ipynb"
     notebook = nbformat.read(mine, as_version=4)
     notebook.cells[1]["execution_count"] = 1
     notebook.metadata["language_info"] = {"name": "python", "version": "3.13"}
     nbformat.write(notebook, mine)
-    assert copy_states(course) == {"02_softmax.ipynb": "untouched", "03_scores.ipynb": "untouched"}
+    assert copy_states(course) == {"ex_02_softmax.ipynb": "untouched", "ex_03_scaling.ipynb": "untouched"}
 
 
 def test_a_copy_begun_is_kept_when_the_course_changes(course: Path):
     copy_exercises(course)
-    write_notebook(course / "work" / "02_softmax.ipynb", "# Exercises", "def answer():\n    return 42", "answer()")
-    assert copy_states(course)["02_softmax.ipynb"] == "begun"
+    write_notebook(course / "work" / "ex_02_softmax.ipynb", "# Exercises", "def answer():\n    return 42", "answer()")
+    assert copy_states(course)["ex_02_softmax.ipynb"] == "begun"
     assert copy_exercises(course).messages() == []
-    write_notebook(course / "exercises" / "02_softmax.ipynb", "# Exercises, second edition", "answer()")
+    write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# Exercises, second edition", "answer()")
     (line,) = copy_exercises(course).messages()
     assert "yours is kept" in line
-    assert "rename work/02_softmax.ipynb" in line
+    assert "rename work/ex_02_softmax.ipynb" in line
 
 
 @pytest.mark.parametrize(
     "content", ["", '{"cells": [', "[]", '{"cells": [{"source": 1}]}'], ids=["empty", "truncated", "a list", "no type"]
 )
 def test_a_copy_that_is_no_notebook_is_pointed_out_and_kept(course: Path, content: str):
-    broken = course / "work" / "02_softmax.ipynb"
+    broken = course / "work" / "ex_02_softmax.ipynb"
     broken.parent.mkdir()
     broken.write_text(content)
     messages = copy_exercises(course).messages()
-    assert any("work/02_softmax.ipynb cannot be read" in line for line in messages)
+    assert any("work/ex_02_softmax.ipynb cannot be read" in line for line in messages)
     assert broken.read_text() == content
 
 
@@ -92,7 +92,7 @@ def test_a_memory_of_copies_that_is_broken_is_begun_anew(course: Path):
     copy_exercises(course)
     (course / lab_files.COPIES).write_text("[1")
     assert copy_exercises(course).messages() == []
-    assert copy_states(course)["02_softmax.ipynb"] == "untouched"
+    assert copy_states(course)["ex_02_softmax.ipynb"] == "untouched"
 
 
 def test_work_that_is_a_file_is_one_clear_line(course: Path):
@@ -104,14 +104,14 @@ def test_work_that_is_a_file_is_one_clear_line(course: Path):
 
 def test_lessons_solutions_and_untouched_copies_are_trusted_and_nothing_else(course: Path):
     copy_exercises(course)
-    write_notebook(course / "work" / "03_scores.ipynb", "# mine", "42", script=True)
+    write_notebook(course / "work" / "ex_03_scaling.ipynb", "# mine", "42", script=True)
     write_notebook(course / "work" / "found_somewhere.ipynb", "# not the course's", script=True)
     assert trust(built_notebooks(course)) == []
     trusted = {path.relative_to(course).as_posix() for path in course.rglob("*.ipynb") if is_trusted(path)}
     # an exercise has no outputs and the same content as its copy, so the signature of one is that of the other
     assert trusted == {
-        *(f"{room}/{name}" for room in ("notebooks", "solutions") for name in ("02_softmax.ipynb", "03_scores.ipynb")),
-        *("work/02_softmax.ipynb", "exercises/02_softmax.ipynb"),
+        *(f"{room}/{name}" for room in ("notebooks", "solutions") for name in ("02_softmax.ipynb", "03_scaling.ipynb")),
+        *("work/ex_02_softmax.ipynb", "exercises/ex_02_softmax.ipynb"),
     }
 
 
@@ -119,7 +119,7 @@ def test_a_lesson_that_is_no_notebook_does_not_keep_the_others_from_being_truste
     (course / "notebooks" / "02_softmax.ipynb").write_text("{")
     (line,) = trust(built_notebooks(course))
     assert line.startswith("cannot mark 02_softmax.ipynb as trusted: ")
-    assert is_trusted(course / "notebooks" / "03_scores.ipynb")
+    assert is_trusted(course / "notebooks" / "03_scaling.ipynb")
 
 
 def test_what_is_trusted_already_is_not_signed_again_and_what_changed_is(course: Path, monkeypatch: pytest.MonkeyPatch):
@@ -132,10 +132,10 @@ def test_what_is_trusted_already_is_not_signed_again_and_what_changed_is(course:
     signed.clear()
     assert trust_built(course) == []
     assert signed == []
-    write_notebook(course / "notebooks" / "03_scores.ipynb", "# Lesson, second edition", script=True)
+    write_notebook(course / "notebooks" / "03_scaling.ipynb", "# Lesson, second edition", script=True)
     assert trust_built(course) == []
-    assert signed == ["03_scores.ipynb"]
-    assert is_trusted(course / "notebooks" / "03_scores.ipynb")
+    assert signed == ["03_scaling.ipynb"]
+    assert is_trusted(course / "notebooks" / "03_scaling.ipynb")
 
 
 def test_a_lost_database_of_signatures_makes_everything_be_signed_again(course: Path):
@@ -155,5 +155,31 @@ def test_a_home_that_cannot_be_written_costs_trust_but_not_the_course(course: Pa
 
 def test_the_memory_of_copies_is_plain_json_out_of_sight(course: Path):
     copy_exercises(course)
-    assert set(json.loads((course / lab_files.COPIES).read_text())) == {"02_softmax.ipynb", "03_scores.ipynb"}
+    assert set(json.loads((course / lab_files.COPIES).read_text())) == {"softmax", "scaling"}
     assert all(part.startswith(".") for part in lab_files.PROFILE.parts[1:])
+
+
+def test_a_copy_of_a_lesson_that_has_another_number_now_is_still_the_copy(course: Path):
+    copy_exercises(course)
+    mine = course / "work" / "ex_02_softmax.ipynb"
+    write_notebook(mine, "# mine", "42")
+    moved = course / "exercises" / "ex_02_softmax.ipynb"
+    moved.rename(moved.with_name("ex_05_softmax.ipynb"))
+    before = sorted(path.name for path in (course / "work").iterdir())
+    assert copy_exercises(course).messages() == []
+    assert sorted(path.name for path in (course / "work").iterdir()) == before
+    assert copy_states(course)["ex_02_softmax.ipynb"] == "begun"
+
+
+def test_two_notebooks_of_one_lesson_are_one_clear_error(course: Path):
+    copy_exercises(course)
+    write_notebook(course / "work" / "ex_05_softmax.ipynb", "# mine", "42")
+    with pytest.raises(BadInput, match=r"ex_02_softmax\.ipynb and ex_05_softmax\.ipynb are both for the lesson softmax: keep one$"):
+        copy_exercises(course)
+
+
+def test_notebooks_of_the_first_version_are_left_alone(course: Path):
+    write_notebook(course / "work" / "02_softmax.ipynb", "# old", "42")
+    before = (course / "work" / "02_softmax.ipynb").read_bytes()
+    assert [path.name for path in copy_exercises(course).new] == ["ex_02_softmax.ipynb", "ex_03_scaling.ipynb"]
+    assert (course / "work" / "02_softmax.ipynb").read_bytes() == before

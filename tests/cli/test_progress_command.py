@@ -36,12 +36,12 @@ def test_a_finished_chapter_says_so(toy_course, attn_course):
 
 
 def test_chapters_are_those_with_an_exercise_here_or_a_task_passed(toy_course, attn_course):
-    (toy_course / "exercises" / "97_toy.ipynb").unlink()
+    (toy_course / "exercises" / "ex_97_toy.ipynb").unlink()
     assert json.loads(attn_course("progress", "--json", "-").out)["chapters"] == []
     record(toy_course, 2, passed=False)
     assert json.loads(attn_course("progress", "--json", "-").out)["chapters"] == []
     record(toy_course, 3, passed=True)
-    assert [chapter["chapter"] for chapter in json.loads(attn_course("progress", "--json", "-").out)["chapters"]] == [97]
+    assert [chapter["lesson"] for chapter in json.loads(attn_course("progress", "--json", "-").out)["chapters"]] == ["toy"]
 
 
 def test_json_holds_every_task(toy_course, attn_course):
@@ -49,13 +49,13 @@ def test_json_holds_every_task(toy_course, attn_course):
     said = attn_course("progress", "--json", "-")
     assert said.code == 0
     (chapter,) = json.loads(said.out)["chapters"]
-    assert {key: chapter[key] for key in ("chapter", "passed", "points", "max_points")} == {
-        "chapter": 97,
+    assert {key: chapter[key] for key in ("lesson", "passed", "points", "max_points")} == {
+        "lesson": "toy",
         "passed": 1,
         "points": 3,
         "max_points": 9,
     }
-    assert chapter["tasks"][1] == {"id": "97.2", "title": "Thrice", "passed": True, "points": 3, "max_points": 3, "attempts": 1}
+    assert chapter["tasks"][1] == {"id": "thrice", "title": "Thrice", "passed": True, "points": 3, "max_points": 3, "attempts": 1}
     assert attn_course("progress", "--json", "record.json").code == 0
     assert json.loads((toy_course / "record.json").read_text()) == json.loads(said.out)
 

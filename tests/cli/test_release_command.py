@@ -8,7 +8,7 @@ def test_it_lists_the_chapters_and_the_folder(attn_course, tmp_path, monkeypatch
     said = attn_course("release", "--out", "handout", "--chapters", "1-2,02_softmax", "--no-lessons")
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines()[1:] == ["02 softmax: 9 tasks, 20 points", "made handout"]
-    assert {path.name for path in Path("handout/exercises").iterdir()} == {"01_attention_as_lookup.ipynb", "02_softmax.ipynb"}
+    assert {path.name for path in Path("handout/exercises").iterdir()} == {"ex_01_lookup.ipynb", "ex_02_softmax.ipynb"}
 
 
 def test_bad_input_is_one_line(attn_course, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.grading.test_similarity import DISGUISED, HONEST, ORIGINAL
 
-NAME = "04_scaled_dot_product.ipynb"
+NAME = "04_attention.ipynb"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_the_pair_is_named_and_nothing_is_run(attn_course, submitted):
     assert "of the shorter notebook's own code" in said.out
     assert "cy" not in said.out
     assert "3 notebooks compared; shared parts in page.html" in said.out
-    assert "di/04_scaled_dot_product.ipynb: " in said.out.replace("\n", "")
+    assert "di/04_attention.ipynb: " in said.out.replace("\n", "")
     assert json.loads(Path("pairs.json").read_text(encoding="utf-8"))["pairs"][0]["students"] == ["al", "bo <b>"]
     assert not Path("ran").exists()
 
@@ -60,7 +60,7 @@ def test_what_many_share_is_told_on_the_terminal_on_the_page_and_in_the_file(att
     assert "my_scores: 2 lines, shared by 5: s0, s1, s2, s3, s4" in text
     (left_out,) = json.loads(Path("pairs.json").read_text(encoding="utf-8"))["left_out"]
     assert left_out.pop("students") == ["s0", "s1", "s2", "s3", "s4"]
-    assert left_out == {"assignment": "04_scaled_dot_product", "defines": "my_scores", "lines": 2}
+    assert left_out == {"assignment": "attention", "defines": "my_scores", "lines": 2}
 
 
 def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
@@ -79,7 +79,7 @@ def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
 def test_an_answer_is_named_with_its_task(attn_course, submitted):
     from attn_course.tasks import all_tasks
 
-    task = all_tasks(4)[0]
+    task = all_tasks("attention")[0]
     for number in range(5):
         folder = submitted / f"s{number}"
         folder.mkdir()

@@ -4,27 +4,31 @@ import json
 
 import pytest
 
+from attn_course import numbers
 from attn_course.equations import UnknownEquation, all_equations
 from attn_course.equations.core import Registry
 from attn_course.equations.index import coverage, formulas_table
 from attn_course.equations.rows import ROWS, TRAPS
+from tests.toy_numbers import toy_numbers
 
 
 def test_the_index_lists_every_equation_as_plain_data():
     table = formulas_table()
-    assert [formula["tag"] for formula in table] == [equation.tag for equation in all_equations()]
+    assert [formula["label"] for formula in table] == [equation.label for equation in all_equations()]
     assert json.loads(json.dumps(table))[0]["latex"] == all_equations()[0].latex
 
 
 def test_a_chapter_a_row_and_a_trap_narrow_the_index():
-    assert {formula["tag"].split(".")[0] for formula in formulas_table(chapter=2)} == {"2"}
+    assert [formula["label"] for formula in formulas_table("softmax")] == numbers.names("labels", "softmax")
     assert all("B1" in formula["rows"] for formula in formulas_table(row="B1"))
-    assert [formula["tag"] for formula in formulas_table(row="x16")] == ["2.2"]
-    assert formulas_table(chapter=2, row="B2")
-    assert len(formulas_table(row="B1")) < len(formulas_table(chapter=2))
+    assert [formula["label"] for formula in formulas_table(row="x16")] == ["softmax-inside-the-simplex"]
+    assert formulas_table(lesson="softmax", row="B2")
+    assert len(formulas_table(row="B1")) < len(formulas_table(lesson="softmax"))
 
 
-@pytest.mark.parametrize(("options", "says"), [({"row": "Z9"}, "no row or trap 'Z9'"), ({"chapter": 77}, "chapter 77 has no equations")])
+@pytest.mark.parametrize(
+    ("options", "says"), [({"row": "Z9"}, "no row or trap 'Z9'"), ({"lesson": "nowhere"}, "there are no equations of 'nowhere'")]
+)
 def test_an_unknown_row_or_chapter_is_one_clear_line(options, says: str):
     with pytest.raises(UnknownEquation, match=says):
         formulas_table(**options)
@@ -37,12 +41,13 @@ def test_what_all_lessons_of_a_row_or_trap_owe_is_there():
 def test_the_softmax_rows_and_traps_are_covered():
     covered = {entry["id"]: entry["equations"] for entry in coverage() if entry["state"] == "covered"}
     assert covered.keys() >= {"B1", "B2", "X16", "X21", "X24"}
-    assert covered["X24"] == ("2.1",)
+    assert covered["X24"] == ("softmax",)
 
 
-def test_a_row_is_missing_only_once_all_of_its_lessons_exist():
+def test_a_row_is_missing_only_once_all_of_its_lessons_exist(monkeypatch):
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(lookup=["pairs"]))
     registry = Registry()
-    registry.equation("1.1", "x = y", rows=["A2"])(lambda: (0, 1))
+    registry.equation("pairs", "x = y", rows=["A2"])(lambda: (0, 1))
     states = {entry["id"]: entry["state"] for entry in coverage(registry)}
     assert (states["A2"], states["A3"], states["A1"], states["B1"]) == ("covered", "missing", "later", "later")
 
@@ -51,4 +56,4 @@ def test_rows_and_traps_are_complete_and_name_lessons_of_the_course():
     assert [f"X{number}" for number in range(1, 34)] == list(TRAPS)
     letters = {letter: sum(row.startswith(letter) for row in ROWS) for letter in "ABCDEFGHIJKLMN"}
     assert letters == dict(zip("ABCDEFGHIJKLMN", (8, 2, 4, 3, 5, 2, 2, 5, 1, 5, 2, 2, 3, 1), strict=True))
-    assert all(set(lessons) <= set(range(15)) and lessons and about for lessons, about in (ROWS | TRAPS).values())
+    assert all(set(lessons) <= set(numbers.lessons()) and lessons and about for lessons, about in (ROWS | TRAPS).values())

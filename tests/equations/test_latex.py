@@ -10,7 +10,7 @@ from attn_course.equations import all_equations, normalise_latex
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (r"$$J\,\mathbf{1} = 0 \tag{2.22}$$", r"J \mathbf{1}=0"),
+        (r"$$J\,\mathbf{1} = 0 \label{softmax-jacobian-rows}$$", r"J \mathbf{1}=0"),
         (r"a = b, \qquad c = d", r"a=b,\quad c =  d"),
         ("a\n  = b.", "a = b"),
         (r"\ln p", r"\ln  p"),
@@ -46,7 +46,7 @@ def unpaired(latex: str) -> list[str]:
 
 
 def test_brackets_of_every_equation_are_paired():
-    assert {equation.tag: unpaired(equation.latex) for equation in all_equations() if unpaired(equation.latex)} == {}
+    assert {equation.label: unpaired(equation.latex) for equation in all_equations() if unpaired(equation.latex)} == {}
 
 
 @pytest.mark.parametrize("broken", [r"\frac{a}{b", r"\bigl( a )", r"\{ a", r"\begin{pmatrix} a", r"a}"])

@@ -52,7 +52,7 @@ def test_a_change_leaves_the_original_alone_and_none_is_made_twice():
 
 
 def fates(statement, kind="symbolic") -> dict[str, str]:
-    equation = Registry().equation("1.1", "?", rows=["A1"], kind=kind)(statement)
+    equation = Registry().equation("toy", "?", rows=["A1"], kind=kind)(statement)
     return {mutant.change: mutant.fate for mutant in mutants(equation)}
 
 

@@ -108,10 +108,10 @@ def variance_of_a_dot_product(rng):
 
 def test_a_statistical_equation_rejects_its_mutants_and_wrong_forms():
     registry = Registry()
-    equation = registry.equation("3.1", r"\mathrm{Var}[q \cdot k] = d_k", rows=["C1"], kind="statistical", scope="d_k = 7")(
+    equation = registry.equation("variance-of-a-score", r"\mathrm{Var}[q \cdot k] = d_k", rows=["C1"], kind="statistical", scope="d_k = 7")(
         variance_of_a_dot_product
     )
-    registry.verify("dot-product-by-distance")
+    registry.verify("variance-of-a-score")
     assert mutant_problems(equation) == []
     assert {mutant.change for mutant in mutants(equation) if mutant.fate == "rejected"} >= {
         "7 -> 8 (statement 1)",
@@ -123,9 +123,9 @@ def test_a_statistical_equation_rejects_its_mutants_and_wrong_forms():
 
 def test_a_kind_claims_only_what_it_can_judge():
     registry = Registry()
-    registry.equation("3.1", "?", rows=["C1"], kind="numeric")(variance_of_a_dot_product)
+    registry.equation("variance-of-a-score", "?", rows=["C1"], kind="numeric")(variance_of_a_dot_product)
     with pytest.raises(Malformed, match="a numeric equation cannot claim a Moment"):
-        registry.verify("dot-product-by-distance")
+        registry.verify("variance-of-a-score")
 
 
 def test_the_score_vectors_hold_what_formulas_stumble_over():

@@ -7,6 +7,7 @@ import nbformat
 import numpy as np
 import sympy
 
+from attn_course.numbers import lesson_in
 from attn_course.tasks import all_tasks, judge, run
 from attn_course.tasks.core import CHECK_SEED
 
@@ -15,15 +16,15 @@ FUNCTION_TASKS = [task for task in all_tasks() if task.wants_function]
 DERIVE_TASKS = [task for task in all_tasks() if task.kind == "derive"]
 
 
-def notebook(root: Path, folder: str, chapter: int) -> nbformat.NotebookNode:
-    """The one notebook of a chapter in exercises/ or solutions/."""
-    (path,) = (root / folder).glob(f"{chapter:02d}_*.ipynb")
+def notebook(root: Path, folder: str, lesson: str) -> nbformat.NotebookNode:
+    """The one notebook of a lesson in exercises/ or solutions/."""
+    (path,) = (path for path in (root / folder).glob("*.ipynb") if lesson_in(path.name) == lesson)
     return nbformat.read(path, as_version=4)
 
 
 def right_answers(task):
     """The right answers of tests/exercises/right_answers, in the form the learner hands in."""
-    chapter = importlib.import_module(f"tests.exercises.right_answers.ch{task.chapter:02d}")
+    chapter = importlib.import_module(f"tests.exercises.right_answers.{task.lesson}")
     return [as_answer(task, function) for function in chapter.RIGHT[task.id]]
 
 

@@ -14,7 +14,8 @@ import pytest
 from nbclient import NotebookClient
 
 from attn_course.grading.warm_kernels.provisioner import use_warm_kernel
-from attn_course.tasks import all_tasks, assess, chapters
+from attn_course.numbers import cite
+from attn_course.tasks import all_tasks, assess, lessons
 from attn_course.tasks.notebook import plain
 from tests.exercises.answers import SEEDS, as_answer, notebook, right_answers, run_and_judge
 
@@ -30,7 +31,7 @@ def cells_tagged(book, tag):
     return [cell for cell in book.cells if tag in cell.metadata.get("tags", [])]
 
 
-@pytest.fixture(scope="module", params=chapters())
+@pytest.fixture(scope="module", params=lessons())
 def solution(request, root):
     """A chapter, the code of its solution without the checks, and the names that this code defines."""
     book = notebook(root, "solutions", request.param)
@@ -54,17 +55,17 @@ def test_every_solution_passes_on_the_notebooks_cases_and_on_fresh_ones(solution
         assert (verdict.points, verdict.message) == (task.points, task.ok_line)
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 @pytest.mark.parametrize("folder", ["solutions", "exercises"])
 def test_every_task_has_one_answer_cell_and_one_check_cell_in_order(root, folder, chapter):
     book, tasks = notebook(root, folder, chapter), all_tasks(chapter)
-    assert [cell.id for cell in cells_tagged(book, "task")] == [task.slug for task in tasks]
+    assert [cell.id for cell in cells_tagged(book, "task")] == [task.id for task in tasks]
     checks = cells_tagged(book, "check")
-    assert [cell.id for cell in checks] == [f"{task.slug}-check" for task in tasks]
+    assert [cell.id for cell in checks] == [f"{task.id}-check" for task in tasks]
     assert [cell.source for cell in checks] == [f'check("{task.id}", {task.entry})' for task in tasks]
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
     book = notebook(root, "exercises", chapter)
     assert not any(cell.get("outputs") for cell in book.cells)
@@ -84,7 +85,7 @@ def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
 # --- 2: the untouched exercise fails at exactly its check cells --------------------------------------
 
 
-@pytest.fixture(scope="module", params=chapters())
+@pytest.fixture(scope="module", params=lessons())
 def untouched(request, root, tmp_path_factory, warm):
     """A chapter, and its exercise notebook after a run that goes on after errors."""
     book = notebook(root, "exercises", request.param)
@@ -98,9 +99,9 @@ def untouched(request, root, tmp_path_factory, warm):
 def test_the_untouched_exercise_fails_at_exactly_its_check_cells_naming_each_task(untouched):
     chapter, book = untouched
     errors = {cell.id: output for cell in book.cells for output in cell.get("outputs", []) if output.output_type == "error"}
-    assert list(errors) == [f"{task.slug}-check" for task in all_tasks(chapter)]
+    assert list(errors) == [f"{task.id}-check" for task in all_tasks(chapter)]
     for task in all_tasks(chapter):
-        error = errors[f"{task.slug}-check"]
+        error = errors[f"{task.id}-check"]
         assert error.ename == "CheckFailed"
         assert error.evalue.startswith(f"task {task.id} ({task.title}): ")
         assert len(error.traceback) == 1, "the learner wants the reason, not our stack"
@@ -132,7 +133,7 @@ def test_an_untouched_answer_is_told_that_it_is_none_yet_and_a_function_to_repai
 def test_a_known_wrong_answer_fails_with_its_own_name_and_hint(task, wrong, seed):
     verdict = run_and_judge(task, as_answer(task, wrong.function), seed)
     assert (verdict.passed, verdict.points) == (False, 0)
-    assert (verdict.mistake, verdict.hint) == (wrong.name, wrong.hint)
+    assert (verdict.mistake, verdict.hint) == (wrong.name, cite(wrong.hint))
     assert f"this is “{wrong.name}”" in verdict.message
 
 

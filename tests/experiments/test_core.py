@@ -14,7 +14,7 @@ def course(tmp_path, monkeypatch):
     """A package with one experiment that needs a module and, through an `__init__`, one function of the reference."""
     files = {
         "experiments/core.py": "",
-        "experiments/ch99.py": "from attn_course.modules.layer import Layer\nfrom attn_course.reference import softmax\n",
+        "lessons/toy/experiments.py": "from attn_course.modules.layer import Layer\nfrom attn_course.reference import softmax\n",
         "modules/__init__.py": "",
         "modules/layer.py": "import torch\n",
         "reference/__init__.py": "from attn_course.reference.maps import softmax\nfrom attn_course.reference.other import thing\n",
@@ -34,8 +34,8 @@ def double(seed):
     return {"sum": 2 * seed, "curve": [seed, 0.5]}
 
 
-double.__module__ = "attn_course.experiments.ch99"
-TOY = Experiment("results/ch99_toy.json", double, lambda found: found["sum"] % 2)
+double.__module__ = "attn_course.lessons.toy.experiments"
+TOY = Experiment("results/sum.json", double, lambda found: found["sum"] % 2)
 
 
 def test_what_is_measured_comes_back_as_it_was(course):
@@ -48,18 +48,18 @@ def test_what_is_measured_comes_back_as_it_was(course):
     assert TOY.problem() is None
 
 
-@pytest.mark.parametrize("changed", ["experiments/ch99.py", "modules/layer.py", "reference/maps.py"])
+@pytest.mark.parametrize("changed", ["lessons/toy/experiments.py", "modules/layer.py", "reference/maps.py"])
 def test_a_change_of_any_source_it_needs_makes_the_results_old(course, changed):
     TOY.measure().save(TOY.path)
     (course / changed).write_text((course / changed).read_text() + "changed = 1\n")
-    assert TOY.problem() == "results/ch99_toy.json belongs to an older source: run `make experiments`"
+    assert TOY.problem() == "lessons/toy/results/sum.json belongs to an older source: run `make experiments`"
 
 
 @pytest.mark.parametrize("changed", ["experiments/core.py", "reference/other.py", "reference/__init__.py"])
 def test_a_change_elsewhere_does_not(course, changed):
-    before = hash_of_sources("attn_course.experiments.ch99")
+    before = hash_of_sources("attn_course.lessons.toy.experiments")
     (course / changed).write_text((course / changed).read_text() + "changed = 1\n")
-    assert hash_of_sources("attn_course.experiments.ch99") == before
+    assert hash_of_sources("attn_course.lessons.toy.experiments") == before
 
 
 LAYER = '''"""A layer, Eq. (2.3)."""
@@ -77,7 +77,7 @@ class Layer(torch.nn.Module):
 
 def hash_with(course, layer):
     (course / "modules/layer.py").write_text(layer)
-    return hash_of_sources("attn_course.experiments.ch99")
+    return hash_of_sources("attn_course.lessons.toy.experiments")
 
 
 @pytest.mark.parametrize(
@@ -112,21 +112,25 @@ def test_every_change_of_the_code_itself_does(course, layer):
 
 
 def test_a_module_that_is_moved_makes_the_results_old(course):
-    before = hash_of_sources("attn_course.experiments.ch99")
+    before = hash_of_sources("attn_course.lessons.toy.experiments")
     (course / "modules/layer.py").rename(course / "modules/block.py")
-    (course / "experiments/ch99.py").write_text((course / "experiments/ch99.py").read_text().replace("modules.layer", "modules.block"))
-    assert hash_of_sources("attn_course.experiments.ch99") != before
+    (course / "lessons/toy/experiments.py").write_text(
+        (course / "lessons/toy/experiments.py").read_text().replace("modules.layer", "modules.block")
+    )
+    assert hash_of_sources("attn_course.lessons.toy.experiments") != before
 
 
 def test_missing_and_broken_results_say_what_to_do(course):
     with pytest.raises(
-        ExperimentError, match=r"^no stored results of ch99_toy: run `make experiments` \(it writes results/ch99_toy.json\)$"
+        ExperimentError, match=r"^no stored results of toy_sum: run `make experiments` \(it writes lessons/toy/results/sum.json\)$"
     ):
         TOY.load()
     TOY.measure().save(TOY.path)
     for text in ("{", "[]", '{"name": "x"}'):
         TOY.path.write_text(text)
-        with pytest.raises(ExperimentError, match=r"^results/ch99_toy.json is no record of an experiment \(.+\): run `make experiments`$"):
+        with pytest.raises(
+            ExperimentError, match=r"^lessons/toy/results/sum.json is no record of an experiment \(.+\): run `make experiments`$"
+        ):
             TOY.load()
         assert TOY.problem().endswith("run `make experiments`")
 
@@ -140,14 +144,14 @@ def test_results_of_other_seeds_are_found(course):
 
 def test_results_that_are_no_plain_data_are_refused(course):
     with pytest.raises(TypeError, match="not JSON serializable"):
-        Experiment("results/ch99_toy.json", lambda seed: {"sum": {1, 2}}, str).measure()
+        Experiment("results/sum.json", lambda seed: {"sum": {1, 2}}, str).measure()
 
 
 def test_the_command_runs_the_named_experiment_and_checks_it(course, monkeypatch, capsys):
     monkeypatch.setattr("attn_course.experiments.__main__.all_experiments", lambda: [TOY])
     assert main(["--check"]) == 1
-    assert capsys.readouterr().out.startswith("no stored results of ch99_toy")
-    assert main(["ch99_toy"]) == 0
+    assert capsys.readouterr().out.startswith("no stored results of toy_sum")
+    assert main(["toy_sum"]) == 0
     assert "  seed 2: 0\n" in capsys.readouterr().out
     assert main(["--check"]) == 0
     assert capsys.readouterr().out == "1 experiments are current\n"
@@ -156,5 +160,5 @@ def test_the_command_runs_the_named_experiment_and_checks_it(course, monkeypatch
 def test_an_unknown_name_is_answered_with_the_known_ones(course, monkeypatch, capsys):
     monkeypatch.setattr("attn_course.experiments.__main__.all_experiments", lambda: [TOY])
     with pytest.raises(SystemExit):
-        main(["ch98"])
-    assert "no experiment is called 'ch98'; there are ch99_toy" in capsys.readouterr().err
+        main(["nothing"])
+    assert "no experiment is called 'nothing'; there are toy_sum" in capsys.readouterr().err

@@ -4,65 +4,65 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.experiments import ch05, ch05_pairs
+from attn_course.lessons.self_attention import experiments, experiments_pairs
 
 
 def read(sentence) -> str:
-    return " ".join(ch05.WORDS[number] for number in sentence.tolist())
+    return " ".join(experiments.WORDS[number] for number in sentence.tolist())
 
 
 def test_the_place_of_the_answer_follows_the_adjective_and_the_words_in_front():
     one = np.array([0])
-    first, place = ch05.sentences_of(one, one + 3, one, one + ch05.ADJECTIVES.index("angry"), 0)
+    first, place = experiments.sentences_of(one, one + 3, one, one + experiments.ADJECTIVES.index("angry"), 0)
     assert (read(first[0]), int(place[0])) == ("the cat chased the owl because it was angry", 1)
-    second, place = ch05.sentences_of(one, one + 3, one, one + ch05.ADJECTIVES.index("slow"), 2)
+    second, place = experiments.sentences_of(one, one + 3, one, one + experiments.ADJECTIVES.index("slow"), 2)
     assert (read(second[0]), int(place[0])) == ("early today the cat chased the owl because it was slow", 6)
-    assert ch05.NOUNS[int(ch05.answers(second, place)[0])] == "owl"
-    assert ch05.WORDS[int(second[0, ch05.IT])] == "it"
+    assert experiments.NOUNS[int(experiments.answers(second, place)[0])] == "owl"
+    assert experiments.WORDS[int(second[0, experiments.IT])] == "it"
 
 
 def test_no_pair_of_nouns_is_both_trained_on_and_held_out():
-    seen, unseen = ch05.pairs_of_nouns(np.random.default_rng(0))
+    seen, unseen = experiments.pairs_of_nouns(np.random.default_rng(0))
     assert len(seen) + len(unseen) == 45
     assert {tuple(pair) for pair in seen.tolist()}.isdisjoint(tuple(pair) for pair in unseen.tolist())
-    sentences, _ = ch05.draw(np.random.default_rng(1), seen, 500, 1)
-    nouns = sentences[:, [2, 5]] - ch05.NUMBER[ch05.NOUNS[0]]
+    sentences, _ = experiments.draw(np.random.default_rng(1), seen, 500, 1)
+    nouns = sentences[:, [2, 5]] - experiments.NUMBER[experiments.NOUNS[0]]
     assert {tuple(sorted(pair)) for pair in nouns.tolist()} <= {tuple(pair) for pair in seen.tolist()}
 
 
 def test_the_nearest_noun_is_right_in_exactly_half_of_the_test_sentences():
-    _, unseen = ch05.pairs_of_nouns(np.random.default_rng(0))
+    _, unseen = experiments.pairs_of_nouns(np.random.default_rng(0))
     for lead in range(3):
-        _, place = ch05.all_sentences(unseen, lead)
+        _, place = experiments.all_sentences(unseen, lead)
         assert (place == lead + 4).double().mean() == 0.5
 
 
 def test_without_positions_mirror_images_get_the_same_answer():
-    model = ch05.Resolver("no positions", torch.Generator().manual_seed(0))
+    model = experiments.Resolver("no positions", torch.Generator().manual_seed(0))
     one = np.array([2])
-    logits = [model(ch05.sentences_of(*nouns, one, one, 0)[0])[0] for nouns in ((one, one + 3), (one + 3, one))]
+    logits = [model(experiments.sentences_of(*nouns, one, one, 0)[0])[0] for nouns in ((one, one + 3), (one + 3, one))]
     torch.testing.assert_close(*logits)
 
 
 def test_a_hidden_place_gets_no_weight_from_it_and_other_rows_keep_theirs():
-    model = ch05.Resolver("free", torch.Generator().manual_seed(0))
-    sentences, place = ch05.all_sentences(np.array([[0, 1]]), 1)
+    model = experiments.Resolver("free", torch.Generator().manual_seed(0))
+    sentences, place = experiments.all_sentences(np.array([[0, 1]]), 1)
     before, after = model(sentences)[1][-1], model(sentences, hidden=place)[1][-1]
     rows = torch.arange(len(sentences))
-    assert not after[rows, ch05.IT, place].any()
-    torch.testing.assert_close(after[:, : ch05.IT], before[:, : ch05.IT])
+    assert not after[rows, experiments.IT, place].any()
+    torch.testing.assert_close(after[:, : experiments.IT], before[:, : experiments.IT])
 
 
 def test_another_kind_of_model_is_refused():
     with pytest.raises(ValueError, match="kind must be one of"):
-        ch05.Resolver("three layers", torch.Generator())
+        experiments.Resolver("three layers", torch.Generator())
 
 
 def test_planted_pairs_are_distinct_and_have_the_correlations_that_are_said():
-    pairs = ch05_pairs.plant(np.random.default_rng(0))
+    pairs = experiments_pairs.plant(np.random.default_rng(0))
     members = [feature for found in pairs.values() for pair in found for feature in pair]
     assert len(set(members)) == 12
-    table = ch05_pairs.individuals(np.random.default_rng(1), pairs, 20_000)
+    table = experiments_pairs.individuals(np.random.default_rng(1), pairs, 20_000)
     shares = np.stack([(table == count).mean(axis=0) for count in range(3)])
     np.testing.assert_allclose(shares, np.array([[0.25], [0.5], [0.25]]) * np.ones(20), atol=0.02)
     r = np.corrcoef(table, rowvar=False)
@@ -73,20 +73,20 @@ def test_planted_pairs_are_distinct_and_have_the_correlations_that_are_said():
 
 def test_mutual_information_is_the_entropy_for_a_copy_and_nothing_for_independent_features():
     table = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
-    information = ch05_pairs.mutual_information(table)
+    information = experiments_pairs.mutual_information(table)
     assert information[0, 1] == pytest.approx(np.log(2))
     assert information[0, 2] == pytest.approx(0.0)
 
 
 def test_found_counts_partners_in_both_directions_and_leaves_the_diagonal_out():
     matrix = np.array([[9.0, 2.0, 1.0], [0.0, 9.0, 1.0], [1.0, 2.0, 9.0]])
-    assert ch05_pairs.partners_found(matrix, {"alike": [[0, 1]]}) == {"alike": 1}
-    assert ch05_pairs.partners_found(matrix, {"alike": [[1, 2]]}) == {"alike": 2}
+    assert experiments_pairs.partners_found(matrix, {"alike": [[0, 1]]}) == {"alike": 1}
+    assert experiments_pairs.partners_found(matrix, {"alike": [[1, 2]]}) == {"alike": 2}
 
 
 def test_the_hidden_entry_does_not_reach_the_guess():
-    model = ch05_pairs.Guesser(torch.Generator().manual_seed(0))
-    table = torch.tensor(ch05_pairs.individuals(np.random.default_rng(1), {}, 5))
+    model = experiments_pairs.Guesser(torch.Generator().manual_seed(0))
+    table = torch.tensor(experiments_pairs.individuals(np.random.default_rng(1), {}, 5))
     changed = table.clone()
     changed[:, 7] = (changed[:, 7] + 1) % 3
     torch.testing.assert_close(model(table, torch.full((5,), 7))[0], model(changed, torch.full((5,), 7))[0])

@@ -14,8 +14,8 @@ def name(experiment):
 
 
 def test_there_are_experiments_and_each_result_file_belongs_to_one():
-    stored = {path.name for path in (PACKAGE / "experiments" / "results").iterdir()}
-    assert stored == {experiment.path.name for experiment in EXPERIMENTS}
+    stored = set((PACKAGE / "lessons").glob("*/results/*"))
+    assert stored == {experiment.path for experiment in EXPERIMENTS}
     assert stored
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course import figures
-from attn_course.equations.links import SHORT_TITLES, chapter_map
+from attn_course.equations.links import chapter_map
 from attn_course.figures.explorable import PARTS, explorable_html
 from attn_course.notation import columns_from_rows
 from attn_course.reference import attention
@@ -27,7 +27,7 @@ def draw_map(**options):
 
 def draw_the_real_map(**options):
     graph = chapter_map()
-    figures.map_of_chapters(graph.counts, graph.links, SHORT_TITLES, **options)
+    figures.map_of_chapters(graph.counts, graph.links, graph.titles, **options)
 
 
 def draw_orientations(**options):

@@ -11,8 +11,6 @@ from attn_course.grading.class_engines import Pool
 from attn_course.grading.class_grade import Graded, Order, grade_class
 from tests.grading.stand_in import StandIn, notebook
 
-NAMES = {2: "02_softmax", 3: "03_similarity_and_scale"}
-
 
 class Threads:
     """Grades in this process: quick, for whatever is not about processes that die."""
@@ -27,7 +25,7 @@ class Threads:
 
 def order(submissions: Path, out: Path, **changes: Any) -> Order:
     """An order with what a test leaves open."""
-    return Order(**{"submissions": submissions, "out": out, "engine": Threads(), "grader": StandIn, "names": NAMES, "seed": 7} | changes)
+    return Order(**{"submissions": submissions, "out": out, "engine": Threads(), "grader": StandIn, "seed": 7} | changes)
 
 
 def grade(submissions: Path, out: Path, **changes: Any) -> Graded:
@@ -55,4 +53,4 @@ def without_times(out: Path) -> dict[str, Any]:
     return files
 
 
-__all__ = ["NAMES", "Pool", "StandIn", "Threads", "grade", "notebook", "order", "small_class", "without_times"]
+__all__ = ["Pool", "StandIn", "Threads", "grade", "notebook", "order", "small_class", "without_times"]

@@ -28,7 +28,7 @@ def exercises(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exercises")
     for path in (root / "exercises").glob("*.ipynb"):
         (folder / path.name).write_bytes(path.read_bytes())
-    toy.write(folder / "97_toy.ipynb", toy.cells({}))
+    toy.write(folder / "ex_97_toy.ipynb", toy.cells({}))
     return folder
 
 

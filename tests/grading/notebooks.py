@@ -7,22 +7,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attn_course.numbers import lesson_in
 from attn_course.tasks import all_tasks
 from tests.grading.toy import cell
 
 Notebook = dict[str, Any]
 
 
-def load(root: Path, folder: str, chapter: int) -> Notebook:
-    """The exercise or the solution of a chapter."""
-    (path,) = (root / folder).glob(f"{chapter:02d}_*.ipynb")
+def load(root: Path, folder: str, lesson: str) -> Notebook:
+    """The exercise or the solution of a lesson."""
+    (path,) = (path for path in (root / folder).glob("*.ipynb") if lesson_in(path.name) == lesson)
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def answered(root: Path, chapter: int, answers: dict[str, str], *, folder: str = "exercises") -> Notebook:
+def answered(root: Path, lesson: str, answers: dict[str, str], *, folder: str = "exercises") -> Notebook:
     """A chapter's exercise with these answers, by task id."""
-    book = load(root, folder, chapter)
-    for slug, text in {task.slug: answers[task.id] for task in all_tasks(chapter) if task.id in answers}.items():
+    book = load(root, folder, lesson)
+    for slug, text in {task.id: answers[task.id] for task in all_tasks(lesson) if task.id in answers}.items():
         next(cell for cell in book["cells"] if cell["id"] == slug)["source"] = text
     return book
 
@@ -49,11 +50,11 @@ def save(book: Notebook, path: Path) -> Path:
     return path
 
 
-def in_style(root: Path, chapter: int, style: int) -> Notebook:
+def in_style(root: Path, lesson: str, style: int) -> Notebook:
     """A chapter answered by right answers number `style` of tests/exercises/right_answers, or the last if there are fewer."""
-    module = importlib.import_module(f"tests.exercises.right_answers.ch{chapter:02d}")
+    module = importlib.import_module(f"tests.exercises.right_answers.{lesson}")
     answers = {}
-    for task in all_tasks(chapter):
+    for task in all_tasks(lesson):
         function = module.RIGHT[task.id][style % len(module.RIGHT[task.id])]
         name = function.__name__
         if name == "<lambda>":
@@ -61,7 +62,7 @@ def in_style(root: Path, chapter: int, style: int) -> Notebook:
         arguments = "" if task.wants_function else f"({', '.join(task.symbols)})"
         answers[task.id] = f"{task.entry} = {name}{arguments}"
     lines = [line for line in inspect.getsource(module).splitlines() if not line.startswith("from attn_course")]  # given in the notebook
-    book = answered(root, chapter, answers)
+    book = answered(root, lesson, answers)
     given = [old for old in book["cells"] if old["id"].endswith("-given")]
     rest = [old for old in book["cells"] if old not in given]
     return {**book, "cells": [*given, cell("\n".join(lines), "own"), *rest]}

@@ -1,6 +1,6 @@
 """A grader that executes nothing: a notebook says in words what is to happen, so that class runs are tested apart from the sandbox.
 
-"right 2.1" passes task stable-softmax. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
+"right stable-softmax" passes that task. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
 "break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher,
 "unreadable TEXT" is why the file cannot be judged.
 """
@@ -42,7 +42,7 @@ class StandIn:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def grade(self, path: Path, *, student: str, chapter: int | None = None) -> Any:
+    def grade(self, path: Path, *, student: str, lesson: str | None = None) -> Any:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         if wanted := re.search(r"slow ([\d.]+)", text):
             time.sleep(float(wanted[1]))
@@ -58,10 +58,10 @@ class StandIn:
         said = json.loads(f'"{wanted[1]}"') if (wanted := re.search(r"say (.*?)\\n", text)) else f"wrong, with seed {self.seed}"
         notes = tuple(re.findall(r"note (.*?)\\n", text))
         if wanted := re.search(r"unreadable (.*?)\\n", text):
-            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in all_tasks(chapter))
-            return SimpleNamespace(verdicts=verdicts, notes=(wanted[1],), chapter=chapter, seconds=0.0, problem=wanted[1])
-        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in all_tasks(chapter))
-        return SimpleNamespace(verdicts=verdicts, notes=notes, chapter=chapter, seconds=0.0, problem="")
+            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in all_tasks(lesson))
+            return SimpleNamespace(verdicts=verdicts, notes=(wanted[1],), lesson=lesson, seconds=0.0, problem=wanted[1])
+        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in all_tasks(lesson))
+        return SimpleNamespace(verdicts=verdicts, notes=notes, lesson=lesson, seconds=0.0, problem="")
 
 
 class Unsafe(StandIn):
@@ -80,11 +80,12 @@ def _verdict(task: Any, right: bool, said: str) -> Verdict:
     return Verdict(task.id, task.title, False, 0, task.points, said, known.name, known.hint, task.equation)
 
 
-def notebook(path: Path, chapter: int = 2, *, right: str = "", words: str = "") -> Path:
-    """Write a notebook of a chapter that gets these tasks right ("1 3" for tasks 1 and 3) and does what the words say."""
-    source = " ".join(f"right {chapter}.{number} " for number in right.split()) + f"{words}\n"
+def notebook(path: Path, lesson: str = "softmax", *, right: str = "", words: str = "") -> Path:
+    """Write a notebook of a lesson that gets these tasks right ("1 3" for the first and the third) and does what the words say."""
+    tasks = all_tasks(lesson)
+    source = " ".join(f"right {tasks[int(number) - 1].id} " for number in right.split()) + f"{words}\n"
     cells = [
-        {"cell_type": "code", "id": f"task-{chapter}-1", "metadata": {}, "source": source, "outputs": [], "execution_count": None},
+        {"cell_type": "code", "id": tasks[0].id, "metadata": {}, "source": source, "outputs": [], "execution_count": None},
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}), encoding="utf-8")

@@ -40,17 +40,17 @@ def graded(grader):
 
     def run(submissions, out, *, on_result=lambda result: None, **changes):
         lent = Lent(grader)
-        common = {"grader": lambda seed, allow_unsafe: lent, "seed": SEED, "names": {97: "97_toy"}}
+        common = {"grader": lambda seed, allow_unsafe: lent, "seed": SEED, "names": {97: "ex_97_toy"}}
         return grade_class(order(submissions, out, **common | changes), on_result=on_result)
 
     return run
 
 
 def hand_in(folder: Path, students: int) -> Path:
-    wrong = {"97.1": "twice = lambda x: -2 * x", "97.2": "1 / 0"}
+    wrong = {"twice": "twice = lambda x: -2 * x", "thrice": "1 / 0"}
     for number in range(students):
         (folder / f"s{number}").mkdir(parents=True)
-        toy.write(folder / f"s{number}" / "97_toy.ipynb", toy.cells(toy.RIGHT | dict(list(wrong.items())[: number % 3])))
+        toy.write(folder / f"s{number}" / "ex_97_toy.ipynb", toy.cells(toy.RIGHT | dict(list(wrong.items())[: number % 3])))
     return folder
 
 
@@ -97,7 +97,7 @@ def test_zygote_and_worker_are_killed_in_mid_class_and_the_grades_are_the_same(g
 
 
 def test_the_grader_is_killed_in_mid_class_and_leaves_no_process_or_folder(graded, root, tmp_path):
-    solved = notebooks.load(root, "solutions", 2)
+    solved = notebooks.load(root, "solutions", "softmax")
     for number in range(3):
         (tmp_path / "in" / f"s{number}").mkdir(parents=True)
         slow = notebooks.with_cells(solved, after={"setup": "import time\ntime.sleep(3)"} if number == 1 else None)
@@ -126,7 +126,7 @@ def test_the_grader_is_killed_in_mid_class_and_leaves_no_process_or_folder(grade
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert not (tmp_path / "out" / "grades.csv").exists()
-    names = {2: "02_softmax", 3: "03_similarity_and_scale"}
+    names = {2: "02_softmax", 3: "03_scaling"}
     for out, resume in (("out", True), ("quiet", False)):
         graded(tmp_path / "in", tmp_path / out, resume=resume, names=names)
     assert without_times(tmp_path / "out") == without_times(tmp_path / "quiet")
@@ -136,7 +136,7 @@ def test_the_grader_is_killed_in_mid_class_and_leaves_no_process_or_folder(grade
 def test_the_command_grades_as_any_user_and_says_what_confines(root, user):
     with sandbox_child.a_stage() as stage:
         (stage.own / "in" / "ann").mkdir(parents=True)
-        notebooks.save(notebooks.load(root, "solutions", 2), stage.own / "in" / "ann" / "02_softmax.ipynb")
+        notebooks.save(notebooks.load(root, "solutions", "softmax"), stage.own / "in" / "ann" / "02_softmax.ipynb")
         words = ["attn-course", "grade", str(stage.own / "in"), "--out", str(stage.own / "out"), "--jobs", "1", "--seed", "7"]
         code = (
             f"import os, sys, tempfile\nsys.path.insert(0, {str(root)!r})\nos.environ['HOME'] = tempfile.gettempdir()\n"

@@ -10,7 +10,7 @@ from attn_course.grading.submissions import parse_time
 from attn_course.tasks import all_tasks
 from tests.grading.class_tools import grade, notebook, small_class
 
-FULL = " ".join(task.id.split(".")[1] for task in all_tasks(2))
+FULL = " ".join(str(number) for number, _ in enumerate(all_tasks("softmax"), 1))
 
 
 @pytest.fixture(autouse=True)
@@ -30,30 +30,30 @@ def test_every_task_of_every_student_has_a_row(tmp_path):
     small_class(tmp_path / "in", 3)
     (tmp_path / "in" / "zoe").mkdir()
     found = rows(grades_csv(graded(tmp_path).marked))
-    tasks = all_tasks(2)
+    tasks = all_tasks("softmax")
     assert [(row["student"], row["task"]) for row in found] == [(s, t.id) for s in ("s00", "s01", "s02", "zoe") for t in tasks]
     assert {row["status"] for row in found if row["student"] == "zoe"} == {"missing"}
     assert [row["points"] for row in found if row["student"] == "s01"] == [str(tasks[0].points)] + ["0"] * (len(tasks) - 1)
-    assert {row["assignment"] for row in found} == {"02_softmax"}
+    assert {row["assignment"] for row in found} == {"softmax"}
     assert (tmp_path / "out" / "grades.csv").read_text() == grades_csv(graded(tmp_path, resume=True).marked)
 
 
 def test_the_summary_has_one_row_for_each_student(tmp_path):
     notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb", right=FULL)
-    notebook(tmp_path / "in" / "adam" / "03_scale.ipynb", 3)
+    notebook(tmp_path / "in" / "adam" / "03_scaling.ipynb", "scaling")
     done = graded(tmp_path)
     bea = rows(summary_csv(done.marked, done.found.students))[1]
-    most = [sum(task.points for task in all_tasks(chapter)) for chapter in (2, 3)]
+    most = [sum(task.points for task in all_tasks(chapter)) for chapter in ("softmax", "scaling")]
     assert bea == {
         "student": "bea",
         "points": str(most[0]),
         "max_points": str(sum(most)),
         "percent": f"{100 * most[0] / sum(most):.1f}",
         "remarks": "1 missing",
-        "02_softmax points": str(most[0]),
-        "02_softmax max_points": str(most[0]),
-        "03_similarity_and_scale points": "0",
-        "03_similarity_and_scale max_points": str(most[1]),
+        "softmax points": str(most[0]),
+        "softmax max_points": str(most[0]),
+        "scaling points": "0",
+        "scaling max_points": str(most[1]),
     }
 
 
@@ -66,7 +66,7 @@ def test_of_two_notebooks_on_a_chapter_the_better_counts_and_the_other_says_so(t
         ("02_softmax.ipynb", "duplicate"),
     ]
     found = rows(grades_csv(done.marked))
-    assert len(found) == len(all_tasks(2)) + 1
+    assert len(found) == len(all_tasks("softmax")) + 1
     assert found[-1]["status"] == "duplicate"
     assert found[-1]["diagnosis"].startswith("02_softmax.ipynb: 02_softmax-Copy1.ipynb counts for chapter 2; this one has 3 of 20 points")
 
@@ -89,7 +89,7 @@ def test_a_chapter_counts_once_in_whatever_folders_its_notebooks_lie(tmp_path):
 def test_a_chapter_has_one_column_whatever_its_folders_are_called(tmp_path):
     for student, folder in (("ada", "week3"), ("bea", "week3"), ("bob", ""), ("cy", "Week 3")):
         notebook(tmp_path / "in" / student / folder / "02_softmax.ipynb", right=FULL)
-    notebook(tmp_path / "in" / "ada" / "week3" / "03_scale.ipynb", 3)
+    notebook(tmp_path / "in" / "ada" / "week3" / "03_scaling.ipynb", "scaling")
     done = graded(tmp_path)
     found = rows(summary_csv(done.marked, done.found.students))
     assert [name for name in found[0] if name.endswith(" points")] == ["week3 points"]
@@ -134,10 +134,16 @@ def test_a_file_that_the_grader_cannot_read_is_not_judged(tmp_path):
 
 def test_only_chapters_asked_for_count(tmp_path):
     notebook(tmp_path / "in" / "bea" / "02_softmax.ipynb")
-    notebook(tmp_path / "in" / "bea" / "03_scale.ipynb", 3)
-    done = graded(tmp_path, chapters=(2, 4))
-    assert [(each.chapter, each.status) for each in done.marked] == [(2, "graded"), (3, "not asked for"), (4, "missing")]
-    assert sum(each.max_points for each in done.marked if each.counts) == sum(task.points for n in (2, 4) for task in all_tasks(n))
+    notebook(tmp_path / "in" / "bea" / "03_scaling.ipynb", "scaling")
+    done = graded(tmp_path, lessons=("softmax", "attention"))
+    assert [(each.lesson, each.status) for each in done.marked] == [
+        ("softmax", "graded"),
+        ("scaling", "not asked for"),
+        ("attention", "missing"),
+    ]
+    assert sum(each.max_points for each in done.marked if each.counts) == sum(
+        task.points for lesson in ("softmax", "attention") for task in all_tasks(lesson)
+    )
 
 
 def test_an_assignment_is_missing_under_the_name_the_class_uses(tmp_path):

@@ -119,10 +119,10 @@ def test_out_may_lie_in_a_course_folder_beside_what_was_submitted(tmp_path):
 def test_what_a_resumed_run_leaves_open_is_as_it_was_begun(tmp_path):
     small_class(tmp_path / "in")
     due = parse_time("2026-12-01 18:00 UTC")
-    grade(tmp_path / "in", tmp_path / "out", chapters=(2, 3), due=due)
+    grade(tmp_path / "in", tmp_path / "out", lessons=("softmax", "scaling"), due=due)
     before = without_times(tmp_path / "out")
     again = grade(tmp_path / "in", tmp_path / "out", resume=True, seed=None)
-    assert again.chapters == (2, 3)
+    assert again.lessons == ("softmax", "scaling")
     assert without_times(tmp_path / "out") == before
 
 
@@ -139,7 +139,7 @@ def test_a_finished_run_is_not_overwritten(tmp_path):
     ("change", "complaint"),
     [
         ({"seed": 8}, "begun with --seed 7, and this run has 8"),
-        ({"chapters": (2, 3)}, "begun with --chapters none, and this run has 2, 3"),
+        ({"lessons": ("softmax", "scaling")}, "begun with --chapters none, and this run has 2, 3"),
         ({"submissions": "other"}, "begun with the class in .*/in, and this run has .*/other"),
     ],
 )

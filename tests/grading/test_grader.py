@@ -6,18 +6,18 @@ import pytest
 
 from attn_course.grading.class_marks import Marked, status_of
 from attn_course.grading.grader import Grader
-from attn_course.tasks import all_tasks, chapters
+from attn_course.tasks import all_tasks, lessons
 from tests.grading import notebooks, toy
 from tests.grading.toy import cell
 
-REPAIRS = [task for chapter in chapters() for task in all_tasks(chapter) if task.kind == "repair"]
+REPAIRS = [task for chapter in lessons() for task in all_tasks(chapter) if task.kind == "repair"]
 
 
 @pytest.fixture
 def grade(grader, tmp_path):
     """Grades a notebook given as a dict or as bytes."""
 
-    def graded(book, name="97_toy.ipynb", **keywords):
+    def graded(book, name="ex_97_toy.ipynb", **keywords):
         path = tmp_path / name
         path.write_bytes(book if isinstance(book, bytes) else json.dumps(book).encode())
         return grader.grade(path, student="ada", **keywords)
@@ -40,24 +40,24 @@ def book(*cells):
 # --- whole chapters ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 def test_every_solution_gets_full_marks_and_no_note(grade, root, chapter):
-    graded = grade(notebooks.load(root, "solutions", chapter), f"{chapter:02d}_solved.ipynb")
+    graded = grade(notebooks.load(root, "solutions", chapter), f"{chapter}_solved.ipynb")
     assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
-    assert (graded.chapter, graded.notes) == (chapter, ())
+    assert (graded.lesson, graded.notes) == (chapter, ())
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 def test_what_the_exercise_gives_is_there_though_its_cells_are_gone(grade, root, chapter):
     solved = notebooks.load(root, "solutions", chapter)
     gone = {"setup", "given"}
     solved["cells"] = [old for old in solved["cells"] if not gone.intersection(old["metadata"].get("tags", ()))]
-    assert points(grade(solved, f"{chapter:02d}_cut.ipynb")) == full(chapter)
+    assert points(grade(solved, f"{chapter}_cut.ipynb")) == full(chapter)
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, chapter):
-    graded = grade(notebooks.load(root, "exercises", chapter), f"{chapter:02d}_untouched.ipynb")
+    graded = grade(notebooks.load(root, "exercises", chapter), f"{chapter}_untouched.ipynb")
     marked = Marked("ada", "", "", chapter, "graded")
     for task, verdict in zip(all_tasks(chapter), graded.verdicts, strict=True):
         assert (verdict.task, verdict.points, verdict.mistake, verdict.hint) == (task.id, 0, None, None)
@@ -67,10 +67,10 @@ def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, cha
 
 @pytest.mark.parametrize("task", REPAIRS, ids=lambda task: task.id)
 def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_another(grade, root, task):
-    (asked,) = (cell["source"] for cell in notebooks.load(root, "exercises", task.chapter)["cells"] if cell["id"] == task.slug)
+    (asked,) = (cell["source"] for cell in notebooks.load(root, "exercises", task.lesson)["cells"] if cell["id"] == task.id)
     asked = "".join(asked)
     begin, line = asked.rstrip().rsplit("return ", 1)
-    graded = grade(notebooks.answered(root, task.chapter, {task.id: f"{begin}return -{line}"}), f"{task.chapter:02d}.ipynb")
+    graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson:02d}.ipynb")
     verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
     assert not verdict.passed
     assert "has no answer yet" not in verdict.message
@@ -85,46 +85,52 @@ def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_
     ids=["comments and blank lines", "nbgrader's stub"],
 )
 def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
-    asked = next(task.broken_source for task in REPAIRS if task.id == "2.5")
-    verdict = grade(notebooks.answered(root, 2, {"2.5": change(asked)}), "02_softmax.ipynb").verdicts[4]
+    asked = next(task.broken_source for task in REPAIRS if task.id == "repair-softmax-temperature")
+    verdict = grade(notebooks.answered(root, 2, {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
     assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
     assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"
 
 
 def test_a_repair_in_a_cell_of_ones_own_is_judged_though_the_cell_for_it_is_untouched(grade, root):
-    right = next("".join(cell["source"]) for cell in notebooks.load(root, "solutions", 2)["cells"] if cell["id"] == "task-2-5")
-    exercise = notebooks.load(root, "exercises", 2)
-    assert grade(notebooks.with_cells(exercise, after={"task-2-5": right}), "02_softmax.ipynb").verdicts[4].passed
-    wrong = grade(notebooks.with_cells(exercise, after={"task-2-5": "tempered_weights = 3"}), "02_softmax.ipynb").verdicts[4]
+    right = next(
+        "".join(cell["source"])
+        for cell in notebooks.load(root, "solutions", "softmax")["cells"]
+        if cell["id"] == "repair-softmax-temperature"
+    )
+    exercise = notebooks.load(root, "exercises", "softmax")
+    assert grade(notebooks.with_cells(exercise, after={"repair-softmax-temperature": right}), "02_softmax.ipynb").verdicts[4].passed
+    wrong = grade(
+        notebooks.with_cells(exercise, after={"repair-softmax-temperature": "tempered_weights = 3"}), "02_softmax.ipynb"
+    ).verdicts[4]
     assert wrong.message.startswith("tempered_weights must be a function")
 
 
 def test_a_notebook_without_marks_is_untouched_if_every_cell_that_defines_the_name_is(grade, root):
     bare = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    sources = [old["source"] for old in notebooks.load(root, "exercises", 2)["cells"] if old["cell_type"] == "code"]
+    sources = [old["source"] for old in notebooks.load(root, "exercises", "softmax")["cells"] if old["cell_type"] == "code"]
     graded = grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [bare | {"source": text} for text in sources]}, "02.ipynb")
     assert graded.verdicts[4].message.startswith("tempered_weights has no answer yet")
 
 
 @pytest.mark.parametrize("style", range(5))
-@pytest.mark.parametrize("chapter", [2, 7])
+@pytest.mark.parametrize("chapter", ["softmax", "masking"])
 def test_right_answers_in_five_styles_get_full_marks(grade, root, chapter, style):
-    graded = grade(notebooks.in_style(root, chapter, style), f"{chapter:02d}_style.ipynb")
+    graded = grade(notebooks.in_style(root, chapter, style), f"{chapter}_style.ipynb")
     assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
 
 
 def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
-    path = notebooks.save(notebooks.load(root, "solutions", 2), tmp_path / "02.ipynb")
+    path = notebooks.save(notebooks.load(root, "solutions", "softmax"), tmp_path / "02.ipynb")
     other = Grader(seed=12)
     other.close()
     other._workers = grader._workers
     assert points(other.grade(path, student="ada")) == full(2)
-    first, second = (who.cases(all_tasks(2)[0])[0].inputs["scores"] for who in (grader, other))
+    first, second = (who.cases(all_tasks("softmax")[0])[0].inputs["scores"] for who in (grader, other))
     assert (first != second).all()
 
 
 def test_what_one_chapter_forbids_is_untouched_in_the_next(grade, root):
-    rules = {chapter: {rule for task in all_tasks(chapter) for rule in task.forbid if not rule.startswith(".")} for chapter in chapters()}
+    rules = {chapter: {rule for task in all_tasks(chapter) for rule in task.forbid if not rule.startswith(".")} for chapter in lessons()}
     few, many = (choose(rules, key=lambda chapter: len(rules[chapter])) for choose in (min, max))
     only_there = sorted(rule for rule in rules[many] - rules[few] if not rule.endswith(".*"))
     assert only_there
@@ -149,8 +155,8 @@ while "ModuleCall" not in frame.f_globals:
     frame = frame.f_back
 frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.arange(3),)
 """
-    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), first=tampering), "02_softmax.ipynb")
-    functions = {task.id for task in all_tasks(2) if task.kind in ("write", "repair")}
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), first=tampering), "02_softmax.ipynb")
+    functions = {task.id for task in all_tasks("softmax") if task.kind in ("write", "repair")}
     assert points(graded) == {task: 0 if task in functions else most for task, most in full(2).items()}
     assert {verdict.message.partition(" in the case")[0] for verdict in graded.verdicts if verdict.task in functions} == {
         "the answer came back in no form that can be judged"
@@ -165,8 +171,8 @@ def my_softmax(scores, axis):
     scores.dtype = "V8"
     return weights
 """
-    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own}), "02_softmax.ipynb")
-    assert points(graded) == {**full(2), "2.1": 0}
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith("its result cannot be sent")
 
 
@@ -180,15 +186,15 @@ def my_softmax(scores, axis):
 )
 def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, root, source, reason):
     own = f"def my_softmax(scores, axis):\n    {source}"
-    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own}), "02_softmax.ipynb")
-    assert points(graded) == {**full(2), "2.1": 0}
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith(reason)
 
 
 def test_a_long_text_that_is_forbidden_costs_its_task_and_no_later_one(grade, root):
     own = f"import torch\ndef my_softmax(scores, axis):\n    return torch.tensor([{'0, ' * 100_000}]).softmax(axis)"
-    graded = grade(notebooks.answered(root, 2, {"2.1": own}, folder="solutions"), "02_softmax.ipynb")
-    assert points(graded) == {**full(2), "2.1": 0}
+    graded = grade(notebooks.answered(root, 2, {"stable-softmax": own}, folder="solutions"), "02_softmax.ipynb")
+    assert points(graded) == {**full(2), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith("my_softmax uses torch.tensor([0, 0")
 
 
@@ -196,7 +202,7 @@ def test_a_long_text_that_is_forbidden_costs_its_task_and_no_later_one(grade, ro
 
 
 def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
-    graded = grade(notebooks.without(notebooks.load(root, "solutions", 2), ending="-check"), "02_softmax.ipynb")
+    graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), ending="-check"), "02_softmax.ipynb")
     assert points(graded) == full(2)
     assert graded.notes[0] == "the check cell of task 2.1 is gone; it is judged after the last cell that defines the answer"
 
@@ -204,28 +210,31 @@ def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
 def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
     stripped = [
         {"cell_type": "code", "metadata": {}, "source": old["source"], "outputs": [], "execution_count": None}
-        for old in notebooks.load(root, "solutions", 2)["cells"]
+        for old in notebooks.load(root, "solutions", "softmax")["cells"]
         if old["cell_type"] == "code" and not old["id"].endswith(("-check", "-given"))
     ]
     assert points(grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": stripped}, "02_softmax.ipynb")) == full(2)
 
 
 def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):
-    solved = notebooks.load(root, "solutions", 2)
+    solved = notebooks.load(root, "solutions", "softmax")
     own = notebooks.with_cells(
         solved,
-        first="%matplotlib inline\nimport warnings\nfrom attn_course import check, figures, verify\nverify('2.1')\n!pip install numpy",
+        first=(
+            "%matplotlib inline\nimport warnings\nfrom attn_course import check, figures, verify\n"
+            "verify('stable-softmax')\n!pip install numpy"
+        ),
         after={
             "setup": "def largest(x, axis):\n    return x.max(axis=axis, keepdims=True)",
-            "task-2-2": "1 / 0",
-            "task-2-4": "pip install torch",
+            "entropy-by-hand": "1 / 0",
+            "softmax-jacobian": "pip install torch",
         },
     )
-    answer = next(old for old in own["cells"] if old["id"] == "task-2-1")
+    answer = next(old for old in own["cells"] if old["id"] == "stable-softmax")
     answer["source"] = (
         "%%time\ndef my_softmax(scores, axis):\n    e = np.exp(scores - largest(scores, axis))\n    return e / e.sum(axis, keepdims=True)\n"
     )
-    answer["source"] += "check('2.1', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
+    answer["source"] += "check('stable-softmax', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
     graded = grade(own, "02_softmax.ipynb")
     assert points(graded) == full(2)
     assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 8: ZeroDivisionError: division by zero"]
@@ -236,18 +245,18 @@ def test_the_answer_is_what_its_name_stands_for_where_the_check_stands(grade, to
     cells = toy.cells(toy.RIGHT)
     later = [*cells, cell("def twice(x):\n    return x", "own")]
     sooner = [*cells[:2], cell("def twice(x):\n    return x", "own"), *cells[2:]]
-    assert points(grade(book(*later)))["97.1"] == 2
-    assert points(grade(book(*sooner)))["97.1"] == 0
+    assert points(grade(book(*later)))["twice"] == 2
+    assert points(grade(book(*sooner)))["twice"] == 0
 
 
 def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, toy_chapter):
-    cells = toy.cells({**toy.RIGHT, "97.2": "def thrice(x):\n    return x"})
+    cells = toy.cells({**toy.RIGHT, "thrice": "def thrice(x):\n    return x"})
     cells.insert(2, dict(cells[1]))
     for old in cells:
-        if old["id"] == "task-97-2-check":
+        if old["id"] == "thrice-check":
             old["source"], old["metadata"]["nbgrader"]["points"] = "thrice = lambda x: 3 * x\nprint('ok 97.2')", 1000
     graded = grade(book(*cells))
-    assert points(graded) == {"97.1": 2, "97.2": 0, "97.3": 4}
+    assert points(graded) == {"twice": 2, "thrice": 0, "four-times": 4}
     assert graded.notes[:2] == (
         "code cell 6, the check of task 97.2, was edited; it does not run here",
         "task 97.1 has 2 answer cells (code cells 2 and 3); what stands at its check counts",
@@ -270,13 +279,13 @@ def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, 
     ],
 )
 def test_a_wrong_answer_says_why(grade, toy_chapter, source, message):
-    verdict = grade(book(*toy.cells({**toy.RIGHT, "97.1": source}))).verdicts[0]
+    verdict = grade(book(*toy.cells({**toy.RIGHT, "twice": source}))).verdicts[0]
     assert verdict.points == 0
     assert message in verdict.message
 
 
 def test_known_mistakes_are_named(grade, toy_chapter):
-    wrong = {"97.1": "twice = lambda x: -2 * x", "97.2": "thrice = lambda x: 3 * x + 1", "97.3": "four_times = lambda x: x"}
+    wrong = {"twice": "twice = lambda x: -2 * x", "thrice": "thrice = lambda x: 3 * x + 1", "four-times": "four_times = lambda x: x"}
     verdicts = grade(book(*toy.cells(wrong))).verdicts
     assert [verdict.mistake for verdict in verdicts] == ["lost the sign", "added one", "forgot the factor"]
     assert verdicts[0].hint == "hint: you lost the sign"
@@ -294,13 +303,13 @@ def test_known_mistakes_are_named(grade, toy_chapter):
         (b"\xff\xfe", "is not UTF-8 text"),
         (b" " * (16 * 2**20 + 1), "the file is too large (16 MiB; at most 16)"),
         (json.dumps(book(*[cell("1", f"c{n}") for n in range(2001)])).encode(), "the notebook holds more than 2000 code cells"),
-        (json.dumps(book(cell("", "task-96-1"))).encode(), "not of chapter 97"),
+        (json.dumps(book(cell("", "of-another"))).encode(), "not of chapter 97"),
     ],
     ids=["empty", "cut", "deep", "encoding", "large", "cells", "chapter"],
 )
 def test_a_file_that_is_no_notebook_gets_nothing_with_a_reason_for_every_task(grade, toy_chapter, content, reason):
-    graded = grade(content, chapter=97)
-    assert points(graded) == {"97.1": 0, "97.2": 0, "97.3": 0}
+    graded = grade(content, lesson="toy")
+    assert points(graded) == {"twice": 0, "thrice": 0, "four-times": 0}
     assert all(reason in verdict.message for verdict in graded.verdicts)
     assert all(verdict.message == f"not judged: {graded.problem}" for verdict in graded.verdicts)
     assert graded.notes == (graded.problem,)
@@ -320,5 +329,5 @@ def test_a_byte_order_mark_is_no_obstacle(grade, toy_chapter):
 
 def test_grading_twice_gives_the_same(grade, root):
     scratch = "import random\nmy_entropy = np.log(2) * random.choice([1.5, 1.0, 2.0]) + np.random.normal()"
-    noisy = notebooks.answered(root, 2, {"2.2": scratch})
+    noisy = notebooks.answered(root, 2, {"entropy-by-hand": scratch})
     assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts

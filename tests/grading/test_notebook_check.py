@@ -20,7 +20,7 @@ from tests.grading import toy
 
 
 def judge(course, cells, **options):
-    path = toy.write(course / "work" / "97_toy.ipynb", cells)
+    path = toy.write(course / "work" / "ex_97_toy.ipynb", cells)
     return check_notebook(path, exercises=course / "exercises", **options)
 
 
@@ -35,14 +35,14 @@ def tree(folder: Path) -> dict[str, str]:
 def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_written(toy_course):
     (toy_course / "work" / "factor.txt").write_text("3")
     answers = toy.RIGHT | {
-        "97.2": "import sys, warnings\nfactor = float(open('factor.txt').read())\ndef thrice(x):\n    print('debugging', x.shape)\n"
+        "thrice": "import sys, warnings\nfactor = float(open('factor.txt').read())\ndef thrice(x):\n    print('debugging', x.shape)\n"
         "    print('and more', file=sys.stderr)\n    warnings.warn('oh')\n    return factor * x",
-        "97.3": "# NBVAL_SKIP\ndef four_times(x):\n    return 4 * x",
+        "four-times": "# NBVAL_SKIP\ndef four_times(x):\n    return 4 * x",
     }
     cells = [*toy.cells(answers), toy.cell("assert 'toy.install' in In[1], 'check reads the cells run so far'", "history")]
     cells[1] |= {"outputs": [{"output_type": "stream", "name": "stdout", "text": "stale"}], "execution_count": 7}
     (toy_course / "work" / ".progress.json").write_text('{"tasks": {}}')
-    toy.write(toy_course / "work" / "97_toy.ipynb", cells)
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", cells)
     before = tree(toy_course)
     seen = []
     report = judge(toy_course, cells, on_cell=lambda done, total: seen.append((done, total)))
@@ -57,13 +57,13 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
 
 def test_a_record_that_cannot_be_written_is_one_note_and_changes_no_verdict(toy_course):
     (toy_course / "work" / ".progress.json").mkdir()
-    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    return -3 * x"}))
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    return -3 * x"}))
     assert statuses(report) == ["passed", "failed", "passed"]
     assert report.notes == (f"Your progress is not recorded: Is a directory ({toy_course / 'work' / '.progress.json'})",)
 
 
 def test_each_task_fails_for_its_own_reason(toy_course):
-    cells = toy.cells({"97.1": "def twice(x):\n    return -2 * x", "97.2": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
+    cells = toy.cells({"twice": "def twice(x):\n    return -2 * x", "thrice": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
     report = judge(toy_course, [*cells, toy.cell("a = 1\nb = 1 / 0", "scratch")])
     assert statuses(report) == ["failed", "failed", "unanswered"]
     mistake, syntax, stub = report.tasks
@@ -79,7 +79,7 @@ def test_each_task_fails_for_its_own_reason(toy_course):
 
 def test_a_loop_that_swallows_interrupts_costs_only_its_own_task(toy_course):
     endless = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
-    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.1": endless}), cell_timeout_s=1.5)
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": endless}), cell_timeout_s=1.5)
     assert statuses(report) == ["failed", "passed", "passed"]
     assert report.tasks[0].message == "the answer cell does not run: did not finish within 1.5 s: is there a loop that never ends?"
 
@@ -105,10 +105,10 @@ def test_a_cell_that_ends_python_is_left_out_and_the_rest_runs_again(toy_course,
         return fine | ({died: Outcome("died", False, 0.1)} if died < len(copies) else {})
 
     monkeypatch.setattr(notebook_check, "run_nbval", run)
-    report = judge(toy_course, toy.cells(toy.RIGHT | {"97.1": "exit_of_1", "97.3": "exit_of_3"}))
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": "exit_of_1", "four-times": "exit_of_3"}))
     assert [["exit" in source for source in run].count(True) for run in runs] == [2, 1, 0]
     assert len({len(run) for run in runs}) == 1
-    assert report.chapter == 97
+    assert report.lesson == 97
 
 
 def test_five_cells_that_end_python_cost_no_other_task(toy_course, monkeypatch):
@@ -168,7 +168,7 @@ def test_python_that_ends_whatever_is_left_out_is_said_in_a_note(toy_course, mon
 
 
 def test_exit_in_a_cell_is_blamed_on_that_cell_and_costs_no_task(toy_course):
-    first, answer, check, *others = toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    exit()\n    return 3 * x"})
+    first, answer, check, *others = toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    exit()\n    return 3 * x"})
     report = judge(toy_course, [first, answer, toy.cell("print('bye')\nquit()", "leave"), check, *others])
     assert statuses(report) == ["passed", "failed", "passed"]
     assert report.tasks[1].message == "ended Python: does it call exit, or use up the memory?"
@@ -193,7 +193,7 @@ def test_nbval_that_is_killed_within_a_line_is_an_error_of_the_engine(tmp_path):
 
 def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_course):
     hidden = "def check(*anything):\n    pass\n\nprint = input = sys = attn_course = _course = None"
-    first, *others = toy.cells(toy.RIGHT | {"97.2": "def thrice(x):\n    return -3 * x"})
+    first, *others = toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    return -3 * x"})
     first["source"] = "import toy\ntoy.install()"
     report = judge(toy_course, [first, toy.cell(hidden, "hidden"), *others])
     assert statuses(report) == ["passed", "failed", "passed"]
@@ -202,7 +202,7 @@ def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_cour
 
 
 def test_a_failing_setup_cell_is_said_once_and_the_tasks_that_need_it_are_not_judged(toy_course):
-    cells = toy.cells(toy.RIGHT | {"97.1": "def twice(x):\n    return helpful.add(x, x)"})
+    cells = toy.cells(toy.RIGHT | {"twice": "def twice(x):\n    return helpful.add(x, x)"})
     cells.insert(1, toy.cell("import no_such_module as helpful", "more-setup"))
     report = judge(toy_course, cells)
     assert statuses(report) == ["not judged", "passed", "passed"]

@@ -10,12 +10,11 @@ from attn_course.grading.submission import MAX_BYTES
 from attn_course.grading.submissions import SubmissionsError, find_submissions, parse_time, printable
 from tests.grading.stand_in import notebook
 
-CHAPTERS = (2, 3)
-NAMES = {2: "02_softmax", 3: "03_similarity_and_scale"}
+LESSONS = ("softmax", "scaling")
 
 
 def find(folder):
-    return find_submissions(folder, chapters=CHAPTERS, names=NAMES)
+    return find_submissions(folder, lessons=LESSONS)
 
 
 def only(folder):
@@ -24,16 +23,16 @@ def only(folder):
 
 
 def test_a_folder_for_each_student(tmp_path):
-    notebook(tmp_path / "bea" / "03_similarity_and_scale.ipynb", 3)
-    notebook(tmp_path / "bea" / "02_softmax.ipynb", 2)
-    notebook(tmp_path / "adam" / "02_softmax.ipynb", 2)
+    notebook(tmp_path / "bea" / "03_scaling.ipynb", "scaling")
+    notebook(tmp_path / "bea" / "02_softmax.ipynb", "softmax")
+    notebook(tmp_path / "adam" / "02_softmax.ipynb", "softmax")
     (tmp_path / "cleo").mkdir()
     found = find(tmp_path)
     assert found.students == ("adam", "bea", "cleo")
-    assert [(each.student, each.assignment, each.chapter) for each in found.hand_ins] == [
-        ("adam", "02_softmax", 2),
-        ("bea", "02_softmax", 2),
-        ("bea", "03_similarity_and_scale", 3),
+    assert [(each.student, each.assignment, each.lesson) for each in found.hand_ins] == [
+        ("adam", "softmax", "softmax"),
+        ("bea", "softmax", "softmax"),
+        ("bea", "scaling", "scaling"),
     ]
     assert not any(each.problem or each.notes for each in found.hand_ins)
 
@@ -41,11 +40,11 @@ def test_a_folder_for_each_student(tmp_path):
 @pytest.mark.parametrize("start", ["", "submitted"])
 def test_the_layout_of_nbgrader(tmp_path, start):
     root = tmp_path / "submitted"
-    path = notebook(root / "bea" / "week 1" / "02_softmax.ipynb", 2)
+    path = notebook(root / "bea" / "week 1" / "02_softmax.ipynb", "softmax")
     (path.parent / "timestamp.txt").write_text("2026-11-20 23:59:30.000000 UTC\n")
     (path.parent / "data.csv").write_text("1,2\n")
     hand_in = only(tmp_path / start)
-    assert (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.chapter) == ("bea", "week 1", "02_softmax.ipynb", 2)
+    assert (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.lesson) == ("bea", "week 1", "02_softmax.ipynb", "softmax")
     assert hand_in.handed_in == datetime(2026, 11, 20, 23, 59, 30, tzinfo=UTC)
     assert hand_in.place == "bea/week 1/02_softmax.ipynb"
 
@@ -65,26 +64,26 @@ def test_checkpoints_and_hidden_files_are_nobodys(tmp_path):
 
 
 def test_a_renamed_notebook_is_known_by_its_cells(tmp_path):
-    notebook(tmp_path / "bea" / "my homework.ipynb", 3)
-    assert only(tmp_path).chapter == 3
+    notebook(tmp_path / "bea" / "my homework.ipynb", "scaling")
+    assert only(tmp_path).lesson == "scaling"
     assert only(tmp_path).notes == ()
 
 
 def test_cells_are_believed_more_than_a_name(tmp_path):
-    notebook(tmp_path / "bea" / "02_final.ipynb", 3)
-    assert only(tmp_path).chapter == 3
+    notebook(tmp_path / "bea" / "02_softmax final.ipynb", "scaling")
+    assert only(tmp_path).lesson == "scaling"
     assert only(tmp_path).notes == ("named for chapter 2, but its cells are those of chapter 3, by which it is graded",)
 
 
 def test_a_name_decides_where_cells_have_lost_their_ids(tmp_path):
-    path = notebook(tmp_path / "bea" / "2.ipynb", 2)
-    path.write_text(path.read_text().replace("task-2-1", "anything"))
-    assert only(tmp_path).chapter == 2
+    path = notebook(tmp_path / "bea" / "2_softmax.ipynb", "softmax")
+    path.write_text(path.read_text().replace("stable-softmax", "anything"))
+    assert only(tmp_path).lesson == "softmax"
 
 
 def test_an_id_inside_a_text_is_no_cell(tmp_path):
-    notebook(tmp_path / "bea" / "02_softmax.ipynb", 2, words='"id": "task-3-1" "id": "task-3-2"')
-    assert only(tmp_path).chapter == 2
+    notebook(tmp_path / "bea" / "02_softmax.ipynb", "softmax", words='"id": "scaled-scores" "id": "score-variance-by-hand"')
+    assert only(tmp_path).lesson == "softmax"
     assert only(tmp_path).notes == ()
 
 
@@ -125,7 +124,7 @@ def test_a_file_that_cannot_be_read_has_a_row(tmp_path, monkeypatch):
 
     monkeypatch.setattr("attn_course.grading.submissions.os.open", refuse)
     assert only(tmp_path).problem == "cannot be read: Permission denied"
-    assert only(tmp_path).chapter == 2
+    assert only(tmp_path).lesson == "softmax"
 
 
 def test_a_notebook_that_lies_too_deep_has_a_row(tmp_path):

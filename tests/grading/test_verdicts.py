@@ -7,13 +7,13 @@ from attn_course.grading.nbval_run import Outcome
 from attn_course.grading.verdicts import make_report
 
 SETUP, ANSWER, CHECK = 0, 1, 2
-CELLS = (Cell("import numpy as np"), Cell("def twice", "answer", "97.1"), Cell('check("97.1", twice)', "check", "97.1"))
+CELLS = (Cell("import numpy as np"), Cell("def twice", "answer", "twice"), Cell('check("twice", twice)', "check", "twice"))
 FINE = Outcome(None, True, 0.25)
 
 
 def judge(*outcomes, cells=CELLS, untouched=()):
     found = {position: outcome for position, outcome in enumerate(outcomes) if outcome is not None}
-    report = make_report(cells, ["97.1"], found, notebook="a.ipynb", timeout_s=60, seconds=1.0, untouched=untouched)
+    report = make_report(cells, ["twice"], found, notebook="a.ipynb", timeout_s=60, seconds=1.0, untouched=untouched)
     return report.tasks[0], report.problems
 
 
@@ -44,26 +44,26 @@ def test_a_check_that_prints_something_else_is_not_believed():
 
 
 def test_a_known_mistake_brings_its_name_and_hint():
-    verdict = {"task": "97.1", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
+    verdict = {"task": "twice", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
     task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
     assert (task.status, task.mistake, task.hint, task.message) == ("failed", "lost the sign", "mind the sign", "this is “lost the sign”")
 
 
 def test_a_function_to_repair_that_nobody_touched_is_unanswered_and_no_mistake():
-    verdict = {"task": "97.1", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
-    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict), untouched={"97.1"})
+    verdict = {"task": "twice", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict), untouched={"twice"})
     assert (task.status, task.points, task.mistake, task.hint) == ("unanswered", 0, None, "first nudge for twice")
     assert task.message == "twice has no answer yet: its cell is as the exercise hands it out"
-    assert judge(FINE, FINE, FINE, untouched={"97.1"})[0].status == "passed"  # another cell may have mended it
+    assert judge(FINE, FINE, FINE, untouched={"twice"})[0].status == "passed"  # another cell may have mended it
 
 
 def test_an_unknown_mistake_brings_the_first_nudge():
-    verdict = {"task": "97.1", "message": "not right", "mistake": None, "hint": None}
+    verdict = {"task": "twice", "message": "not right", "mistake": None, "hint": None}
     task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
     assert task.hint == "first nudge for twice"
 
 
-@pytest.mark.parametrize("verdict", ["passed", {"task": "97.2", "message": "of another task"}, {"task": "97.1", "message": 7}, [1]])
+@pytest.mark.parametrize("verdict", ["passed", {"task": "thrice", "message": "of another task"}, {"task": "twice", "message": 7}, [1]])
 def test_a_verdict_of_another_form_or_task_is_not_used(verdict):
     task, _ = judge(FINE, FINE, raised("CheckFailed", "not right", verdict=verdict))
     assert (task.status, task.message) == ("failed", "CheckFailed: not right")
@@ -91,7 +91,7 @@ def test_a_deleted_answer_is_missing():
 
 def lacks(name):
     message = f"twice raised NameError: name '{name}' is not defined in line 2 of twice: `return {name}.add(x, x)` in the case “c”"
-    return raised("CheckFailed", "...", verdict={"task": "97.1", "message": message, "mistake": None, "hint": None})
+    return raised("CheckFailed", "...", verdict={"task": "twice", "message": message, "mistake": None, "hint": None})
 
 
 def test_a_failing_setup_cell_is_blamed_for_the_names_it_would_define():
@@ -110,14 +110,14 @@ def test_a_failing_cell_is_not_blamed_for_other_names_nor_one_that_stands_below(
 
 
 @pytest.mark.parametrize(
-    "cell", [Cell("def twice(x): return 2 * x", "answer", "97.1"), Cell("twice = abs"), Cell("from a import b as twice")]
+    "cell", [Cell("def twice(x): return 2 * x", "answer", "twice"), Cell("twice = abs"), Cell("from a import b as twice")]
 )
 def test_an_answer_that_is_defined_only_below_its_check_is_told_so(cell):
     undefined = raised("NameError", "name 'twice' is not defined")
     task, _ = judge(FINE, undefined, FINE, cells=(CELLS[SETUP], CELLS[CHECK], cell))
     assert (task.status, task.points) == ("failed", 0)
     assert task.message == "twice is defined only below its check: a notebook is checked from top to bottom"
-    task, _ = judge(FINE, FINE, undefined, FINE, cells=(CELLS[SETUP], Cell("a = 1", "answer", "97.1"), CELLS[CHECK], cell))
+    task, _ = judge(FINE, FINE, undefined, FINE, cells=(CELLS[SETUP], Cell("a = 1", "answer", "twice"), CELLS[CHECK], cell))
     assert "only below its check" in task.message
 
 

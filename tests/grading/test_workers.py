@@ -27,7 +27,9 @@ def plain(exercises):
 
 
 def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
-    book = notebooks.answered(root, 2, {"2.2": "my_entropy = 1.5", "2.4": "def my_jacobian(weights): return weights"}, folder="solutions")
+    book = notebooks.answered(
+        root, 2, {"entropy-by-hand": "my_entropy = 1.5", "softmax-jacobian": "def my_jacobian(weights): return weights"}, folder="solutions"
+    )
     path = notebooks.save(book, tmp_path / "02_softmax.ipynb")
     ours, theirs = plain.grade(path, student="ada"), grader.grade(path, student="ada")
     assert ours.verdicts == theirs.verdicts
@@ -36,13 +38,13 @@ def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
 
 @pytest.mark.parametrize("attack", ["ends Python", "crashes", "floods", "loops", "hangs up", "forges a frame"])
 def test_without_fork_attacks_get_nothing_too(plain, toy_chapter, tmp_path, attack):
-    graded = plain.grade(toy.write(tmp_path / "97_toy.ipynb", toy.cells({**toy.RIGHT, "97.2": ATTACKS[attack][0]})), student="eve")
+    graded = plain.grade(toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells({**toy.RIGHT, "thrice": ATTACKS[attack][0]})), student="eve")
     assert points(graded)[:2] == [2, 0]
     assert not plain._workers._processes, "no process is left"
 
 
 def test_a_killed_zygote_costs_its_notebook_and_no_other(grader, toy_chapter, tmp_path):
-    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
+    path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT))
     assert points(grader.grade(path, student="ada")) == [2, 3, 4]
     grader._workers._process.kill()
     assert points(grader.grade(path, student="ada")) == [2, 3, 4]
@@ -57,7 +59,7 @@ def test_a_zygote_or_worker_killed_from_outside_costs_the_student_nothing(grader
         original(sitting, positions)
 
     monkeypatch.setattr(grader_module._Sitting, "_run", kill_first)
-    graded = grader.grade(toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT)), student="ada")
+    graded = grader.grade(toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT)), student="ada")
     assert killed
     assert points(graded) == [2, 3, 4]
 
@@ -67,7 +69,7 @@ def test_the_time_for_a_whole_notebook_is_limited(exercises, toy_chapter, tmp_pa
     slow.close()
     slow._workers = grader._workers
     grader.grade(toy.write(tmp_path / "97_right.ipynb", toy.cells(toy.RIGHT)), student="ada")  # so that it is warm
-    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells({**toy.RIGHT, "97.2": "import time\ntime.sleep(60)"}))
+    path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells({**toy.RIGHT, "thrice": "import time\ntime.sleep(60)"}))
     start = time.monotonic()
     graded = slow.grade(path, student="eve")
     assert time.monotonic() - start < 10.0
@@ -89,7 +91,7 @@ def test_nothing_is_graded_where_nothing_confines(monkeypatch):
 
 
 def test_a_worker_that_cannot_be_confined_is_no_fault_of_the_students(grader, toy_chapter, tmp_path, monkeypatch):
-    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
+    path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT))
     monkeypatch.setattr(grader._workers, "layers", ("no such layer",))
     with pytest.raises(Unconfined, match="no such layer"):
         grader.grade(path, student="ada")
@@ -98,12 +100,12 @@ def test_a_worker_that_cannot_be_confined_is_no_fault_of_the_students(grader, to
 def test_an_exercise_that_does_not_run_itself_is_no_fault_of_the_students(grader, toy_chapter, tmp_path):
     with pytest.raises(RuntimeError, match="the exercise's own cells do not run: ZeroDivisionError"):
         grader._workers.start(Limits(), {"setup": ["1 / 0"], "given": [], "forbid": []})
-    path = toy.write(tmp_path / "97_toy.ipynb", toy.cells(toy.RIGHT))
+    path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT))
     assert points(grader.grade(path, student="ada")) == [2, 3, 4], "the next one is served"
 
 
 def test_an_exercise_that_does_not_run_leaves_the_one_before_it_whole(grader, root, tmp_path):
-    without_imports = notebooks.without(notebooks.load(root, "solutions", 2), ending="setup")
+    without_imports = notebooks.without(notebooks.load(root, "solutions", "softmax"), ending="setup")
     path = notebooks.save(without_imports, tmp_path / "02_softmax.ipynb")
     before = grader.grade(path, student="ada")
     assert all(verdict.passed for verdict in before.verdicts)

@@ -1,4 +1,4 @@
-"""A course of one toy chapter, 97, in a folder of its own: three tasks, so that the engine is tested apart from real chapters.
+"""A course of one toy lesson, number 97, in a folder of its own: three tasks, so that the engine is tested apart from real chapters.
 
 The kernel that runs a toy notebook imports this file too, from the folder of the notebook.
 """
@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from attn_course import numbers
 from attn_course.tasks import Case, Task, Wrong, registry
 
 
-def _task(number: int, title: str, entry: str, answer: Any, wrong: Iterable[Any], points: int) -> Task:
+def _task(name: str, title: str, entry: str, answer: Any, wrong: Iterable[Any], points: int) -> Task:
     names = ["forgot the factor", "lost the sign", "added one"]
     return Task(
-        id=f"97.{number}",
+        id=name,
         title=title,
         entry=entry,
         kind="write",
@@ -31,22 +32,32 @@ def _task(number: int, title: str, entry: str, answer: Any, wrong: Iterable[Any]
 
 
 TASKS = (
-    _task(1, "Twice", "twice", lambda x: 2 * x, [lambda x: x, lambda x: -2 * x, lambda x: 2 * x + 1], 2),
-    _task(2, "Thrice", "thrice", lambda x: 3 * x, [lambda x: x, lambda x: -3 * x, lambda x: 3 * x + 1], 3),
-    _task(3, "Four times", "four_times", lambda x: 4 * x, [lambda x: x, lambda x: -4 * x, lambda x: 4 * x + 1], 4),
+    _task("twice", "Twice", "twice", lambda x: 2 * x, [lambda x: x, lambda x: -2 * x, lambda x: 2 * x + 1], 2),
+    _task("thrice", "Thrice", "thrice", lambda x: 3 * x, [lambda x: x, lambda x: -3 * x, lambda x: 3 * x + 1], 3),
+    _task("four-times", "Four times", "four_times", lambda x: 4 * x, [lambda x: x, lambda x: -4 * x, lambda x: 4 * x + 1], 4),
 )
 
 
+NAMES = [*(task.id for task in TASKS), "five-times", "ten-times"]
+OWN = {
+    "labels": {},
+    "tasks": {"another": {"of-another": "96.1"}, "toy": {name: f"97.{number}" for number, name in enumerate(NAMES, 1)}},
+    "slugs": {"another": {"number": 96, "title": "Another"}, "toy": {"number": 97, "title": "Toy"}},
+}
+NUMBERS = {kind: {**known, **OWN[kind]} for kind, known in numbers.tables().items()}
+
+
 def install(set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Make the toy chapter the only one; a test passes `monkeypatch.setattr`."""
-    set_attribute(registry, "chapters", lambda: [97])
-    set_attribute(registry, "_chapter_tasks", lambda chapter: TASKS)
+    """Make the toy lesson the only one with tasks; a test passes `monkeypatch.setattr`."""
+    set_attribute(registry, "lessons", lambda: ["toy"])
+    set_attribute(registry, "_lesson_tasks", lambda lesson: TASKS)
+    set_attribute(numbers, "tables", lambda: NUMBERS)
 
 
 RIGHT = {
-    "97.1": "def twice(x):\n    return 2 * x",
-    "97.2": "def thrice(x):\n    return 3 * x",
-    "97.3": "def four_times(x):\n    return 4 * x",
+    "twice": "def twice(x):\n    return 2 * x",
+    "thrice": "def thrice(x):\n    return 3 * x",
+    "four-times": "def four_times(x):\n    return 4 * x",
 }
 SETUP = "import numpy as np\nimport toy\nfrom attn_course import check\ntoy.install()"
 
@@ -62,8 +73,8 @@ def cells(answers: dict[str, str]) -> list[dict[str, Any]]:
     found = [cell(SETUP, "setup")]
     for task in TASKS:
         stub = f"def {task.entry}(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
-        found.append(cell(answers.get(task.id, stub), task.slug, grade=False))
-        found.append(cell(f'check("{task.id}", {task.entry})', f"{task.slug}-check", grade=True))
+        found.append(cell(answers.get(task.id, stub), task.id, grade=False))
+        found.append(cell(f'check("{task.id}", {task.entry})', f"{task.id}-check", grade=True))
     return found
 
 
@@ -78,6 +89,7 @@ def make_course(root: Path) -> Path:
     """Write the toy course: exercises/, notebooks/, work/; and this file beside the notebooks of work/."""
     for folder in ("exercises", "notebooks", "work"):
         (root / folder).mkdir()
-    write(root / "exercises" / "97_toy.ipynb", cells({}))
+    (root / "notebooks" / "series.toml").write_text('[[lesson]]\nslug = "toy"\ntitle = "Toy"\nminutes = 1\n', encoding="utf-8")
+    write(root / "exercises" / "ex_97_toy.ipynb", cells({}))
     (root / "work" / "toy.py").write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
     return root

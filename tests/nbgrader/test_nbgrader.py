@@ -69,8 +69,8 @@ def scores(gradebook: Path) -> dict[str, dict[str, float]]:
 def test_what_nbgrader_generates_holds_every_cell_of_our_exercise_and_no_solution(course):
     generated, ours = cells(course / "release" / NAME / f"{NAME}.ipynb"), cells(ROOT / "exercises" / f"{NAME}.ipynb")
     assert generated.keys() == ours.keys()
-    repairs = {task.slug for task in all_tasks(2) if task.kind == "repair"}
-    answers = {task.slug for task in all_tasks(2)}
+    repairs = {task.id for task in all_tasks("softmax") if task.kind == "repair"}
+    answers = {task.id for task in all_tasks("softmax")}
     for name, text in ours.items():
         if name not in answers:
             assert generated[name] == text
@@ -94,7 +94,7 @@ def test_nbgrader_autogrades_our_handed_out_exercise_and_our_solution(course, py
     ran = run(python, "nbgrader", "autograde", NAME, cwd=course)
     assert ran.returncode == 0, ran.stderr
     found = scores(course / "gradebook.db")
-    most = {f"{task.slug}-check": float(task.points) for task in all_tasks(2)}
+    most = {f"{task.id}-check": float(task.points) for task in all_tasks("softmax")}
     assert found["right"] == most
     assert found["empty"] == dict.fromkeys(most, 0.0)
 
@@ -102,7 +102,7 @@ def test_nbgrader_autogrades_our_handed_out_exercise_and_our_solution(course, py
 def notebook_of(chapter: int, points: dict[str, int], assignment: str, status: str = "graded") -> dict:
     tasks = [
         {"task": task.id, "points": points.get(task.id, 0), "max_points": task.points, "passed": task.id in points}
-        | {"message": f"{task.entry} is not right", "hint": None if task.id == "2.1" else "think"}
+        | {"message": f"{task.entry} is not right", "hint": None if task.id == "stable-softmax" else "think"}
         for task in all_tasks(chapter)
     ]
     name = "" if status == "missing" else "my renamed.ipynb"
@@ -116,8 +116,8 @@ def report_of(points: dict[str, int], assignment: str = NAME) -> dict:
 def two_chapters(*, statuses: tuple[str, str] = ("graded", "graded")) -> dict:
     """Assignment week3 on chapters 1 and 2, from three students of whom the last handed in nothing."""
     students = {
-        "ada": [notebook_of(1, {"1.2": 2}, "week3"), notebook_of(2, {"2.1": 3}, "week3")],
-        "zoë": [notebook_of(1, {}, "week3", statuses[0]), notebook_of(2, {"2.4": 2}, "week3", statuses[1])],
+        "ada": [notebook_of(1, {"kernel-regression": 2}, "week3"), notebook_of(2, {"stable-softmax": 3}, "week3")],
+        "zoë": [notebook_of(1, {}, "week3", statuses[0]), notebook_of(2, {"softmax-jacobian": 2}, "week3", statuses[1])],
         "cy": [notebook_of(1, {}, "week3", "missing"), notebook_of(2, {}, "week3", "missing")],
     }
     return {"report_version": 1, "students": [{"student": name, "notebooks": notebooks} for name, notebooks in students.items()]}
@@ -146,22 +146,22 @@ def test_our_marks_stand_in_its_gradebook(course, python, tmp_path, known):
     gradebook = tmp_path / "gradebook.db"
     if known:
         shutil.copyfile(course / "gradebook.db", gradebook)
-    (tmp_path / "report.json").write_text(json.dumps(report_of({"2.1": 3, "2.4": 2})), encoding="utf-8")
+    (tmp_path / "report.json").write_text(json.dumps(report_of({"stable-softmax": 3, "softmax-jacobian": 2})), encoding="utf-8")
     for _ in range(2):  # a second export replaces the first
         ran = run(python, "attn_course.grading.nbgrader_marks", str(tmp_path), str(gradebook), cwd=tmp_path)
         assert (ran.returncode, ran.stdout) == (0, f"9 marks in {gradebook}\n"), ran.stderr
     found = scores(gradebook)["zoë"]
-    assert {cell: score for cell, score in found.items() if score} == {"task-2-1-check": 3.0, "task-2-4-check": 2.0}
+    assert {cell: score for cell, score in found.items() if score} == {"stable-softmax-check": 3.0, "softmax-jacobian-check": 2.0}
     assert len(found) == 9
     with closing(sqlite3.connect(gradebook)) as database:
         comments = dict(database.execute("select base_cell.name, manual_comment from comment join base_cell on base_cell.id = cell_id"))
-    assert comments["task-2-1"] is None
-    assert comments["task-2-2"].endswith("is not right  think")
+    assert comments["stable-softmax"] is None
+    assert comments["entropy-by-hand"].endswith("is not right  think")
 
 
 def test_nbgraders_own_export_lists_our_marks(course, python, tmp_path):
     folder = shutil.copytree(course, tmp_path / "course")
-    (tmp_path / "report.json").write_text(json.dumps(report_of({"2.1": 3})), encoding="utf-8")
+    (tmp_path / "report.json").write_text(json.dumps(report_of({"stable-softmax": 3})), encoding="utf-8")
     run(python, "attn_course.grading.nbgrader_marks", str(tmp_path), str(folder / "gradebook.db"), cwd=tmp_path)
     ran = run(python, "nbgrader", "export", cwd=folder)
     assert ran.returncode == 0, ran.stderr
@@ -200,15 +200,15 @@ def test_a_file_that_is_no_gradebook_is_left_alone(python, tmp_path):
 def test_an_assignment_on_two_chapters_has_two_notebooks_and_all_marks(python, tmp_path):
     gradebook = tmp_path / "marks? #2.db"
     ran = export(python, two_chapters(), gradebook, warnings="default")
-    n_tasks = len(all_tasks(1)) + len(all_tasks(2))
+    n_tasks = len(all_tasks("lookup")) + len(all_tasks("softmax"))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{2 * n_tasks} marks in {gradebook}\n", "")
-    wanted = {"01_attention_as_lookup": {f"{task.slug}-check" for task in all_tasks(1)}}
-    wanted |= {"02_softmax": {f"{task.slug}-check" for task in all_tasks(2)}}
+    wanted = {"01_lookup": {f"{task.id}-check" for task in all_tasks("lookup")}}
+    wanted |= {"02_softmax": {f"{task.id}-check" for task in all_tasks("softmax")}}
     assert notebooks(gradebook) == wanted
     found = scores(gradebook)
     assert found.keys() == {"ada", "zoë"}
-    assert {cell: score for cell, score in found["ada"].items() if score} == {"task-1-2-check": 2.0, "task-2-1-check": 3.0}
-    assert {cell: score for cell, score in found["zoë"].items() if score} == {"task-2-4-check": 2.0}
+    assert {cell: score for cell, score in found["ada"].items() if score} == {"kernel-regression-check": 2.0, "stable-softmax-check": 3.0}
+    assert {cell: score for cell, score in found["zoë"].items() if score} == {"softmax-jacobian-check": 2.0}
     assert all(set(one.values()) <= {0.0, 2.0, 3.0} and len(one) == n_tasks for one in found.values())
     assert {path.name for path in tmp_path.iterdir()} == {"report.json", gradebook.name}
 
@@ -221,7 +221,7 @@ def test_a_chapter_that_was_not_handed_in_is_zero_also_where_a_mark_stood(python
             report["students"][1]["notebooks"][1] = notebook_of(2, {}, "week3", "missing")
         assert export(python, report, gradebook).returncode == 0
     assert set(scores(gradebook)["zoë"].values()) == {0.0}
-    assert scores(gradebook)["ada"]["task-2-1-check"] == 3.0
+    assert scores(gradebook)["ada"]["stable-softmax-check"] == 3.0
 
 
 def test_a_chapter_that_comes_later_joins_the_submissions_that_are_there(python, tmp_path):
@@ -231,8 +231,8 @@ def test_a_chapter_that_comes_later_joins_the_submissions_that_are_there(python,
     assert export(python, first, gradebook).returncode == 0
     assert notebooks(gradebook).keys() == {"02_softmax"}
     assert export(python, two_chapters(), gradebook).returncode == 0
-    assert notebooks(gradebook).keys() == {"01_attention_as_lookup", "02_softmax"}
-    assert scores(gradebook)["ada"]["task-1-2-check"] == 2.0
+    assert notebooks(gradebook).keys() == {"01_lookup", "02_softmax"}
+    assert scores(gradebook)["ada"]["kernel-regression-check"] == 2.0
 
 
 def test_a_refused_export_leaves_the_gradebook_as_it_was(python, tmp_path):

@@ -7,10 +7,13 @@ from typing import Any
 
 import nbformat
 
+from attn_course.authoring.course import units
+
 ROOT = Path(__file__).resolve().parents[2]
-LESSONS = [path.stem for path in sorted((ROOT / "notebooks" / "src").glob("*.py"))]
-EXECUTED = [f"{folder}/{path.stem}.ipynb" for folder in ("notebooks", "solutions") for path in sorted((ROOT / folder / "src").glob("*.py"))]
-ALL = [*EXECUTED, *(name.replace("solutions/", "exercises/") for name in EXECUTED if name.startswith("solutions/"))]
+UNITS = units(ROOT)
+LESSONS = [unit.slug for unit in UNITS if unit.folder == "notebooks"]
+EXECUTED = [unit.name for unit in UNITS if unit.is_executed]
+ALL = [unit.name for unit in UNITS]
 
 _DISPLAY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
@@ -23,9 +26,9 @@ def notebook(name: str) -> Any:
     return nbformat.read(ROOT / name, as_version=4)
 
 
-def lesson(stem: str) -> Any:
-    """Return a lesson by the stem of its source."""
-    return notebook(f"notebooks/{stem}.ipynb")
+def lesson(slug: str) -> Any:
+    """Return a lesson by its slug."""
+    return notebook(next(unit.name for unit in UNITS if unit.slug == slug and unit.folder == "notebooks"))
 
 
 def markdown_cells(book: Any) -> list[Any]:

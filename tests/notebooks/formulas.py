@@ -4,66 +4,59 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from attn_course import numbers
 from attn_course.authoring.source import literal_calls
 from attn_course.equations import normalise_latex
+from tests.project.formula_references import labels_named
 
 from .chapters import code_cells, markdown_cells
 
 DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
 TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
-REFERENCE = re.compile(r"\bEqs?\.[\s#]*(\(\d+\.\d+\)(?:(?:,|[\s#]+(?:and|to|or))*[\s#]*\(\d+\.\d+\))*)")
 
 
 def tagged(book: Any) -> list[tuple[str, str, str]]:
-    """Return (cell id, tag, formula) for each displayed formula that has a tag, in order."""
+    """Return (cell id, label, formula) for each displayed formula that has a number, in order; an unknown number stands for itself."""
+    labels = {number: label for known in numbers.tables()["labels"].values() for label, number in known.items()}
     found = []
     for cell in markdown_cells(book):
         for block in DISPLAY.findall(cell.source):
-            found += [(cell.id, tag, TAG.sub("", block)) for tag in TAG.findall(block)]
+            found += [(cell.id, labels.get(tag, tag), TAG.sub("", block)) for tag in TAG.findall(block)]
     return found
 
 
-def tag_findings(book: Any, chapter: int) -> list[str]:
-    """Tags belong to the chapter, ascend, and stand one to a displayed formula."""
+def tag_findings(book: Any) -> list[str]:
+    """Numbers stand one to a displayed formula."""
     findings = []
-    last = 0
-    for cell_id, tag, _ in tagged(book):
-        if not re.fullmatch(rf"{chapter}\.[1-9]\d*", tag):
-            findings.append(f"[{cell_id}]: wanted a tag like {chapter}.1, got {tag!r}")
-            continue
-        number = int(tag.split(".")[1])
-        if number <= last:
-            findings.append(f"[{cell_id}]: wanted a tag above {chapter}.{last}, got {tag}")
-        last = max(last, number)
     for cell in markdown_cells(book):
         blocks = DISPLAY.findall(cell.source)
         inside = [len(TAG.findall(block)) for block in blocks]
         if any(count > 1 for count in inside):
-            findings.append(f"[{cell.id}]: wanted one tag to a displayed formula, got {max(inside)}")
+            findings.append(f"[{cell.id}]: wanted one label to a displayed formula, got {max(inside)}")
         if len(TAG.findall(cell.source)) != sum(inside):
-            findings.append(f"[{cell.id}]: wanted every tag inside $$ ... $$")
+            findings.append(f"[{cell.id}]: wanted every label inside $$ ... $$")
     return findings
 
 
 def registry_findings(book: Any, registered: Mapping[str, str]) -> list[str]:
-    """Every tag is registered, with the same formula; every registered equation is shown.
+    """Every formula is registered, with the same formula; every registered equation is shown.
 
     Parameters
     ----------
     book : NotebookNode
         A lesson.
     registered : mapping
-        Tag -> LaTeX of the chapter's equations.
+        Label -> LaTeX of the lesson's equations.
     """
     findings = []
     shown = tagged(book)
-    for cell_id, tag, formula in shown:
-        if tag not in registered:
-            findings.append(f"[{cell_id}]: Eq. ({tag}) is not registered in attn_course/equations")
-        elif normalise_latex(formula) != normalise_latex(registered[tag]):
-            findings.append(f"[{cell_id}]: Eq. ({tag}): the registry has {registered[tag]!r}, the lesson {formula.strip()!r}")
-    missing = [tag for tag in registered if tag not in {tag for _, tag, _ in shown}]
-    return findings + [f"Eq. ({tag}) is registered, but the lesson does not show it" for tag in missing]
+    for cell_id, label, formula in shown:
+        if label not in registered:
+            findings.append(f"[{cell_id}]: Eq. {label} is not registered in the equations of the lesson")
+        elif normalise_latex(formula) != normalise_latex(registered[label]):
+            findings.append(f"[{cell_id}]: Eq. {label}: the registry has {registered[label]!r}, the lesson {formula.strip()!r}")
+    missing = [label for label in registered if label not in {label for _, label, _ in shown}]
+    return findings + [f"Eq. {label} is registered, but the lesson does not show it" for label in missing]
 
 
 def verify_findings(book: Any) -> list[str]:
@@ -71,28 +64,18 @@ def verify_findings(book: Any) -> list[str]:
     place = {cell.id: number for number, cell in enumerate(book.cells)}
     verified: dict[str, int] = {}
     for cell in code_cells(book):
-        for tag in literal_calls(cell.source, "verify"):
-            verified.setdefault(tag, place[cell.id])
+        for label in literal_calls(cell.source, "verify"):
+            verified.setdefault(label, place[cell.id])
     findings = []
-    for cell_id, tag, _ in tagged(book):
-        if tag not in verified:
-            findings.append(f'[{cell_id}]: Eq. ({tag}): wanted verify("{tag}") in a cell below it, got none')
-        elif verified[tag] < place[cell_id]:
-            findings.append(f"[{cell_id}]: Eq. ({tag}): wanted it verified below the formula, got it above")
+    for cell_id, label, _ in tagged(book):
+        if label not in verified:
+            findings.append(f'[{cell_id}]: Eq. {label}: wanted verify("{label}") in a cell below it, got none')
+        elif verified[label] < place[cell_id]:
+            findings.append(f"[{cell_id}]: Eq. {label}: wanted it verified below the formula, got it above")
     return findings
 
 
-def references(text: str) -> list[str]:
-    """Return the tags a text refers to.
-
-    Examples
-    --------
-    >>> references("Eq. ratio-of-weights, Eqs. shift-invariant-ratios and exponential-functional-equation, and Eq. 1 of the paper")
-    ['2.3', '2.4', '2.5']
-    """
-    return [tag for group in REFERENCE.findall(text) for tag in re.findall(r"\d+\.\d+", group)]
-
-
 def reference_findings(text: str, known: Iterable[str]) -> list[str]:
-    """Every "Eq. (N.k)" names a registered equation."""
-    return [f"Eq. ({tag}) does not exist" for tag in references(text) if tag not in set(known)]
+    """Every "Eq. label" names a registered equation, and none is named by a number."""
+    found = [f"Eq. {label} does not exist" for label in labels_named(text) if label not in set(known)]
+    return found + [f"{number} is a number; wanted the label" for number in re.findall(r'(?<!")\bEqs?\.[\s#]*\(\d+\.\d+\)(?! holds)', text)]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from attn_course import reference
+from attn_course import numbers, reference
 
 from . import style
 from .chapters import ALL, EXECUTED, LESSONS, lesson, notebook
@@ -27,14 +27,14 @@ def test_the_title_is_the_only_h1(name):
     assert style.heading_findings(notebook(name)) == []
 
 
-@pytest.mark.parametrize("stem", LESSONS)
-def test_sections_are_numbered_and_end_in_card_summary_and_sources(stem):
-    assert style.section_findings(lesson(stem), int(stem[:2])) == []
+@pytest.mark.parametrize("slug", LESSONS)
+def test_sections_are_numbered_and_end_in_card_summary_and_sources(slug):
+    assert style.section_findings(lesson(slug), int(numbers.lesson_number(slug))) == []
 
 
-@pytest.mark.parametrize("stem", LESSONS)
-def test_text_and_code_are_in_measure(stem):
-    assert style.ratio_findings(lesson(stem)) == []
+@pytest.mark.parametrize("slug", LESSONS)
+def test_text_and_code_are_in_measure(slug):
+    assert style.ratio_findings(lesson(slug)) == []
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -47,9 +47,9 @@ def test_nothing_depends_on_chance_or_clock(name):
     assert style.chance_findings(notebook(name)) == []
 
 
-@pytest.mark.parametrize("stem", LESSONS)
-def test_a_lesson_defines_no_package_function_again(stem):
-    assert style.redefinition_findings(lesson(stem), reference.__all__) == []
+@pytest.mark.parametrize("slug", LESSONS)
+def test_a_lesson_defines_no_package_function_again(slug):
+    assert style.redefinition_findings(lesson(slug), reference.__all__) == []
 
 
 @pytest.mark.parametrize("name", EXECUTED)

@@ -7,18 +7,31 @@ from types import ModuleType
 
 from numpydoc.docscrape import get_doc_object
 
-REFERENCE = re.compile(r"\bEqs?\.\s(\(\d+\.\d+\)(?:(?:,|\s(?:and|to|or))*\s\(\d+\.\d+\))*)")
+_LABEL = r"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
+_ONE = re.compile(rf"\bEq\.[\s#]+{_LABEL}")
+_SEVERAL = re.compile(rf"\bEqs\.[\s#]+((?:{_LABEL},[\s#]+)*{_LABEL}[\s#]+and[\s#]+{_LABEL})")
+
+
+def labels_named(text: str) -> list[str]:
+    """Return the labels that a text refers to, as "Eq. softmax" or "Eqs. softmax, log-softmax and log-sum-exp".
+
+    Examples
+    --------
+    >>> labels_named("By Eq. softmax and the chain rule; Eqs. log-softmax and log-sum-exp, Eq. 1 of the paper")
+    ['log-softmax', 'log-sum-exp', 'softmax']
+    """
+    several = [label for group in _SEVERAL.findall(text) for label in re.findall(_LABEL, group[0]) if label != "and"]
+    return sorted({*several, *_ONE.findall(text)})
 
 
 def named_equations(thing: object) -> list[str]:
-    """Return the tags in the summary of a docstring and in what follows it up to the parameters: notes do not count."""
+    """Return the labels in the summary of a docstring and in what follows it up to the parameters: notes do not count."""
     sections = get_doc_object(thing)
-    said = inspect.cleandoc("\n".join([*sections["Summary"], *sections["Extended Summary"]]))
-    return [tag for group in REFERENCE.findall(said) for tag in re.findall(r"\d+\.\d+", group)]
+    return labels_named(inspect.cleandoc("\n".join([*sections["Summary"], *sections["Extended Summary"]])))
 
 
 def without_equation(room: ModuleType, known: Iterable[str]) -> list[str]:
     """Return the public names of a package whose docstrings name no equation, or one that is not registered."""
     known = set(known)
     names = room.__all__
-    return [name for name in names if not (tags := named_equations(getattr(room, name))) or not known.issuperset(tags)]
+    return [name for name in names if not (labels := named_equations(getattr(room, name))) or not known.issuperset(labels)]

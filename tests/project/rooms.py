@@ -1,6 +1,7 @@
 """Who may import whom: the room table, and a reader of import statements that holds the package to it."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ COURSE = "attn_course"
 LAST = ("IPython", "ipykernel", "jupyter_server", "jupyterlab", "matplotlib", "nbclient", "numpy", "sympy", "torch", "triton")
 ROOMS = {
     "__init__": Room(in_functions=(COURSE,)),
+    "numbers": Room(),
     "reference": Room(("numpy", "jaxtyping")),
     "costs": Room(("numpy",)),
     "notation": Room(("numpy",)),
@@ -61,6 +63,7 @@ WORKER_HALF = (  # what runs a learner's code knows no answer: these files impor
     *(f"{COURSE}.tasks.{name}" for name in ("forms", "module_call", "run", "slices", "source", "time_limit")),
 )
 WORKER_NEEDS = ("numpy", "torch", "sympy", "IPython")
+WITHOUT_NUMBERS = ("reference", "costs", "notation")  # every other room may ask which number a name has
 ONE_ROOM = {"commands": "cli"}  # folders that belong to a room of another name
 
 
@@ -77,7 +80,7 @@ def violations(package: Path) -> list[str]:
     found = []
     for path in sorted(package.rglob("*.py")):
         place = path.relative_to(package)
-        part = place.parts[0].removesuffix(".py")
+        part = (place.name.split("_")[0] if place.parts[0] == "lessons" else place.parts[0]).removesuffix(".py")  # lessons/*/tasks_word.py
         name = ONE_ROOM.get(part, part)
         if name not in ROOMS:
             found.append(f"{place}: {part} is no room of the table; add it to tests/project/rooms.py and to the architecture")
@@ -125,6 +128,10 @@ def _waits(node: ast.AST) -> bool:
 
 def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool) -> str | None:
     if imported.name.split(".")[0] in sys.stdlib_module_names or _is_within(imported.name, _own(room_name)):
+        return None
+    if room_name not in WITHOUT_NUMBERS and _is_within(imported.name, (f"{COURSE}.numbers",)):
+        return None
+    if re.match(rf"{COURSE}\.lessons\.\w+\.{room_name}(_\w+)?(\.|$)", imported.name):  # what a lesson adds to the same room
         return None
     room = ROOMS[room_name]
     if _is_within(imported.name, ("triton",)) and "triton" in room.anywhere and not is_kernel_file:

@@ -5,13 +5,14 @@ import json
 import pytest
 import sympy
 
+from attn_course import numbers
 from attn_course.tasks import Verdict, Wrong
 from tests.tasks.toys import ALL, DERIVE, FIGURE, PREDICT, REPAIR, WRITE, changed
 
 
 def test_the_ok_line_is_fixed_and_counts_cases_and_points():
-    assert WRITE.ok_line == "ok 2.1 centre and scale: 3 cases, 3 points"
-    assert changed(PREDICT, points=1).ok_line == "ok 2.4 predict three numbers: 1 case, 1 point"
+    assert WRITE.ok_line == "ok centre-and-scale centre and scale: 3 cases, 3 points"
+    assert changed(PREDICT, points=1).ok_line == "ok predict-three-numbers predict three numbers: 1 case, 1 point"
 
 
 @pytest.mark.parametrize(
@@ -19,16 +20,27 @@ def test_the_ok_line_is_fixed_and_counts_cases_and_points():
     [("VJP by hand", "VJP by hand"), ("A VJP", "a VJP"), ("Softmax", "softmax"), ("X", "x"), ("KL, by hand", "KL, by hand")],
 )
 def test_the_ok_line_keeps_the_capitals_of_an_acronym(title, shown):
-    assert changed(WRITE, title=title).ok_line == f"ok 2.1 {shown}: 3 cases, 3 points"
+    assert changed(WRITE, title=title).ok_line == f"ok centre-and-scale {shown}: 3 cases, 3 points"
 
 
-def test_ids_give_chapter_and_cell_slug():
-    task = changed(WRITE, id="12.10")
-    assert (task.chapter, task.slug) == (12, "task-12-10")
+def test_an_id_has_a_lesson_and_a_number_as_the_course_counts(monkeypatch):
+    counted = {
+        "labels": {"toy": {"softmax": "7.3"}},
+        "tasks": {"toy": {"centre-and-scale": "7.12"}},
+        "slugs": {"toy": {"number": 7, "title": "Toy"}},
+    }
+    monkeypatch.setattr(numbers, "tables", lambda: counted)
+    assert (WRITE.lesson, WRITE.number) == ("toy", "7.12")
+    assert changed(WRITE).ok_line.startswith("ok 7.12 centre and scale: ")
+    assert WRITE.card.startswith("## Task 7.12: Centre and scale\n")
+    assert WRITE.card.endswith(" · Eq. (7.3)*")
 
 
 def test_the_card_holds_heading_kind_stars_minutes_points_skill_and_equation():
-    assert WRITE.card == "## Task 2.1: Centre and scale\n\n*write a function · ★★☆☆☆ · 5 minutes · 3 points · trains nothing · Eq. (2.1)*"
+    assert (
+        WRITE.card
+        == "## Task centre-and-scale: Centre and scale\n\n*write a function · ★★☆☆☆ · 5 minutes · 3 points · trains nothing · Eq. (2.1)*"
+    )
     assert "Eq." not in changed(WRITE, equation=None).card
 
 
@@ -84,11 +96,11 @@ THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]
 @pytest.mark.parametrize(
     ("task", "fields", "wanted"),
     [
-        (WRITE, {"id": "2"}, "an id such as '2.1'"),
-        (WRITE, {"id": "2.0"}, "an id such as '2.1'"),
-        (WRITE, {"id": "02.1"}, "an id such as '2.1'"),
-        (WRITE, {"id": "2.01"}, "an id such as '2.1'"),
-        (WRITE, {"id": "2.1 "}, "an id such as '2.1'"),
+        (WRITE, {"id": "2"}, "an id such as 'stable-softmax'"),
+        (WRITE, {"id": "2.0"}, "an id such as 'stable-softmax'"),
+        (WRITE, {"id": "02.1"}, "an id such as 'stable-softmax'"),
+        (WRITE, {"id": "2.01"}, "an id such as 'stable-softmax'"),
+        (WRITE, {"id": "centre-check"}, "an id such as 'stable-softmax'"),
         (WRITE, {"kind": "guess"}, "a kind out of"),
         (WRITE, {"entry": "my softmax"}, "an entry that is a Python name"),
         (WRITE, {"entry": "lambda"}, "an entry that is a Python name"),
@@ -119,9 +131,11 @@ def test_only_write_and_repair_ask_for_a_function(task):
 
 
 def test_a_verdict_is_plain_data_for_json():
-    verdict = Verdict("2.1", "Centre", False, 0, 3, "not right", mistake="not scaled", hint="multiply", equation="2.1")
+    verdict = Verdict(
+        "stable-softmax", "Centre", False, 0, 3, "not right", mistake="not scaled", hint="multiply", equation="stable-softmax"
+    )
     assert json.loads(json.dumps(verdict.to_dict())) == {
-        "task": "2.1",
+        "task": "stable-softmax",
         "title": "Centre",
         "passed": False,
         "points": 0,
@@ -129,5 +143,5 @@ def test_a_verdict_is_plain_data_for_json():
         "message": "not right",
         "mistake": "not scaled",
         "hint": "multiply",
-        "equation": "2.1",
+        "equation": "stable-softmax",
     }

@@ -42,9 +42,9 @@ NAMES = {
         ("def my_f(x):\n  from attn_course.reference import softmax as s\n  return s(x)", ["s"]),
         ("def my_f(x):\n  import attn_course.reference as r\n  return r.softmax(x)", ["r.softmax"]),
         ("def my_f(x):\n  from attn_course import reference\n  return reference.softmax(x)", ["reference.softmax"]),
-        ("def my_f(x): return get_task('2.1').answer(x)", ["get_task"]),
-        ("def my_f(x): return attn_course.tasks.get_task('2.1').answer(x)", ["attn_course.tasks.get_task"]),
-        ("def my_f(x):\n  from attn_course.tasks import get_task as g\n  return g('2.1').answer(x)", ["g"]),
+        ("def my_f(x): return get_task('stable-softmax').answer(x)", ["get_task"]),
+        ("def my_f(x): return attn_course.tasks.get_task('stable-softmax').answer(x)", ["attn_course.tasks.get_task"]),
+        ("def my_f(x):\n  from attn_course.tasks import get_task as g\n  return g('stable-softmax').answer(x)", ["g"]),
         (
             "def my_f(x):\n  import attn_course.lessons.softmax.tasks\n  return attn_course.lessons.softmax.tasks.TASKS[0]",
             ["attn_course.lessons.softmax.tasks.TASKS"],
@@ -59,7 +59,7 @@ NAMES = {
             ["'attn_course.lessons.softmax.tasks'"],
         ),
         ("from attn_course.reference import *\nmy_f = 1", ["from attn_course.reference import *"]),
-        ("from attn_course.tasks import figure_data\nmy_n = figure_data('2.7')['temperatures']", ["figure_data"]),
+        ("from attn_course.tasks import figure_data\nmy_n = figure_data('read-temperatures')['temperatures']", ["figure_data"]),
     ],
 )
 def test_the_courses_own_things_are_found(source, found):
@@ -70,10 +70,10 @@ def test_the_courses_own_things_are_found(source, found):
     "source",
     [
         "",
-        "my_f = np.exp\ncheck('2.1', my_f)\nverify('2.1')\nfigures.heatmap(1)",
-        "from attn_course import check\nmy_n = 1.0\ncheck('2.2', my_n)",
-        "from attn_course.tasks import check, CheckFailed\nmy_n = 1.0\ntry:\n    check('2.2', my_n)\nexcept CheckFailed: pass",
-        "import attn_course\nmy_n = 1.0\nattn_course.check('2.2', my_n)\nattn_course.tasks.check('2.2', my_n)",
+        "my_f = np.exp\ncheck('stable-softmax', my_f)\nverify('stable-softmax')\nfigures.heatmap(1)",
+        "from attn_course import check\nmy_n = 1.0\ncheck('entropy-by-hand', my_n)",
+        "from attn_course.tasks import check, CheckFailed\nmy_n = 1.0\ntry:\n    check('entropy-by-hand', my_n)\nexcept CheckFailed: pass",
+        "import attn_course\nmy_n = 1.0\nattn_course.check('entropy-by-hand', my_n)\nattn_course.tasks.check('entropy-by-hand', my_n)",
         "def my_f(x):\n  'As attn_course.reference.softmax does it.'\n  return x  # attn_course.tasks",
         "def my_f(task): return task.answer + 1",
         "def my_f(x):\n  right = x\n  return right",
@@ -88,7 +88,7 @@ def test_check_verify_figures_and_names_of_ones_own_may_stand_in_an_answer(sourc
 def test_every_kind_of_task_refuses_the_courses_answer(define, task):
     text = "from attn_course.tasks import get_task\n"
     if task.wants_function:
-        answer = define(f"{text}def my_f(*inputs):\n    return get_task('2.1').answer(*inputs)\n")
+        answer = define(f"{text}def my_f(*inputs):\n    return get_task('stable-softmax').answer(*inputs)\n")
         verdict = assess(task, answer)
     else:
         right = task.answer(*sympy.symbols("s_i s_j", real=True)) if task is DERIVE else task.answer()

@@ -188,5 +188,7 @@ def test_a_right_answer_that_fails_is_the_tasks_mistake_not_the_learners():
     def fails(x):
         raise ValueError("oops")
 
-    with pytest.raises(ValueError, match=r"^the right answer of task 2\.5 must hold in every case; my_mean raised ValueError: oops"):
+    with pytest.raises(
+        ValueError, match=r"^the right answer of task repair-a-mean must hold in every case; my_mean raised ValueError: oops"
+    ):
         verdict_of(changed(REPAIR, answer=fails), lambda x: x)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from attn_course import numbers
 from attn_course.grading.grader import Grader
 from attn_course.tasks import Case, CheckFailed, Task, Wrong, check, registry
 from attn_course.tasks.module_call import ModuleCall, call_module
 from tests.grading import toy
+from tests.grading.toy import NUMBERS
 
 
 def scaled_linear(scale=1.0, bias_sign=1.0):
@@ -40,7 +42,7 @@ def _cases(rng):
 
 
 TASK = Task(
-    id="97.1",
+    id="twice",
     title="Twice a linear layer",
     entry="Twice",
     kind="write",
@@ -73,8 +75,9 @@ class Twice(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def _only_this_task(monkeypatch):
-    monkeypatch.setattr(registry, "chapters", lambda: [97])
-    monkeypatch.setattr(registry, "_chapter_tasks", lambda chapter: (TASK,))
+    monkeypatch.setattr(numbers, "tables", lambda: NUMBERS)
+    monkeypatch.setattr(registry, "lessons", lambda: ["toy"])
+    monkeypatch.setattr(registry, "_lesson_tasks", lambda lesson: (TASK,))
 
 
 def defined(source):
@@ -84,7 +87,7 @@ def defined(source):
 
 
 def test_a_right_module_passes(capsys):
-    check("97.1", defined(RIGHT))
+    check("twice", defined(RIGHT))
     assert capsys.readouterr().out == "ok 97.1 twice a linear layer: 2 cases, 4 points\n"
 
 
@@ -106,27 +109,27 @@ def test_a_right_module_passes(capsys):
 )
 def test_a_wrong_module_says_why(change, message):
     with pytest.raises(CheckFailed) as failed:
-        check("97.1", defined(RIGHT.replace(*change)))
+        check("twice", defined(RIGHT.replace(*change)))
     assert message in str(failed.value)
 
 
 def test_a_function_is_no_module():
     with pytest.raises(CheckFailed, match=r"must be a class derived from torch\.nn\.Module; got function"):
-        check("97.1", lambda x: x)
+        check("twice", lambda x: x)
 
 
 def test_every_known_wrong_module_is_named():
     for wrong in TASK.wrong:
         with pytest.raises(CheckFailed) as failed:
-            check("97.1", wrong.function())
+            check("twice", wrong.function())
         assert failed.value.verdict.mistake == wrong.name
 
 
 def test_a_class_grades_modules_alike(tmp_path):
-    toy.write(tmp_path / "97_toy.ipynb", [toy.cell("import numpy as np", "setup")])
+    toy.write(tmp_path / "ex_97_toy.ipynb", [toy.cell("import numpy as np", "setup")])
     with Grader(seed=3, exercises=tmp_path) as grader:
         for source, points in ((RIGHT, 4), (RIGHT.replace("2 * ", ""), 0)):
-            path = toy.write(tmp_path / "97_mine.ipynb", [toy.cell(source, "task-97-1")])
+            path = toy.write(tmp_path / "97_mine.ipynb", [toy.cell(source, "twice")])
             (verdict,) = grader.grade(path, student="ada").verdicts
             assert verdict.points == points, verdict
     assert verdict.mistake == "not doubled"

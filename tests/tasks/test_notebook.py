@@ -22,27 +22,27 @@ RIGHT = (
 )
 CELLS = {
     "setup": "import sys, warnings\nimport numpy as np\nimport sympy\nfrom attn_course import check",
-    "right": f"def my_softmax(scores, axis):\n{RIGHT}check('2.1', my_softmax)",
+    "right": f"def my_softmax(scores, axis):\n{RIGHT}check('stable-softmax', my_softmax)",
     "right-and-talkative": f"def my_softmax(scores, axis):\n    print(scores.shape)\n    warnings.warn('careful')\n"
-    f"    print('beware', file=sys.stderr)\n{RIGHT}check('2.1', my_softmax)",
-    "wrong-and-talkative": "def my_softmax(scores, axis):\n    print('axis', axis)\n    return scores\ncheck('2.1', my_softmax)",
-    "raises": "def my_softmax(scores, axis):\n    return scores[axis, axis, axis]\ncheck('2.1', my_softmax)",
-    "exits": "def my_softmax(scores, axis):\n    sys.exit(1)\ncheck('2.1', my_softmax)",
+    f"    print('beware', file=sys.stderr)\n{RIGHT}check('stable-softmax', my_softmax)",
+    "wrong-and-talkative": "def my_softmax(scores, axis):\n    print('axis', axis)\n    return scores\ncheck('stable-softmax', my_softmax)",
+    "raises": "def my_softmax(scores, axis):\n    return scores[axis, axis, axis]\ncheck('stable-softmax', my_softmax)",
+    "exits": "def my_softmax(scores, axis):\n    sys.exit(1)\ncheck('stable-softmax', my_softmax)",
     "library": "import torch\ndef helper(x):\n    return torch.softmax(x, -1)\ndef my_softmax(scores, axis):\n    return helper(scores)\n"
-    "check('2.1', my_softmax)",
+    "check('stable-softmax', my_softmax)",
     "imported": "from torch import softmax as my_softmax",
-    "imported-check": "check('2.1', my_softmax)",
-    "markup": "check('2.2', '<script>alert(1)</script>')",
+    "imported-check": "check('stable-softmax', my_softmax)",
+    "markup": "check('entropy-by-hand', '<script>alert(1)</script>')",
     "diff": "s_i, s_j, delta_ij = sympy.symbols('s_i s_j delta_ij')\nmy_derivative = sympy.diff(s_i * (delta_ij - s_j), s_i)",
-    "diff-check": "check('2.3', my_derivative)",
-    "magic": "%env COURSE=1\nmy_derivative = delta_ij - s_j\ncheck('2.3', my_derivative)",
-    "forgetful": f"In = _ih = Out = None\ndef my_softmax(scores, axis):\n{RIGHT}check('2.1', my_softmax)",
+    "diff-check": "check('log-softmax-derivative', my_derivative)",
+    "magic": "%env COURSE=1\nmy_derivative = delta_ij - s_j\ncheck('log-softmax-derivative', my_derivative)",
+    "forgetful": f"In = _ih = Out = None\ndef my_softmax(scores, axis):\n{RIGHT}check('stable-softmax', my_softmax)",
     "forgetful-diff": "my_derivative = sympy.diff(s_i * (delta_ij - s_j), s_i)",
-    "forgetful-check": "check('2.3', my_derivative)",
-    "unknown": "check('2.99', my_softmax)",
+    "forgetful-check": "check('log-softmax-derivative', my_derivative)",
+    "unknown": "check('stable-sofmax', my_softmax)",
     "alive": "print('alive')",
-    "elsewhere": "import os, tempfile\nos.chdir('/')\ncheck('2.1', my_softmax)",
-    "nowhere": "lost = tempfile.mkdtemp()\nos.chdir(lost)\nos.rmdir(lost)\ncheck('2.1', my_softmax)",
+    "elsewhere": "import os, tempfile\nos.chdir('/')\ncheck('stable-softmax', my_softmax)",
+    "nowhere": "lost = tempfile.mkdtemp()\nos.chdir(lost)\nos.rmdir(lost)\ncheck('stable-softmax', my_softmax)",
 }
 
 
@@ -130,18 +130,18 @@ def test_markup_in_an_answer_is_escaped(outputs):
 def test_an_unknown_task_is_one_clear_error(outputs):
     (error,) = outputs["unknown"]
     assert error.ename == "UnknownTask"
-    assert error.evalue.startswith("there is no task 2.99; 2.1, 2.2")
+    assert error.evalue.startswith("there is no task 'stable-sofmax'; is it stable-softmax")
 
 
 def test_checks_of_a_notebook_in_work_are_recorded_wherever_a_cell_went(course, outputs):
     recorded = progress.load(course)
-    assert set(recorded) == {"2.1", "2.2", "2.3"}
-    assert (recorded["2.1"]["passed"], recorded["2.1"]["points"], recorded["2.1"]["attempts"]) == (
+    assert set(recorded) == {"stable-softmax", "entropy-by-hand", "log-softmax-derivative"}
+    assert (recorded["stable-softmax"]["passed"], recorded["stable-softmax"]["points"], recorded["stable-softmax"]["attempts"]) == (
         True,
         3,
         10,
     )  # elsewhere and nowhere, too
-    assert (recorded["2.2"]["passed"], recorded["2.2"]["points"]) == (False, 0)
+    assert (recorded["entropy-by-hand"]["passed"], recorded["entropy-by-hand"]["points"]) == (False, 0)
     assert [path.name for path in (course / "work").iterdir()] == [".progress.json"]
 
 
@@ -221,14 +221,16 @@ def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):
         np.testing.assert_array_equal(second, scores)
 
 
-NASTY = Verdict("2.1", "<b>title</b>", False, 0, 3, "<img src=x onerror=alert(1)> & “x”", "m", '<a href="j">hint</a>', "2.1<")
+NASTY = Verdict(
+    "stable-softmax", "<b>title</b>", False, 0, 3, "<img src=x onerror=alert(1)> & “x”", "m", '<a href="j">hint</a>', "a-label<"
+)
 
 
 def test_every_part_of_the_page_is_escaped():
     page = rich(NASTY)
-    for raw in ("<b>title", "<img", "<a href", "2.1<)"):
+    for raw in ("<b>title", "<img", "<a href", "a-label<"):
         assert raw not in page
-    for escaped in ("&lt;b&gt;title", "&lt;img", "&lt;a href=&quot;j&quot;&gt;hint", "(2.1&lt;)", "&amp; “x”"):
+    for escaped in ("&lt;b&gt;title", "&lt;img", "&lt;a href=&quot;j&quot;&gt;hint", "a-label&lt;", "&amp; “x”"):
         assert escaped in page
     assert page.count("<div") == page.count("</div>")
 
@@ -239,7 +241,7 @@ def test_backticks_become_code():
 
 
 def test_hint_and_equation_are_left_out_where_there_are_none():
-    bare = Verdict("2.1", "title", False, 0, 3, "not right")
+    bare = Verdict("stable-softmax", "title", False, 0, 3, "not right")
     assert plain(bare) == "task 2.1 (title): not right"
     assert "Hint" not in rich(bare)
     assert "Eq." not in rich(bare)

@@ -12,8 +12,8 @@ import pytest
 
 from attn_course.tasks import CheckFailed, Verdict, check, get_task, progress
 
-PASSED = Verdict("2.1", "Softmax", True, 3, 3, "ok")
-FAILED = Verdict("2.1", "Softmax", False, 0, 3, "no")
+PASSED = Verdict("stable-softmax", "Softmax", True, 3, 3, "ok")
+FAILED = Verdict("stable-softmax", "Softmax", False, 0, 3, "no")
 DAMAGED = [
     "",
     "{",
@@ -22,12 +22,12 @@ DAMAGED = [
     "3",
     "{}",
     '{"tasks": []}',
-    '{"tasks": {"2.1": {}}}',
-    '{"tasks": {"2.1": {"passed": 1, "points": 3}}}',
-    '{"tasks": {"2.1": {"passed": true, "points": "3"}}}',
-    '{"tasks": {"2.1": {"passed": true, "points": true, "max_points": 3, "attempts": 1, "last": ""}}}',
-    '{"tasks": {"2.1": {"passed": true, "points": 3, "max_points": 3, "attempts": "many", "last": ""}}}',
-    '{"tasks": {"2.1": {"passed": true, "points": 3, "max_points": 3}}',
+    '{"tasks": {"stable-softmax": {}}}',
+    '{"tasks": {"stable-softmax": {"passed": 1, "points": 3}}}',
+    '{"tasks": {"stable-softmax": {"passed": true, "points": "3"}}}',
+    '{"tasks": {"stable-softmax": {"passed": true, "points": true, "max_points": 3, "attempts": 1, "last": ""}}}',
+    '{"tasks": {"stable-softmax": {"passed": true, "points": 3, "max_points": 3, "attempts": "many", "last": ""}}}',
+    '{"tasks": {"stable-softmax": {"passed": true, "points": 3, "max_points": 3}}',
     '{"tasks": 3}',
     "\x00\x00\x00",
 ]
@@ -61,15 +61,15 @@ def test_a_passed_task_stays_passed_with_its_best_points(course):
 
 def test_a_failed_task_is_remembered_as_tried(course):
     progress.record(FAILED, course)
-    assert progress.load(course)["2.1"]["passed"] is False
+    assert progress.load(course)["stable-softmax"]["passed"] is False
 
 
 def test_tasks_do_not_touch_each_other(course):
     progress.record(PASSED, course)
-    before = progress.load(course)["2.1"]
-    progress.record(Verdict("2.2", "Entropy", False, 0, 1, "no"), course)
-    assert progress.load(course)["2.1"] == before
-    assert set(progress.load(course)) == {"2.1", "2.2"}
+    before = progress.load(course)["stable-softmax"]
+    progress.record(Verdict("entropy-by-hand", "Entropy", False, 0, 1, "no"), course)
+    assert progress.load(course)["stable-softmax"] == before
+    assert set(progress.load(course)) == {"stable-softmax", "entropy-by-hand"}
 
 
 def test_nothing_but_the_record_is_left_behind(course):
@@ -134,7 +134,7 @@ def test_a_record_waits_until_the_other_kernel_is_done(course):
     assert progress.load(course) == {}
     lock.unlink()
     waiting.join(timeout=10)
-    assert progress.load(course)["2.1"]["passed"] is True
+    assert progress.load(course)["stable-softmax"]["passed"] is True
 
 
 @pytest.mark.parametrize("age_s", [60.0, -3600.0])
@@ -144,7 +144,7 @@ def test_a_lock_that_a_dead_kernel_left_behind_is_broken(course, monkeypatch, ag
     lock.touch()
     os.utime(lock, (time.time() - age_s,) * 2)  # a clock may also be behind that of the drive
     progress.record(PASSED, course)
-    assert progress.load(course)["2.1"]["passed"] is True
+    assert progress.load(course)["stable-softmax"]["passed"] is True
     assert not lock.exists()
 
 
@@ -169,9 +169,9 @@ def test_check_records_inside_work_and_nowhere_else(course, monkeypatch):
     monkeypatch.chdir(course / "work" / "deep")
     with pytest.raises(CheckFailed):
         check("entropy-by-hand", 7)
-    assert progress.load(course)["2.2"]["passed"] is False
+    assert progress.load(course)["entropy-by-hand"]["passed"] is False
     check("entropy-by-hand", 1.04)
-    assert progress.load(course)["2.2"]["passed"] is True
+    assert progress.load(course)["entropy-by-hand"]["passed"] is True
 
 
 def test_a_damaged_record_does_not_keep_the_learner_from_the_verdict(course, monkeypatch, capsys):

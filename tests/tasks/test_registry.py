@@ -5,74 +5,78 @@ import types
 
 import pytest
 
-from attn_course.tasks import UnknownTask, all_tasks, chapters, figure_data, get_task, registry
+from attn_course import numbers
+from attn_course.tasks import UnknownTask, all_tasks, figure_data, get_task, lessons, registry
 from tests.tasks.toys import FIGURE, PAIR, WRITE, changed
 
 
 @pytest.fixture
-def chapter_99(monkeypatch):
-    """A chapter file made up for one test."""
+def toy(monkeypatch):
+    """A lesson made up for one test: the tasks its file lists, and those that its exercises count, in their order."""
 
-    def add(tasks):
-        module = types.ModuleType("attn_course.tasks.ch99")
+    def add(tasks, counted):
+        module = types.ModuleType("attn_course.lessons.toy.tasks")
         module.TASKS = tasks
-        monkeypatch.setitem(sys.modules, "attn_course.tasks.ch99", module)
-        monkeypatch.setattr(registry, "_chapters", lambda: (2, 99))
-        registry._chapter_tasks.cache_clear()
+        known = numbers.tables()
+        counting = {name: f"99.{number}" for number, name in enumerate(counted, 1)}
+        given = {**known, "tasks": {**known["tasks"], "toy": counting}, "slugs": {**known["slugs"], "toy": {"number": 99, "title": "Toy"}}}
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setattr(numbers, "tables", lambda: given)
+        monkeypatch.setattr(numbers, "lessons_with", lambda room: ["softmax", "toy"])
+        monkeypatch.setattr(numbers, "lesson_modules", lambda room, slug: [f"attn_course.lessons.{slug}.{room}"])
+        registry._lesson_tasks.cache_clear()
 
     yield add
-    registry._chapter_tasks.cache_clear()
+    registry._lesson_tasks.cache_clear()
 
 
 def test_every_listed_task_is_found_by_its_id():
     assert [get_task(task.id) for task in all_tasks()] == all_tasks()
-    assert all_tasks(2) == [task for task in all_tasks() if task.chapter == 2]
-    assert 2 in chapters()
-    assert all_tasks(98) == []
+    assert all_tasks("softmax") == [task for task in all_tasks() if task.lesson == "softmax"]
+    assert "softmax" in lessons()
+    assert all_tasks("nowhere") == []
 
 
-def test_tasks_come_in_the_order_of_their_numbers(chapter_99):
-    tasks = [changed(WRITE, id=f"99.{n}") for n in range(1, 12)]
-    chapter_99(tasks)
-    assert all_tasks(99) == tasks
-    assert all_tasks()[-11:] == tasks
-    assert get_task("99.10") is tasks[9]
+def test_tasks_come_in_the_order_of_their_exercises_whatever_the_order_of_the_list(toy):
+    ids = [f"task-{letter}" for letter in "cabdefghijk"]
+    tasks = [changed(WRITE, id=task_id) for task_id in sorted(ids)]
+    toy(tasks, ids)
+    assert [task.id for task in all_tasks("toy")] == ids
+    assert [task.number for task in all_tasks("toy")][-2:] == ["99.10", "99.11"]
+    assert get_task("task-a") is tasks[0]
+    assert all_tasks()[-11:] == all_tasks("toy")
 
 
-def test_the_list_of_chapters_is_a_copy():
-    chapters().append(98)
-    assert 98 not in chapters()
-
-
-@pytest.mark.parametrize("task_id", ["", "2", "2.", ".1", "2.1.1", "two", " 2.1", "2.1\n", 2.1, None, ["2.1"]])
-def test_a_malformed_id_is_refused_in_one_line(task_id):
-    with pytest.raises(UnknownTask, match=r"^a task id must look like '2\.1'; got ") as caught:
+@pytest.mark.parametrize("task_id", ["", "two", " stable-softmax", "stable-softmax\n", "Stable-softmax", 2.1, None, ["stable-softmax"]])
+def test_what_names_no_task_is_refused_in_one_line(task_id):
+    with pytest.raises(UnknownTask, match=r"^there is no task ") as caught:
         get_task(task_id)
-    assert str(caught.value).endswith(repr(task_id))
+    assert repr(task_id) in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("task_id", ["2.99", "2.0", "02.1", "2.01"])
-def test_an_unknown_number_lists_the_tasks_of_the_chapter(task_id):
-    with pytest.raises(UnknownTask, match=rf"^there is no task {task_id}; 2\.1, 2\.2, "):
+def test_a_slip_of_the_hand_is_answered_with_the_tasks_that_come_close():
+    with pytest.raises(UnknownTask, match=r"^there is no task 'stable-sofmax'; is it stable-softmax"):
+        get_task("stable-sofmax")
+
+
+@pytest.mark.parametrize("task_id", ["2.1", "77.1", "0.12"])
+def test_a_number_in_the_place_of_a_name_says_so(task_id):
+    with pytest.raises(
+        UnknownTask, match=rf"^{task_id} is a number, as in the first version of the course; tasks are asked for by name now$"
+    ):
         get_task(task_id)
 
 
-@pytest.mark.parametrize("task_id", ["77.1", "99999999999.1"])
-def test_an_unknown_chapter_lists_the_chapters(task_id):
-    with pytest.raises(UnknownTask, match=rf"^there is no task {task_id}; chapters with tasks: 0, "):
-        get_task(task_id)
+@pytest.mark.parametrize("ids", [["first"], ["first", "second", "third"], ["first", "other"], []])
+def test_a_list_of_tasks_that_is_not_that_of_the_exercises_is_refused(toy, ids):
+    toy([changed(PAIR, id=task_id) for task_id in ids], ["first", "second"])
+    with pytest.raises(ValueError, match=r"^TASKS of toy must have the ids of its exercises, \['first', 'second'\]; got "):
+        all_tasks("toy")
 
 
-@pytest.mark.parametrize("ids", [["99.2"], ["99.1", "99.3"], ["99.2", "99.1"], ["99.1", "99.1"], ["98.1"]])
-def test_a_chapter_whose_ids_do_not_count_from_one_is_refused(chapter_99, ids):
-    chapter_99([changed(PAIR, id=task_id) for task_id in ids])
-    with pytest.raises(ValueError, match="TASKS of chapter 99 must have the ids"):
-        all_tasks(99)
-
-
-def test_figure_data_belongs_to_figure_tasks_only(chapter_99):
-    chapter_99([changed(FIGURE, id="99.1"), changed(WRITE, id="99.2")])
-    assert figure_data("99.1") == {"heights": [4.0]}
-    with pytest.raises(ValueError, match=r"^task_id must name a figure task; task 99\.2 is of the kind 'write'$"):
-        figure_data("99.2")
+def test_figure_data_belongs_to_figure_tasks_only(toy):
+    toy([changed(FIGURE, id="read-it"), changed(WRITE, id="write-it")], ["read-it", "write-it"])
+    assert figure_data("read-it") == {"heights": [4.0]}
+    with pytest.raises(ValueError, match=r"^task_id must name a figure task; task write-it is of the kind 'write'$"):
+        figure_data("write-it")

@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.tasks import Case, Task, Wrong
 
-COMMON = {"equation": "2.1", "points": 3, "difficulty": 2, "minutes": 5, "trains": "nothing", "hints": ("a", "b", "c")}
+COMMON = {"equation": "softmax", "points": 3, "difficulty": 2, "minutes": 5, "trains": "nothing", "hints": ("a", "b", "c")}
 
 
 def _centre(x, scale):
@@ -14,7 +14,7 @@ def _centre(x, scale):
 
 
 WRITE = Task(
-    id="2.1",
+    id="centre-and-scale",
     title="Centre and scale",
     entry="my_centre",
     kind="write",
@@ -35,7 +35,7 @@ WRITE = Task(
 )
 
 PAIR = Task(
-    id="2.2",
+    id="largest-and-sum",
     title="Largest and sum of blocks",
     entry="my_pair",
     kind="write",
@@ -50,7 +50,7 @@ PAIR = Task(
 )
 
 DERIVE = Task(
-    id="2.3",
+    id="derive-a-product",
     title="Derive a product",
     entry="my_slope",
     kind="derive",
@@ -67,7 +67,7 @@ DERIVE = Task(
 )
 
 PREDICT = Task(
-    id="2.4",
+    id="predict-three-numbers",
     title="Predict three numbers",
     entry="my_numbers",
     kind="predict",
@@ -82,7 +82,7 @@ PREDICT = Task(
 )
 
 REPAIR = Task(
-    id="2.5",
+    id="repair-a-mean",
     title="Repair a mean",
     entry="my_mean",
     kind="repair",
@@ -98,7 +98,7 @@ REPAIR = Task(
 )
 
 FIGURE = Task(
-    id="2.6",
+    id="read-a-height",
     title="Read a height",
     entry="my_height",
     kind="figure",

@@ -14,7 +14,6 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import selectors
 import shutil
 import signal
@@ -257,8 +256,8 @@ def _import_course() -> dict[str, tuple[int, int]]:
     """Import the course from the folder that is first on our path; return its files, each with its date and size."""
     forget_course()  # this file, too, is a part of it, and no notebook's
     _import_each(COURSE_IMPORTS)
-    if tasks := sys.modules.get("attn_course.tasks"):
-        _import_each(f"attn_course.tasks.{module.name}" for module in pkgutil.iter_modules(tasks.__path__) if module.name.startswith("ch"))
+    if numbers := sys.modules.get("attn_course.numbers"):
+        _import_each(module for lesson in numbers.lessons_with("tasks") for module in numbers.lesson_modules("tasks", lesson))
     files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "attn_course"]
     return {file: stamp(file) for file in files if file}
 

@@ -292,7 +292,7 @@ def invariant_of_the_loop(rng: np.random.Generator) -> Claims:
 
 def _without(rng: np.random.Generator, rescaled: bool) -> Sides:
     """Run the loop with a mistake: no rescaling, or finished outputs accumulated instead of values."""
-    scores, values = 4 * rng.normal(size=(3, 7)), rng.normal(size=(7, 2))
+    scores, values = np.sort(4 * rng.normal(size=(3, 7)), axis=1), rng.normal(size=(7, 2))  # each block holds a new maximum
     m, row_sum, a = np.full((3, 1), -np.inf), np.zeros((3, 1)), np.zeros((3, 2))
     for start in range(0, 7, 3):
         S, V = scores[:, start : start + 3], values[start : start + 3]

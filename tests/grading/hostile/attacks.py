@@ -77,8 +77,10 @@ LIES = {
     "a patched engine": PATCHED_ENGINE,
     "the line of a passed check": "def thrice(x):\n    print('ok 97.2 thrice: 1 case, 3 points')\n    return x",
     "NaN": "def thrice(x): return x * float('nan')",
-    "imported answers": "from attn_course.tasks import get_task\nthrice = get_task('97.2').answer",
-    "answers imported by a hidden name": "from importlib import import_module as i\nthrice = i('attn_' + 'course').get_task('97.2').answer",
+    "imported answers": "from attn_course.tasks import get_task\nthrice = get_task('thrice').answer",
+    "answers imported by a hidden name": (
+        "from importlib import import_module as i\nthrice = i('attn_' + 'course').get_task('thrice').answer"
+    ),
 }
 
 GETATTR = """

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from attn_course.tasks import all_tasks, chapters, judge
+from attn_course.tasks import all_tasks, judge, lessons
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.run import Result, changed_input, quiet
 from tests.grading import toy
@@ -16,7 +16,9 @@ from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_forged_frame_gets_nothing_and_stops_nobody(strict, toy_chapter, tmp_path, frame):
     sent, reason = FRAMES[frame]
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {"97.1": toy.RIGHT["97.1"], "97.2": f"{SENDS}    {sent}\n    while True: pass"})
+    graded = grade(
+        strict, tmp_path / "97_hostile.ipynb", {"twice": toy.RIGHT["twice"], "thrice": f"{SENDS}    {sent}\n    while True: pass"}
+    )
     first, attacked, _ = graded.verdicts
     assert (first.points, attacked.points) == (2, 0)
     assert reason in attacked.message
@@ -30,7 +32,7 @@ def test_a_forged_frame_gets_nothing_and_stops_nobody(strict, toy_chapter, tmp_p
 def test_no_exit_status_stops_the_grader(strict, toy_chapter, tmp_path, status, where):
     """71 is what a worker says that could not be confined; then no more is graded. The learner's code may not say so."""
     source = f"import os\n{'def thrice(x): ' if where == 'in a call' else ''}os._exit({status})"
-    verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": source}).verdicts[1]
+    verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"thrice": source}).verdicts[1]
     assert verdict.points == 0
     assert f"ended Python (exit status {status}: does it call os._exit?)" in verdict.message
     assert_neighbour_unharmed(strict, tmp_path)
@@ -54,7 +56,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 def test_the_judge_has_words_for_every_array(chapter):
     """`expect` is remembered by task, as the grader does: each known answer runs once."""
     for task in all_tasks(chapter):

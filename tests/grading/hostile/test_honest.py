@@ -98,32 +98,32 @@ def assert_full(grader, book, path):
 
 @pytest.mark.parametrize("what", OWN_CELLS)
 def test_own_cells_cost_nothing_wherever_they_stand(grader, root, tmp_path, what):
-    solved = notebooks.load(root, "solutions", 2)
+    solved = notebooks.load(root, "solutions", "softmax")
     assert_full(
-        grader, notebooks.with_cells(solved, after={"setup": OWN_CELLS[what], "task-2-1": OWN_CELLS[what]}), tmp_path / "02_x.ipynb"
+        grader, notebooks.with_cells(solved, after={"setup": OWN_CELLS[what], "stable-softmax": OWN_CELLS[what]}), tmp_path / "02_x.ipynb"
     )
 
 
 @pytest.mark.parametrize("style", SOFTMAXES)
 def test_a_right_answer_of_any_style_gets_full_marks(grader, root, tmp_path, style):
-    assert_full(grader, notebooks.answered(root, 2, {"2.1": SOFTMAXES[style]}, folder="solutions"), tmp_path / "02_x.ipynb")
+    assert_full(grader, notebooks.answered(root, 2, {"stable-softmax": SOFTMAXES[style]}, folder="solutions"), tmp_path / "02_x.ipynb")
 
 
 def test_an_answer_may_stand_in_several_cells(grader, root, tmp_path):
     answer = "def my_softmax(scores, axis):\n    return normalised(shifted(scores, axis), axis)"
     book = notebooks.with_cells(
-        notebooks.answered(root, 2, {"2.1": answer}, folder="solutions"),
+        notebooks.answered(root, 2, {"stable-softmax": answer}, folder="solutions"),
         after={
             "setup": "def shifted(s, axis):\n    return np.exp(s - s.max(axis, keepdims=True))",
-            "task-2-1": "def normalised(e, axis):\n    return e / e.sum(axis, keepdims=True)",
+            "stable-softmax": "def normalised(e, axis):\n    return e / e.sum(axis, keepdims=True)",
         },
     )
     assert_full(grader, book, tmp_path / "02_x.ipynb")
 
 
 def test_tasks_may_be_answered_in_another_order(grader, root, tmp_path):
-    solved = notebooks.load(root, "solutions", 2)
-    ids = [task.slug for task in reversed(all_tasks(2))]
+    solved = notebooks.load(root, "solutions", "softmax")
+    ids = [task.id for task in reversed(all_tasks("softmax"))]
     moved = {slug: [old for old in solved["cells"] if old["id"] in (slug, f"{slug}-check")] for slug in ids}
     rest = [old for old in solved["cells"] if not any(old in cells for cells in moved.values())]
     assert_full(grader, {**solved, "cells": [*rest, *(old for slug in ids for old in moved[slug])]}, tmp_path / "02_x.ipynb")

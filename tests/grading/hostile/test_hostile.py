@@ -22,7 +22,7 @@ from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_in_an_answer_cell_gets_nothing_there_and_harms_no_neighbour(strict, toy_chapter, tmp_path, attack):
     source, reasons = ATTACKS[attack]
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": source})
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source})
     first, attacked, _ = graded.verdicts
     assert first.passed, "a task judged before the attack keeps its points"
     assert attacked.points == 0
@@ -33,7 +33,7 @@ def test_an_attack_in_an_answer_cell_gets_nothing_there_and_harms_no_neighbour(s
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_inside_a_called_answer_gets_nothing_either(strict, toy_chapter, tmp_path, attack):
     body = textwrap.indent(ATTACKS[attack][0], "    ")
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": f"def thrice(x):\n{body}"})
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": f"def thrice(x):\n{body}"})
     assert graded.verdicts[0].passed
     assert graded.verdicts[1].points == 0
     assert_neighbour_unharmed(strict, tmp_path)
@@ -41,14 +41,14 @@ def test_an_attack_inside_a_called_answer_gets_nothing_either(strict, toy_chapte
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_gets_nothing(strict, toy_chapter, tmp_path, lie):
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": LIES[lie]})
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": LIES[lie]})
     assert [verdict.points for verdict in graded.verdicts][:2] == [2, 0], graded
     assert_neighbour_unharmed(strict, tmp_path)
 
 
 @pytest.mark.parametrize("way", FORBIDDEN)
 def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way):
-    book = notebooks.answered(root, 2, {"2.1": FORBIDDEN[way]}, folder="solutions")
+    book = notebooks.answered(root, 2, {"stable-softmax": FORBIDDEN[way]}, folder="solutions")
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
     verdict = graded.verdicts[0]
     assert verdict.points == 0
@@ -60,7 +60,7 @@ def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way)
 @pytest.mark.parametrize("way", ATTENTIONS)
 def test_a_fused_attention_is_found_by_what_torch_runs(strict, root, tmp_path, way):
     source = f"import torch\ndef my_attention(q, k, v):\n    q, k, v = map(torch.as_tensor, (q, k, v))\n    return {ATTENTIONS[way]}"
-    book = notebooks.answered(root, 4, {"4.1": source}, folder="solutions")
+    book = notebooks.answered(root, 4, {"scaled-attention": source}, folder="solutions")
     verdicts = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts
     assert verdicts[0].points == 0
     assert "scaled_dot_product_attention" in verdicts[0].message
@@ -73,9 +73,9 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp
         "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
     )
     source += f"    d, o = torch.as_tensor(d), torch.softmax(q @ k.mT / q.shape[-1]**0.5, -1) @ v\n    {GRADIENTS[way]}"
-    book = notebooks.answered(root, 4, {"4.6": source}, folder="solutions")
+    book = notebooks.answered(root, 4, {"attention-backward": source}, folder="solutions")
     verdict = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts[5]
-    assert (verdict.task, verdict.points) == ("4.6", 0)
+    assert (verdict.task, verdict.points) == ("attention-backward", 0)
     assert "which would answer the task for you" in verdict.message
 
 
@@ -84,7 +84,7 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp
     [(FROM_THE_ENGINE, "calls what belongs to the grader"), (DISARMED, "'Stubs' object attribute 'forbidding' is read-only")],
 )
 def test_stubs_taken_down_are_missed(strict, root, tmp_path, source, reason):
-    book = notebooks.answered(root, 2, {"2.1": source}, folder="solutions")
+    book = notebooks.answered(root, 2, {"stable-softmax": source}, folder="solutions")
     verdict = strict.grade(notebooks.save(book, tmp_path / "02.ipynb"), student="mallory").verdicts[0]
     assert verdict.points == 0
     assert reason in verdict.message
@@ -92,7 +92,7 @@ def test_stubs_taken_down_are_missed(strict, root, tmp_path, source, reason):
 
 def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
     own = "import torch\nx = torch.ones(2, 3)\ntorch.testing.assert_close(torch.as_tensor(my_softmax(x.numpy(), 0)), torch.softmax(x, 0))"
-    book = notebooks.with_cells(notebooks.load(root, "solutions", 2), after={"task-2-1": own})
+    book = notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own})
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="ada")
     assert all(verdict.passed for verdict in graded.verdicts)
     assert graded.notes == ()
@@ -102,7 +102,7 @@ def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
     "source", [HIDDEN_DIFF, HIDDEN_DIFF.replace("my_derivative = ", 'globals()["my_" + "derivative"] = '), AWAITED_DIFF]
 )
 def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, source):
-    book = notebooks.answered(root, 2, {"2.3": source}, folder="solutions")
+    book = notebooks.answered(root, 2, {"log-softmax-derivative": source}, folder="solutions")
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
     assert graded.verdicts[2].points == 0
     assert "diff, which would answer the task for you" in graded.verdicts[2].message
@@ -110,6 +110,6 @@ def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, source):
 
 def test_what_a_worker_says_is_taken_as_text_of_limited_length(strict, toy_chapter, tmp_path):
     source = "def thrice(x): raise ValueError('\\x1b[31m\\u202e' + 'a' * 10**6)"
-    message = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": source}).verdicts[1].message
+    message = grade(strict, tmp_path / "97_hostile.ipynb", {"thrice": source}).verdicts[1].message
     assert len(message) < 1_500
     assert message.isprintable()

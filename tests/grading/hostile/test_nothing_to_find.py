@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attn_course.tasks import all_tasks, chapters, judge, registry
+from attn_course.tasks import all_tasks, judge, lessons, registry
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.judge import expected
 from attn_course.tasks.run import Result, quiet
@@ -16,14 +16,14 @@ from tests.grading import toy
 from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 from tests.grading.sandbox_child import need_files_and_network_shut
 
-SAME_FOR_ALL_NUMBERS = {"7.9": "where a layer leaks does not depend on the numbers in the text"}
-real_chapters, _tasks = registry.chapters, registry._chapter_tasks  # as they are before the toy chapter stands in for them
+SAME_FOR_ALL_NUMBERS = {"leak-test": "where a layer leaks does not depend on the numbers in the text"}
+real_lessons, _tasks = registry.lessons, registry._lesson_tasks  # as they are before the toy chapter stands in for them
 READS = {
     "the solutions": "open({root!r} + '/solutions/02_softmax.ipynb')",
     "a task": "open({root!r} + '/attn_course/lessons/softmax/tasks.py')",
     "the reference": "open({root!r} + '/attn_course/reference/__init__.py')",
     "the folder": "__import__('os').listdir({root!r})",
-    "the exercise it is compared with": "open({root!r} + '/exercises/02_softmax.ipynb')",
+    "the exercise it is compared with": "open({root!r} + '/exercises/ex_02_softmax.ipynb')",
     "by a walk": "1 / len([f for d in __import__('os').walk({root!r}) for f in d[2]])",
     "the password file": "open('/etc/passwd')",
     "the home": "__import__('os').listdir('/root')",
@@ -71,7 +71,7 @@ def test_a_worker_reaches_nothing_outside(request, toy_chapter, tmp_path, root, 
     grader = request.getfixturevalue(place)
     need_files_and_network_shut(grader.probe)
     line = {**READS, **WRITES, **REACHES}[what].format(root=str(root))
-    verdict = grade(grader, tmp_path / "97_hostile.ipynb", {"97.2": line}).verdicts[1]
+    verdict = grade(grader, tmp_path / "97_hostile.ipynb", {"thrice": line}).verdicts[1]
     assert verdict.points == 0
     assert re.search("rror|ended Python|does not define", verdict.message), verdict.message
     if "does not define" in verdict.message:
@@ -83,7 +83,7 @@ def test_no_module_of_the_course_is_left_to_a_worker(strict, toy_chapter, tmp_pa
     source = (
         "import sys, pkgutil\nraise RuntimeError([n for n in [*sys.modules, *(m.name for m in pkgutil.iter_modules())] if 'attn' in n])"
     )
-    verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"97.2": source}).verdicts[1]
+    verdict = grade(strict, tmp_path / "97_hostile.ipynb", {"thrice": source}).verdicts[1]
     assert verdict.message == "the answer cell does not run: RuntimeError: []"
 
 
@@ -104,7 +104,7 @@ def test_no_text_of_an_answer_is_in_the_memory_that_workers_are_forked_from(stri
     strict.grade(toy.write(tmp_path / "97_x.ipynb", toy.cells(toy.RIGHT)), student="ada")
     first = strict._workers._process.pid
     pids = [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]  # one waits, the other forks
-    hints = [[wrong.hint.encode() for task in _tasks(chapter) for wrong in task.wrong] for chapter in real_chapters()]
+    hints = [[wrong.hint.encode() for task in _tasks(chapter) for wrong in task.wrong] for chapter in real_lessons()]
     secrets = [max(texts, key=len) for texts in hints]  # of each chapter one, which stands in no other file
     assert all(len(text) > 60 for text in secrets)
     pieces = [piece for pid in pids for piece in _memory(pid)]
@@ -129,7 +129,7 @@ def _hard_coded(task, mode):
 
 
 @pytest.mark.parametrize("mode", ["by position", "by shape"])
-@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("chapter", lessons())
 def test_the_numbers_of_the_notebooks_check_do_not_pass(chapter, mode):
     for task in all_tasks(chapter):
         if task.wants_function and task.id not in SAME_FOR_ALL_NUMBERS:

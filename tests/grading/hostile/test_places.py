@@ -17,7 +17,7 @@ from tests.grading import notebooks
 from tests.grading.hostile.attacks import ATTACKS
 from tests.grading.sandbox_child import CONTAINERS, USERS, command_as, command_in
 
-SEED, ATTACKED = "5", "2.4"
+SEED, ATTACKED = "5", "softmax-jacobian"
 PLACES = [*USERS, *CONTAINERS]
 QUICK = sorted(set(ATTACKS) - {"loops", "loops and catches everything", "awaits without end", "sleeps"})  # these last as long as a cell may
 
@@ -28,7 +28,7 @@ def graded(root):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         folder.chmod(0o777)
-        solved = notebooks.load(root, "solutions", 2)
+        solved = notebooks.load(root, "solutions", "softmax")
         attacks = {
             attack.replace(" ", "-"): notebooks.answered(root, 2, {ATTACKED: ATTACKS[attack][0]}, folder="solutions") for attack in QUICK
         }
@@ -83,12 +83,14 @@ def points_in(grades):
 @pytest.mark.parametrize("place", PLACES)
 def test_each_attack_gets_nothing_where_it_stands_and_the_honest_get_all(graded, place):
     _, report, _ = graded(place)
-    most = {task.id: task.points for task in all_tasks(2)}
+    most = {task.id: task.points for task in all_tasks("softmax")}
     points = {student["student"]: student["points"] for student in report["students"]}
     assert points.pop("honest") == sum(most.values())
     assert set(points) == {attack.replace(" ", "-") for attack in QUICK}
     assert all(found <= sum(most.values()) - most[ATTACKED] for found in points.values())
-    assert all(found >= most["2.1"] + most["2.2"] + most["2.3"] for found in points.values()), "what was judged before stays"
+    assert all(found >= most["stable-softmax"] + most["entropy-by-hand"] + most["log-softmax-derivative"] for found in points.values()), (
+        "what was judged before stays"
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -10,7 +10,7 @@ from tests.grading.hostile.tricks import TRICKS
 @pytest.mark.parametrize("trick", TRICKS)
 def test_a_trick_gets_nothing_for_a_reason(strict, toy_chapter, tmp_path, trick):
     source, reason = TRICKS[trick]
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "97.2": source})
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source})
     first, attacked, _ = graded.verdicts
     assert first.passed, "a task judged before the trick keeps its points"
     assert attacked.points == 0

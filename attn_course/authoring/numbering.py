@@ -1,0 +1,126 @@
+r"""Write every number, of equations (`\label` becomes `\tag`), sections, tasks and lessons, in the order in which the sources say them."""
+
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attn_course import numbers
+from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.sealed import read_text, write_atomically
+from attn_course.authoring.series import Lesson, series
+
+CLOSING = ("Formula card", "Summary", "Sources")  # sections without a number
+_LABEL = re.compile(r"\\label\{([^{}]*)\}")
+_HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
+_SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
+_TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
+_REGISTERED = re.compile(r'^@equation\(\s*"([^"]+)"', re.MULTILINE)
+_SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The numbers of a course.
+
+    Parameters
+    ----------
+    tables : mapping
+        What numbers.json is to hold.
+    sections : mapping of (str, str) to str
+        (slug, id of the cell that opens the section) -> number.
+    """
+
+    tables: numbers.Tables
+    sections: Mapping[tuple[str, str], str]
+
+    def of(self, slug: str, text: str, name: str) -> str:
+        """Return a source with all its numbers written.
+
+        Raises
+        ------
+        AuthoringError
+            If a role names nothing; the message says the line.
+        """
+        number = self.tables["slugs"][slug]["number"]
+        if name.startswith("notebooks/"):
+            count = itertools.count(1)
+            text = _SECTION.sub(lambda heading: f"# ## {number}.{next(count)} {heading[1]}", text)
+        text = _LABEL.sub(lambda label: f"\\tag{{{self.tables['labels'][slug][label[1]]}}}", text)
+        sections = {cell if lesson == slug else f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
+        sections |= {f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
+        lines = text.split("\n")
+        for place, line in enumerate(lines):
+            try:
+                lines[place] = numbers.cite(line, self.tables, sections)
+            except numbers.UnknownName as error:
+                raise AuthoringError(f"{name}: line {place + 1}: {error}") from None
+        return "\n".join(lines)
+
+    def said(self, text: str) -> list[str]:
+        """Return "name=number" for every name of the course that a text says in quotes or in a role."""
+        known = {**self._flat("labels"), **{f"task {name}": number for name, number in self._flat("tasks").items()}}
+        known |= {f"lesson {slug}": entry["number"] for slug, entry in self.tables["slugs"].items()}
+        said = set(_SAID.findall(text))
+        return sorted(f"{name}={number}" for name, number in known.items() if name.split(" ")[-1] in said)
+
+    def _flat(self, kind: str) -> dict[str, Any]:
+        return {name: number for known in self.tables[kind].values() for name, number in known.items()}
+
+
+def numbering(root: Path) -> Numbering:
+    """Return the numbers that the sources of a course ask for.
+
+    Raises
+    ------
+    AuthoringError
+        If the list of lessons cannot be read, or a name is badly formed or stands twice.
+    """
+    tables: dict[str, dict[str, Any]] = {"labels": {}, "tasks": {}, "slugs": {}}
+    sections: dict[tuple[str, str], str] = {}
+    for lesson in series(root):
+        text = read_text(root / "notebooks" / "src" / f"{lesson.slug}.py") or ""
+        solution = read_text(root / "solutions" / "src" / f"{lesson.slug}.py") or ""
+        tables["slugs"][lesson.slug] = {"number": lesson.number, "title": lesson.title}
+        labels = _registered(root, lesson) if lesson.planned else _LABEL.findall(text)
+        for kind, found in (("labels", labels), ("tasks", _TASK.findall(solution))):
+            tables[kind][lesson.slug] = {
+                name: None if lesson.planned else f"{lesson.number}.{place}" for place, name in enumerate(found, 1)
+            }
+            _hold_names(kind, found, tables, lesson.slug)
+        if not lesson.planned:
+            for place, heading in enumerate(_SECTION.finditer(text), 1):
+                cell = [header[1] for header in _HEADER.finditer(text, 0, heading.start())][-1]
+                sections[lesson.slug, cell] = f"{lesson.number}.{place}"
+    return Numbering(tables, sections)
+
+
+def as_text(tables: numbers.Tables) -> str:
+    """Return the text of numbers.json."""
+    return json.dumps(tables, indent=1) + "\n"
+
+
+def write_numbers(root: Path, tables: numbers.Tables) -> bool:
+    """Write numbers.json where it says something else, and return whether it was written."""
+    written = write_atomically(root / "attn_course" / numbers.FILE, as_text(tables))
+    if written:
+        numbers.tables.cache_clear()
+    return written
+
+
+def _registered(root: Path, lesson: Lesson) -> list[str]:
+    """The labels of a lesson that is not written yet, from its equations."""
+    files = sorted((root / "attn_course" / "lessons" / lesson.slug).glob("equations*.py"))
+    return [label for path in files for label in _REGISTERED.findall(path.read_text(encoding="utf-8"))]
+
+
+def _hold_names(kind: str, found: list[str], tables: Mapping[str, Mapping[str, Any]], slug: str) -> None:
+    what = "label" if kind == "labels" else "task"
+    for name in found:
+        if not numbers.NAME.fullmatch(name):
+            raise AuthoringError(f"{slug}: wanted a {what} of at most four lower-case words joined by '-', got {name!r}")
+        if found.count(name) > 1 or any(name in known for other, known in tables[kind].items() if other != slug):
+            raise AuthoringError(f"{slug}: wanted a {what} of its own, got {name!r} a second time")

@@ -1,0 +1,165 @@
+"""Names and the numbers they have today: labels of equations, ids of tasks, slugs of lessons.
+
+`numbers.json` is written by `attn-course notebooks build`. Whoever shows a text to people sends it through `cite` once, before any HTML.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+PACKAGE = Path(__file__).resolve().parent
+FILE = "numbers.json"
+ROLE = re.compile(r"\{(eq|task|lesson|section)\}`([^`\n]*)`")
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){0,3}")
+_NUMBER = re.compile(r"\d+\.\d+")
+
+Kind: TypeAlias = Literal["labels", "tasks"]
+Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""labels and tasks: slug -> name -> number ("2.20", None if the lesson is planned); slugs: slug -> its number and short title."""
+
+
+class UnknownName(ValueError):
+    """A role, a call or a command names nothing of the course; the text is one line."""
+
+
+@cache
+def tables() -> Tables:
+    """Return what `numbers.json` holds."""
+    return dict(json.loads((PACKAGE / FILE).read_text(encoding="utf-8")))
+
+
+def lessons() -> list[str]:
+    """Return the slugs of all lessons in their order, planned ones too."""
+    return list(tables()["slugs"])
+
+
+def names(kind: Kind, lesson: str) -> list[str]:
+    """Return the labels or tasks of a lesson in their order."""
+    return list(tables()[kind].get(lesson, {}))
+
+
+def lesson_of(kind: Kind, name: str) -> str | None:
+    """Return the slug of the lesson that a label or a task belongs to; None if there is no such name."""
+    return next((slug for slug, known in tables()[kind].items() if name in known), None)
+
+
+def place(kind: Kind, name: str) -> tuple[int, int]:
+    """Return what puts labels or tasks in the order of their numbers; unknown names come last."""
+    order = [*tables()[kind], lesson_of(kind, name)]
+    lesson = lesson_of(kind, name)
+    return (order.index(lesson), names(kind, lesson).index(name)) if lesson is not None else (len(order), 0)
+
+
+def lesson_place(slug: str | None) -> int:
+    """Return what puts slugs in the order of the course; what is no slug comes first."""
+    order = lessons()
+    return order.index(slug) if slug in order else -1
+
+
+def title(slug: str) -> str:
+    """Return the short title of a lesson."""
+    return str(tables()["slugs"][slug]["title"])
+
+
+def lesson_number(slug: str | None) -> str:
+    """Return the number of a lesson as people read it, "2"; the slug itself while it has none."""
+    number = tables()["slugs"].get(str(slug), {}).get("number")
+    return str(slug) if number is None else str(number)
+
+
+def task_number(task: str) -> str:
+    """Return the number of a task, "2.1"; its id while it has none."""
+    return _number(tables(), "tasks", task) or task
+
+
+def eq(label: str) -> str:
+    """Return how an equation is referred to: "Eq. (2.20)", or by its label while it has no number."""
+    number = _number(tables(), "labels", label)
+    return f"Eq. ({number})" if number else f"Eq. {label}"
+
+
+def lesson_in(name: str) -> str | None:
+    """Return the slug that the name of a file holds; the number in it does not count.
+
+    Examples
+    --------
+    >>> lesson_in("ex_02_softmax.ipynb"), lesson_in("07_softmax-Copy1.ipynb"), lesson_in("notes.ipynb")
+    ('softmax', 'softmax', None)
+    """
+    found = re.match(r"(?:ex_)?(?:\d{1,2}_)?([a-z][a-z0-9_]*)", name)
+    return found[1] if found and found[1] in tables()["slugs"] else None
+
+
+def lesson_modules(room: str, slug: str, package: Path = PACKAGE) -> list[str]:
+    """Return the modules that a lesson adds to a room: `equations` and `equations_word` of lessons/SLUG, say, by their dotted names."""
+    paths = [path for path in sorted((package / "lessons" / slug).glob(f"{room}*.py")) if path.stem.split("_")[0] == room]
+    return [f"attn_course.lessons.{slug}.{path.stem}" for path in paths]
+
+
+def lessons_with(room: str) -> list[str]:
+    """Return the slugs of the lessons that add something to a room, in their order."""
+    return [slug for slug in lessons() if lesson_modules(room, slug)]
+
+
+def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | None = None) -> str:
+    """Put numbers in the place of roles: {eq}`label`, {task}`id`, {lesson}`slug` and, in sources of notebooks, {section}`id`.
+
+    Parameters
+    ----------
+    text : str
+        What will be shown.
+    known : mapping, optional
+        The numbers to use; those of `numbers.json` by default.
+    sections : mapping of str to str, optional
+        Id of a section (with "slug/" before it, one of another lesson) -> number.
+
+    Raises
+    ------
+    UnknownName
+        If a role names nothing, or something that has no number yet.
+
+    Examples
+    --------
+    >>> cite("Rows sum to 0, see chapter {lesson}`softmax`.")
+    'Rows sum to 0, see chapter 02.'
+    """
+
+    def number(role: re.Match[str]) -> str:
+        kind, name = role.groups()
+        given = tables() if known is None else known
+        if kind == "lesson":
+            found = given["slugs"].get(name, {}).get("number")
+            there: Iterable[str] = given["slugs"]
+            shown = None if found is None else f"{found:02d}"
+        elif kind == "section":
+            there = sections or {}
+            shown = (sections or {}).get(name)
+        else:
+            table: Kind = "labels" if kind == "eq" else "tasks"
+            there = [each for known_names in given[table].values() for each in known_names]
+            shown = _number(given, table, name)
+            shown = f"Eq. ({shown})" if shown and kind == "eq" else shown
+        if shown is None:
+            raise UnknownName(
+                f"{role[0]}: " + (f"{name} is planned and has no number yet" if name in there else unknown(kind, name, there))
+            )
+        return shown
+
+    return ROLE.sub(number, text)
+
+
+def unknown(kind: str, name: object, there: Iterable[str]) -> str:
+    """Return why a name is none, in one line: an old number, a slip of the hand, or something else."""
+    what = {"eq": "equation", "task": "task", "lesson": "lesson", "section": "section"}[kind]
+    if isinstance(name, str) and _NUMBER.fullmatch(name):
+        return f"{name} is a number, as in the first version of the course; {what}s are asked for by name now"
+    close = difflib.get_close_matches(str(name), [other for other in there if other != name], n=3)
+    return f"there is no {what} {name!r}" + (f"; is it {' or '.join(close)}?" if close else "")
+
+
+def _number(given: Tables, kind: Kind, name: str) -> str | None:
+    return next((known[name] for known in given[kind].values() if name in known), None)

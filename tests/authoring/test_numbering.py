@@ -1,0 +1,107 @@
+"""Numbers are made from the order of the list and of the sources; names are what everything else says."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from attn_course import numbers
+from attn_course.authoring import AuthoringError
+from attn_course.authoring.numbering import as_text, numbering
+
+ROOT = Path(__file__).parents[2]
+KNOWN = {
+    "labels": {"toy": {"sum": "7.1", "mean": "7.2"}, "later": {"planned-one": None}},
+    "tasks": {"toy": {"add-up": "7.1"}, "later": {}},
+    "slugs": {"toy": {"number": 7, "title": "Toy"}, "later": {"number": None, "title": "Later"}},
+}
+
+
+def test_the_committed_numbers_are_those_of_the_sources():
+    assert (ROOT / "attn_course" / "numbers.json").read_text(encoding="utf-8") == as_text(numbering(ROOT).tables)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see {eq}`mean`, and {eq}`sum`", "see Eq. (7.2), and Eq. (7.1)"),
+        ("task {task}`add-up` of chapter {lesson}`toy`", "task 7.1 of chapter 07"),
+        ("section {section}`begin`", "section 7.3"),
+        ("no role: {eq}, `sum`, {other}`sum`", "no role: {eq}, `sum`, {other}`sum`"),
+    ],
+)
+def test_a_role_becomes_a_number(text, shown):
+    assert numbers.cite(text, KNOWN, {"begin": "7.3"}) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{eq}`means`", "there is no equation 'means'; is it mean?"),
+        ("{task}`sum`", "there is no task 'sum'"),
+        ("{lesson}`joy`", "there is no lesson 'joy'; is it toy?"),
+        ("{section}`end`", "there is no section 'end'"),
+        ("{eq}`7.1`", "7.1 is a number, as in the first version of the course; equations are asked for by name now"),
+        ("{eq}`planned-one`", "planned-one is planned and has no number yet"),
+        ("{lesson}`later`", "later is planned and has no number yet"),
+    ],
+)
+def test_a_role_that_names_nothing_is_one_clear_error(text, said):
+    with pytest.raises(numbers.UnknownName) as caught:
+        numbers.cite(text, KNOWN)
+    assert str(caught.value) == f"{text}: {said}"
+
+
+def test_a_role_that_names_nothing_is_refused_by_the_builder_with_its_line(course):
+    course.edit("notebooks/src/double.py", "# Twice is a sum:", "# As {eq}`nowhere` says, twice is a sum:")
+    with pytest.raises(AuthoringError, match=r"^notebooks/src/double\.py: line 9: \{eq\}`nowhere`: there is no equation 'nowhere'$"):
+        course.build()
+
+
+def test_a_lesson_that_moves_takes_its_numbers_its_name_and_nothing_else_along(course):
+    course.edit("notebooks/src/double.py", "# Twice is a sum:", "# {eq}`twice-is-a-sum`, in chapter {lesson}`double`:")
+    course.build()
+    assert "Eq. (2.1), in chapter 02: $$2x = x + x \\tag{2.1}$$" in course.cell("notebooks/02_double.ipynb", "formula").source
+    entries = course.read("notebooks/series.toml").split("\n\n")
+    course.write("notebooks/series.toml", "\n\n".join([entries[2], entries[0], entries[1], entries[3]]))
+    course.build()
+    assert "Eq. (0.1), in chapter 00: $$2x = x + x \\tag{0.1}$$" in course.cell("notebooks/00_double.ipynb", "formula").source
+    assert [path.name for path in (course.root / "exercises").iterdir()] == ["ex_00_double.ipynb"]
+    assert json.loads(course.read("attn_course/numbers.json"))["tasks"]["double"] == {
+        "double-it": "0.1", "slope-of-double": "0.2", "half-it": "0.3",
+    }  # fmt: skip
+    assert course.check() == []
+
+
+def test_an_equation_in_the_middle_moves_those_behind_it(course):
+    course.edit("notebooks/src/double.py", "# Twice is a sum:", "# $$x = x \\label{itself}$$ and\n# twice is a sum:")
+    course.build()
+    assert "\\tag{2.2}" in course.cell("notebooks/02_double.ipynb", "formula").source
+    assert list(json.loads(course.read("attn_course/numbers.json"))["labels"]["double"].items()) == [
+        ("itself", "2.1"), ("twice-is-a-sum", "2.2"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("label", ["2.1", "Twice", "a-b-c-d-e", "two words"])
+def test_a_label_that_is_no_few_words_with_hyphens_is_refused(course, label):
+    course.edit("notebooks/src/double.py", "twice-is-a-sum", label)
+    with pytest.raises(AuthoringError, match="double: wanted a label of at most four lower-case words"):
+        course.build()
+
+
+def roles_in_f_strings(text: str) -> list[int]:
+    """Lines of f-strings that hold a role: braces there mean something else."""
+    formatted = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.JoinedStr)]
+    names = {"eq", "task", "lesson", "section"}
+    return [
+        node.lineno for node in formatted for value, after in zip(node.values, node.values[1:], strict=False)
+        if isinstance(value, ast.FormattedValue) and isinstance(value.value, ast.Name) and value.value.id in names
+        and isinstance(after, ast.Constant) and str(after.value).startswith("`")
+    ]  # fmt: skip
+
+
+def test_no_role_stands_in_an_f_string():
+    assert roles_in_f_strings('a = 1\nprint(f"as {eq}`sum` says")') == [2]
+    files = [path for pattern in ("attn_course/**/*.py", "notebooks/src/*.py", "solutions/src/*.py") for path in ROOT.glob(pattern)]
+    assert {path.name: found for path in files if (found := roles_in_f_strings(path.read_text(encoding="utf-8")))} == {}

@@ -73,7 +73,7 @@ def _show(formulas: "Sequence[Formula]") -> None:
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), show_edge=False)
     table.add_column("Eq.", no_wrap=True, justify="right")
-    table.add_column("Label", ratio=3, overflow="fold")
+    table.add_column("Label", no_wrap=True)  # whole, to be copied
     table.add_column("Checked", ratio=2, overflow="fold")
     table.add_column("Rows", overflow="fold")
     for formula in formulas:

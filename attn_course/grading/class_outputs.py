@@ -12,7 +12,7 @@ from attn_course.grading.class_store import Store, as_json
 from attn_course.grading.feedback import feedback_page
 from attn_course.grading.submissions import Class
 
-REPORT_VERSION = 1
+REPORT_VERSION = 2
 _LONGEST_NAME_BYTES = 240  # file systems take 255
 
 

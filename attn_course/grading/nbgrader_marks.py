@@ -11,12 +11,11 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-REPORT_VERSION = 1
+REPORT_VERSION = 2
 _TABLES = {"alembic_version", "assignment", "base_cell", "course", "grade", "student"}  # some of a gradebook's
 
 
@@ -168,7 +167,7 @@ class _Export:
     def marks(self) -> int:
         """Write them; return how many cells were marked."""
         there = [(student, notebook) for student, notebook in self._hand_ins if notebook["status"] != "missing"]
-        names: dict[tuple[str, int], str] = {}
+        names: dict[tuple[str, str], str] = {}
         for _, notebook in there:
             key = notebook["assignment"], notebook["lesson"]
             if key not in names:
@@ -192,13 +191,13 @@ class _Export:
         return count
 
     def _notebook(self, assignment: str, lesson: str, tasks: Sequence[Mapping[str, Any]]) -> str:
-        """The name of the notebook that holds these tasks; made, with its cells, if nbgrader does not know it yet."""
+        """The name of the notebook that holds these tasks; made, and called like its lesson, if nbgrader does not know it yet."""
         wanted = {f"{_cell(task)}-check" for task in tasks}
         cells = {
             str(notebook.name): {cell.name for cell in notebook.grade_cells}
             for notebook in self._book.update_or_create_assignment(assignment).notebooks
         }
-        name = next((name for name, there in cells.items() if wanted & there), self._usual_name(assignment, lesson))
+        name = next((name for name, there in cells.items() if wanted & there), lesson)
         if name in cells and wanted <= cells[name]:
             return name
         if name in cells and self._book.assignment_submissions(assignment):
@@ -210,15 +209,6 @@ class _Export:
             self._book.update_or_create_grade_cell(f"{cell}-check", name, assignment, max_score=most, cell_type="code")
             self._book.update_or_create_solution_cell(cell, name, assignment)
         return name
-
-    def _usual_name(self, assignment: str, lesson: str) -> str:
-        """What most of the class call the notebook; else like its lesson."""
-        handed_in = Counter(
-            Path(notebook["notebook"]).stem
-            for _, notebook in self._hand_ins
-            if (notebook["assignment"], notebook["lesson"]) == (assignment, lesson) and notebook["notebook"]
-        )
-        return min(handed_in, key=lambda name: (-handed_in[name], name), default=lesson)
 
     def _complete(self, submission: Any) -> None:
         """Give a submission the notebooks that its assignment has got since."""

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-SCHEMA_VERSION = 1
+from attn_course.numbers import NAME
+
+SCHEMA_VERSION = 2
 STATUSES = ("passed", "failed", "unanswered", "missing", "not judged")
 
 
@@ -156,7 +158,7 @@ _TEXT, _TEXT_OR_NULL = {"type": "string"}, {"type": ["string", "null"]}
 _COUNT, _SECONDS, _FLAG = {"type": "integer", "minimum": 0}, {"type": "number", "minimum": 0}, {"type": "boolean"}
 _TASK = _object(
     {
-        "id": {"type": "string", "pattern": r"^\d+\.\d+$"},
+        "id": {"type": "string", "pattern": f"^{NAME.pattern}$"},
         "title": _TEXT,
         "status": {"enum": list(STATUSES)},
         "passed": _FLAG,

@@ -20,7 +20,7 @@ from typing import Any
 from attn_course.tasks import all_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME, CHAPTER, SEED = "02_softmax", 2, 7
+LESSON, SEED = "softmax", 7
 WRONG = {  # by task id: what some hand in
     "stable-softmax": "def my_softmax(scores, axis):\n    e = np.exp(scores)\n    return e / e.sum(axis=axis, keepdims=True)",
     "entropy-by-hand": "my_entropy = 1.5",
@@ -45,13 +45,19 @@ class Run:
 # --- submissions ---------------------------------------------------------------------------------------
 
 
+def built(folder: str) -> dict[str, Any]:
+    """Return the built notebook of the lesson."""
+    (path,) = (ROOT / folder).glob(f"*_{LESSON}.ipynb")
+    return dict(json.loads(path.read_text("utf-8")))
+
+
 def submission(number: int) -> dict[str, Any]:
     """Return a notebook as a student hands it in: the exercise, answered, with torch imported; most answers are right."""
-    exercise, solution = (json.loads((ROOT / folder / f"{NAME}.ipynb").read_text("utf-8")) for folder in ("exercises", "solutions"))
+    exercise, solution = built("exercises"), built("solutions")
     answers = {cell["id"]: cell["source"] for cell in solution["cells"]}
     book = copy.deepcopy(exercise)
     mistakes = list(WRONG)[: number % (len(WRONG) + 1)]
-    for task in all_tasks(CHAPTER):
+    for task in all_tasks(LESSON):
         cell = next(cell for cell in book["cells"] if cell["id"] == task.id)
         cell["source"] = answers[task.id] if task.id not in mistakes else WRONG[task.id] or cell["source"]
     own = {"cell_type": "code", "id": "own", "metadata": {}, "execution_count": None, "outputs": [], "source": "import torch"}
@@ -62,8 +68,8 @@ def submission(number: int) -> dict[str, Any]:
 
 
 def hand_in(folder: Path, count: int) -> dict[str, Path]:
-    """Write folder/student/02_softmax.ipynb; return the paths by student."""
-    paths = {f"s{number:04d}": folder / f"s{number:04d}" / f"{NAME}.ipynb" for number in range(count)}
+    """Write folder/student/softmax.ipynb; return the paths by student."""
+    paths = {f"s{number:04d}": folder / f"s{number:04d}" / f"{LESSON}.ipynb" for number in range(count)}
     for number, path in enumerate(paths.values()):
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(submission(number)), encoding="utf-8")
@@ -136,7 +142,7 @@ def grade_twice(paths: dict[str, Path]) -> list[Run]:
     with Grader(seed=SEED) as grader:
         for name in ("ours, first pass", "ours, warm"):
             with clock(name, runs) as run:
-                graded = {student: grader.grade(path, student=student, chapter=CHAPTER) for student, path in paths.items()}
+                graded = {student: grader.grade(path, student=student, lesson=LESSON) for student, path in paths.items()}
                 run.points = {student: sum(verdict.points for verdict in each.verdicts) for student, each in graded.items()}
     return runs
 
@@ -149,7 +155,7 @@ def warm_class(paths: dict[str, Path], jobs: int = 2) -> Run:
     from attn_course.grading.grader import Grader
     from attn_course.grading.submissions import find_submissions
 
-    found = find_submissions(next(iter(paths.values())).parents[1], chapters=[CHAPTER], names={CHAPTER: NAME})
+    found = find_submissions(next(iter(paths.values())).parents[1], lessons=[LESSON])
     points: Points = {}
     runs: list[Run] = []
     with ClassRun(Pool(jobs), Setup(SEED, allow_unsafe=False, grader=Grader)) as graders:
@@ -210,14 +216,14 @@ def nbgrader(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
     course = scratch / "nbgrader"
     course.mkdir()
     (course / "nbgrader_config.py").write_text('c.CourseDirectory.course_id = "attention"\n', encoding="utf-8")
-    prepare(ROOT, course, [str(CHAPTER)])
-    call([python, "-m", "nbgrader", "generate_assignment", NAME], cwd=course, python=python)
+    prepare(ROOT, course, [LESSON])
+    call([python, "-m", "nbgrader", "generate_assignment", LESSON], cwd=course, python=python)
     for student, path in paths.items():
-        (course / "submitted" / student / NAME).mkdir(parents=True)
-        shutil.copyfile(path, course / "submitted" / student / NAME / path.name)
+        (course / "submitted" / student / LESSON).mkdir(parents=True)
+        shutil.copyfile(path, course / "submitted" / student / LESSON / path.name)
     runs: list[Run] = []
     with clock("nbgrader autograde", runs) as run:
-        call([python, "-m", "nbgrader", "autograde", NAME], cwd=course, python=python)
+        call([python, "-m", "nbgrader", "autograde", LESSON], cwd=course, python=python)
     query = """select submitted_assignment.student_id, sum(grade.auto_score) from grade
         join submitted_notebook on submitted_notebook.id = grade.notebook_id
         join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id group by 1"""
@@ -230,14 +236,14 @@ def otter(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
     """`otter run` on each notebook, with a test for each task that calls its check."""
     folder = scratch / "otter"
     (folder / "tests").mkdir(parents=True)
-    solution = json.loads((ROOT / "solutions" / f"{NAME}.ipynb").read_text("utf-8"))
+    solution = built("solutions")
     printed = {
         cell["id"]: "".join(cell["outputs"][0]["text"]) for cell in solution["cells"] if cell["id"].endswith("-check") and cell["outputs"]
     }
-    for task in all_tasks(CHAPTER):
+    for task in all_tasks(LESSON):
         says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})\n{printed[f"{task.id}-check"].rstrip()}'
         suite = {"cases": [{"code": says, "hidden": False}], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
-        test = {"name": f"q{task.id.replace('.', '_')}", "points": task.points, "suites": [suite]}
+        test = {"name": f"q{task.id.replace('-', '_')}", "points": task.points, "suites": [suite]}
         (folder / "tests" / f"{test['name']}.py").write_text(f"OK_FORMAT = True\ntest = {test!r}\n", encoding="utf-8")
     call([python, "-m", "otter", "generate", "-t", "tests", "-o", "autograder.zip"], cwd=folder, python=python)
     runs: list[Run] = []

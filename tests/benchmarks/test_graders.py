@@ -8,7 +8,7 @@ from attn_course.tasks import all_tasks
 from tests.benchmarks import graders
 from tests.benchmarks.graders import Run, hand_in, main, table
 
-MOST = sum(task.points for task in all_tasks(graders.CHAPTER))
+MOST = sum(task.points for task in all_tasks(graders.LESSON))
 
 
 def test_submissions_import_torch_and_some_are_wrong(tmp_path):

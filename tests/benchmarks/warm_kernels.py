@@ -124,7 +124,7 @@ def report(place: Path, warm: WarmKernels, start: Cost, rounds: int, most: int, 
     pid = warm.process.pid
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     print(f"start of the warm process, once: {start.wall:.2f} s wall, {start.cpu:.2f} s CPU; {load}")
-    found = {kind: sorted((ROOT / kind).glob("[0-9]*.ipynb"))[1 : most + 1] for kind in ("solutions", "exercises", "notebooks")}
+    found = {kind: sorted((ROOT / kind).glob("*.ipynb"))[1 : most + 1] for kind in ("solutions", "exercises", "notebooks")}
     sets = {
         "short": write_set(place / "short", found["solutions"] + found["exercises"], figures=False),
         "solutions": write_set(place / "solutions", found["solutions"], figures=True),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attn_course.figures import ch12
+from attn_course.figures import flash as figures
 from attn_course.gpu import bench
 from attn_course.gpu.bench_cases import Case
 
@@ -30,10 +30,10 @@ def test_it_prints_each_rate_and_writes_the_report_and_the_lines(attn_course, tm
 
 def test_the_lesson_draws_the_report_of_a_gpu(attn_course, tmp_path, monkeypatch):
     shown = []
-    monkeypatch.setattr(ch12, "display", shown.append)
+    monkeypatch.setattr(figures, "display", shown.append)
     monkeypatch.setattr(bench, "device_name", lambda device: "GPU A")
     attn_course("bench", "--json", str(tmp_path / "a.json"), "--providers", "sdpa,eager")
-    ch12.gpu_rates("backward", tmp_path)
+    figures.gpu_rates("backward", tmp_path)
     title, head, row = repr(shown[0]).splitlines()
     assert title.startswith("backward, TFLOP/s on GPU A, 20")
     assert title.endswith("; a large product before and after: 0 and 0")

@@ -12,7 +12,7 @@ from attn_course.commands import check as check_module
 from attn_course.commands.terminal import console, write_json
 from attn_course.grading.nbval_run import EngineError
 from attn_course.grading.notebook_check import plan_check
-from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport, count_each_chapter_once
+from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport, count_each_lesson_once
 from tests.grading import toy
 
 
@@ -20,7 +20,7 @@ def make_report(*, title="Stable softmax on any axis", status="failed", message=
     hint = None if status in ("passed", "missing") else "each row's weights must sum to 1: normalise over the last axis"
     task = TaskReport("stable-softmax", title, status, 3 if status == "passed" else 0, 3, message, None, hint, "2.19", 0.5)
     return NotebookReport(
-        "work/ex_02_softmax.ipynb", 2, (task, TaskReport("entropy-by-hand", "Jacobian", "passed", 4, 4, "ok 2.2")), problems, 3.2
+        "work/ex_02_softmax.ipynb", "softmax", (task, TaskReport("entropy-by-hand", "Jacobian", "passed", 4, 4, "ok 2.2")), problems, 3.2
     )
 
 
@@ -147,7 +147,7 @@ def test_notebooks_that_are_named_all_count(copies, attn_course):
 def test_of_equally_good_notebooks_the_first_counts():
     first, second = (replace(make_report(), notebook=name) for name in "ab")
     other = replace(make_report(), lesson="scaling")
-    assert [report.counted for report in count_each_chapter_once([first, second, other])] == [True, False, True]
+    assert [report.counted for report in count_each_lesson_once([first, second, other])] == [True, False, True]
 
 
 def test_a_note_of_the_report_is_shown(toy_course, attn_course):

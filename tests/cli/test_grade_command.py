@@ -28,7 +28,7 @@ def test_a_class_is_graded_however_well_it_did(attn_course, tmp_path):
     assert "out/grades.csv" in said.out
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"grades.csv", "summary.csv", "class.html", "report.json", "feedback"}
     assert json.loads((tmp_path / "out" / "report.json").read_text())["seed"] == 5
-    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1].startswith("bea,02_softmax,2.1,0,3,not judged,")
+    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1].startswith("bea,softmax,stable-softmax,0,3,not judged,")
 
 
 def test_each_run_draws_its_own_seed_and_resume_keeps_it(attn_course, tmp_path):
@@ -67,7 +67,7 @@ def test_a_resumed_run_says_what_is_not_as_it_was(attn_course, tmp_path):
         (["nowhere", "--out", "out"], "nowhere: is no folder of submissions"),
         (["in"], "Missing option '--out'"),
         (["in", "--out", "in"], "must not lie in the folder of the submissions"),
-        (["in", "--out", "out", "--chapters", "two"], "--chapters: there is no 'two'"),
+        (["in", "--out", "out", "--chapters", "two"], "--chapters: there is no chapter two"),
         (["in", "--out", "out", "--chapters", "2-1"], "--chapters: '2-1' ends before it begins"),
         (["in", "--out", "out", "--chapters", "77"], "--chapters: there is no chapter 77"),
         (["in", "--out", "out", "--due", "soon"], "--due: wanted a time such as"),

@@ -80,7 +80,7 @@ def test_without_a_display_the_address_is_printed_with_its_token(served):
     lab, _ = served
     said = "".join(lab.lines)
     assert re.search(r"^    http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{48}$", said, re.MULTILINE)
-    assert "copied to work/: 02_softmax.ipynb, 03_scores.ipynb" in said
+    assert "copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb" in said
     assert "The first page is notebooks/02_softmax.ipynb." in said
     assert "from work/ex_02_softmax.ipynb on" in said
 
@@ -96,8 +96,8 @@ def test_the_token_is_asked_for(served):
 def test_lessons_and_work_are_listed_and_nothing_else(served):
     lab, _ = served
     assert listing(lab, "") == {"README.md", "notebooks", "work"}
-    assert listing(lab, "notebooks") == {"02_softmax.ipynb", "03_scores.ipynb"}
-    assert listing(lab, "work") == {"02_softmax.ipynb", "03_scores.ipynb"}
+    assert listing(lab, "notebooks") == {"02_softmax.ipynb", "03_scaling.ipynb"}
+    assert listing(lab, "work") == {"ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}
 
 
 def test_solutions_can_still_be_opened_by_name(served):
@@ -157,20 +157,20 @@ def test_the_first_page_is_the_lowest_lesson_beside_its_table_of_contents(served
 
 def test_a_lesson_that_was_only_run_is_saved_as_it_was_built_and_stays_trusted(served):
     lab, course = served
-    lesson = course / "notebooks" / "03_scores.ipynb"
+    lesson = course / "notebooks" / "03_scaling.ipynb"
     before = lesson.read_bytes()
-    content = ask(lab, "api/contents/notebooks/03_scores.ipynb")["content"]
+    content = ask(lab, "api/contents/notebooks/03_scaling.ipynb")["content"]
     content["metadata"]["language_info"] = {"name": "python", "version": "3.99"}
     content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
-    save(lab, "notebooks/03_scores.ipynb", content)
+    save(lab, "notebooks/03_scaling.ipynb", content)
     assert lesson.read_bytes() == before
-    cells = ask(lab, "api/contents/notebooks/03_scores.ipynb")["content"]["cells"]
+    cells = ask(lab, "api/contents/notebooks/03_scaling.ipynb")["content"]["cells"]
     assert cells[2]["metadata"]["trusted"] is True
 
 
 def test_what_a_learner_writes_is_saved_in_lessons_and_in_work(served):
     lab, course = served
-    for path in ("notebooks/03_scores.ipynb", "work/03_scores.ipynb"):
+    for path in ("notebooks/03_scaling.ipynb", "work/ex_03_scaling.ipynb"):
         content = ask(lab, f"api/contents/{path}")["content"]
         content["cells"][1]["source"] = "6 * 7"
         content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
@@ -194,11 +194,11 @@ def test_a_lost_document_makes_the_layout_begin_anew(served):
     _, course = served
     (layout,) = (course / "work" / ".lab" / "lab" / "workspaces").glob("default-*")
     fresh = layout.read_text()
-    mine = fresh.replace("02_softmax", "03_scores")
+    mine = fresh.replace("02_softmax", "03_scaling")
     layout.write_text(mine)
     write_profile(course)
     assert layout.read_text() == mine
-    for lost in (mine.replace("03_scores", "99_gone"), "{", '{"data": []}'):
+    for lost in (mine.replace("03_scaling", "99_gone"), "{", '{"data": []}'):
         layout.write_text(lost)
         write_profile(course)
         assert layout.read_text() == fresh

@@ -77,6 +77,7 @@ def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
 
 
 def test_an_answer_is_named_with_its_task(attn_course, submitted):
+    from attn_course.numbers import lesson_number
     from attn_course.tasks import all_tasks
 
     task = all_tasks("attention")[0]
@@ -86,7 +87,7 @@ def test_an_answer_is_named_with_its_task(attn_course, submitted):
         cell = f"def {task.entry}(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
         nbformat.write(new_notebook(cells=[new_code_cell(cell)]), folder / NAME)
     attn_course("similarity", "submitted", "--out", "page.html")
-    assert f"{task.entry} (task {task.id}): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
+    assert f"{task.entry} (task {lesson_number('attention')}.1): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_bad_input_is_one_line_and_writes_nothing(attn_course, submitted):

@@ -85,7 +85,7 @@ def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: 
     listing.first.wait_for()
     assert listing.all_inner_texts() == ["notebooks", "work"]
     listing.get_by_text("work", exact=True).dblclick()
-    listing.get_by_text("02_softmax.ipynb").dblclick()
+    listing.get_by_text(Path(EXERCISES).name).dblclick()
     page.wait_until_ready(EXERCISES)
     assert page.interruptions() == []
 

@@ -15,7 +15,7 @@ from attn_course.authoring.nbgrader_source import prepare
 from attn_course.tasks import all_tasks
 
 ROOT = Path(__file__).parents[2]
-NAME = "02_softmax"
+NAME = "softmax"
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +42,16 @@ def course(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course folder of nbgrader with our chapter, its assignment generated."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "nbgrader_config.py").write_text('c.CourseDirectory.course_id = "attention"\n', encoding="utf-8")
-    prepare(ROOT, folder, ["2"])
+    prepare(ROOT, folder, ["softmax"])
     ran = run(python, "nbgrader", "generate_assignment", NAME, cwd=folder)
     assert ran.returncode == 0, ran.stderr
     return folder
+
+
+def built(folder: str) -> Path:
+    """Our built notebook."""
+    (path,) = (ROOT / folder).glob(f"*_{NAME}.ipynb")
+    return path
 
 
 def cells(path: Path) -> dict[str, str]:
@@ -67,7 +73,7 @@ def scores(gradebook: Path) -> dict[str, dict[str, float]]:
 
 
 def test_what_nbgrader_generates_holds_every_cell_of_our_exercise_and_no_solution(course):
-    generated, ours = cells(course / "release" / NAME / f"{NAME}.ipynb"), cells(ROOT / "exercises" / f"{NAME}.ipynb")
+    generated, ours = cells(course / "release" / NAME / f"{NAME}.ipynb"), cells(built("exercises"))
     assert generated.keys() == ours.keys()
     repairs = {task.id for task in all_tasks("softmax") if task.kind == "repair"}
     answers = {task.id for task in all_tasks("softmax")}
@@ -90,7 +96,7 @@ def test_nbgrader_autogrades_our_handed_out_exercise_and_our_solution(course, py
     for student, folder in (("right", "solutions"), ("empty", "exercises")):
         place = course / "submitted" / student / NAME
         place.mkdir(parents=True)
-        shutil.copyfile(ROOT / folder / f"{NAME}.ipynb", place / f"{NAME}.ipynb")
+        shutil.copyfile(built(folder), place / f"{NAME}.ipynb")
     ran = run(python, "nbgrader", "autograde", NAME, cwd=course)
     assert ran.returncode == 0, ran.stderr
     found = scores(course / "gradebook.db")
@@ -99,28 +105,28 @@ def test_nbgrader_autogrades_our_handed_out_exercise_and_our_solution(course, py
     assert found["empty"] == dict.fromkeys(most, 0.0)
 
 
-def notebook_of(chapter: int, points: dict[str, int], assignment: str, status: str = "graded") -> dict:
+def notebook_of(lesson: str, points: dict[str, int], assignment: str, status: str = "graded") -> dict:
     tasks = [
         {"task": task.id, "points": points.get(task.id, 0), "max_points": task.points, "passed": task.id in points}
         | {"message": f"{task.entry} is not right", "hint": None if task.id == "stable-softmax" else "think"}
-        for task in all_tasks(chapter)
+        for task in all_tasks(lesson)
     ]
     name = "" if status == "missing" else "my renamed.ipynb"
-    return {"assignment": assignment, "notebook": name, "chapter": chapter, "counts": True, "status": status, "tasks": tasks}
+    return {"assignment": assignment, "notebook": name, "lesson": lesson, "counts": True, "status": status, "tasks": tasks}
 
 
 def report_of(points: dict[str, int], assignment: str = NAME) -> dict:
-    return {"report_version": 1, "students": [{"student": "zoë", "notebooks": [notebook_of(2, points, assignment)]}]}
+    return {"report_version": 2, "students": [{"student": "zoë", "notebooks": [notebook_of("softmax", points, assignment)]}]}
 
 
 def two_chapters(*, statuses: tuple[str, str] = ("graded", "graded")) -> dict:
-    """Assignment week3 on chapters 1 and 2, from three students of whom the last handed in nothing."""
+    """Assignment week3 on lookup and softmax, from three students of whom the last handed in nothing."""
     students = {
-        "ada": [notebook_of(1, {"kernel-regression": 2}, "week3"), notebook_of(2, {"stable-softmax": 3}, "week3")],
-        "zoë": [notebook_of(1, {}, "week3", statuses[0]), notebook_of(2, {"softmax-jacobian": 2}, "week3", statuses[1])],
-        "cy": [notebook_of(1, {}, "week3", "missing"), notebook_of(2, {}, "week3", "missing")],
+        "ada": [notebook_of("lookup", {"kernel-regression": 2}, "week3"), notebook_of("softmax", {"stable-softmax": 3}, "week3")],
+        "zoë": [notebook_of("lookup", {}, "week3", statuses[0]), notebook_of("softmax", {"softmax-jacobian": 2}, "week3", statuses[1])],
+        "cy": [notebook_of("lookup", {}, "week3", "missing"), notebook_of("softmax", {}, "week3", "missing")],
     }
-    return {"report_version": 1, "students": [{"student": name, "notebooks": notebooks} for name, notebooks in students.items()]}
+    return {"report_version": 2, "students": [{"student": name, "notebooks": notebooks} for name, notebooks in students.items()]}
 
 
 def export(python: Path, report: dict, gradebook: Path, **options: str) -> subprocess.CompletedProcess[str]:
@@ -174,7 +180,7 @@ def test_nbgraders_own_export_lists_our_marks(course, python, tmp_path):
     [
         (None, "No such file"),
         ("{", "is not the report.json"),
-        ('{"report_version": 9}', "wanted report_version 1, got 9"),
+        ('{"report_version": 9}', "wanted report_version 2, got 9"),
         ("[]", "got None"),
     ],
 )
@@ -202,8 +208,8 @@ def test_an_assignment_on_two_chapters_has_two_notebooks_and_all_marks(python, t
     ran = export(python, two_chapters(), gradebook, warnings="default")
     n_tasks = len(all_tasks("lookup")) + len(all_tasks("softmax"))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{2 * n_tasks} marks in {gradebook}\n", "")
-    wanted = {"01_lookup": {f"{task.id}-check" for task in all_tasks("lookup")}}
-    wanted |= {"02_softmax": {f"{task.id}-check" for task in all_tasks("softmax")}}
+    wanted = {"lookup": {f"{task.id}-check" for task in all_tasks("lookup")}}
+    wanted |= {"softmax": {f"{task.id}-check" for task in all_tasks("softmax")}}
     assert notebooks(gradebook) == wanted
     found = scores(gradebook)
     assert found.keys() == {"ada", "zoë"}
@@ -218,7 +224,7 @@ def test_a_chapter_that_was_not_handed_in_is_zero_also_where_a_mark_stood(python
     for statuses in (("graded", "graded"), ("graded", "missing")):
         report = two_chapters(statuses=statuses)
         if statuses[1] == "missing":
-            report["students"][1]["notebooks"][1] = notebook_of(2, {}, "week3", "missing")
+            report["students"][1]["notebooks"][1] = notebook_of("softmax", {}, "week3", "missing")
         assert export(python, report, gradebook).returncode == 0
     assert set(scores(gradebook)["zoë"].values()) == {0.0}
     assert scores(gradebook)["ada"]["stable-softmax-check"] == 3.0
@@ -229,9 +235,9 @@ def test_a_chapter_that_comes_later_joins_the_submissions_that_are_there(python,
     for student in first["students"]:
         del student["notebooks"][0]
     assert export(python, first, gradebook).returncode == 0
-    assert notebooks(gradebook).keys() == {"02_softmax"}
+    assert notebooks(gradebook).keys() == {"softmax"}
     assert export(python, two_chapters(), gradebook).returncode == 0
-    assert notebooks(gradebook).keys() == {"01_lookup", "02_softmax"}
+    assert notebooks(gradebook).keys() == {"lookup", "softmax"}
     assert scores(gradebook)["ada"]["kernel-regression-check"] == 2.0
 
 
@@ -243,11 +249,11 @@ def test_a_refused_export_leaves_the_gradebook_as_it_was(python, tmp_path):
     for student in report["students"]:
         student["notebooks"][0]["tasks"][1]["points"] = 1  # this chapter could be written, and stands first
         student["notebooks"][1]["tasks"].append(
-            {"task": "2.77", "points": 1, "max_points": 5, "passed": False, "message": "", "hint": None}
+            {"task": "softmax-of-the-moon", "points": 1, "max_points": 5, "passed": False, "message": "", "hint": None}
         )
     ran = export(python, report, gradebook)
     assert ran.returncode == 2
-    assert "notebook 02_softmax of assignment week3 is in the gradebook with other tasks, and has submissions" in ran.stderr
+    assert "notebook softmax of assignment week3 is in the gradebook with other tasks, and has submissions" in ran.stderr
     assert gradebook.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"report.json", gradebook.name}
 

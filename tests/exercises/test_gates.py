@@ -103,7 +103,7 @@ def test_the_untouched_exercise_fails_at_exactly_its_check_cells_naming_each_tas
     for task in all_tasks(chapter):
         error = errors[f"{task.id}-check"]
         assert error.ename == "CheckFailed"
-        assert error.evalue.startswith(f"task {task.id} ({task.title}): ")
+        assert error.evalue.startswith(f"task {task.number} ({task.title}): ")
         assert len(error.traceback) == 1, "the learner wants the reason, not our stack"
 
 

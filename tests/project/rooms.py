@@ -90,7 +90,7 @@ def violations(package: Path) -> list[str]:
             if _is_within(".".join((package.name, *place.with_suffix("").parts)), WORKER_HALF):
                 complaint = _complaint_of_worker(imported)
             else:
-                complaint = _complaint(name, imported, is_kernel_file="@triton.jit" in text)
+                complaint = _complaint(name, imported, is_kernel_file="@triton.jit" in text, in_lesson=place.parts[0] == "lessons")
             if complaint:
                 found.append(f"{place}:{imported.line}: {complaint}")
     return found
@@ -126,12 +126,12 @@ def _waits(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
 
 
-def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool) -> str | None:
+def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool, in_lesson: bool) -> str | None:
     if imported.name.split(".")[0] in sys.stdlib_module_names or _is_within(imported.name, _own(room_name)):
         return None
     if room_name not in WITHOUT_NUMBERS and _is_within(imported.name, (f"{COURSE}.numbers",)):
         return None
-    if re.match(rf"{COURSE}\.lessons\.\w+\.{room_name}(_\w+)?(\.|$)", imported.name):  # what a lesson adds to the same room
+    if in_lesson and re.match(rf"{COURSE}\.lessons\.\w+\.{room_name}(_\w+)?(\.|$)", imported.name):  # what a lesson adds to the same room
         return None
     room = ROOMS[room_name]
     if _is_within(imported.name, ("triton",)) and "triton" in room.anywhere and not is_kernel_file:

@@ -12,11 +12,12 @@ import pytest
 import sympy
 from nbclient import NotebookClient
 
+from attn_course import numbers
 from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, all_tasks, assess, check, get_task, progress
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.notebook import plain, rich
 
-OK_2_1 = get_task("stable-softmax").ok_line + "\n"
+OK = get_task("stable-softmax").ok_line + "\n"
 RIGHT = (
     "    shifted = scores - scores.max(axis=axis, keepdims=True)\n    u = np.exp(shifted)\n    return u / u.sum(axis=axis, keepdims=True)\n"
 )
@@ -75,7 +76,7 @@ def kinds(cell_outputs):
 @pytest.mark.parametrize("cell", ["right", "right-and-talkative", "forgetful", "elsewhere", "nowhere"])
 def test_a_right_answer_prints_the_ok_line_and_nothing_else_whatever_it_prints_itself(outputs, cell):
     (output,) = outputs[cell]
-    assert (output.output_type, output.name, output.text) == ("stream", "stdout", OK_2_1)
+    assert (output.output_type, output.name, output.text) == ("stream", "stdout", OK)
 
 
 def test_what_a_wrong_answer_prints_is_shown_before_the_reason(outputs):
@@ -161,12 +162,14 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
         check("entropy-by-hand", 1.5)
     assert capsys.readouterr() == ("", "")
     assert isinstance(caught.value, AssertionError)
-    wrong = next(wrong for wrong in get_task("entropy-by-hand").wrong if wrong.name == "measured in bits")
+    task = get_task("entropy-by-hand")
+    wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
-        f"task 2.2 (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n  See Eq. (2.25)."
+        f"task {task.number} (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
+        f"  See {numbers.eq('softmax-entropy')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
-    assert caught.value._render_traceback_() == ["CheckFailed: task 2.2, “measured in bits”; the reason stands above"]
+    assert caught.value._render_traceback_() == [f"CheckFailed: task {task.number}, “measured in bits”; the reason stands above"]
 
 
 def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch):

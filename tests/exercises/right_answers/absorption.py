@@ -11,7 +11,7 @@ def _softmax(scores, axis=-1):
     return terms / terms.sum(axis=axis, keepdims=True)
 
 
-# --- 10.1 one matrix for each head ---------------------------------------------------------------------
+# --- one matrix for each head ---------------------------------------------------------------------
 
 
 def forms_by_a_loop(w_query, w_key, n_heads):
@@ -30,7 +30,7 @@ def forms_in_torch(w_query, w_key, n_heads):
     return q @ k.mT * q.shape[2] ** -0.5
 
 
-# --- 10.2 columns --------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------
 
 
 def columns_by_rows(tokens, w_query, w_key):
@@ -51,7 +51,7 @@ def columns_in_torch(tokens, w_query, w_key):
     return tokens @ torch.softmax((w_key @ tokens).T @ (w_query @ tokens) / len(w_query) ** 0.5, dim=0)
 
 
-# --- 10.3 the gradient ---------------------------------------------------------------------------------
+# --- the gradient ---------------------------------------------------------------------------------
 
 
 def backward_with_einsum(w_query, w_key, d_form):
@@ -71,7 +71,7 @@ def backward_in_float32(w_query, w_key, d_form):
     return d_form.matmul(w_key), (w_query.T @ d_form).T
 
 
-# --- 10.4 the value bias -------------------------------------------------------------------------------
+# --- the value bias -------------------------------------------------------------------------------
 
 
 def bias_by_values(weights, b_value, w_output):
@@ -87,7 +87,7 @@ def bias_in_torch(weights, b_value, w_output):
     return weights.sum(1, keepdim=True) * (b_value @ w_output)
 
 
-# --- 10.7 joint compression ----------------------------------------------------------------------------
+# --- joint compression ----------------------------------------------------------------------------
 
 
 def joint_by_projection(w_key, w_value, d_latent):
@@ -110,7 +110,7 @@ def joint_in_torch(w_key, w_value, d_latent):
     return near.split([w_key.shape[1], w_value.shape[1]], dim=1)
 
 
-# --- 10.9 decoupled scores -----------------------------------------------------------------------------
+# --- decoupled scores -----------------------------------------------------------------------------
 
 
 def _turned(x, position):
@@ -143,7 +143,7 @@ def decoupled_in_float32(query, query_rope, latent, key_rope, w_key_up):
     return torch.from_numpy(scores).float()
 
 
-# --- 10.10 one step ------------------------------------------------------------------------------------
+# --- one step ------------------------------------------------------------------------------------
 
 
 def step_by_a_loop(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):

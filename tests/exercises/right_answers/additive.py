@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-# --- 6.1 additive attention ----------------------------------------------------------------------------
+# --- additive attention ----------------------------------------------------------------------------
 
 
 def additive_by_loops(query, key, value, w_query, w_key, w_score):
@@ -70,7 +70,7 @@ def additive_in_torch_float32(query, key, value, w_query, w_key, w_score):
     return torch.nn.functional.softmax(hidden @ w_score, -1) @ value
 
 
-# --- 6.4 one matrix, two projections -------------------------------------------------------------------
+# --- one matrix, two projections -------------------------------------------------------------------
 
 
 def concat_pair_by_pair(query, key, weight, bias, w_score):
@@ -113,7 +113,7 @@ def concat_with_python_floats(query, key, weight, bias, w_score):
     return np.array(scores).reshape(len(query), len(key))
 
 
-# --- 6.5 an aligner that listens to padding ------------------------------------------------------------
+# --- an aligner that listens to padding ------------------------------------------------------------
 
 
 def contexts_sentence_by_sentence(state, annotations, lengths, w_query, w_key, w_score):
@@ -172,7 +172,7 @@ def contexts_overwritten(state, annotations, lengths, w_query, w_key, w_score):
     return context
 
 
-# --- 6.8 the backward pass -----------------------------------------------------------------------------
+# --- the backward pass -----------------------------------------------------------------------------
 
 
 def backward_pair_by_pair(query, key, w_query, w_key, w_score, d_scores):

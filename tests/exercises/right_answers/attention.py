@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-# --- 4.1 scaled dot-product attention ------------------------------------------------------------------
+# --- scaled dot-product attention ------------------------------------------------------------------
 
 
 def attention_by_loops(query, key, value):
@@ -58,7 +58,7 @@ def attention_with_centred_keys(query, key, value):
     return attention_in_torch(query, key - key.mean(axis=-2, keepdims=True), value)
 
 
-# --- 4.2 weights that point the wrong way --------------------------------------------------------------
+# --- weights that point the wrong way --------------------------------------------------------------
 
 
 def sums_with_matmul(query, key, value):
@@ -87,7 +87,7 @@ def sums_in_float32(query, key, value):
     return np.float32(terms @ value / terms.sum(1, keepdims=True))
 
 
-# --- 4.3 examples that see each other ------------------------------------------------------------------
+# --- examples that see each other ------------------------------------------------------------------
 
 
 def batch_example_by_example(query, key, value):
@@ -139,7 +139,7 @@ def batch_in_float32(query, key, value):
     return terms @ value / terms.sum(axis=2, keepdims=True)
 
 
-# --- 4.6 backward pass ---------------------------------------------------------------------------------
+# --- backward pass ---------------------------------------------------------------------------------
 
 
 def _weights(query, key):

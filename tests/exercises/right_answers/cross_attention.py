@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-# --- 9.1 cross-attention -------------------------------------------------------------------------------
+# --- cross-attention -------------------------------------------------------------------------------
 
 
 def cross_by_loops(x, y, w_query, w_key, w_value):
@@ -42,7 +42,7 @@ def cross_by_broadcasting(x, y, w_query, w_key, w_value):
     return (terms[..., None] * (y @ w_value)[None]).sum(axis=1) / terms.sum(axis=1)[:, None]
 
 
-# --- 9.2 padding of two sides --------------------------------------------------------------------------
+# --- padding of two sides --------------------------------------------------------------------------
 
 
 def padded_example_by_example(query, key, value, source_lengths, target_lengths):
@@ -87,7 +87,7 @@ def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target
     return output
 
 
-# --- 9.3 loss ------------------------------------------------------------------------------------------
+# --- loss ------------------------------------------------------------------------------------------
 
 
 def loss_by_loops(logits, target, padding):
@@ -153,7 +153,7 @@ def loss_with_python_floats(logits, target, padding):
     return total / len(places), d_logits
 
 
-# --- 9.4 gradient of the source ------------------------------------------------------------------------
+# --- gradient of the source ------------------------------------------------------------------------
 
 
 def source_gradient_pair_by_pair(x, y, w_query, w_key, w_value, d_output):
@@ -203,7 +203,7 @@ def source_gradient_with_one_rectangular_matrix(x, y, w_query, w_key, w_value, d
     return (p * (d_p - (p * d_p).sum(dim=-1, keepdim=True))).T @ asked + p.T @ told
 
 
-# --- 9.8 write a target --------------------------------------------------------------------------------
+# --- write a target --------------------------------------------------------------------------------
 
 
 def writer_with_a_while_loop(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):

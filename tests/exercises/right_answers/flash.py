@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-# --- 12.1 merge two states -----------------------------------------------------------------------------
+# --- merge two states -----------------------------------------------------------------------------
 
 
 def merge_row_by_row(m_a, l_a, a_a, m_b, l_b, a_b):
@@ -36,7 +36,7 @@ def merge_in_torch(m_a, l_a, a_a, m_b, l_b, a_b):
     return m, first * l_a + second * l_b, first.unsqueeze(1) * a_a + second.unsqueeze(1) * a_b
 
 
-# --- 12.4 a stream -------------------------------------------------------------------------------------
+# --- a stream -------------------------------------------------------------------------------------
 
 
 def stream_query_by_query(query, key_blocks, value_blocks):
@@ -85,7 +85,7 @@ def stream_in_torch(query, key_blocks, value_blocks):
     return acc / total, (m + total.log())[:, 0]
 
 
-# --- 12.5 tiles ----------------------------------------------------------------------------------------
+# --- tiles ----------------------------------------------------------------------------------------
 
 
 def tiles_from_a_mask(q_len, kv_len, block_q, block_kv, q_offset):
@@ -105,7 +105,7 @@ def tiles_in_torch(q_len, kv_len, block_q, block_kv, q_offset):
     return skipped.float(), whole.float(), (len(first_q) * len(first_k) - skipped - whole).float()
 
 
-# --- 12.6 the loop -------------------------------------------------------------------------------------
+# --- the loop -------------------------------------------------------------------------------------
 
 
 def loop_that_keeps_lse(query, key, value, block):
@@ -143,7 +143,7 @@ def loop_in_torch(query, key, value, block):
     return acc / total
 
 
-# --- 12.7 the gradient of a tile -----------------------------------------------------------------------
+# --- the gradient of a tile -----------------------------------------------------------------------
 
 
 def tile_entry_by_entry(scores, value, d_output, output, lse, d_lse):
@@ -166,7 +166,7 @@ def tile_in_torch(scores, value, d_output, output, lse, d_lse):
     return (scores - lse[:, None]).exp() * (d_output @ value.T - delta + d_lse[:, None])
 
 
-# --- 12.8 splits ---------------------------------------------------------------------------------------
+# --- splits ---------------------------------------------------------------------------------------
 
 
 def splits_one_after_the_other(outputs, lses):
@@ -198,7 +198,7 @@ def splits_in_torch(outputs, lses):
     return (shares / total.clamp(min=1e-30)).unsqueeze(-1).mul(outputs).sum(0), top + total.log()
 
 
-# --- 12.10 a kernel ------------------------------------------------------------------------------------
+# --- a kernel ------------------------------------------------------------------------------------
 
 
 @triton.jit

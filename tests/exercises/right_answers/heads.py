@@ -11,7 +11,7 @@ def _softmax(scores):
     return terms / terms.sum(axis=-1, keepdims=True)
 
 
-# --- 8.1 split into heads ------------------------------------------------------------------------------
+# --- split into heads ------------------------------------------------------------------------------
 
 
 def split_by_slices(x, n_heads):
@@ -31,7 +31,7 @@ def split_in_float32(x, n_heads):
     return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
 
 
-# --- 8.2 multi-head attention --------------------------------------------------------------------------
+# --- multi-head attention --------------------------------------------------------------------------
 
 
 def heads_by_a_loop(x, w_query, w_key, w_value, w_output, n_heads):
@@ -76,7 +76,7 @@ def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
     return (weights @ value).transpose(0, 1).flatten(1) @ w_output
 
 
-# --- 8.5 grouped heads ---------------------------------------------------------------------------------
+# --- grouped heads ---------------------------------------------------------------------------------
 
 
 def groups_by_a_loop(query, key, value):
@@ -97,7 +97,7 @@ def groups_in_torch(query, key, value):
     return torch.softmax(query @ key.mT * query.shape[2] ** -0.5, -1) @ value
 
 
-# --- 8.6 torch's weights -------------------------------------------------------------------------------
+# --- torch's weights -------------------------------------------------------------------------------
 
 
 def packed_by_rows(x, stacked, n_heads):
@@ -125,7 +125,7 @@ def packed_in_float32(x, stacked, n_heads):
     return heads.transpose(1, 0, 2).reshape(len(x), -1) @ w_o.T
 
 
-# --- 8.7 back through the output projection ------------------------------------------------------------
+# --- back through the output projection ------------------------------------------------------------
 
 
 def back_by_heads(heads, w_output, d_output):
@@ -145,7 +145,7 @@ def back_in_torch(heads, w_output, d_output):
     return (d_output @ w_output.T).unflatten(1, (len(heads), -1)).transpose(0, 1), merged.T @ d_output
 
 
-# --- 8.9 one step with a cache -------------------------------------------------------------------------
+# --- one step with a cache -------------------------------------------------------------------------
 
 
 def step_head_by_head(x_new, keys, values, w_query, w_key, w_value, w_output):

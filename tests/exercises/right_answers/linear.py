@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-# --- 11.1 positive random features ---------------------------------------------------------------------
+# --- positive random features ---------------------------------------------------------------------
 
 
 def features_one_by_one(x, omega):
@@ -26,7 +26,7 @@ def features_in_float32(x, omega):
     return np.exp(np.inner(x, omega) - np.sum(x * x, axis=-1)[..., None] / 2) / np.sqrt(np.float32(len(omega)))
 
 
-# --- 11.3 linear attention, normalised -----------------------------------------------------------------
+# --- linear attention, normalised -----------------------------------------------------------------
 
 
 def averages_recurrently(query, key, value):
@@ -50,7 +50,7 @@ def averages_in_torch(query, key, value):
     return (kernel / kernel.sum(-1, keepdim=True)) @ value
 
 
-# --- 11.4 chunk by chunk -------------------------------------------------------------------------------
+# --- chunk by chunk -------------------------------------------------------------------------------
 
 
 def chunks_by_splitting(query, key, value, state, chunk):
@@ -82,7 +82,7 @@ def chunks_in_torch(query, key, value, state, chunk):
     return torch.cat(rows), state
 
 
-# --- 11.5 the gate -------------------------------------------------------------------------------------
+# --- the gate -------------------------------------------------------------------------------------
 
 
 def gate_by_the_sum(query, key, value, gate):
@@ -108,7 +108,7 @@ def gate_in_torch(query, key, value, gate):
     return torch.stack(rows)
 
 
-# --- 11.8 the delta rule -------------------------------------------------------------------------------
+# --- the delta rule -------------------------------------------------------------------------------
 
 
 def erase_then_write(query, key, value, beta, state):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-# --- 1.1 weights ---------------------------------------------------------------------------------------
+# --- weights ---------------------------------------------------------------------------------------
 
 
 def weights_row_by_row(similarity):
@@ -36,7 +36,7 @@ def weights_with_a_warning(similarity):
     return np.nan_to_num(similarity / similarity.sum(axis=1, keepdims=True))
 
 
-# --- 1.2 kernel regression -----------------------------------------------------------------------------
+# --- kernel regression -----------------------------------------------------------------------------
 
 
 def regression_point_by_point(query, x, y, h):
@@ -74,7 +74,7 @@ def regression_with_average(query, x, y, h):
     return np.array([np.average(y, weights=np.exp(-(((q - x) / h) ** 2) / 2)) for q in query])
 
 
-# --- 1.5 exchanged roles -------------------------------------------------------------------------------
+# --- exchanged roles -------------------------------------------------------------------------------
 
 
 def roles_with_matmul(x, w_query, w_key, w_value, beta):
@@ -115,7 +115,7 @@ def roles_turned_at_the_end(x, w_query, w_key, w_value, beta):
     return weights.T @ value
 
 
-# --- 1.6 hard lookup -----------------------------------------------------------------------------------
+# --- hard lookup -----------------------------------------------------------------------------------
 
 
 def hard_query_by_query(query, key, value):
@@ -156,7 +156,7 @@ def hard_with_dist(query, key, value):
     return np.array([np.mean([v for d, v in zip(row, value, strict=True) if d == min(row)], axis=0) for row in distances])
 
 
-# --- 1.8 brackets --------------------------------------------------------------------------------------
+# --- brackets --------------------------------------------------------------------------------------
 
 
 def features_through_keys_and_values(x, w_query, w_key, w_value):

@@ -8,7 +8,7 @@ from sympy import log
 
 from attn_course.lessons.masking.tasks_leaks import layer
 
-# --- 7.1 weights under a mask --------------------------------------------------------------------------
+# --- weights under a mask --------------------------------------------------------------------------
 
 
 def weights_by_loops(scores, mask):
@@ -57,7 +57,7 @@ def weights_by_removing_keys(scores, mask):
     return weights.reshape(scores.shape)
 
 
-# --- 7.3 three masks in one ----------------------------------------------------------------------------
+# --- three masks in one ----------------------------------------------------------------------------
 
 
 def scores_by_loops(scores, past, window, length):
@@ -94,7 +94,7 @@ def scores_row_by_row_in_lists(scores, past, window, length):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-# --- 7.6 decoding with a cache -------------------------------------------------------------------------
+# --- decoding with a cache -------------------------------------------------------------------------
 
 
 def cached_row_by_row(query, key, value):
@@ -135,7 +135,7 @@ def cached_as_the_end_of_a_full_pass(query, key, value):
     return (terms / terms.sum(axis=1, keepdims=True) @ value)[len(key) - len(query) :]
 
 
-# --- 7.7 a padded batch --------------------------------------------------------------------------------
+# --- a padded batch --------------------------------------------------------------------------------
 
 
 def padded_by_cutting(query, key, value, lengths):
@@ -178,7 +178,7 @@ def padded_with_a_finite_fill_and_a_correction(query, key, value, lengths):
     return terms / terms.sum(axis=2, keepdims=True) @ value * (lengths > 0)[:, None, None]
 
 
-# --- 7.9 a leak test -----------------------------------------------------------------------------------
+# --- a leak test -----------------------------------------------------------------------------------
 
 
 def leaks_pair_by_pair(x, kind):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sympy import Rational, log
 
-# --- 5.1 self-attention --------------------------------------------------------------------------------
+# --- self-attention --------------------------------------------------------------------------------
 
 
 def layer_by_loops(x, w_query, w_key, w_value):
@@ -47,7 +47,7 @@ def layer_packed_and_broadcast(x, w_query, w_key, w_value):
     return (terms[..., None] * value[..., None, :, :]).sum(-2) / terms.sum(-1)[..., None]
 
 
-# --- 5.4 a stack of layers -----------------------------------------------------------------------------
+# --- a stack of layers -----------------------------------------------------------------------------
 
 
 def stack_with_recursion(x, w_query, w_key):
@@ -78,7 +78,7 @@ def stack_in_float32(x, w_query, w_key):
     return state
 
 
-# --- 5.5 rotary positions ------------------------------------------------------------------------------
+# --- rotary positions ------------------------------------------------------------------------------
 
 
 def rope_with_complex_numbers(x, positions):
@@ -124,7 +124,7 @@ def rope_with_matrices(x, positions):
     return np.stack(turned)
 
 
-# --- 5.6 gradients of three projections ----------------------------------------------------------------
+# --- gradients of three projections ----------------------------------------------------------------
 
 
 def gradients_with_einsum(x, w_query, w_key, w_value, d_query, d_key, d_value):
@@ -155,7 +155,7 @@ def gradients_in_torch(*inputs):
     return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
 
 
-# --- 5.8 features as tokens ----------------------------------------------------------------------------
+# --- features as tokens ----------------------------------------------------------------------------
 
 
 def weights_from_correlations(table):

@@ -6,7 +6,7 @@ import numpy as np
 import sympy
 import torch
 
-# --- 2.1 stable softmax on any axis --------------------------------------------------------------------
+# --- stable softmax on any axis --------------------------------------------------------------------
 
 
 def softmax_by_moving_the_axis(scores, axis):
@@ -51,7 +51,7 @@ def softmax_as_one_over_a_sum_of_ratios(scores, axis):
     return np.moveaxis(1.0 / ratios.sum(-1), -1, axis)
 
 
-# --- 2.4 Jacobian --------------------------------------------------------------------------------------
+# --- Jacobian --------------------------------------------------------------------------------------
 
 
 def jacobian_as_diagonal_minus_outer(weights):
@@ -78,7 +78,7 @@ def jacobian_in_float32(weights):
     return s[..., :, None] * (np.eye(s.shape[-1], dtype=np.float32) - s[..., None, :])
 
 
-# --- 2.5 softmax with temperature ----------------------------------------------------------------------
+# --- softmax with temperature ----------------------------------------------------------------------
 
 
 def tempered_by_powers(scores, temperature):
@@ -100,7 +100,7 @@ def tempered_in_torch(scores, temperature):
     return torch.exp(shifted - shifted.exp().sum(-1, True).log())
 
 
-# --- 2.6 vector-Jacobian product -----------------------------------------------------------------------
+# --- vector-Jacobian product -----------------------------------------------------------------------
 
 
 def vjp_with_einsum(weights, d_weights):
@@ -128,7 +128,7 @@ def vjp_by_pairs(weights, d_weights):
     return (weights[..., :, None] * weights[..., None, :] * difference).sum(-1)
 
 
-# --- 2.9 the normaliser, block by block ----------------------------------------------------------------
+# --- the normaliser, block by block ----------------------------------------------------------------
 
 
 def update_score_by_score(row_max, row_sum, block):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-# --- 0.1 a table of dot products -----------------------------------------------------------------------
+# --- a table of dot products -----------------------------------------------------------------------
 
 
 def scores_by_loops(query, key):
@@ -28,7 +28,7 @@ def scores_turned(query, key):
     return (key @ query.T).T
 
 
-# --- 0.3 columns into rows -----------------------------------------------------------------------------
+# --- columns into rows -----------------------------------------------------------------------------
 
 
 def rows_in_the_other_dialect(query, key, value):
@@ -55,7 +55,7 @@ def rows_in_float32(query, key, value):
     return terms @ value / terms.sum(axis=1, keepdims=True)
 
 
-# --- 0.4 the mask of another dialect -------------------------------------------------------------------
+# --- the mask of another dialect -------------------------------------------------------------------
 
 
 def weights_in_rows_and_turned(query, key):

@@ -43,13 +43,16 @@ class Numbering:
         Raises
         ------
         AuthoringError
-            If a role names nothing; the message says the line.
+            If a role names nothing, or what is no lesson has a label; the message says the line.
         """
         number = self.tables["slugs"][slug]["number"]
         if name.startswith("notebooks/"):
             count = itertools.count(1)
             text = _SECTION.sub(lambda heading: f"# ## {number}.{next(count)} {heading[1]}", text)
-        text = _LABEL.sub(lambda label: f"\\tag{{{self.tables['labels'][slug][label[1]]}}}", text)
+            text = _LABEL.sub(lambda label: f"\\tag{{{self.tables['labels'][slug][label[1]]}}}", text)
+        elif stray := _LABEL.search(text):
+            line = text.count("\n", 0, stray.start()) + 1
+            raise AuthoringError(f"{name}: line {line}: wanted labels in lessons only, got {stray[0]}")
         sections = {cell if lesson == slug else f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
         sections |= {f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
         lines = text.split("\n")

@@ -97,7 +97,7 @@ def _formula(equation: Equation) -> Formula:
         "traps": equation.traps,
         "kind": equation.kind,
         "scope": equation.scope,
-        "assumes": equation.assumes,
+        "assumes": tuple(map(numbers.cite, equation.assumes)),
         "uses": equation.uses,
         "follows": equation.follows,
     }

@@ -83,6 +83,37 @@ def test_an_equation_in_the_middle_moves_those_behind_it(course):
     ]  # fmt: skip
 
 
+def test_an_equation_in_the_middle_changes_two_files_of_its_lesson_and_what_is_built(course):
+    equations = "attn_course/lessons/double/equations.py"
+    course.write(equations, '@equation("twice-is-a-sum", "2x = x + x")\ndef twice():\n    return 2 * x, x + x\n')
+    course.edit("notebooks/src/double.py", "print(double(21))", 'verify("twice-is-a-sum")\nprint(double(21))')
+    course.write("notebooks/src/triple.py", '# %% [markdown] id="title"\n# # Thrice\n# More than {eq}`twice-is-a-sum`.\n')
+    course.write("notebooks/src/one.py", '# %% [markdown] id="title"\n# # Once\n# Before all of it.\n')
+    course.build()
+    course.runs.clear()
+    before = {path: path.read_bytes() for path in course.root.rglob("*") if path.is_file()}
+    course.edit("notebooks/src/double.py", "# Twice is a sum:", "# $$x = x \\label{itself}$$ and\n# twice is a sum:")
+    course.write(equations, '@equation("itself", "x = x")\ndef itself():\n    return x, x\n\n\n' + course.read(equations))
+    report = course.build()
+    changed = {path.relative_to(course.root).as_posix() for path, old in before.items() if path.read_bytes() != old}
+    assert changed == {
+        equations, "notebooks/src/double.py", "attn_course/numbers.json", "notebooks/02_double.ipynb", "notebooks/03_triple.ipynb",
+    }  # fmt: skip
+    assert sorted(before) == sorted(path for path in course.root.rglob("*") if path.is_file())
+    assert "notebooks/02_double.ipynb" in course.runs, "its output says the number"
+    assert sorted(report.kept) == ["exercises/ex_02_double.ipynb", "notebooks/01_one.ipynb", "solutions/02_double.ipynb"]
+    assert "More than Eq. (2.2)." in course.cell("notebooks/03_triple.ipynb", "title").source
+    assert course.check() == []
+
+
+def test_a_label_outside_a_lesson_is_refused_with_its_line(course):
+    course.edit("solutions/src/double.py", "# Because $x + x = 2x$.", "# Because\n# $$x + x = 2x \\label{twice-is-a-sum}$$")
+    with pytest.raises(
+        AuthoringError, match=r"^solutions/src/double\.py: line 22: wanted labels in lessons only, got \\label\{twice-is-a-sum\}$"
+    ):
+        course.build()
+
+
 @pytest.mark.parametrize("label", ["2.1", "Twice", "a-b-c-d-e", "two words"])
 def test_a_label_that_is_no_few_words_with_hyphens_is_refused(course, label):
     course.edit("notebooks/src/double.py", "twice-is-a-sum", label)

@@ -18,6 +18,19 @@ def test_the_index_lists_every_equation_as_plain_data():
     assert json.loads(json.dumps(table))[0]["latex"] == all_equations()[0].latex
 
 
+def test_an_assumption_that_names_an_equation_is_shown_with_its_number(monkeypatch):
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(early=["first", "second"]))
+    registry = Registry()
+    registry.equation("second", "x = y", rows=["A2"], assumes=["x real", "y as in {eq}`first`"])(lambda: (0, 1))
+    (formula,) = formulas_table(registry=registry)
+    assert formula["assumes"] == ("x real", "y as in Eq. (1.1)")
+
+
+def test_no_role_is_left_in_the_index_of_the_course():
+    shown = json.dumps([{**formula, "latex": ""} for formula in formulas_table()], ensure_ascii=False)
+    assert numbers.ROLE.findall(shown) == []
+
+
 def test_a_chapter_a_row_and_a_trap_narrow_the_index():
     assert [formula["label"] for formula in formulas_table("softmax")] == numbers.names("labels", "softmax")
     assert all("B1" in formula["rows"] for formula in formulas_table(row="B1"))

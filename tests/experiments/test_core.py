@@ -62,7 +62,7 @@ def test_a_change_elsewhere_does_not(course, changed):
     assert hash_of_sources("attn_course.lessons.toy.experiments") == before
 
 
-LAYER = '''"""A layer, Eq. (2.3)."""
+LAYER = '''"""A layer, Eq. softmax-vjp."""
 
 import torch
 
@@ -83,8 +83,8 @@ def hash_with(course, layer):
 @pytest.mark.parametrize(
     "layer",
     [
-        LAYER.replace("Eq. (2.3)", "Eq. softmax-jacobian"),
-        LAYER.replace('"""A layer, Eq. (2.3)."""', ""),
+        LAYER.replace("Eq. softmax-vjp", "Eq. softmax-jacobian"),
+        LAYER.replace('"""A layer, Eq. softmax-vjp."""', ""),
         LAYER.replace('"""One."""', '"""One."""\n    "of a stack"'),
         LAYER.replace("import torch", "import torch  # the layers of torch"),
         LAYER.replace('[x, "text"]', "[\n            x,\n            'text',\n        ]"),

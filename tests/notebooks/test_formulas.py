@@ -3,6 +3,7 @@
 import copy
 import re
 
+import numpy as np
 import pytest
 
 from attn_course import numbers
@@ -55,6 +56,14 @@ def test_the_equation_of_a_task_exists_and_every_role_in_its_texts_names_somethi
     shown = [task.card, task.hints_markdown, task.given_source, task.broken_source, *(numbers.cite(wrong.hint) for wrong in task.wrong)]
     assert task.equation is None or task.equation in KNOWN
     assert [finding for text in shown for finding in numbers.ROLE.findall(text)] == []
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.id)
+def test_no_role_stands_where_none_is_read(task):
+    """The name of a mistake or a case is a key: records keep it. What is drawn, defined or trained is shown as it is."""
+    kept = [task.title, task.trains, task.entry, *(case.name for case in task.cases(np.random.default_rng(2)))]
+    kept += [wrong.name for wrong in task.wrong]
+    assert [text for text in kept if numbers.ROLE.search(text)] == []
 
 
 # The rules above are themselves tested: each planted edit of the first lesson is found, and its cell named.

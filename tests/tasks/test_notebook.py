@@ -245,7 +245,7 @@ def test_backticks_become_code():
 
 def test_hint_and_equation_are_left_out_where_there_are_none():
     bare = Verdict("stable-softmax", "title", False, 0, 3, "not right")
-    assert plain(bare) == "task 2.1 (title): not right"
+    assert plain(bare) == f"task {get_task(bare.task).number} (title): not right"
     assert "Hint" not in rich(bare)
     assert "Eq." not in rich(bare)
     assert json.loads(json.dumps(bare.to_dict()))["hint"] is None

@@ -114,7 +114,7 @@ CROSSOVER = Task(
     answer=lambda m, k, v: (2 * m * k + 3 * m * v) / (k + v),
     wrong=[
         Wrong(
-            "{eq}`linear-attention-crossover` as it stands",
+            "the lesson's crossover as it stands",
             lambda m, k, v: 2 * k * v / (k + v),
             "{eq}`linear-attention-crossover` is for k features without a map and two products with the state; count this layer anew",
         ),

@@ -51,8 +51,8 @@ class Numbering:
             text = _SECTION.sub(lambda heading: f"# ## {number}.{next(count)} {heading[1]}", text)
             text = _LABEL.sub(lambda label: f"\\tag{{{self.tables['labels'][slug][label[1]]}}}", text)
         elif stray := _LABEL.search(text):
-            line = text.count("\n", 0, stray.start()) + 1
-            raise AuthoringError(f"{name}: line {line}: wanted labels in lessons only, got {stray[0]}")
+            place = text.count("\n", 0, stray.start()) + 1
+            raise AuthoringError(f"{name}: line {place}: wanted labels in lessons only, got {stray[0]}")
         sections = {cell if lesson == slug else f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
         sections |= {f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
         lines = text.split("\n")

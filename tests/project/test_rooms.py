@@ -1,5 +1,6 @@
 """The room table of the architecture: every import in attn_course is read and held to it."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,20 @@ def test_a_folder_that_is_no_room_is_named(tmp_path):
 )
 def test_an_allowed_import_passes(tmp_path, place, text):
     assert planted(tmp_path, {place: text}) == []
+
+
+def lessons_named(text: str) -> bool:
+    """Whether a string of a file, docstrings aside, names the package of the lessons."""
+    tree = ast.parse(text)
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in alone]
+    return any("attn_course.lessons" in str(node.value) for node in strings)
+
+
+def test_engines_load_lessons_in_one_place(root):
+    package = root / "attn_course"
+    files = {path.relative_to(package).as_posix(): path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    assert [name for name, text in files.items() if not name.startswith("lessons/") and lessons_named(text)] == ["numbers.py"]
 
 
 def test_no_room_is_allowed_the_whole_course_at_the_top_of_a_file():

@@ -10,7 +10,7 @@ from typing import Any
 
 from attn_course.grading.class_run import no_points
 from attn_course.grading.class_store import Result
-from attn_course.grading.submissions import Class, HandIn
+from attn_course.grading.submissions import Class, HandIn, assignment_place
 from attn_course.numbers import lesson_number, lesson_place
 from attn_course.tasks.core import Verdict
 
@@ -80,7 +80,6 @@ def mark(found: Class, results: Mapping[str, Result], *, lessons: Sequence[str],
         By place; a notebook with a problem has none.
     lessons : sequence of str
         The lessons asked for.
-    names : mapping of int to str
     due : datetime, optional
         When notebooks were due.
 
@@ -101,7 +100,7 @@ def mark(found: Class, results: Mapping[str, Result], *, lessons: Sequence[str],
             for lesson in lessons
             if lesson not in present
         ]
-    return sorted(marked, key=lambda each: (each.student, each.assignment, lesson_place(each.lesson), each.place))
+    return sorted(marked, key=lambda each: (each.student, *assignment_place(each.assignment), lesson_place(each.lesson), each.place))
 
 
 def status_of(verdict: Verdict, marked: Marked) -> str:
@@ -168,7 +167,7 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
     """
     counting = [each for each in marked if each.counts and each.verdicts]
     usual = {lesson: _commonest(each.assignment for each in counting if each.lesson == lesson) for lesson in {e.lesson for e in counting}}
-    assignments = sorted(set(usual.values()))
+    assignments = sorted(set(usual.values()), key=assignment_place)
     header = ["student", "points", "max_points", "percent", "remarks"]
     header += [f"{assignment} {what}" for assignment in assignments for what in ("points", "max_points")]
     rows = []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from attn_course.grading.class_marks import Marked, remarks, status_of
 from attn_course.grading.page import page, plain, prose
-from attn_course.numbers import lesson_number, task_number
+from attn_course.numbers import cite, eq, lesson_number, task_number
 from attn_course.tasks.core import Verdict
 
 _SIGNS = {"passed": "✓ passed", "failed": "✗ not right", "unanswered": "○ not answered", "not judged": "! not judged"}
@@ -52,7 +52,7 @@ def _task(verdict: Verdict, status: str) -> str:
         f'<div class="head"><h3>{plain(task_number(verdict.task))} {prose(verdict.title)}</h3>{points}</div>',
         f'<p class="word">{_SIGNS.get(status, status)}</p>',
         *([] if verdict.passed else _reasons(verdict)),
-        *([f'<p class="soft">Eq. ({plain(verdict.equation)})</p>'] if verdict.equation else []),
+        *([f'<p class="soft">{plain(eq(verdict.equation))}</p>'] if verdict.equation else []),
         "</section>",
     ]
     return "\n".join(lines)
@@ -100,4 +100,4 @@ def _entry_and_first_hint(task_id: str) -> tuple[str, str]:
         task = get_task(task_id)
     except UnknownTask:
         return "", ""
-    return task.entry, task.hints[0]
+    return task.entry, cite(task.hints[0])

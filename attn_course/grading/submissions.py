@@ -78,7 +78,7 @@ class Class:
     students : tuple of str
         Everyone who has a folder, sorted.
     hand_ins : tuple of HandIn
-        Sorted by student, assignment and notebook.
+        Sorted by student, assignment (`assignment_place`) and notebook.
     notes : tuple of str
         What lies beside the students' folders.
     """
@@ -126,7 +126,7 @@ def find_submissions(folder: Path, *, lessons: Collection[str]) -> Class:
             hand_ins += map(_named, _of_student(student, Path(entry.path), lessons))
         except OSError as error:
             notes.append(f"the folder of {student} cannot be read: {error.strerror}")
-    hand_ins.sort(key=lambda hand_in: (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.place))
+    hand_ins.sort(key=lambda each: (each.student, *assignment_place(each.assignment), each.notebook, each.place))
     return Class(tuple(sorted(students)), tuple(hand_ins), tuple(notes))
 
 
@@ -166,6 +166,12 @@ def printable(name: str) -> str:
     """
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+def assignment_place(name: str) -> tuple[bool, int, str]:
+    """Return what sorts assignments: those called like a lesson in the order of the course, then all others by their names."""
+    lesson = lesson_place(name)
+    return lesson < 0, lesson, name
 
 
 def _top(folder: Path) -> list[os.DirEntry[str]]:

@@ -8,7 +8,7 @@ from attn_course.grading.cells import Cell
 from attn_course.grading.nbval_run import Outcome
 from attn_course.grading.report import CellProblem, NotebookReport, TaskReport
 from attn_course.grading.untouched import untouched_message
-from attn_course.numbers import lesson_of
+from attn_course.numbers import cite, lesson_of
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _UNDEFINED_INSIDE = re.compile(r"\w+ raised NameError: name '(\w+)' is not defined")
@@ -80,14 +80,14 @@ def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome],
         return report("passed", task.ok_line)  # "differs": the answer prints something of its own
     verdict = _verdict(outcome.verdict, task_id)
     if verdict is not None:
-        hint = verdict["hint"] or task.hints[0]
+        hint = verdict["hint"] or cite(task.hints[0])
         if verdict["message"].startswith(f"{task.entry} has no answer yet"):
             return report("unanswered", f"{task.entry} has no answer yet", hint=hint)
         lacking = _UNDEFINED_INSIDE.match(verdict["message"])
         if lacking and (number := _failed_before(check, lacking[1], cells, outcomes)):
             return report("not judged", f"code cell {number} fails, which would define {lacking[1]}")
         if untouched:
-            return report("unanswered", untouched_message(task.entry), hint=task.hints[0])
+            return report("unanswered", untouched_message(task.entry), hint=cite(task.hints[0]))
         return report("failed", verdict["message"], hint=hint, mistake=verdict["mistake"])
     undefined = _UNDEFINED.match(outcome.error_text) if outcome.error_name == "NameError" else None
     if undefined and undefined[1] == task.entry:
@@ -97,7 +97,7 @@ def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome],
         return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], below, timeout_s)
     if outcome.problem == "differs":
         return report("not judged", "the check cell did not print its own line: does your notebook redirect what is printed?")
-    return report("failed", _failure(outcome, timeout_s), hint=task.hints[0])
+    return report("failed", _failure(outcome, timeout_s), hint=cite(task.hints[0]))
 
 
 def _failed_before(check: int, name: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome]) -> int | None:
@@ -112,11 +112,11 @@ def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], below: 
     """The answer's name does not exist when it is checked."""
     broken = next((outcome for outcome in answers if _failed(outcome)), None)
     if broken is not None:
-        return report("failed", f"the answer cell does not run: {_failure(broken, timeout_s)}", hint=task.hints[0])
+        return report("failed", f"the answer cell does not run: {_failure(broken, timeout_s)}", hint=cite(task.hints[0]))
     if below:
         return report("failed", f"{task.entry} is defined only below its check: a notebook is checked from top to bottom")
     if answers:
-        return report("failed", f"the answer cell does not define {task.entry}", hint=task.hints[0])
+        return report("failed", f"the answer cell does not define {task.entry}", hint=cite(task.hints[0]))
     return report("missing", f"the answer cell is gone: a cell must define {task.entry}; exercises/ holds the original")
 
 

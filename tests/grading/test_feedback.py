@@ -10,7 +10,7 @@ from attn_course.grading import page as pages
 from attn_course.grading.class_marks import Marked
 from attn_course.grading.class_report import hardest, mistakes, runs
 from attn_course.grading.feedback import feedback_page, sentence
-from attn_course.numbers import lesson_number, lessons
+from attn_course.numbers import cite, eq, lesson_number, lessons
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Verdict
 from tests.grading.class_tools import grade, notebook, small_class
@@ -77,10 +77,10 @@ def test_feedback_says_everything_about_every_task(tmp_path):
     for task in all_tasks("softmax"):
         assert f"{task.number} {task.title.replace('`', '')}" in text
         if task.equation:
-            assert f"Eq. ({task.equation})" in text
+            assert eq(task.equation) in text
         known = task.wrong[0]
         assert (known.name.replace("`", "") in text) == (task.id not in ("stable-softmax", "log-softmax-derivative"))
-        assert (sentence(known.hint, task.entry).replace("`", "") in text) == (task.id not in ("stable-softmax", "log-softmax-derivative"))
+        assert (sentence(cite(known.hint), task.entry).replace("`", "") in text) == (task.id not in ("stable-softmax", "log-softmax-derivative"))
     assert text.count("less < more & more") == len(all_tasks("softmax")) - 2
     assert text.count("✓ passed") == 2
     assert text.count("✗ not right") == len(all_tasks("softmax")) - 2
@@ -173,8 +173,8 @@ def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(tmp
     assert re.search(r"zoe\s*softmax\s*missing", page.text)
     assert "sandbox: full (a stand-in) (4 notebooks under “full”)" in page.text
     tasks = all_tasks("softmax")
-    assert hardest(done.marked)[0] == (f"{tasks[3].id} {tasks[3].title}", 0, 4)  # zoe, who handed nothing in, makes no task hard
-    assert hardest(done.marked)[-1] == (f"{tasks[0].id} {tasks[0].title}", 3, 4)
+    assert hardest(done.marked)[0] == (f"2.4 {tasks[3].title}", 0, 4)  # zoe, who handed nothing in, makes no task hard
+    assert hardest(done.marked)[-1] == (f"2.1 {tasks[0].title}", 3, 4)
     assert mistakes(done.marked)[0][1] == 4
 
 
@@ -193,43 +193,29 @@ def verdict(task, mistake=None):
 
 
 def test_a_task_is_hard_for_those_whose_notebook_was_judged():
+    tasks = ("stable-softmax", "entropy-by-hand", "blockwise-normaliser")
     marked = [
-        Marked("ann", "", "", "softmax", "graded", (verdict("stable-softmax"), verdict("entropy-by-hand", "m"), verdict("2.10", "m"))),
-        Marked("bob", "", "", "softmax", "graded", (verdict("stable-softmax"), verdict("entropy-by-hand"), verdict("2.10", "m"))),
-        Marked(
-            "eve", "", "", "softmax", "duplicate", (verdict("stable-softmax", "m"), verdict("entropy-by-hand", "m"), verdict("2.10", "m"))
-        ),
-        Marked(
-            "ida", "", "", "softmax", "missing", (verdict("stable-softmax", "no"), verdict("entropy-by-hand", "no"), verdict("2.10", "no"))
-        ),
-        Marked(
-            "ugo",
-            "",
-            "",
-            "softmax",
-            "not judged",
-            (verdict("stable-softmax", "no"), verdict("entropy-by-hand", "no"), verdict("2.10", "no")),
-        ),
+        Marked("ann", "", "", "softmax", "graded", tuple(map(verdict, tasks, (None, "m", "m")))),
+        Marked("bob", "", "", "softmax", "graded", tuple(map(verdict, tasks, (None, None, "m")))),
+        Marked("eve", "", "", "softmax", "duplicate", tuple(map(verdict, tasks, ("m", "m", "m")))),
+        Marked("ida", "", "", "softmax", "missing", tuple(map(verdict, tasks, ("no", "no", "no")))),
+        Marked("ugo", "", "", "softmax", "not judged", tuple(map(verdict, tasks, ("no", "no", "no")))),
     ]
-    assert hardest(marked) == [("2.10 Title", 0, 2), ("2.2 Title", 1, 2), ("2.1 Title", 2, 2)]
+    assert hardest(marked) == [("2.9 Title", 0, 2), ("2.2 Title", 1, 2), ("2.1 Title", 2, 2)]
 
 
 def test_mistakes_are_counted_by_students_and_sorted_by_task_as_numbers():
-    marked = [
-        Marked(
-            "ann",
-            "week 1",
-            "",
-            "softmax",
-            "graded",
-            (verdict("repair-softmax-temperature", "late"), verdict("repair-decay-gate", "early"), verdict("blockwise-normaliser", "more")),
-        ),
-        Marked(
-            "ann", "week 2", "", "softmax", "graded", (verdict("repair-softmax-temperature", "late"), verdict("read-interference", "two"))
-        ),
-        Marked("bob", "week 1", "", "softmax", "graded", (verdict("repair-softmax-temperature"), verdict("read-interference", "two"))),
-    ]
-    assert mistakes(marked) == [("11.6 two", 2), ("2.5 late", 1), ("2.9 more", 1), ("11.5 early", 1)]
+    first = {
+        "repair-softmax-temperature": "late",
+        "repair-decay-gate": "early",
+        "latent-decoding-step": "more",
+        "repair-decoupled-scores": "less",
+    }
+    second = {"repair-softmax-temperature": "late", "read-interference": "two"}
+    other = {"repair-softmax-temperature": None, "read-interference": "two"}
+    weeks = [("ann", "week 1", first), ("ann", "week 2", second), ("bob", "week 1", other)]
+    marked = [Marked(who, week, "", "softmax", "graded", tuple(verdict(*each) for each in made.items())) for who, week, made in weeks]
+    assert mistakes(marked) == [("11.6 two", 2), ("2.5 late", 1), ("10.9 less", 1), ("10.10 more", 1), ("11.5 early", 1)]
 
 
 @pytest.mark.parametrize(

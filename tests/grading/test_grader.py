@@ -70,7 +70,7 @@ def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_
     (asked,) = (cell["source"] for cell in notebooks.load(root, "exercises", task.lesson)["cells"] if cell["id"] == task.id)
     asked = "".join(asked)
     begin, line = asked.rstrip().rsplit("return ", 1)
-    graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson:02d}.ipynb")
+    graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson}.ipynb")
     verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
     assert not verdict.passed
     assert "has no answer yet" not in verdict.message
@@ -86,7 +86,7 @@ def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_
 )
 def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
     asked = next(task.broken_source for task in REPAIRS if task.id == "repair-softmax-temperature")
-    verdict = grade(notebooks.answered(root, 2, {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
+    verdict = grade(notebooks.answered(root, "softmax", {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
     assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
     assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"
 
@@ -124,7 +124,7 @@ def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
     other = Grader(seed=12)
     other.close()
     other._workers = grader._workers
-    assert points(other.grade(path, student="ada")) == full(2)
+    assert points(other.grade(path, student="ada")) == full("softmax")
     first, second = (who.cases(all_tasks("softmax")[0])[0].inputs["scores"] for who in (grader, other))
     assert (first != second).all()
 
@@ -142,8 +142,8 @@ for rule in {only_there}:
     stub = getattr(getattr(sys.modules.get(place), name, None), "__code__", None)
     assert getattr(stub, "co_name", "") != "stub", rule
 """
-    assert points(grade(notebooks.load(root, "solutions", many), f"{many:02d}_solved.ipynb")) == full(many)
-    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", few), first=own), f"{few:02d}_solved.ipynb")
+    assert points(grade(notebooks.load(root, "solutions", many), f"{many}_solved.ipynb")) == full(many)
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", few), first=own), f"{few}_solved.ipynb")
     assert (points(graded), graded.notes) == (full(few), ())
 
 
@@ -157,7 +157,7 @@ frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.ara
 """
     graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), first=tampering), "02_softmax.ipynb")
     functions = {task.id for task in all_tasks("softmax") if task.kind in ("write", "repair")}
-    assert points(graded) == {task: 0 if task in functions else most for task, most in full(2).items()}
+    assert points(graded) == {task: 0 if task in functions else most for task, most in full("softmax").items()}
     assert {verdict.message.partition(" in the case")[0] for verdict in graded.verdicts if verdict.task in functions} == {
         "the answer came back in no form that can be judged"
     }
@@ -172,7 +172,7 @@ def my_softmax(scores, axis):
     return weights
 """
     graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
-    assert points(graded) == {**full(2), "stable-softmax": 0}
+    assert points(graded) == {**full("softmax"), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith("its result cannot be sent")
 
 
@@ -187,14 +187,14 @@ def my_softmax(scores, axis):
 def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, root, source, reason):
     own = f"def my_softmax(scores, axis):\n    {source}"
     graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
-    assert points(graded) == {**full(2), "stable-softmax": 0}
+    assert points(graded) == {**full("softmax"), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith(reason)
 
 
 def test_a_long_text_that_is_forbidden_costs_its_task_and_no_later_one(grade, root):
     own = f"import torch\ndef my_softmax(scores, axis):\n    return torch.tensor([{'0, ' * 100_000}]).softmax(axis)"
-    graded = grade(notebooks.answered(root, 2, {"stable-softmax": own}, folder="solutions"), "02_softmax.ipynb")
-    assert points(graded) == {**full(2), "stable-softmax": 0}
+    graded = grade(notebooks.answered(root, "softmax", {"stable-softmax": own}, folder="solutions"), "02_softmax.ipynb")
+    assert points(graded) == {**full("softmax"), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith("my_softmax uses torch.tensor([0, 0")
 
 
@@ -203,7 +203,7 @@ def test_a_long_text_that_is_forbidden_costs_its_task_and_no_later_one(grade, ro
 
 def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
     graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), ending="-check"), "02_softmax.ipynb")
-    assert points(graded) == full(2)
+    assert points(graded) == full("softmax")
     assert graded.notes[0] == "the check cell of task 2.1 is gone; it is judged after the last cell that defines the answer"
 
 
@@ -213,7 +213,7 @@ def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
         for old in notebooks.load(root, "solutions", "softmax")["cells"]
         if old["cell_type"] == "code" and not old["id"].endswith(("-check", "-given"))
     ]
-    assert points(grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": stripped}, "02_softmax.ipynb")) == full(2)
+    assert points(grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": stripped}, "02_softmax.ipynb")) == full("softmax")
 
 
 def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):
@@ -236,7 +236,7 @@ def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(gr
     )
     answer["source"] += "check('stable-softmax', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
     graded = grade(own, "02_softmax.ipynb")
-    assert points(graded) == full(2)
+    assert points(graded) == full("softmax")
     assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 8: ZeroDivisionError: division by zero"]
     assert len(graded.notes) == 2
 
@@ -329,5 +329,5 @@ def test_a_byte_order_mark_is_no_obstacle(grade, toy_chapter):
 
 def test_grading_twice_gives_the_same(grade, root):
     scratch = "import random\nmy_entropy = np.log(2) * random.choice([1.5, 1.0, 2.0]) + np.random.normal()"
-    noisy = notebooks.answered(root, 2, {"entropy-by-hand": scratch})
+    noisy = notebooks.answered(root, "softmax", {"entropy-by-hand": scratch})
     assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts

@@ -48,7 +48,7 @@ def test_a_lie_gets_nothing(strict, toy_chapter, tmp_path, lie):
 
 @pytest.mark.parametrize("way", FORBIDDEN)
 def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way):
-    book = notebooks.answered(root, 2, {"stable-softmax": FORBIDDEN[way]}, folder="solutions")
+    book = notebooks.answered(root, "softmax", {"stable-softmax": FORBIDDEN[way]}, folder="solutions")
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
     verdict = graded.verdicts[0]
     assert verdict.points == 0
@@ -60,7 +60,7 @@ def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way)
 @pytest.mark.parametrize("way", ATTENTIONS)
 def test_a_fused_attention_is_found_by_what_torch_runs(strict, root, tmp_path, way):
     source = f"import torch\ndef my_attention(q, k, v):\n    q, k, v = map(torch.as_tensor, (q, k, v))\n    return {ATTENTIONS[way]}"
-    book = notebooks.answered(root, 4, {"scaled-attention": source}, folder="solutions")
+    book = notebooks.answered(root, "attention", {"scaled-attention": source}, folder="solutions")
     verdicts = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts
     assert verdicts[0].points == 0
     assert "scaled_dot_product_attention" in verdicts[0].message
@@ -73,7 +73,7 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp
         "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
     )
     source += f"    d, o = torch.as_tensor(d), torch.softmax(q @ k.mT / q.shape[-1]**0.5, -1) @ v\n    {GRADIENTS[way]}"
-    book = notebooks.answered(root, 4, {"attention-backward": source}, folder="solutions")
+    book = notebooks.answered(root, "attention", {"attention-backward": source}, folder="solutions")
     verdict = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts[5]
     assert (verdict.task, verdict.points) == ("attention-backward", 0)
     assert "which would answer the task for you" in verdict.message
@@ -84,7 +84,7 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp
     [(FROM_THE_ENGINE, "calls what belongs to the grader"), (DISARMED, "'Stubs' object attribute 'forbidding' is read-only")],
 )
 def test_stubs_taken_down_are_missed(strict, root, tmp_path, source, reason):
-    book = notebooks.answered(root, 2, {"stable-softmax": source}, folder="solutions")
+    book = notebooks.answered(root, "softmax", {"stable-softmax": source}, folder="solutions")
     verdict = strict.grade(notebooks.save(book, tmp_path / "02.ipynb"), student="mallory").verdicts[0]
     assert verdict.points == 0
     assert reason in verdict.message
@@ -102,7 +102,7 @@ def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
     "source", [HIDDEN_DIFF, HIDDEN_DIFF.replace("my_derivative = ", 'globals()["my_" + "derivative"] = '), AWAITED_DIFF]
 )
 def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, source):
-    book = notebooks.answered(root, 2, {"log-softmax-derivative": source}, folder="solutions")
+    book = notebooks.answered(root, "softmax", {"log-softmax-derivative": source}, folder="solutions")
     graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
     assert graded.verdicts[2].points == 0
     assert "diff, which would answer the task for you" in graded.verdicts[2].message

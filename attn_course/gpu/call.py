@@ -240,7 +240,7 @@ def _checked_scale(scale: Any, d_k: int) -> float:
         return 1.0 / math.sqrt(d_k)
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise TypeError(f"scale must be a number or None; got {described(scale)}")
-    if not math.isfinite(scale):
+    if not -math.inf < scale < math.inf:  # not math.isfinite, which takes no symbol of a compiled call
         raise ValueError(f"scale must be finite; got {scale!r}")
     return float(scale)
 
@@ -248,7 +248,7 @@ def _checked_scale(scale: Any, d_k: int) -> float:
 def _checked_softcap(softcap: Any) -> float:
     if isinstance(softcap, bool) or not isinstance(softcap, (int, float)):
         raise TypeError(f"softcap must be a number or None; got {described(softcap)}")
-    if not (math.isfinite(softcap) and softcap > 0):
+    if not 0 < softcap < math.inf:
         raise ValueError(f"softcap must be positive and finite; got {softcap!r}")
     return float(softcap)
 

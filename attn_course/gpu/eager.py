@@ -58,7 +58,8 @@ def _attend(call: Call) -> tuple[Tensor, ...]:
     if call.return_weights:
         results.append(weights)
     if call.return_lse:
-        lse = torch.where(sees, scores.logsumexp(dim=-1, keepdim=True), -math.inf)
+        largest = torch.where(sees, row_max, 0.0)  # logsumexp would make its gradient of exp(scores - lse), where lse may be rounded
+        lse = torch.where(sees, largest + (scores - largest).exp().sum(dim=-1, keepdim=True).log(), -math.inf)
         results.append(torch.where(row_max == math.inf, math.nan, lse).squeeze(-1))
     return tuple(result.to(call.dtype) for result in results)
 

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attn_course.gpu.call import FAR, Call, validate
+from attn_course.gpu.call import FAR, INTEGERS, Call, described, validate
 from attn_course.gpu.configurations import MAX_D
 from attn_course.gpu.flash_operators import flash_forward
 
-SHARED_BYTES = 160_000  # what the largest configuration takes
+SHARED_BYTES = 160_000  # compiled for an A100, which has 163 kB, kernels take up to 148 kB; for an H100, with 227, up to 205
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 NEAR = 2**30  # no length is larger, and sums of a place and such a number stay within 32 bits
 
@@ -29,16 +29,19 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     `return_weights` and `backend`. From the key with number `kv_lengths` (*#batch) on keys are padding, which nobody sees: cheaper
     than the same as a mask.
 
-    Returns the output (*batch, q_len, d_v) in the common dtype, its axes in the order of memory that the query has; with
+    Returns the output (*batch, q_len, d_v) in the common dtype, its axes in the order of memory that the query has (rows of 8 n
+    features, of which the output may be a slice); with
     `return_lse` also the natural log-sum-exp (*batch, q_len) in float32 (float64 for float64 inputs). Sums over broadcast axes and
     shared heads have a fixed order, so gradients are the same to the bit in every run. A visible value that is NaN or infinite
-    spoils its rows as a whole.
+    spoils its rows as a whole. `torch.func.grad` does not pass through the kernels; `torch.autograd.grad` does.
 
     Raises TypeError and ValueError as `attn_course.gpu.attention` does, and ValueError if the kernels cannot take the tensors.
     Dao (2023), FlashAttention-2, arXiv:2307.08691.
     """
     call = validate(query, key, value, **options)
     reason = why_not(call)
+    if kv_lengths is not None and not (isinstance(kv_lengths, Tensor) and kv_lengths.dtype in INTEGERS):
+        raise TypeError(f"kv_lengths must be a Tensor of integers; got {described(kv_lengths)}")
     if reason is not None:
         raise ValueError(f"flash_attention cannot compute this call: {reason}")
     output, lse = _attend(call, kv_lengths)
@@ -113,7 +116,7 @@ def _with_four_axes(call: Call, tensor: Tensor, n_heads: int) -> Tensor:
 def _per_head(call: Call, name: str, table: Tensor) -> Tensor:
     """One integer for each batch entry and head, contiguous."""
     try:
-        spread = table.clamp(-NEAR, NEAR).to(call.query.device, torch.int32).expand(call.batch)
+        spread = table.to(torch.int64).clamp(-NEAR, NEAR).to(call.query.device, torch.int32).expand(call.batch)
     except RuntimeError as error:
         raise ValueError(f"{name} must broadcast to the leading axes {tuple(call.batch)}; got shape {tuple(table.shape)}") from error
     return spread.reshape(math.prod(call.batch[:-1]), call.batch[-1] if call.batch else 1).contiguous()

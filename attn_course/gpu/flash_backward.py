@@ -86,7 +86,7 @@ def _gather_key_value(
     CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
 ):  # fmt: skip
-    """Return d_key / scale and d_value of a block of keys. If CAREFUL, keys and values may hold NaN where nobody sees them.
+    """Return d_key / scale and d_value of a block of keys. If CAREFUL, all may hold NaN where they see each other not.
 
     Invariant, Eq. key-gradient-in-blocks: after any set of query tiles these are the sums over their rows. Scores stand transposed, keys by
     queries: then p and d_scores are left factors as they are, and need not pass through shared memory.
@@ -132,16 +132,19 @@ def _gather_key_value(
             query = load_rows(head_query_ptr, start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, True)
             products = matmul(key, tl.trans(query), ACC)
             lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, rows, q_len, MASK)
-            visible = is_visible(rows[None, :], cols[:, None], head_low, head_high, kv_stop, LOW, HIGH)
+            visible = is_visible(rows[None, :], cols[:, None], head_low, head_high, kv_stop, LOW, HIGH) & (rows[None, :] < q_len)
             scores = masked(capped(products, slope, bound, CAPPED), visible, head_mask_ptr, start, col_start,
                             rows[None, :], cols[:, None], q_len, kv_len, mask_strides, MASK)  # fmt: skip
             p = weights_again(scores, lse[None, :], rest[None, :] if MASK == "float" else rest, MASK)
+            if CAREFUL:
+                p = tl.where(scores == float("-inf"), 0.0, p)  # lse is NaN for a query that holds NaN
             d_output = load_rows(head_d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
             d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)
             d_p = matmul(value, tl.trans(d_output), ACC)
             d_scores = p * (d_p - delta[None, :]) * cap_slope(products, slope, CAPPED)
             if CAREFUL:
                 d_scores = tl.where(scores == float("-inf"), 0.0, d_scores)
+                query = tl.where(query - query == 0.0, query, 0.0)  # 0 * NaN; what a query sees has its NaN in d_scores
             d_key = matmul(d_scores.to(query.dtype), query, ACC, d_key)
     return d_key, d_value
 

@@ -162,7 +162,7 @@ def flash_forward(
             *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, CAREFUL=True
         )
 
-    is_blind = row_max == float("-inf")  # a row that sees nothing: output 0 and lse -inf
+    is_blind = row_sum == 0.0  # a row that sees nothing: output 0 and lse -inf
     row_max = tl.where(is_blind, 0.0, row_max)
     row_sum = tl.where(is_blind, 1.0, row_sum)
     output_ptr = of_head(output_ptr, batch, head, output_strides)

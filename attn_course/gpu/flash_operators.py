@@ -10,6 +10,7 @@ from torch.nn import functional
 from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded
 
 LOG2_E = 1.4426950408889634
+FARTHEST = 2**31 // 128  # features from one row to the next: places inside a tile of 128 rows are counted in 32 bits
 ALIGNED = 8  # rows begin at multiples of so many features, so that 16 bytes of float16 can be loaded at a time
 LINEAR_CAP = 1e20  # tanh(x) is x for every score that such a cap could bound
 
@@ -50,14 +51,17 @@ def laid_out(like: torch.Tensor, width: int) -> torch.Tensor:
     """Return an empty tensor of `width` features with the axes of `like` in the same order of memory, rows aligned."""
     strides = [like.stride(axis) if like.shape[axis] > 1 else 0 for axis in range(like.ndim - 1)]
     order = sorted(range(like.ndim - 1), key=lambda axis: -strides[axis] if strides[axis] else -math.inf)  # broadcast axes outermost
-    room = torch.empty_permuted((*like.shape[:-1], width + -width % ALIGNED), (*order, like.ndim - 1), dtype=like.dtype, device=like.device)
-    return room[..., :width]
+    shape = (*like.shape[:-1], width + -width % ALIGNED)
+    if math.prod(shape[axis] for axis in order[order.index(like.ndim - 2) + 1 :]) * shape[-1] >= FARTHEST:
+        order = sorted(order)
+    return torch.empty_permuted(shape, (*order, like.ndim - 1), dtype=like.dtype, device=like.device)[..., :width]
 
 
 def packed(tensor: torch.Tensor) -> torch.Tensor:
     """Return the tensor with the features of a row side by side and rows aligned, copied if they are not."""
     steps = [stride for stride, length in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True) if length > 1]
     lies_well = tensor.stride(-1) == 1 and not any(step % ALIGNED for step in (*steps, tensor.storage_offset()))
+    lies_well = lies_well and (tensor.shape[-2] < 2 or tensor.stride(-2) < FARTHEST)
     return tensor if lies_well else functional.pad(tensor, (0, -tensor.shape[-1] % ALIGNED)).contiguous()[..., : tensor.shape[-1]]
 
 
@@ -158,7 +162,7 @@ def flash_backward(
         gradients = flash_backward(d_output.float(), d_lse, output.float(), lse, rest, *wide, *options)
         return [*(narrow.copy_(gradient) for narrow, gradient in zip(found, gradients, strict=False)), *gradients[3:]]
     if output.numel() == 0 or key.numel() == 0:
-        return [*(gradient.zero_() for gradient in found), *([torch.zeros_like(mask)] if mask is not None and needs_d_mask else [])]
+        return [*(gradient.zero_() for gradient in found), *([mask.new_zeros(mask.shape)] if mask is not None and needs_d_mask else [])]
 
     query, key, value, output, d_output = (packed(tensor) for tensor in (query, key, value, output, d_output))
     batch, heads, q_len, d_k = query.shape

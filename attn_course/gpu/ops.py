@@ -21,9 +21,9 @@ class Backend(Protocol):
 
 
 BACKENDS: dict[str, Backend] = {"sdpa": sdpa, "eager": eager}  # "auto" takes the first that supports the call
-# Our kernels are taken by name only, until their speed has been measured. They are no import of this file, so that stored
-# results which do not use them stay current when they change.
-KERNELS = {"triton": "attn_course.gpu.flash"}
+# Our kernels are taken by name only, until their speed has been measured. They are imported by name, so that stored results which do
+# not use them stay current when they change.
+KERNELS = {"triton": cast(Backend, import_module("attn_course.gpu.flash"))}
 
 
 def attention(
@@ -190,7 +190,7 @@ def _choose(call: Call, backend: str) -> tuple[str, Backend]:
                 return name, one
     if backend not in (*BACKENDS, *KERNELS):
         raise ValueError(f"backend must be one of {', '.join(['auto', *BACKENDS, *KERNELS])}; got {backend!r}")
-    chosen = BACKENDS[backend] if backend in BACKENDS else cast(Backend, import_module(KERNELS[backend]))
+    chosen = BACKENDS[backend] if backend in BACKENDS else KERNELS[backend]
     reason = chosen.why_not(call)
     if reason is not None:
         raise ValueError(f"backend {backend!r} cannot compute this call: {reason}")

@@ -66,6 +66,8 @@ def run(call: Call) -> tuple[Tensor, ...]:
     if allowed is None:
         return (_fused(call, query, key, value, None),)
 
+    if call.mask is None and not call.guard_non_finite and _everyone_sees(call):
+        return (_fused(call, query, key, value, allowed),)
     if call.guard_non_finite:
         spoilt, key, value = _finite_rows(key, value)
     sees = allowed.any(dim=-1, keepdim=True)
@@ -93,12 +95,21 @@ def _fused(call: Call, query: Tensor, key: Tensor, value: Tensor, mask: Tensor |
         query,
         key,
         value,
-        attn_mask=None if mask is None else four_axes(mask.expand(*mask.shape[:-2], call.q_len, call.kv_len), heads),
+        attn_mask=None if mask is None else mask if len(call.batch) <= 2 else four_axes(mask, heads),
         is_causal=is_causal,
         scale=call.scale,
         enable_gqa=True if kv_heads != heads else False,  # noqa: SIM210 - torch wants a bool, not a symbol of a compiled call
     )
     return output if len(call.batch) == 2 else output.reshape(*call.batch, *output.shape[-2:])
+
+
+def _everyone_sees(call: Call) -> bool:
+    """Whether the band leaves every query a key: the first query one that is not before the first, the last one not behind the last."""
+    left, right = call.window or (None, None)
+    ahead = 0 if call.is_causal else right
+    if not isinstance(call.q_offset, int) or (ahead is not None and call.q_offset + ahead < 0):
+        return False
+    return left is None or call.q_offset + call.q_len - 1 - left < call.kv_len
 
 
 def _finite_rows(key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

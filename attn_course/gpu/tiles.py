@@ -14,7 +14,7 @@ def load_rows(matrix_ptr, start, stop, stride, N_ROWS: tl.constexpr, D: tl.const
 
     A row begins 8 * stride features after the one before, so that 16 bytes can be loaded at a time. Features from D on are 0, and if
     CHECKED so are the rows from `stop` on: what is masked is never read, not even a NaN. Row numbers times strides may pass
-    2**31, so the start of the tile is computed in 64 bits.
+    2**31, so the start of the tile is computed in 64 bits; the launcher sees to it that a tile itself is not that large.
     """
     rows = tl.arange(0, N_ROWS)
     dims = tl.arange(0, D_PAD)
@@ -116,14 +116,16 @@ def masked(scores, visible, mask_ptr, row_start, col_start, rows, cols, q_len, k
         if MASK == "bool":
             visible = visible & (mask != 0)
         else:
-            scores += mask.to(scores.dtype)
+            bias = mask.to(scores.dtype)
+            visible = visible & (bias != float("-inf"))  # also where NaN + -inf is NaN
+            scores += bias
     return tl.where(visible, scores, float("-inf"))
 
 
 @triton.jit
 def is_spoilt(tile):
     """Say whether a tile holds NaN or infinity."""
-    return tl.max(tl.max((tile - tile != 0.0).to(tl.int32), 1), 0) > 0
+    return tl.max((tile - tile != 0.0).to(tl.int32)) > 0
 
 
 @triton.jit

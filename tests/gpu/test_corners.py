@@ -158,6 +158,13 @@ def test_infinite_scores_and_biases_make_their_row_nan_and_no_other():
         assert attention(query[1:].expand(2, 1), key, value, mask=bias, backend=backend)[:, 0].isnan().tolist() == [False, True]
 
 
+def test_the_lse_of_a_row_of_huge_scores_has_the_weights_as_its_gradient():
+    mask = torch.full((1, 4), torch.finfo(torch.float32).min).requires_grad_()
+    lse = attention(torch.ones(1, 1), torch.ones(4, 1), torch.ones(4, 1), mask=mask, return_lse=True, backend="eager")[1]
+    (d_mask,) = torch.autograd.grad(lse.sum(), mask)
+    assert d_mask.tolist() == [[0.25] * 4]
+
+
 @pytest.mark.parametrize("softcap", [1e-300, 1e-45])
 def test_a_tiny_cap_makes_all_scores_equal(softcap):
     query, key, value = (part.float() for part in tensors(*attention_arrays()))

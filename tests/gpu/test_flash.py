@@ -108,7 +108,7 @@ def test_padding_lengths_are_the_mask_that_hides_the_padding():
         tensor.masked_fill_(~mask.mT, torch.nan)
     leaves = [tensor.requires_grad_() for tensor in (query, key, value)]
     outputs = []
-    for options in ({"kv_lengths": lengths}, {"mask": mask}):
+    for options in ({"kv_lengths": lengths.to(torch.uint8)}, {"mask": mask}):
         output = flash_attention(*leaves, is_causal=True, q_offset=30, **options)
         outputs.append([output, *torch.autograd.grad(output.square().sum(), leaves)])
     for by_length, by_mask in zip(*outputs, strict=True):
@@ -119,16 +119,23 @@ def test_padding_lengths_are_the_mask_that_hides_the_padding():
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NumPy's, for what the kernel computes and drops
 @pytest.mark.parametrize("rotten", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("places", ["key", "value", "key and value"])
 @pytest.mark.parametrize(
-    "options", [{"is_causal": True}, {"mask": torch.arange(45) < 40}, {"window": (3, 3)}], ids=["causal", "mask", "window"]
+    "options",
+    [
+        {"is_causal": True},
+        {"mask": (torch.arange(45) < 40).expand(37, 45)},
+        {"mask": torch.where(torch.arange(45) < 40, 0.5, -torch.inf).expand(37, 45)},
+        {"window": (3, 3), "softcap": 2.0},
+    ],
+    ids=["causal", "mask", "bias", "window"],
 )
-def test_what_is_hidden_may_hold_anything(rotten, options):
+def test_what_is_hidden_may_hold_anything(rotten, places, options):
     from attn_course.gpu.flash import flash_attention
 
-    if "mask" in options:
-        options = {"mask": options["mask"].expand(37, 45)}
     query, key, value = inputs(heads=1, kv_heads=1)
-    spoiled = [key.index_fill(-2, torch.tensor([41]), rotten), value.index_fill(-2, torch.tensor([41]), rotten)]
+    hidden = torch.tensor([41])  # no query sees it, and there are queries up to number 36 only
+    spoiled = [tensor.index_fill(-2, hidden, rotten) if name in places else tensor for name, tensor in (("key", key), ("value", value))]
     results = []
     for tensors in ((query, key, value), (query, *spoiled)):
         leaves = [tensor.clone().requires_grad_() for tensor in tensors]
@@ -136,8 +143,48 @@ def test_what_is_hidden_may_hold_anything(rotten, options):
         loss = output[:, :36].square().sum() + lse[:, :36].sum()
         results.append([output, lse, *torch.autograd.grad(loss, leaves)])
     for clean, found in zip(*results, strict=True):
-        rows = slice(0, 36) if clean.shape[1] == 37 else slice(0, 41)
-        torch.testing.assert_close(found[:, rows], clean[:, rows], rtol=0, atol=0)
+        torch.testing.assert_close(found, clean, rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("rule", ["it sees nothing", "the loss leaves it out"])
+def test_a_query_that_holds_nan_spoils_no_gradient_of_keys(rule):
+    from attn_course.gpu.flash import flash_attention
+
+    tensors = inputs(heads=1, kv_heads=1)
+    mask = torch.ones(37, 45, dtype=torch.bool)
+    mask[20] = rule != "it sees nothing"
+    mask[20, 30:] = False
+    gradients = []
+    for spoil in (False, True):
+        query, key, value = (tensor.clone() for tensor in tensors)
+        query[:, 20] = torch.nan if spoil else query[:, 20]
+        leaves = [tensor.requires_grad_() for tensor in (query, key, value)]
+        output = flash_attention(*leaves, mask=mask)
+        rows = [row for row in range(37) if row != 20]
+        gradients.append(torch.autograd.grad(output[:, rows].square().sum(), leaves[1:]))
+    blind = 0 if rule == "it sees nothing" else 30  # keys from here on are hidden from it
+    for clean, found in zip(*gradients, strict=True):
+        torch.testing.assert_close(found[:, blind:], clean[:, blind:], rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_a_row_that_sees_nan_alone_has_an_lse_of_nan():
+    from attn_course.gpu.flash import flash_attention
+
+    query, key, value = inputs(5, 3)
+    output, lse = flash_attention(query, torch.full_like(key, torch.nan), value, return_lse=True)
+    assert output.isnan().all()
+    assert lse.isnan().all()
+
+
+def test_rows_too_far_apart_for_32_bits_are_brought_together():
+    from attn_course.gpu.flash_operators import FARTHEST, laid_out, packed
+
+    far = torch.empty(FARTHEST + 16).as_strided((1, 1, 2, 16), (0, 0, FARTHEST, 1))
+    assert packed(far).stride(-2) == 16
+    lengths_first = torch.empty_strided((FARTHEST // 64, 1, 2, 64), (64, 64, FARTHEST, 1), device="meta")
+    assert laid_out(lengths_first, 64).stride(-2) == 64
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -313,6 +360,8 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
 @pytest.mark.parametrize(
     ("tensors", "options", "message"),
     [
+        (inputs(), {"kv_lengths": torch.ones(2)}, "kv_lengths must be a Tensor of integers; got a Tensor of float32"),
+        (inputs(), {"kv_lengths": 3}, "kv_lengths must be a Tensor of integers; got int"),
         (inputs(d_k=300, d_v=3), {}, "takes 1 to 256 features; got d_k = 300"),
         ((normal(2, 3), normal(2, 4), normal(2, 3)), {}, "query and key must share d_k, the last axis; got 3 and 4"),
         ((normal(2, 3), normal(5, 3), normal(2, 3)), {}, "key and value must share kv_len"),
@@ -327,5 +376,5 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
 def test_errors_say_what_is_wanted(tensors, options, message):
     from attn_course.gpu.flash import flash_attention
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         flash_attention(*tensors, **options)

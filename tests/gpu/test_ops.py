@@ -215,6 +215,19 @@ def test_one_graph_serves_all_lengths_with_shared_heads_too():
             assert_close(compiled(*parts), attention(*parts, **options).numpy(), 1e-13)
 
 
+@pytest.mark.parametrize(("backend", "softcap"), [("auto", None), ("eager", 3.0)])
+def test_scale_and_softcap_may_be_arguments_of_what_is_compiled(backend, softcap):
+    torch.compiler.reset()
+    inputs = tensors(*attention_arrays())
+
+    def call(scale, softcap):
+        return attention(*inputs, scale=scale, softcap=softcap, backend=backend)
+
+    compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
+    for scale in (0.3, 0.2, 0.7):
+        assert_close(compiled(scale, softcap), call(scale, softcap).numpy(), 1e-13)
+
+
 @pytest.mark.parametrize("backend", ["sdpa", "eager"])
 def test_a_compiled_call_keeps_hidden_nan_out(backend):
     torch.compiler.reset()

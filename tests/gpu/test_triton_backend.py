@@ -45,5 +45,6 @@ def test_auto_leaves_it_alone_until_its_speed_has_been_measured():
 
 def test_it_works_under_the_compiler():
     x = torch.from_numpy(QUERY).float()
-    compiled = torch.compile(lambda x: attention(x, x, x, is_causal=True, backend="triton"), backend="aot_eager")
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: attention(x, x, x, is_causal=True, backend="triton"), backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(x), attention(x, x, x, is_causal=True), rtol=2e-5, atol=2e-6)

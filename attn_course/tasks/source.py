@@ -10,10 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-COURSE = re.compile(r"attn_course\.(reference|tasks|lessons)(\.|$)")  # where the right answers are
-HARMLESS = re.compile(
-    r"attn_course\.(tasks\.(notebook\.)?(check|CheckFailed|_Printed)|lessons\.\w+\.(figures|experiments))"
-)  # _Printed: what sys.stdout is during a check
+COURSE = re.compile(r"attn_course\.(reference|tasks|lessons\.\w+\.(?!(figures|experiments)(_|\b))\w+)(\.|$)")  # where the right answers are
+HARMLESS = re.compile(r"attn_course\.tasks\.(notebook\.)?(check|CheckFailed|_Printed)")  # _Printed: what sys.stdout is during a check
 BEHIND = "_behind_a_stub"  # where a stub of the grader's keeps the function that it stands in front of
 KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels
 DERIVING = (  # forbidden in every derive task: calculus, and the roads around it (a derivative is a coefficient of a series, a residue)

@@ -80,10 +80,21 @@ def test_feedback_says_everything_about_every_task(tmp_path):
             assert eq(task.equation) in text
         known = task.wrong[0]
         assert (known.name.replace("`", "") in text) == (task.id not in ("stable-softmax", "log-softmax-derivative"))
-        assert (sentence(cite(known.hint), task.entry).replace("`", "") in text) == (task.id not in ("stable-softmax", "log-softmax-derivative"))
+        assert (sentence(cite(known.hint), task.entry).replace("`", "") in text) == (
+            task.id not in ("stable-softmax", "log-softmax-derivative")
+        )
     assert text.count("less < more & more") == len(all_tasks("softmax")) - 2
     assert text.count("✓ passed") == 2
     assert text.count("✗ not right") == len(all_tasks("softmax")) - 2
+
+
+def test_an_equation_that_a_hint_names_is_shown_by_its_number():
+    (task,) = (task for task in all_tasks("softmax") if task.id == "log-softmax-derivative")
+    (role,) = re.findall("{eq}`[^`]*`", task.hints[0])
+    failed = Verdict(task.id, task.title, False, 0, 1, "it is wrong", None, None, task.equation)
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (failed,)))).text
+    assert sentence(task.hints[0].replace(role, eq(role[5:-1])), task.entry).replace("`", "") in text
+    assert "{eq}" not in text
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,10 @@ def plain(exercises):
 
 def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
     book = notebooks.answered(
-        root, "softmax", {"entropy-by-hand": "my_entropy = 1.5", "softmax-jacobian": "def my_jacobian(weights): return weights"}, folder="solutions"
+        root,
+        "softmax",
+        {"entropy-by-hand": "my_entropy = 1.5", "softmax-jacobian": "def my_jacobian(weights): return weights"},
+        folder="solutions",
     )
     path = notebooks.save(book, tmp_path / "02_softmax.ipynb")
     ours, theirs = plain.grade(path, student="ada"), grader.grade(path, student="ada")

@@ -9,6 +9,7 @@ import torch
 
 import attn_course
 from attn_course import check, figures, verify
+from attn_course.lessons.flash import experiments
 from attn_course.reference import softmax
 from attn_course.tasks import CheckFailed, assess, get_task
 from attn_course.tasks.source import course_uses
@@ -22,6 +23,7 @@ NAMES = {
     "check": check,
     "verify": verify,
     "figures": figures,
+    "experiments": experiments,
     "CheckFailed": CheckFailed,
     "get_task": get_task,
     "task": get_task("stable-softmax"),
@@ -49,6 +51,12 @@ NAMES = {
             "def my_f(x):\n  import attn_course.lessons.softmax.tasks\n  return attn_course.lessons.softmax.tasks.TASKS[0]",
             ["attn_course.lessons.softmax.tasks.TASKS"],
         ),
+        (
+            "def my_f(x):\n  from attn_course.lessons import softmax as s\n  return s.tasks_derivatives.TASKS[0]",
+            ["s.tasks_derivatives.TASKS"],
+        ),
+        ("def my_f(x):\n  from attn_course.lessons.softmax import equations\n  return equations.f(x)", ["equations.f"]),
+        ("def my_f(x): return experiments.attention(x)", ["experiments.attention"]),  # which it imports itself
         ("def my_f(x):\n  from attn_course.tasks import ch99\n  return ch99.A.answer(x)", ["ch99.A.answer"]),  # not there
         ("def my_f(x): return task.answer(x)", ["task.answer"]),
         ("def my_f(x): return wrong.function(x)", ["wrong.function"]),
@@ -75,6 +83,7 @@ def test_the_courses_own_things_are_found(source, found):
         "from attn_course.tasks import check, CheckFailed\nmy_n = 1.0\ntry:\n    check('entropy-by-hand', my_n)\nexcept CheckFailed: pass",
         "import attn_course\nmy_n = 1.0\nattn_course.check('entropy-by-hand', my_n)\nattn_course.tasks.check('entropy-by-hand', my_n)",
         "def my_f(x):\n  'As attn_course.reference.softmax does it.'\n  return x  # attn_course.tasks",
+        "from attn_course.lessons.softmax import figures as drawn\nmy_n = drawn.heatmap(1)\nexperiments.NAME",
         "def my_f(task): return task.answer + 1",
         "def my_f(x):\n  right = x\n  return right",
         "def softmax(x): return np.exp(x)\ndef my_f(x): return own.softmax(x)",

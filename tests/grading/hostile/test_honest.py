@@ -106,7 +106,9 @@ def test_own_cells_cost_nothing_wherever_they_stand(grader, root, tmp_path, what
 
 @pytest.mark.parametrize("style", SOFTMAXES)
 def test_a_right_answer_of_any_style_gets_full_marks(grader, root, tmp_path, style):
-    assert_full(grader, notebooks.answered(root, "softmax", {"stable-softmax": SOFTMAXES[style]}, folder="solutions"), tmp_path / "02_x.ipynb")
+    assert_full(
+        grader, notebooks.answered(root, "softmax", {"stable-softmax": SOFTMAXES[style]}, folder="solutions"), tmp_path / "02_x.ipynb"
+    )
 
 
 def test_an_answer_may_stand_in_several_cells(grader, root, tmp_path):

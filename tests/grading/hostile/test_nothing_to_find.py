@@ -21,6 +21,9 @@ real_lessons, _tasks = registry.lessons, registry._lesson_tasks  # as they are b
 READS = {
     "the solutions": "open({root!r} + '/solutions/02_softmax.ipynb')",
     "a task": "open({root!r} + '/attn_course/lessons/softmax/tasks.py')",
+    "more tasks": "open({root!r} + '/attn_course/lessons/softmax/tasks_derivatives.py')",
+    "the equations": "open({root!r} + '/attn_course/lessons/softmax/equations.py')",
+    "results": "__import__('os').listdir({root!r} + '/attn_course/lessons/flash/results')",
     "the reference": "open({root!r} + '/attn_course/reference/__init__.py')",
     "the folder": "__import__('os').listdir({root!r})",
     "the exercise it is compared with": "open({root!r} + '/exercises/ex_02_softmax.ipynb')",
@@ -58,6 +61,12 @@ REACHES = {
     "its group": "__import__('os').killpg(0, 9)",
     "the zygote by ctypes": "c = __import__('ctypes').CDLL(None); assert c.kill(1, 9) == 0 and c.kill(2, 9) == 0, 'Error'",
 }
+
+
+def test_what_is_looked_for_is_there_when_nothing_confines(root):
+    places = [place for line in READS.values() for place in re.findall(r"{root!r} \+ '([^']+)'", line)]
+    assert len(places) == 8
+    assert not [place for place in places if not (root / place[1:]).exists()]
 
 
 def test_a_container_takes_the_namespaces_away(contained):

@@ -30,7 +30,8 @@ def graded(root):
         folder.chmod(0o777)
         solved = notebooks.load(root, "solutions", "softmax")
         attacks = {
-            attack.replace(" ", "-"): notebooks.answered(root, "softmax", {ATTACKED: ATTACKS[attack][0]}, folder="solutions") for attack in QUICK
+            attack.replace(" ", "-"): notebooks.answered(root, "softmax", {ATTACKED: ATTACKS[attack][0]}, folder="solutions")
+            for attack in QUICK
         }
         for student, book in {"honest": solved, **attacks}.items():
             (folder / "in" / student).mkdir(parents=True)

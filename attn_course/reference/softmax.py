@@ -1,4 +1,4 @@
-"""Softmax, its logarithm's normaliser, and its derivative: what lesson 02 ends at."""
+"""Softmax, its logarithm's normaliser, and its derivative: what the lesson softmax ends at."""
 
 import math
 

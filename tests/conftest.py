@@ -28,6 +28,7 @@ if importlib.util.find_spec("jaxtyping") and importlib.util.find_spec("beartype"
 elif not importlib.util.find_spec("jaxtyping"):  # Float[np.ndarray, "..."] in the reference, the oracle of the kernels, is then a word
     sys.modules["jaxtyping"] = types.ModuleType("jaxtyping")
     vars(sys.modules["jaxtyping"])["__getattr__"] = lambda name: defaultdict(lambda: object)
+    vars(sys.modules["jaxtyping"])["__file__"] = __file__  # inspect asks every module
 if importlib.util.find_spec("hypothesis"):
     from hypothesis import settings
 
@@ -49,6 +50,15 @@ def warm() -> "Iterator[WarmKernels | None]":
 
     with warm_kernels_or_none() as process:
         yield process
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_of_the_compiler() -> Iterator[None]:
+    """Take back what torch's compiler leaves in the environment: kernels that start later would differ from those started before."""
+    before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    yield
+    if before is None:
+        os.environ.pop("TORCHINDUCTOR_CACHE_DIR", None)
 
 
 @pytest.fixture

@@ -205,8 +205,9 @@ def flash_backward(
             return found
         d_mask = lse.new_empty(*mask.shape[:2], q_len, kv_len)
         shared = (batch // mask.shape[0], heads // mask.shape[1])
-        tiles_of = lambda c: -(-q_len // c.block_q) * -(-kv_len // c.block_kv) * mask.shape[0] * mask.shape[1]  # noqa: E731
-        launch("backward_mask", mask_kernels.flash_backward_mask, tiles_of, [d_mask], [d_mask.stride()[:3]], mask.shape[1], *shared)
+        masks = mask.shape[0] * mask.shape[1]
+        launch("backward_mask", mask_kernels.flash_backward_mask, lambda c: -(-q_len // c.block_q) * -(-kv_len // c.block_kv) * masks,
+               [d_mask], [d_mask.stride()[:3]], mask.shape[1], *shared)  # fmt: skip
     return [*found, d_mask.sum_to_size(mask.shape).to(mask.dtype)]
 
 

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.browser
 def test_the_notes_keep_room_for_words_in_a_narrow_window(page, monkeypatch):
     monkeypatch.setattr("attn_course.grading.class_report._figures", lambda marked, shares: [])
     notes = ("the check cell of task 3.1 is gone; it is judged after the last cell that defines the answer",)
-    marked = [Marked("student05", "03_similarity_and_scale", "03_similarity_and_scale.ipynb", 3, "graded", notes=notes)]
-    about = {"chapters": [3], "due": None, "sandbox": "sandbox: full", "version": "0", "seed": 1}
+    marked = [Marked("student05", "scaling", "ex_03_scaling.ipynb", "scaling", "graded", notes=notes)]
+    about = {"lessons": ["scaling"], "due": None, "sandbox": "sandbox: full", "version": "0", "seed": 1}
     page.set_viewport_size({"width": 500, "height": 800})
     page.set_content(class_page(Class(("student05",), (), ()), marked, about))
     assert page.locator("td").last.bounding_box()["width"] > 200

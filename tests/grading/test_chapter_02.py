@@ -5,6 +5,7 @@ import json
 import pytest
 
 from attn_course.cli import main
+from attn_course.numbers import cite
 from attn_course.tasks import all_tasks, get_task
 
 
@@ -53,7 +54,7 @@ def test_the_untouched_exercise_earns_nothing_and_every_task_is_named(check, roo
     assert list(tasks) == [task.id for task in all_tasks("softmax")]
     for task_id, task in tasks.items():
         assert (task["status"], task["mistake"]) == ("unanswered", None)
-        assert task["hint"] == get_task(task_id).hints[0]
+        assert task["hint"] == cite(get_task(task_id).hints[0])
 
 
 def test_mistakes_are_named_and_a_restated_question_is_refused(check, edited_solution):

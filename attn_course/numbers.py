@@ -6,7 +6,9 @@
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,14 +22,30 @@ _NUMBER = re.compile(r"\d+\.\d+")
 Kind: TypeAlias = Literal["labels", "tasks"]
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
 """labels and tasks: slug -> name -> number ("2.20", None if the lesson is planned); slugs: slug -> its number and short title."""
+_IN_USE: ContextVar[Tables | None] = ContextVar("_IN_USE", default=None)
 
 
 class UnknownName(ValueError):
     """A role, a call or a command names nothing of the course; the text is one line."""
 
 
-@cache
 def tables() -> Tables:
+    """Return the numbers that hold: those of `numbers.json`, but for the builder and the gate those that the sources ask for."""
+    return _IN_USE.get() or stored_tables()
+
+
+@contextmanager
+def using(known: Tables) -> Iterator[None]:
+    """Let other numbers hold than those of `numbers.json`."""
+    token = _IN_USE.set(known)
+    try:
+        yield
+    finally:
+        _IN_USE.reset(token)
+
+
+@cache
+def stored_tables() -> Tables:
     """Return what `numbers.json` holds."""
     return dict(json.loads((PACKAGE / FILE).read_text(encoding="utf-8")))
 
@@ -150,6 +168,17 @@ def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | N
         return shown
 
     return ROLE.sub(number, text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun, of which there may be one or more.
+
+    Examples
+    --------
+    >>> counted(1, "notebook"), counted(0, "notebook")
+    ('1 notebook', '0 notebooks')
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def unknown(kind: str, name: object, there: Iterable[str]) -> str:

@@ -7,13 +7,12 @@ import types
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
-if TYPE_CHECKING:
-    from attn_course.grading.warm_kernels.owner import WarmKernels
+# In a container Python often writes no bytecode; then every worker rewrites the asserts of 200 files in every run, for 12 s.
+sys.dont_write_bytecode = False
 
 # Triton reads this when it is first imported, which any test may do: without a GPU, NumPy runs the kernels.
 if not torch.cuda.is_available():
@@ -41,24 +40,6 @@ if importlib.util.find_spec("hypothesis"):
 def root() -> Path:
     """The top folder of the course."""
     return Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture(scope="session")
-def warm() -> "Iterator[WarmKernels | None]":
-    """The process that kernels of this worker are forked from; None, with a word on stderr, where there can be none."""
-    from attn_course.grading.warm_kernels.owner import warm_kernels_or_none
-
-    with warm_kernels_or_none() as process:
-        yield process
-
-
-@pytest.fixture(autouse=True)
-def _no_cache_of_the_compiler() -> Iterator[None]:
-    """Take back what torch's compiler leaves in the environment: kernels that start later would differ from those started before."""
-    before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    yield
-    if before is None:
-        os.environ.pop("TORCHINDUCTOR_CACHE_DIR", None)
 
 
 @pytest.fixture

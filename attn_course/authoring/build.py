@@ -5,14 +5,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attn_course import numbers
+from attn_course.authoring.check import Gate
 from attn_course.authoring.course import Unit, built_notebooks, units
 from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.imports import ImportGraph
 from attn_course.authoring.lessons import write_readme
 from attn_course.authoring.numbering import numbering, write_numbers
 from attn_course.authoring.problems import AuthoringError
-from attn_course.authoring.sealed import is_untouched, read_text, record_of, write_atomically
+from attn_course.authoring.sealed import is_untouched, read_text, record_of
 from attn_course.authoring.task_cells import TaskLookup, default_lookup
+from attn_course.files import write_atomically
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -51,6 +54,7 @@ def build(
     progress: Progress | None = None,
     get_task: TaskLookup | None = None,
     execute: Execute | None = None,
+    gate: Gate | None = None,
 ) -> BuildReport:
     """Bring lessons, solutions and exercises up to date with their sources.
 
@@ -67,8 +71,8 @@ def build(
         Slugs ("softmax") or numbers ("2").
     progress : callable, optional
         Told each `Step`.
-    get_task, execute : callable, optional
-        Stand-ins for `attn_course.tasks.get_task` and `attn_course.authoring.execute.execute`.
+    get_task, execute, gate : callable, optional
+        Stand-ins for `attn_course.tasks.get_task`, and for `execute.execute` and `gates.lesson_problems` of this room.
 
     Returns
     -------
@@ -78,32 +82,32 @@ def build(
     Raises
     ------
     AuthoringError
-        If a source cannot be built, a cell fails, or an exercise was edited since the last build (and not `force`). Every source is
-        read before anything runs, so a bad source changes no notebook.
+        If a source cannot be built, the gate finds something, a cell fails, or an exercise was edited since the last build (and not
+        `force`). Every source is read and judged before anything runs, so a bad one changes no file.
     """
     root = Path(root).resolve()
     tell = progress or (lambda step: None)
-    numbers = numbering(root)
-    fingerprints = Fingerprints(ImportGraph(root, numbers.tables), numbers)
+    counted = numbering(root)
+    fingerprints = Fingerprints(ImportGraph(root, counted.tables), counted)
     report = BuildReport()
     chosen = units(root, only)
-    write_numbers(root, numbers.tables)
-    waiting: list[Unit] = []
-    for unit in chosen:
-        if not force and _is_current(unit, fingerprints):
-            report.kept.append(unit.name)
-            tell(Step(unit.name, "keep"))
-        else:
-            waiting.append(unit)
-    if waiting:
-        _build_all(waiting, fingerprints, report, tell, force=force, get_task=get_task, execute=execute)
+    waiting = [unit for unit in chosen if force or not _is_current(unit, fingerprints)]
+    with numbers.using(counted.tables):
+        rendered = _rendered(waiting, fingerprints, get_task or default_lookup(), gate, force=force) if waiting else []
+        write_numbers(root, counted.tables)
+        for unit in chosen:
+            if unit in waiting:
+                _build(unit, rendered[waiting.index(unit)], root, report, tell, force=force, execute=execute)
+            else:
+                report.kept.append(unit.name)
+                tell(Step(unit.name, "keep"))
     if only is None:
         for stale in sorted({*built_notebooks(root)} - {unit.name for unit in chosen}):
             if is_untouched(read_text(root / stale) or ""):
                 (root / stale).unlink()  # of a lesson that has another number now, or is gone
                 report.removed.append(stale)
                 tell(Step(stale, "remove"))
-        write_readme(root)
+    write_readme(root)
     return report
 
 
@@ -112,32 +116,37 @@ def _is_current(unit: Unit, fingerprints: Fingerprints) -> bool:
     return text is not None and record_of(text).sha256 == fingerprints.of(unit) and is_untouched(text)
 
 
-def _build_all(
-    waiting: list[Unit],
-    fingerprints: Fingerprints,
-    report: BuildReport,
-    tell: Progress,
-    *,
-    force: bool,
-    get_task: TaskLookup | None,
-    execute: Execute | None,
-) -> None:
-    """Render all, then run and write each."""
-    from attn_course.authoring.notebook import to_text  # nbformat takes a second to import
+def _rendered(
+    waiting: list[Unit], fingerprints: Fingerprints, get_task: TaskLookup, gate: Gate | None, *, force: bool
+) -> list["NotebookNode"]:
+    """Read all sources, and refuse what the gate refuses, before anything is run or written."""
+    from attn_course.authoring.gates import Written, lesson_problems
     from attn_course.authoring.render import render
 
-    lookup = get_task or default_lookup()
-    rendered = [(unit, render(unit, fingerprints, lookup)) for unit in waiting]
+    rendered = [render(unit, fingerprints, get_task) for unit in waiting]
+    for lesson in dict.fromkeys(unit.lesson for unit in waiting):
+        books = {unit.folder: book for unit, book in zip(waiting, rendered, strict=True) if unit.lesson == lesson}
+        if problems := [*(gate or lesson_problems)(Written(waiting[0].root, lesson, books))]:
+            more = f" (and {len(problems) - 1} more: attn-course notebooks check {lesson.slug})" if len(problems) > 1 else ""
+            raise AuthoringError(f"{problems[0]}{more}")
     if not force:
-        for unit, notebook in rendered:
+        for unit, notebook in zip(waiting, rendered, strict=True):
             _refuse_if_edited(unit, notebook)
-    for unit, notebook in rendered:
-        if unit.is_executed and (force or not _take_outputs(unit, notebook)):
-            _run(unit, notebook, fingerprints.graph.package_root, tell, execute)
-            report.executed.append(unit.name)
-        written = write_atomically(unit.path, to_text(notebook))
-        (report.written if written else report.kept).append(unit.name)
-        tell(Step(unit.name, "write" if written else "same"))
+    return rendered
+
+
+def _build(
+    unit: Unit, notebook: "NotebookNode", root: Path, report: BuildReport, tell: Progress, *, force: bool, execute: Execute | None
+) -> None:
+    """Run and write one notebook."""
+    from attn_course.authoring.notebook import to_text
+
+    if unit.is_executed and (force or not _take_outputs(unit, notebook)):
+        _run(unit, notebook, root, tell, execute)
+        report.executed.append(unit.name)
+    written = write_atomically(unit.path, to_text(notebook))
+    (report.written if written else report.kept).append(unit.name)
+    tell(Step(unit.name, "write" if written else "same"))
 
 
 def _refuse_if_edited(unit: Unit, notebook: "NotebookNode") -> None:

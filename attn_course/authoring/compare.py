@@ -8,14 +8,13 @@ from typing import Any
 from nbformat import NotebookNode
 
 from attn_course.authoring.notebook import from_text
-from attn_course.authoring.problems import REBUILD, shorten
+from attn_course.authoring.problems import REBUILD, Finding, shorten
 
 WIDTH = 70  # of a line in a finding
 LEAD = 30  # characters shown before the first one that differs
-Difference = tuple[str | None, str]  # cell id or None, and what differs
 
 
-def differences(expected: NotebookNode, text: str) -> Iterator[Difference]:
+def differences(expected: NotebookNode, text: str) -> Iterator[Finding]:
     """Yield (cell id, what differs) for each difference; cell id None stands for the notebook.
 
     Parameters
@@ -46,7 +45,7 @@ def differences(expected: NotebookNode, text: str) -> Iterator[Difference]:
     yield from _order_differences([cell_id for cell_id in wanted if cell_id in found], [cell_id for cell_id in found if cell_id in wanted])
 
 
-def _notebook_differences(expected: NotebookNode, actual: NotebookNode) -> Iterator[Difference]:
+def _notebook_differences(expected: NotebookNode, actual: NotebookNode) -> Iterator[Finding]:
     version = (actual.nbformat, actual.nbformat_minor)
     if version != (4, 5):
         yield None, f"wanted nbformat 4.5, got {version[0]}.{version[1]}"
@@ -86,7 +85,7 @@ def _window(line: str, same: int) -> str:
     return shorten(("..." if start else "") + line[start:], WIDTH)
 
 
-def _order_differences(wanted: list[str], got: list[str]) -> Iterator[Difference]:
+def _order_differences(wanted: list[str], got: list[str]) -> Iterator[Finding]:
     for wanted_id, got_id in zip(wanted, got, strict=True):
         if wanted_id != got_id:
             yield wanted_id, f"out of order: wanted it where {got_id!r} stands"

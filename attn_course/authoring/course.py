@@ -91,25 +91,45 @@ def units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
     root : Path
         The course's root.
     only : iterable of str, optional
-        Slugs ("softmax"), numbers ("2") or names of built notebooks ("02_softmax"); None means all.
+        As `chosen_lessons` takes them.
 
     Raises
     ------
     AuthoringError
         If there is no source at all, a source is not in the list of lessons, or a selection matches nothing.
     """
-    listed = {lesson.slug: lesson for lesson in series(root)}
-    sources = {folder: {path.stem for path in (root / folder / "src").glob("*.py")} for folder in ("notebooks", "solutions")}
-    if stray := sorted((sources["notebooks"] | sources["solutions"]) - set(listed)):
+    return [unit for lesson in chosen_lessons(root, only) for unit in units_of(root, lesson)]
+
+
+def units_of(root: Path, lesson: Lesson) -> list[Unit]:
+    """Return the notebooks of a lesson that have a source; of one that is planned, none is built."""
+    found = [Unit(root, folder, lesson) for folder in FOLDERS]
+    return [unit for unit in found if unit.source.is_file() and not lesson.planned]
+
+
+def chosen_lessons(root: Path, only: Iterable[str] | None = None) -> list[Lesson]:
+    """Return the lessons of which something is written, planned ones too, in their order.
+
+    Parameters
+    ----------
+    root : Path
+        The course's root.
+    only : iterable of str, optional
+        Slugs ("softmax"), numbers ("2") or names of built notebooks ("02_softmax"); None means all.
+
+    Raises
+    ------
+    AuthoringError
+        As `units`.
+    """
+    listed = series(root)
+    sources = {path.stem for folder in ("notebooks", "solutions") for path in (root / folder / "src").glob("*.py")}
+    if stray := sorted(sources - {lesson.slug for lesson in listed}):
         raise AuthoringError(f"{stray[0]}: has a source, but no entry in {FILE}")
-    written = [lesson for lesson in listed.values() if not lesson.planned and any(lesson.slug in found for found in sources.values())]
-    if not written:
+    begun = [each for each in listed if each.slug in sources or (each.planned and (root / "attn_course" / "lessons" / each.slug).is_dir())]
+    if not begun:
         raise AuthoringError(f"no sources: wanted notebooks/src/SLUG.py or solutions/src/SLUG.py under {root}")
-    found = []
-    for lesson in written if only is None else _select(written, only):
-        folders = [folder for folder in FOLDERS if lesson.slug in sources["notebooks" if folder == "notebooks" else "solutions"]]
-        found += [Unit(root, folder, lesson) for folder in folders]
-    return found
+    return begun if only is None else _select(begun, only)
 
 
 def built_notebooks(root: Path) -> list[str]:
@@ -120,8 +140,14 @@ def built_notebooks(root: Path) -> list[str]:
 def _select(lessons: list[Lesson], only: Iterable[str]) -> list[Lesson]:
     chosen = set()
     for wanted in only:
-        matches = {each for each in lessons if wanted in (each.slug, each.stem, f"ex_{each.stem}", str(each.number), f"{each.number:02d}")}
+        matches = {each for each in lessons if wanted in _names(each)}
         if not matches:
             raise AuthoringError(f"only: no lesson {wanted!r}; there are {', '.join(each.slug for each in lessons)}")
         chosen |= matches
     return [each for each in lessons if each in chosen]
+
+
+def _names(lesson: Lesson) -> set[str]:
+    """What a lesson may be asked for by: its slug and, once it has one, its number."""
+    numbered = set() if lesson.number is None else {lesson.stem, f"ex_{lesson.stem}", str(lesson.number), f"{lesson.number:02d}"}
+    return {lesson.slug, *numbered}

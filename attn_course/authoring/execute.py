@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode, from_dict
 
-from attn_course.authoring.notebook import LANGUAGE_INFO
+from attn_course.authoring.notebook import LANGUAGE_INFO, code_cells
 from attn_course.authoring.outputs import settle
 from attn_course.authoring.problems import AuthoringError, shorten
 
@@ -22,7 +22,7 @@ _KERNEL = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str, on_cell: OnCell | None = None) -> None:
+def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str, on_cell: OnCell) -> None:
     """Run all cells in order and store outputs and execution counts 1..n in `notebook`.
 
     Parameters
@@ -35,7 +35,7 @@ def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str,
         Folder that holds the `attn_course` package the notebook imports.
     name : str
         The notebook, for messages.
-    on_cell : callable, optional
+    on_cell : callable
         Told before each code cell.
 
     Raises
@@ -43,10 +43,16 @@ def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str,
     AuthoringError
         If a cell fails, takes too long, kills the kernel, or leaves an output that no later run could repeat.
     """
-    running = _Progress(notebook, on_cell)
+    begun = [""]  # the code cells, the one that runs last
+
+    def start(cell: NotebookNode, cell_index: int) -> None:
+        if cell.cell_type == "code":
+            begun.append(cell.id)
+            on_cell(cell.id, len(begun) - 1, len(code_cells(notebook)))
+
     client = NotebookClient(
         notebook, timeout=CELL_TIMEOUT_S, record_timing=False, coalesce_streams=True, store_widget_state=False,
-        resources={"metadata": {"path": str(folder)}}, on_cell_start=running.start,
+        resources={"metadata": {"path": str(folder)}}, on_cell_start=start,
     )  # fmt: skip
     kernel_spec = client.create_kernel_manager().kernel_spec
     assert kernel_spec is not None  # jupyter_client knows its native kernel without any file
@@ -55,9 +61,9 @@ def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str,
         try:
             client.execute(env=environment(package_root, profile))
         except CellExecutionError as error:
-            raise AuthoringError(f"{name}: cell {running.cell!r} failed: {_reason(error, notebook, running.cell)}") from None
+            raise AuthoringError(f"{name}: cell {begun[-1]!r} failed: {_reason(error, notebook, begun[-1])}") from None
         except (CellTimeoutError, DeadKernelError, CellControlSignal) as error:
-            raise AuthoringError(f"{name}: cell {running.cell!r} did not finish: {str(error).strip().splitlines()[0]}") from None
+            raise AuthoringError(f"{name}: cell {begun[-1]!r} did not finish: {str(error).strip().splitlines()[0]}") from None
     notebook.metadata.language_info = from_dict(LANGUAGE_INFO)  # nbclient has put the interpreter's version in
     settle(notebook, name)
 
@@ -69,20 +75,6 @@ def environment(package_root: Path, profile: str) -> dict[str, str]:
         **os.environ, **dict.fromkeys(_THREADS, "1"), "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(paths), "IPYTHONDIR": profile,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline", "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }  # fmt: skip
-
-
-class _Progress:
-    """Remembers which cell runs, and tells."""
-
-    def __init__(self, notebook: NotebookNode, on_cell: OnCell | None) -> None:
-        self.code_ids = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
-        self.cell = ""
-        self.on_cell = on_cell
-
-    def start(self, cell: NotebookNode, cell_index: int) -> None:
-        self.cell = cell.id
-        if cell.cell_type == "code" and self.on_cell is not None:
-            self.on_cell(cell.id, self.code_ids.index(cell.id) + 1, len(self.code_ids))
 
 
 def _reason(error: CellExecutionError, notebook: NotebookNode, cell_id: str) -> str:

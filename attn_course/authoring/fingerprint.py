@@ -7,7 +7,7 @@ from attn_course.authoring.course import Unit
 from attn_course.authoring.imports import ImportGraph
 from attn_course.authoring.lessons import lessons
 from attn_course.authoring.numbering import Numbering
-from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.problems import NO_PYTHON, AuthoringError
 from attn_course.authoring.sealed import Record
 from attn_course.authoring.source import Cell, is_called
 
@@ -60,7 +60,7 @@ class Fingerprints:
                 paths = self.graph.closure(text if unit.folder == "notebooks" else text + TASK_ENGINE)
             except SyntaxError as error:
                 where = unit.source_name if error.filename == "<unknown>" else error.filename
-                raise AuthoringError(f"{where}: line {error.lineno}: wanted Python, got {(error.text or '').strip()!r}") from None
+                raise AuthoringError(f"{where}: line {error.lineno}: {NO_PYTHON}{(error.text or '').strip()!r}") from None
             names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
             parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text(encoding="utf-8"))]
             if any(is_called(text, listing) for listing in LISTINGS):

@@ -135,7 +135,7 @@ class ImportGraph:
                     continue  # the numbers that are said count one by one, see Fingerprints
                 if asset.is_file():
                     yield asset
-                elif asset.is_dir() and not any(asset.glob("*.py")):  # a folder of modules is reached by imports
+                elif asset.is_dir() and not any(asset.rglob("*.py")):  # a folder of modules is reached by imports
                     yield from (inner for inner in asset.rglob("*") if inner.is_file() and inner.suffix != ".pyc")
 
     def _path(self, module: str) -> Path | None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from attn_course.authoring.course import Unit, units
 from attn_course.authoring.problems import AuthoringError
-from attn_course.authoring.sealed import read_text, write_atomically
+from attn_course.authoring.sealed import read_text
+from attn_course.files import write_atomically
 
 TITLE = re.compile(r"^# # \{lesson\}`\w+` (.+)$", re.MULTILINE)
 README_TABLE = re.compile(r"(<!-- lessons: .*? -->\n).*?(<!-- end of lessons -->\n)", re.DOTALL)

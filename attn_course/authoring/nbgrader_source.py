@@ -7,7 +7,8 @@ from typing import Any
 
 from attn_course.authoring.course import Unit, units
 from attn_course.authoring.problems import AuthoringError
-from attn_course.authoring.sealed import read_text, write_atomically
+from attn_course.authoring.sealed import read_text
+from attn_course.files import write_atomically
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 

@@ -68,6 +68,11 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def markdown_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the cells of text in order."""
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
 def tags_of(cell: NotebookNode) -> list[str]:
     """Return the tags of a cell."""
     return list(cell.metadata.get("tags", []))

@@ -10,8 +10,9 @@ from typing import Any
 
 from attn_course import numbers
 from attn_course.authoring.problems import AuthoringError
-from attn_course.authoring.sealed import read_text, write_atomically
+from attn_course.authoring.sealed import read_text
 from attn_course.authoring.series import Lesson, series
+from attn_course.files import write_atomically
 
 CLOSING = ("Formula card", "Summary", "Sources")  # sections without a number
 _LABEL = re.compile(r"\\label\{([^{}]*)\}")
@@ -19,6 +20,7 @@ _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
 _REGISTERED = re.compile(r'^@equation\(\s*"([^"]+)"', re.MULTILINE)
+_ASKED = re.compile(r'\bTask\(\s*id="([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
 
 
@@ -88,8 +90,9 @@ def numbering(root: Path) -> Numbering:
         text = read_text(root / "notebooks" / "src" / f"{lesson.slug}.py") or ""
         solution = read_text(root / "solutions" / "src" / f"{lesson.slug}.py") or ""
         tables["slugs"][lesson.slug] = {"number": lesson.number, "title": lesson.title}
-        labels = _registered(root, lesson) if lesson.planned else _LABEL.findall(text)
-        for kind, found in (("labels", labels), ("tasks", _TASK.findall(solution))):
+        labels = _declared(root, lesson, "equations", _REGISTERED) if lesson.planned else _LABEL.findall(text)
+        tasks = _declared(root, lesson, "tasks", _ASKED) if lesson.planned else _TASK.findall(solution)
+        for kind, found in (("labels", labels), ("tasks", tasks)):
             tables[kind][lesson.slug] = {
                 name: None if lesson.planned else f"{lesson.number}.{place}" for place, name in enumerate(found, 1)
             }
@@ -110,14 +113,14 @@ def write_numbers(root: Path, tables: numbers.Tables) -> bool:
     """Write numbers.json where it says something else, and return whether it was written."""
     written = write_atomically(root / "attn_course" / numbers.FILE, as_text(tables))
     if written:
-        numbers.tables.cache_clear()
+        numbers.stored_tables.cache_clear()
     return written
 
 
-def _registered(root: Path, lesson: Lesson) -> list[str]:
-    """The labels of a lesson that is not written yet, from its equations."""
-    files = sorted((root / "attn_course" / "lessons" / lesson.slug).glob("equations*.py"))
-    return [label for path in files for label in _REGISTERED.findall(path.read_text(encoding="utf-8"))]
+def _declared(root: Path, lesson: Lesson, room: str, names: re.Pattern[str]) -> list[str]:
+    """The labels or tasks of a lesson that is not written yet, from its equations or tasks."""
+    files = sorted((root / "attn_course" / "lessons" / lesson.slug).glob(f"{room}*.py"))
+    return [name for path in files for name in names.findall(path.read_text(encoding="utf-8"))]
 
 
 def _hold_names(kind: str, found: list[str], tables: Mapping[str, Mapping[str, Any]], slug: str) -> None:

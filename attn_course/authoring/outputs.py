@@ -61,7 +61,7 @@ def findings(cell: NotebookNode) -> Iterator[str]:
             yield from _text_findings(output.text)
         for mime, content in output.get("data", {}).items():
             if mime.startswith("image/"):
-                yield from _image_findings(mime, content, output.metadata)
+                yield from _image_findings(mime, content, output.metadata, _joined(output.data.get("text/plain", "")))
             else:
                 yield from _text_findings(_joined(content))
 
@@ -75,10 +75,6 @@ def count_findings(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
             yield cell.id, f"wanted execution count {wanted}, got {cell.execution_count}: was it run on its own, or never?"
         if live and cell.outputs:
             yield cell.id, f"wanted no stored output of a live cell, got {len(cell.outputs)}"
-
-
-def _code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def _joined(content: Any) -> str:
@@ -95,10 +91,13 @@ def _text_findings(text: str) -> Iterator[str]:
         yield f"wanted an output of at most {MAX_TEXT_BYTES} bytes, got {len(text.encode())}"
 
 
-def _image_findings(mime: str, content: Any, metadata: dict[str, Any]) -> Iterator[str]:
+def _image_findings(mime: str, content: Any, metadata: dict[str, Any], text: str) -> Iterator[str]:
     if mime not in ("image/png", "image/svg+xml"):
         yield f"wanted pictures as image/png, got {mime}"
-    if not metadata.get(mime, {}).get("alt", "").strip():
+    alt = metadata.get(mime, {}).get("alt", "")
+    if not alt.strip():
         yield f"wanted alt text in the metadata of {mime} (draw with attn_course.figures), got none"
+    elif alt not in text:
+        yield f"wanted the alt text in text/plain too, where it is compared, got {shorten(text)}"
     if len(_joined(content)) > MAX_IMAGE_BYTES:
         yield f"wanted a picture of at most {MAX_IMAGE_BYTES} bytes as base64, got {len(_joined(content))}"

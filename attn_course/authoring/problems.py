@@ -1,7 +1,10 @@
-"""The two ways to report trouble: an error that stops a build, and a finding of the check."""
+"""The two ways to report trouble: an error that stops a build, and a finding of the gate."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
+Finding: TypeAlias = tuple[str | None, str]  # id of a cell, a label or a task, or None; and what is wrong there
+NO_PYTHON = "wanted Python, got "
 REBUILD = "run attn-course notebooks build"
 
 
@@ -11,25 +14,31 @@ class AuthoringError(ValueError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One difference between a built notebook and what its source asks for.
+    """One thing that is wrong with a lesson.
 
     Parameters
     ----------
-    notebook : str
+    file : str
         Path relative to the course's root, with forward slashes.
     cell : str or None
-        Id of the cell; None if the notebook as a whole is meant.
+        Id of the cell, the label or the task; None if the file as a whole is meant.
     message : str
         What was wanted and what was found.
     """
 
-    notebook: str
+    file: str
     cell: str | None
     message: str
 
+    @classmethod
+    def of_error(cls, error: AuthoringError) -> "Problem":
+        """Return an error, which begins with its place, as a finding."""
+        file, _, message = str(error).partition(": ")
+        return cls(file, None, message)
+
     def __str__(self) -> str:
         """Return the finding as one line."""
-        place = f"{self.notebook} [{self.cell}]" if self.cell else self.notebook
+        place = f"{self.file} [{self.cell}]" if self.cell else self.file
         return f"{place}: {self.message}"
 
 

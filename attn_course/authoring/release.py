@@ -11,6 +11,52 @@ from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import is_untouched, read_text
 
 ENVIRONMENT = ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE")  # with the package they make `pip install` work
+README = r"""# Exercises on attention
+
+| chapter | title | notebook | tasks | points |
+|---|---|---|---|---|
+{rows}
+
+## Install, once
+
+You need Python 3.11 to 3.13. In this folder:
+
+```console
+python -m venv .venv
+.venv/bin/pip install -c constraints.txt -e .        # Windows: .venv\Scripts\pip
+```
+
+On Linux, pip fetches a build of torch for NVIDIA GPUs: several gigabytes. Everything here runs on a CPU too: with the
+small build, which this line installs between the two above, it is about 280 MB in all:
+
+```console
+.venv/bin/pip install --no-deps -c constraints.txt --index-url https://download.pytorch.org/whl/cpu torch
+```
+
+With conda or mamba, instead of all this: `environment.yml`.
+
+## Work
+
+```console
+.venv/bin/attn-course lab                            # Windows: .venv\Scripts\attn-course
+```
+
+opens JupyterLab and copies the exercises to `work/`, where they are yours: later starts never overwrite them.
+{read} in `work/`. Write only into the cells that say so; cells of your own may stand anywhere.
+Each task ends with a check that says what is wrong, and three hints fold out above it.
+
+```console
+.venv/bin/attn-course check work/{first}.ipynb
+```
+
+runs a whole notebook from the top in a fresh kernel, as the grading does, and lists your points. These are advice:
+the marks are given on other numbers, and there a task's forbidden library calls do not work.
+
+## Hand in
+
+The notebooks from `work/`, under their own names, saved. Outputs do not matter. A notebook cannot reach files,
+the network or the course's package while it is marked, except for what its first cells import.
+"""
 _UNWANTED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -82,57 +128,7 @@ def readme(assignments: Sequence[Assignment], *, with_lessons: bool) -> str:
         f"| {a.unit.stem[3:5]} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
     ]
     read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
-    first = assignments[0].unit.stem
-    return "\n".join(
-        [
-            "# Exercises on attention",
-            "",
-            "| chapter | title | notebook | tasks | points |",
-            "|---|---|---|---|---|",
-            *rows,
-            "",
-            "## Install, once",
-            "",
-            "You need Python 3.11 to 3.13. In this folder:",
-            "",
-            "```console",
-            "python -m venv .venv",
-            ".venv/bin/pip install -c constraints.txt -e .        # Windows: .venv\\Scripts\\pip",
-            "```",
-            "",
-            "On Linux, pip fetches a build of torch for NVIDIA GPUs: several gigabytes. Everything here runs on a CPU too: with the",
-            "small build, which this line installs between the two above, it is about 280 MB in all:",
-            "",
-            "```console",
-            ".venv/bin/pip install --no-deps -c constraints.txt --index-url https://download.pytorch.org/whl/cpu torch",
-            "```",
-            "",
-            "With conda or mamba, instead of all this: `environment.yml`.",
-            "",
-            "## Work",
-            "",
-            "```console",
-            ".venv/bin/attn-course lab                            # Windows: .venv\\Scripts\\attn-course",
-            "```",
-            "",
-            "opens JupyterLab and copies the exercises to `work/`, where they are yours: later starts never overwrite them.",
-            f"{read} in `work/`. Write only into the cells that say so; cells of your own may stand anywhere.",
-            "Each task ends with a check that says what is wrong, and three hints fold out above it.",
-            "",
-            "```console",
-            f".venv/bin/attn-course check work/{first}.ipynb",
-            "```",
-            "",
-            "runs a whole notebook from the top in a fresh kernel, as the grading does, and lists your points. These are advice:",
-            "the marks are given on other numbers, and there a task's forbidden library calls do not work.",
-            "",
-            "## Hand in",
-            "",
-            "The notebooks from `work/`, under their own names, saved. Outputs do not matter. A notebook cannot reach files,",
-            "the network or the course's package while it is marked, except for what its first cells import.",
-            "",
-        ]
-    )
+    return README.format(rows="\n".join(rows), read=read, first=assignments[0].unit.stem)
 
 
 def _pristine(unit: Unit) -> str:

@@ -1,9 +1,7 @@
-"""Built files on disk: what they say of their own making, whether anyone touched them since, and how they are replaced."""
+"""Built files on disk: what they say of their own making, and whether anyone touched them since."""
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -55,28 +53,6 @@ def is_untouched(text: str) -> bool:
 def read_text(path: Path) -> str | None:
     """Return a file's text with LF line ends, or None if there is no such file; bytes that are no UTF-8 are replaced."""
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
-
-
-def write_atomically(path: Path, text: str) -> bool:
-    """Write `text` unless the file holds it already, and return whether it was written.
-
-    A reader sees the old file or the new one, never a part.
-    """
-    content = text.encode()
-    if path.is_file() and path.read_bytes() == content:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return True
 
 
 def _with_seal(text: str, old: str, new: str) -> str:

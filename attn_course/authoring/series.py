@@ -7,6 +7,7 @@ from pathlib import Path
 from attn_course.authoring.problems import AuthoringError
 
 FILE = "notebooks/series.toml"
+MAX_TITLE = 22
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def series(root: Path) -> list[Lesson]:
     Raises
     ------
     AuthoringError
-        If the list is missing or no TOML, an entry lacks or has something else, or a slug stands twice.
+        If the list is missing or no TOML, an entry lacks or has something else, a title is too long, or a slug stands twice.
     """
     try:
         entries = tomllib.loads((root / FILE).read_text(encoding="utf-8"))["lesson"]
@@ -49,6 +50,10 @@ def series(root: Path) -> list[Lesson]:
             raise AuthoringError(f"{FILE}: wanted slug, title, minutes, about and planned, got {sorted(entry)}") from None
         if not (lesson.slug.isidentifier() and lesson.slug.islower()):
             raise AuthoringError(f"{FILE}: wanted a slug that is a Python name in lower case, such as self_attention, got {lesson.slug!r}")
+        if len(lesson.title) > MAX_TITLE:
+            raise AuthoringError(
+                f"{FILE}: wanted a title of at most {MAX_TITLE} characters (the map has no room for more), got {lesson.title!r}"
+            )
         if any(lesson.slug == other.slug for other in found):
             raise AuthoringError(f"{FILE}: wanted each slug once, got {lesson.slug!r} twice")
         found.append(lesson)

@@ -3,44 +3,21 @@
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.source import Cell, literal_calls, task_id
 from attn_course.authoring.stub import BEGIN, END, regions, stub
+from attn_course.numbers import UnknownName
+
+if TYPE_CHECKING:
+    from attn_course.tasks import Task
 
 SOLUTION_ONLY = "solution-only"
 
 
-class TaskText(Protocol):
-    """What the builder needs to know of a task (`attn_course.tasks.Task` has it)."""
-
-    @property
-    def entry(self) -> str:
-        """The name the learner defines."""
-
-    @property
-    def points(self) -> int:
-        """Marks for a right answer."""
-
-    @property
-    def card(self) -> str:
-        """Heading and facts, as Markdown."""
-
-    @property
-    def hints_markdown(self) -> str:
-        """Folded hints, as Markdown."""
-
-    @property
-    def given_source(self) -> str:
-        """Text of the given cell, or ""."""
-
-    @property
-    def broken_source(self) -> str:
-        """Text of the function to repair, or ""."""
-
-
-TaskLookup = Callable[[str], TaskText]
+TaskLookup = Callable[[str], "Task"]
 
 
 def default_lookup() -> TaskLookup:
@@ -70,7 +47,14 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
     tasks = {cell.id: _lookup(get_task, cell, name) for cell in cells if "task" in cell.tags}
     for task in tasks:
         _hold_cells_of(task, cells, name)
-    return [dressed for cell in cells for dressed in _dress_cell(cell, task_id(cell, tasks), tasks, name)]
+    dressed: list[Cell] = []
+    for cell in cells:
+        slug = task_id(cell, tasks)
+        try:
+            dressed += _dress_cell(cell, slug, tasks, name)
+        except UnknownName as error:
+            raise AuthoringError(f"attn_course/lessons/{PurePath(name).stem}/tasks.py [{slug}]: {error}") from None
+    return dressed
 
 
 def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
@@ -87,7 +71,7 @@ def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell
     return kept
 
 
-def _lookup(get_task: TaskLookup, cell: Cell, name: str) -> TaskText:
+def _lookup(get_task: TaskLookup, cell: Cell, name: str) -> "Task":
     try:
         return get_task(cell.id)
     except (ValueError, LookupError) as error:
@@ -113,7 +97,7 @@ def _hold_cells_of(slug: str, cells: list[Cell], name: str) -> None:
             )
 
 
-def _dress_cell(cell: Cell, slug: str, tasks: Mapping[str, TaskText], name: str) -> Iterator[Cell]:
+def _dress_cell(cell: Cell, slug: str, tasks: "Mapping[str, Task]", name: str) -> Iterator[Cell]:
     place = f"{name}: cell {cell.id!r}"
     if "task" not in cell.tags and (BEGIN in cell.text or END in cell.text):
         raise AuthoringError(f"{place}: wanted solution markers only in cells tagged ['task'], got one here")

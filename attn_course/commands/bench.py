@@ -5,25 +5,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from attn_course.commands.terminal import BadInput, Failure, check_json_target, write_json
+from attn_course.commands.terminal import BadInput, Failure, check_json_target, option, write_json
 
 
 def bench(
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Also write the whole report as JSON.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Keep each result here as it is measured; if it has some, go on.", show_default=False),
-    ] = None,
-    providers: Annotated[
-        str | None, typer.Option("--providers", metavar="A,B", help="Only these, such as ours,sdpa-flash.", show_default=False)
-    ] = None,
-    lengths: Annotated[
-        str | None, typer.Option("--lengths", metavar="T,T", help="Only these, such as 1024,4096.", show_default=False)
-    ] = None,
+    json_file: Annotated[str | None, option("--json", "FILE", "Also write the whole report as JSON.")] = None,
+    out: Annotated[Path | None, option("--out", "FILE", "Keep each result here as it is measured; if it has some, go on.")] = None,
+    providers: Annotated[str | None, option("--providers", "A,B", "Only these, such as ours,sdpa-flash.")] = None,
+    lengths: Annotated[str | None, option("--lengths", "T,T", "Only these, such as 1024,4096.")] = None,
 ) -> None:
     """Time attention on the device that is there, and print ratios.
 

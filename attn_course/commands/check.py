@@ -1,15 +1,16 @@
 """`attn-course check`: run my exercises and show what each task says."""
 
 import contextlib
-import signal
-from collections.abc import Iterator, Sequence
+import os
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from attn_course.commands.course import find_course, shown, work_notebooks
-from attn_course.commands.terminal import BadInput, check_json_target, console, positive, write_json
+from attn_course.commands.terminal import BadInput, check_json_target, console, note, option, positive, signals_interrupt, table, write_json
 from attn_course.numbers import lesson_number, task_number
 
 if TYPE_CHECKING:
@@ -18,16 +19,15 @@ if TYPE_CHECKING:
     from attn_course.grading.report import NotebookReport, TaskReport
 
 _TABLE_WIDTH = 60  # below it three columns cut words
+_MOST_AT_A_TIME = 4  # notebooks; each kernel holds torch in memory
+_LOOK_S = 0.2  # Windows hears Ctrl-C only between two waits
 
 
 def check(
     notebooks: Annotated[
         list[Path] | None, typer.Argument(metavar="NOTEBOOK", help="Notebooks to check; all of work/ if none is named.", show_default=False)
     ] = None,
-    json_file: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Also write the verdicts as JSON; - prints nothing else.", show_default=False),
-    ] = None,
+    json_file: Annotated[str | None, option("--json", "FILE", "Also write the verdicts as JSON; - prints nothing else.")] = None,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time for one cell.")] = 60.0,
 ) -> None:
     """Run my exercises from the top, in a fresh kernel, and list tasks, points and hints.
@@ -94,55 +94,53 @@ def _of_the_course(courses: dict[Path, Path], *, named: bool) -> dict[Path, Path
 
 
 def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from attn_course.grading.nbval_run import EngineError
     from attn_course.grading.notebook_check import check_notebook, not_judged
-    from attn_course.grading.warm_kernels.owner import warm_kernels_or_none
 
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn())
     err = console(stderr=True)
-    reports = []
-    with (
-        _stopped_like_ctrl_c(),
-        warm_kernels_or_none() as warm,
-        Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar,
-    ):
-        for notebook, root in courses.items():
-            line = bar.add_task(notebook.name, total=None)
+    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    stopped = threading.Event()
 
-            def on_cell(done: int, total: int, line=line) -> None:  # type: ignore[no-untyped-def]  # TaskID: rich is not imported here
-                bar.update(line, completed=done, total=total)
+    def run(notebook: Path, root: Path) -> "NotebookReport":
+        line = bar.add_task(notebook.name, total=None)
 
-            try:
-                reports.append(check_notebook(notebook, exercises=root / "exercises", cell_timeout_s=timeout_s, on_cell=on_cell, warm=warm))
-            except EngineError as error:
-                reports.append(not_judged(notebook, exercises=root / "exercises", reason=str(error)))
-    return reports
+        def on_cell(done: int, total: int) -> None:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            bar.update(line, completed=done, total=total)
 
+        try:
+            return check_notebook(notebook, exercises=root / "exercises", cell_timeout_s=timeout_s, on_cell=on_cell)
+        except EngineError as error:
+            return not_judged(notebook, exercises=root / "exercises", reason=str(error))
 
-@contextlib.contextmanager
-def _stopped_like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP (a closed terminal) leave as little behind as Ctrl-C does; nohup stays in force."""
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    try:
-        for number in ours:
-            signal.signal(number, signal.default_int_handler)
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+    with signals_interrupt(), bar, ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_A_TIME)) as pool:
+        try:
+            runs = [pool.submit(run, notebook, root) for notebook, root in courses.items()]
+            while wait(runs, timeout=_LOOK_S).not_done:
+                pass
+        except KeyboardInterrupt:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [run.result() for run in runs]
 
 
 def _show(reports: "Sequence[NotebookReport]") -> None:
+    from rich.text import Text
+
     out = console()
     for report in reports:
-        out.print(_heading(report))
+        out.print(Text.assemble((report.notebook, "bold"), f" (chapter {lesson_number(report.lesson)})"))
         for problem in report.problems:
-            out.print(_problem_line(problem.cell, problem.first_line, problem.message))
-        for note in report.notes:
-            out.print(_note_line(note))
+            out.print(Text.assemble((f"Code cell {problem.cell}", "bold red"), f" ({problem.first_line}): {problem.message}"))
+        for text in report.notes:
+            note(text)
         out.print(_table(report.tasks) if out.width >= _TABLE_WIDTH else _list(report.tasks))
     tasks = [task for report in reports if report.counted for task in report.tasks]
     points, max_points = sum(task.points for task in tasks), sum(task.max_points for task in tasks)
@@ -150,36 +148,14 @@ def _show(reports: "Sequence[NotebookReport]") -> None:
     out.print(f"{sum(task.passed for task in tasks)} of {len(tasks)} tasks pass, {points} of {max_points} points, {seconds:.0f} s")
 
 
-def _heading(report: "NotebookReport") -> "RenderableType":
-    from rich.text import Text
-
-    return Text.assemble((report.notebook, "bold"), f" (chapter {lesson_number(report.lesson)})")
-
-
-def _problem_line(cell: int, first_line: str, message: str) -> "RenderableType":
-    from rich.text import Text
-
-    return Text.assemble((f"Code cell {cell}", "bold red"), f" ({first_line}): {message}")
-
-
-def _note_line(note: str) -> "RenderableType":
-    from rich.text import Text
-
-    return Text.assemble(("Note", "bold yellow"), f": {note}")
-
-
 def _table(tasks: "Sequence[TaskReport]") -> "RenderableType":
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), show_edge=False, expand=False)
-    table.add_column("Task", ratio=2, min_width=12, overflow="fold")
-    table.add_column("Points", justify="right", no_wrap=True)
-    table.add_column("Result", ratio=4, min_width=16, overflow="fold")
+    points = {"justify": "right", "no_wrap": True}
+    made = table({"Task": {"ratio": 2, "min_width": 12}, "Points": points, "Result": {"ratio": 4, "min_width": 16}})
     for task in tasks:
-        table.add_row(Text(f"{task_number(task.id)} {task.title}"), f"{task.points}/{task.max_points}", _result(task))
-    return table
+        made.add_row(Text(f"{task_number(task.id)} {task.title}"), f"{task.points}/{task.max_points}", _result(task))
+    return made
 
 
 def _list(tasks: "Sequence[TaskReport]") -> "RenderableType":

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attn_course.commands.course import find_course
-from attn_course.commands.terminal import check_json_target, console, write_json
+from attn_course.commands.terminal import check_json_target, console, option, write_json
+from attn_course.numbers import counted
 
 if TYPE_CHECKING:
     from attn_course.commands.doctor_checks import Finding
@@ -16,9 +17,7 @@ _COLOUR = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
 def doctor(
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the findings as JSON instead; - prints them.", show_default=False)
-    ] = None,
+    json_file: Annotated[str | None, option("--json", "FILE", "Write the findings as JSON instead; - prints them.")] = None,
 ) -> None:
     """Examine this installation: versions, kernel, torch, GPU, Triton, notebooks, disk.
 
@@ -60,5 +59,4 @@ def show(findings: "Sequence[Finding]") -> None:
         table.add_row(Text(finding.status, _COLOUR[finding.status]), Text(finding.name, "bold"), text)
     out.print(table)
     problems = sum(finding.status == "problem" for finding in findings)
-    counted = {0: "no problem", 1: "1 problem"}.get(problems, f"{problems} problems")
-    out.print(counted, style="bold red" if problems else "green")
+    out.print(counted(problems, "problem") if problems else "no problem", style="bold red" if problems else "green")

@@ -161,10 +161,10 @@ def kernel() -> Finding:
         finally:
             client.stop_channels()
             manager.shutdown_kernel(now=True)
-    except NoSuchKernel:
-        return Finding("kernel", "problem", "there is no kernel named python3", f"{_pip()} --force-reinstall ipykernel")
-    except (RuntimeError, TimeoutError, OSError) as error:
-        return Finding("kernel", "problem", f"the kernel python3 does not start: {error}", f"{_pip()} --force-reinstall ipykernel")
+    except (NoSuchKernel, RuntimeError, TimeoutError, OSError) as error:
+        lacks = isinstance(error, NoSuchKernel)
+        text = "there is no kernel named python3" if lacks else f"the kernel python3 does not start: {error}"
+        return Finding("kernel", "problem", text, f"{_pip()} --force-reinstall ipykernel")
     prefix = "".join(printed).strip()
     if prefix != sys.prefix:
         mend = f"`attn-course lab` uses {sys.prefix} all the same; for other front ends remove the kernel in {place}"
@@ -175,18 +175,18 @@ def kernel() -> Finding:
 def torch_and_triton() -> list[Finding]:
     """Does torch compute, on which devices, and can Triton kernels run?"""
     line = [sys.executable, "-m", "attn_course.commands.torch_probe"]
+    broken = ""
     try:
         run = subprocess.run(line, capture_output=True, text=True, timeout=180, check=False)
+        if run.returncode != 0:
+            words = run.stderr.strip().splitlines()[-1:] or [f"it ended with status {run.returncode}"]
+            broken = f"torch cannot be used: {words[0]}"
+        elif not (found := json.loads(run.stdout))["product_is_right"]:
+            broken = "torch gets a product of small matrices wrong"
     except subprocess.TimeoutExpired:
-        return [
-            Finding("torch works", "problem", "torch did not multiply two small matrices within 180 s", f"{_pip()} --force-reinstall torch")
-        ]
-    if run.returncode != 0:
-        words = run.stderr.strip().splitlines()[-1:] or [f"it ended with status {run.returncode}"]
-        return [Finding("torch works", "problem", f"torch cannot be used: {words[0]}", f"{_pip()} --force-reinstall torch")]
-    found = json.loads(run.stdout)
-    if not found["product_is_right"]:
-        return [Finding("torch works", "problem", "torch gets a product of small matrices wrong", f"{_pip()} --force-reinstall torch")]
+        broken = "torch did not multiply two small matrices within 180 s"
+    if broken:
+        return [Finding("torch works", "problem", broken, f"{_pip()} --force-reinstall torch")]
     return [Finding("torch works", "ok", "torch multiplies matrices"), *_gpus(found), _triton(found)]
 
 

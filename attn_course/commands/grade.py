@@ -1,7 +1,7 @@
 """`attn-course grade`: marks for a whole class."""
 
 import os
-from datetime import datetime
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,37 +9,27 @@ import typer
 
 from attn_course.commands.chapters import HELP, read_chapters
 from attn_course.commands.course import shown
-from attn_course.commands.terminal import BadInput, Failure, console
+from attn_course.commands.terminal import BadInput, Failure, console, note, option, refusing, say
+from attn_course.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.progress import Progress
 
-    from attn_course.grading.class_grade import Graded, Order
-    from attn_course.grading.class_grade import Progress as Started
+    from attn_course.grading.classroom.grade_class import GradedClass, Order, Started
 
 _INTERRUPTED = 130
 
 
 def grade(
     submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder of the students' folders.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for grades, feedback and report.", show_default=False)],
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", min=1, help="Grading processes; one for each core by default.", show_default=False)
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Grade on this dask cluster instead.", show_default=False)
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="S", min=0, help="Draws the secret cases; a new one by default.", show_default=False)
-    ] = None,
-    chapters: Annotated[
-        str | None, typer.Option("--chapters", metavar="LIST", help=f"Chapters asked for: {HELP.lower()}.", show_default=False)
-    ] = None,
-    due: Annotated[
-        str | None, typer.Option("--due", metavar="TIME", help="Mark as late what timestamp.txt says came later.", show_default=False)
-    ] = None,
+    out: Annotated[Path, option("--out", "DIR", "New folder for grades, feedback and report.")],
+    jobs: Annotated[int | None, option("--jobs", "N", "Grading processes; one for each core by default.", min=1)] = None,
+    scheduler: Annotated[str | None, option("--scheduler", "ADDRESS", "Grade on this dask cluster instead.")] = None,
+    seed: Annotated[int | None, option("--seed", "S", "Draws the secret cases; a new one by default.", min=0)] = None,
+    chapters: Annotated[str | None, option("--chapters", "LIST", f"Chapters asked for: {HELP.lower()}.")] = None,
+    due: Annotated[str | None, option("--due", "TIME", "Mark as late what timestamp.txt says came later.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
     allow_unsafe: Annotated[bool, typer.Option("--allow-unsafe", help="Grade even where learners' code cannot be confined.")] = False,
 ) -> None:
@@ -64,7 +54,25 @@ def grade(
     """
     if jobs is not None and scheduler is not None:
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
-    order = _order(submissions, out, jobs, scheduler, seed, chapters, due, resume, allow_unsafe)
+    from attn_course.grading.classroom.engines import Cluster, Pool
+    from attn_course.grading.classroom.grade_class import Order
+    from attn_course.grading.classroom.hand_ins import parse_time
+    from attn_course.grading.grader import Grader
+    from attn_course.tasks import lessons
+
+    with refusing(ValueError, about="--due: "):
+        when = None if due is None else parse_time(due, last_of_day=True)
+    order = Order(
+        submissions=submissions,
+        out=out,
+        engine=Cluster(scheduler) if scheduler is not None else Pool(jobs or _cores()),
+        grader=Grader,
+        seed=seed,
+        lessons=None if chapters is None else read_chapters(chapters, lessons()),
+        due=when,
+        resume=resume,
+        allow_unsafe=allow_unsafe,
+    )
     try:
         graded = _run(order)
     except KeyboardInterrupt:
@@ -76,51 +84,15 @@ def grade(
     _show(graded, out)
 
 
-def _order(
-    submissions: Path,
-    out: Path,
-    jobs: int | None,
-    scheduler: str | None,
-    seed: int | None,
-    chapters: str | None,
-    due: str | None,
-    resume: bool,
-    allow_unsafe: bool,
-) -> "Order":
-    from attn_course.grading.class_engines import Cluster, Pool
-    from attn_course.grading.class_grade import Order
-    from attn_course.grading.grader import Grader
-    from attn_course.grading.submissions import parse_time
-    from attn_course.tasks import lessons
-
-    when: datetime | None = None
-    if due is not None:
-        try:
-            when = parse_time(due, last_of_day=True)
-        except ValueError as error:
-            raise BadInput(f"--due: {error}") from None
-    return Order(
-        submissions=submissions,
-        out=out,
-        engine=Cluster(scheduler) if scheduler is not None else Pool(jobs or _cores()),
-        grader=Grader,
-        seed=seed,
-        lessons=None if chapters is None else read_chapters(chapters, lessons()),
-        due=when,
-        resume=resume,
-        allow_unsafe=allow_unsafe,
-    )
-
-
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _run(order: "Order") -> "Graded":
-    from attn_course.grading.class_grade import grade_class
-    from attn_course.grading.class_store import OtherRun, Result, StoreError
-    from attn_course.grading.class_worker import ClassError
-    from attn_course.grading.submissions import SubmissionsError
+def _run(order: "Order") -> "GradedClass":
+    from attn_course.grading.classroom.grade_class import grade_class
+    from attn_course.grading.classroom.hand_ins import SubmissionsError
+    from attn_course.grading.classroom.process import ClassError
+    from attn_course.grading.classroom.store import NotebookResult, OtherRun, StoreError
 
     err = console(stderr=True)
     with _bar(err.is_terminal) as bar:
@@ -132,7 +104,7 @@ def _run(order: "Order") -> "Graded":
                 bar.console.print(text, style="dim", highlight=False, markup=False)
             bar.update(line, total=started.total, completed=started.kept)
 
-        def on_result(result: Result) -> None:
+        def on_result(result: NotebookResult) -> None:
             nonlocal failures
             failures += bool(result.problem)
             bar.update(line, advance=1, failures=f"{failures} not judged" if failures else "")
@@ -176,32 +148,25 @@ def _bar(shown_live: bool) -> "Progress":
     return Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True, disable=not shown_live)
 
 
-def _show(graded: "Graded", out: Path) -> None:
+def _show(graded: "GradedClass", out: Path) -> None:
     from rich.text import Text
 
-    from attn_course.grading.class_report import runs
-    from attn_course.grading.page import counted
+    from attn_course.grading.classroom.class_page import runs
 
-    terminal = console()
-    by_status: dict[str, int] = {}
-    for each in graded.marked:
-        by_status[each.status] = by_status.get(each.status, 0) + 1
+    by_status = Counter(each.status for each in graded.marked)
     others = [f"{count} {status}" for status, count in sorted(by_status.items()) if status != "graded"]
-    late = sum(each.late_by is not None for each in graded.marked)
-    others += [f"{late} late"] if late else []
-    students, notebooks = len(graded.found.students), by_status.get("graded", 0)
-    listed = runs(graded.lessons)
-    terminal.print(
-        Text(f"{counted(students, 'student')}, {counted(notebooks, 'notebook')} graded on ")
-        + Text(f"{'chapter' if len(graded.lessons) == 1 else 'chapters'} {listed}, {graded.seconds:.1f} s")
-        + Text("".join(f", {other}" for other in others), "yellow")
-    )
-    for note in graded.found.notes:
-        terminal.print(Text.assemble(("Note", "bold yellow"), f": {note}"))
+    if late := sum(each.late_by is not None for each in graded.marked):
+        others.append(f"{late} late")
+    students, notebooks = counted(len(graded.found.students), "student"), counted(by_status["graded"], "notebook")
+    chapters = f"{'chapter' if len(graded.lessons) == 1 else 'chapters'} {runs(graded.lessons)}"
+    done = Text(f"{students}, {notebooks} graded on {chapters}, {graded.seconds:.1f} s")
+    say(done.append("".join(f", {other}" for other in others), "yellow"), prose=True)
+    for text in graded.found.notes:
+        note(text)
     for name, what in (
         ("grades.csv", "a row for each task"),
         ("summary.csv", "a row for each student"),
         ("class.html", "the class at a glance"),
         ("feedback/", "a page for each notebook"),
     ):
-        terminal.print(f"  {shown(out / name)!s:<40} {what}", markup=False)
+        say(f"  {shown(out / name)!s:<40} {what}")

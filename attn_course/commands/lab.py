@@ -5,16 +5,14 @@ from typing import Annotated
 import typer
 
 from attn_course.commands.course import find_course
+from attn_course.commands.terminal import option
 
 
 def lab(
     options: Annotated[
         list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="More options for JupyterLab, after --.", show_default=False)
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", metavar="PORT", help="Port to listen on; a free one from 8888 on if left out.", show_default=False),
-    ] = None,
+    port: Annotated[int | None, option("--port", "PORT", "Port to listen on; a free one from 8888 on if left out.")] = None,
     ip: Annotated[str, typer.Option("--ip", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 in a container.")] = "127.0.0.1",
     browser: Annotated[
         bool | None, typer.Option("--browser/--no-browser", help="Open a browser; by default if there is a display.", show_default=False)

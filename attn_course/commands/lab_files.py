@@ -3,13 +3,13 @@
 import hashlib
 import json
 import logging
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jupyter_core.paths import jupyter_data_dir
 
-from attn_course.commands.terminal import BadInput
+from attn_course.commands.terminal import BadInput, refusing
+from attn_course.files import write_atomically
 from attn_course.numbers import lesson_in
 
 if TYPE_CHECKING:
@@ -20,32 +20,11 @@ COPIES = PROFILE / "copies.json"
 TRUSTED = PROFILE / "trusted.json"
 
 
-@dataclass
-class Copies:
-    """What became of the exercises when they were copied to work/."""
-
-    new: list[Path] = field(default_factory=list)
-    outdated: list[Path] = field(default_factory=list)
-    changed: list[Path] = field(default_factory=list)
-    unreadable: list[Path] = field(default_factory=list)
-
-    def messages(self) -> list[str]:
-        """Say what was copied, and what a learner may want to do about the rest."""
-        lines = []
-        if self.new:
-            lines.append(f"copied to work/: {', '.join(path.name for path in self.new)}")
-        lines += [
-            f"the course has a newer {path.name}, and you have not begun yours: delete work/{path.name} and start again to get it"
-            for path in self.outdated
-        ]
-        lines += [
-            f"the course has a newer {path.name}; yours is kept: rename work/{path.name} and start again to get the new one beside it"
-            for path in self.changed
-        ]
-        lines += [
-            f"work/{path.name} cannot be read as a notebook: rename it and start again to get a fresh copy" for path in self.unreadable
-        ]
-        return lines
+_ADVICE = {
+    "outdated": "the course has a newer {0}, and you have not begun yours: delete work/{0} and start again to get it",
+    "changed": "the course has a newer {0}; yours is kept: rename work/{0} and start again to get the new one beside it",
+    "unreadable": "work/{0} cannot be read as a notebook: rename it and start again to get a fresh copy",
+}
 
 
 def lessons(root: Path) -> list[Path]:
@@ -66,7 +45,7 @@ def require_course(root: Path) -> None:
         raise BadInput(f"no course in {root}: it has no notebook in notebooks/ or exercises/; run this in the folder you cloned")
 
 
-def copy_exercises(root: Path) -> Copies:
+def copy_exercises(root: Path) -> list[str]:
     """Copy each exercise that work/ lacks, and never write over a file that is there.
 
     What an exercise said when it was copied is remembered in `work/.lab/copies.json`, so that a later start can tell
@@ -79,57 +58,49 @@ def copy_exercises(root: Path) -> Copies:
 
     Returns
     -------
-    copies : Copies
-        What was copied, and which copies are older than the course's exercise.
+    messages : list of str
+        What was copied, and what a learner may want to do about copies that are older than the course's exercise.
 
     Raises
     ------
     BadInput
         If work/ cannot be written.
     """
-    copies = Copies()
     try:
         (root / PROFILE).mkdir(parents=True, exist_ok=True)
         remembered = _read_object(root / COPIES)
-        there = _work(root)
-        for exercise in exercises(root):
-            _copy_one(exercise, there.get(_lesson(exercise), root / "work" / exercise.name), remembered, copies)
-        (root / COPIES).write_text(json.dumps(remembered, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        new: list[str] = []
+        states: dict[str, list[str]] = {state: [] for state in _ADVICE}
+        for exercise, copy in _copies(root).items():
+            content = exercise.read_bytes()
+            try:
+                with copy.open("xb") as file:  # fails when there is a file, whoever made it and whenever
+                    file.write(content)
+            except FileExistsError:
+                states.get(_compare(exercise, copy, remembered), []).append(copy.name)
+            else:
+                new.append(copy.name)
+                remembered[_lesson(exercise)] = _fingerprint(content) or ""
+        write_json(root / COPIES, remembered)
     except OSError as error:
         raise BadInput(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
-    return copies
-
-
-def _copy_one(exercise: Path, copy: Path, remembered: dict[str, str], copies: Copies) -> None:
-    """Copy `exercise` to `copy`, or note how the copy that is there compares with it."""
-    content = exercise.read_bytes()
-    try:
-        with copy.open("xb") as file:  # fails when there is a file, whoever made it and whenever
-            file.write(content)
-    except FileExistsError:
-        noted = {"outdated": copies.outdated, "changed": copies.changed, "unreadable": copies.unreadable}
-        noted.get(_compare(exercise, copy, remembered), []).append(copy)
-    else:
-        copies.new.append(copy)
-        remembered[_lesson(exercise)] = _fingerprint(content) or ""
+    copied = [f"copied to work/: {', '.join(new)}"] if new else []
+    return copied + [_ADVICE[state].format(name) for state, names in states.items() for name in names]
 
 
 def copy_states(root: Path) -> dict[str, str]:
     """Return how each exercise stands in work/: missing, untouched, begun, outdated, changed (on both sides) or unreadable."""
     remembered = _read_object(root / COPIES)
-    there = _work(root)
-    copies = {exercise: there.get(_lesson(exercise), root / "work" / exercise.name) for exercise in exercises(root)}
-    return {copy.name: _compare(exercise, copy, remembered) for exercise, copy in copies.items()}
+    return {copy.name: _compare(exercise, copy, remembered) for exercise, copy in _copies(root).items()}
 
 
-def _work(root: Path) -> dict[str, Path]:
-    """The learner's notebooks by lesson: one that was copied before its lesson got another number is still the one."""
+def _copies(root: Path) -> dict[Path, Path]:
+    """Each exercise, and its place in work/: a copy made before its lesson got another number is still the one."""
     from attn_course.grading.cells import NotebookError, exercise_files
 
-    try:
-        return exercise_files(root / "work")
-    except NotebookError as error:
-        raise BadInput(str(error)) from None
+    with refusing(NotebookError):
+        there = exercise_files(root / "work")
+    return {exercise: there.get(_lesson(exercise), root / "work" / exercise.name) for exercise in exercises(root)}
 
 
 def _lesson(exercise: Path) -> str:
@@ -171,6 +142,11 @@ def _read_object(path: Path) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON to `path`, making its folder."""
+    write_atomically(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
 def notary() -> "NotebookNotary":
     """Return the keeper of signatures that JupyterLab asks when it opens a notebook."""
     from nbformat.sign import NotebookNotary
@@ -207,7 +183,7 @@ def trust_built(root: Path) -> list[str]:
     unsigned = [root / name for name, digest in digests.items() if signed.get(name) != digest]
     problems = trust(unsigned) if unsigned else []
     if unsigned and not problems:
-        (root / TRUSTED).write_text(json.dumps(digests | {"database": str(database)}, indent=1) + "\n", encoding="utf-8")
+        write_json(root / TRUSTED, digests | {"database": str(database)})
     return problems
 
 

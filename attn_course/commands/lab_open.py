@@ -18,13 +18,12 @@ from attn_course.commands.lab_server import (
     PortLost,
     free_port,
     last_words,
-    signals_interrupt,
     stop,
     url_host,
     usable_port,
     wait_until_it_answers,
 )
-from attn_course.commands.terminal import BadInput
+from attn_course.commands.terminal import BadInput, signals_interrupt
 
 LOG = PROFILE / "lab.log"
 PORT_ATTEMPTS = 5  # another program may take the port we found free
@@ -81,7 +80,7 @@ def open_course(
     if importlib.util.find_spec("jupyterlab") is None:
         raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install -e .` in {root}")
     first_port = free_port(ip) if port is None else usable_port(port, ip)
-    for line in copy_exercises(root).messages():
+    for line in copy_exercises(root):
         say(line)
     write_profile(root)
     say("starting JupyterLab")

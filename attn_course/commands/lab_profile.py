@@ -9,7 +9,7 @@ from typing import Any
 
 from jupyter_core.paths import jupyter_config_dir
 
-from attn_course.commands.lab_files import PROFILE, exercises, lessons
+from attn_course.commands.lab_files import PROFILE, exercises, lessons, write_json
 
 # Defaults only: what the learner has set in JupyterLab wins. The first line is what keeps the news pop-up away.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -75,12 +75,12 @@ def environment(root: Path, token: str) -> dict[str, str]:
 def write_profile(root: Path) -> None:
     """Write the files that JupyterLab reads at its start: default settings, page options, the kernel, the first layout."""
     folder = root / PROFILE
-    _write(folder / "labconfig" / "default_setting_overrides.json", SETTINGS)
-    _write(folder / "labconfig" / "page_config.json", PAGE)
-    _write(folder / "share" / "kernels" / "python3" / "kernel.json", _kernel())
+    write_json(folder / "labconfig" / "default_setting_overrides.json", SETTINGS)
+    write_json(folder / "labconfig" / "page_config.json", PAGE)
+    write_json(folder / "share" / "kernels" / "python3" / "kernel.json", _kernel())
     layout = folder / "lab" / "workspaces" / f"default-{hashlib.sha256(b'default').hexdigest()[:4]}.jupyterlab-workspace"
     if not _can_be_restored(layout, root):
-        _write(layout, _first_layout(root))
+        write_json(layout, _first_layout(root))
 
 
 def _kernel() -> dict[str, Any]:
@@ -116,9 +116,3 @@ def _can_be_restored(layout: Path, root: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
     return all((root / path).exists() for path in documents)
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON to `path`, making its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -3,15 +3,10 @@
 import http
 import http.client
 import os
-import signal
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from attn_course.commands.terminal import BadInput, Failure
@@ -127,27 +122,6 @@ def last_words(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     said = [line for line in lines if line]
     return f"{said[-1] if said else 'it said nothing'} (all messages: {log})"
-
-
-@contextmanager
-def signals_interrupt() -> Iterator[None]:
-    """Let a request to end (kill, a closed terminal) act like Ctrl-C, so that the server is stopped too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals belong to the main thread
-        return
-    names = ("SIGTERM", "SIGHUP", "SIGBREAK")
-    before = {number: signal.getsignal(number) for name in names if (number := getattr(signal, name, None)) is not None}
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for number in before:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def stop(server: subprocess.Popen[Any], patience_s: float = 10.0) -> None:

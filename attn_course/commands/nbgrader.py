@@ -7,7 +7,7 @@ import typer
 
 from attn_course.commands.chapters import HELP, exercise_lessons, read_chapters
 from attn_course.commands.course import find_course, shown
-from attn_course.commands.terminal import BadInput, console
+from attn_course.commands.terminal import option, refusing, say
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -23,9 +23,7 @@ def nbgrader(context: typer.Context) -> None:
 @app.command()
 def prepare(
     out: Annotated[Path, typer.Argument(metavar="COURSE", help="nbgrader's course folder.", show_default=False)],
-    chapters: Annotated[
-        str | None, typer.Option("--chapters", metavar="LIST", help=f"{HELP}; all if left out.", show_default=False)
-    ] = None,
+    chapters: Annotated[str | None, option("--chapters", "LIST", f"{HELP}; all if left out.")] = None,
 ) -> None:
     """Write source/LESSON/LESSON.ipynb, from which nbgrader generates the assignment.
 
@@ -39,13 +37,11 @@ def prepare(
     from attn_course.authoring.nbgrader_source import prepare as make
 
     root = find_course()
-    try:
-        names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
+    names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
+    with refusing(AuthoringError):
         paths = make(root, out, names)
-    except AuthoringError as error:
-        raise BadInput(str(error)) from None
     for path in paths:
-        console().print(f"wrote {shown(path.absolute())}", markup=False, soft_wrap=True)
+        say(f"wrote {shown(path.absolute())}")
 
 
 @app.command()
@@ -58,16 +54,14 @@ def export(
     An assignment on several chapters gets a notebook for each. All marks are written or, if anything fails, none.
 
     nbgrader must be installed here. If it lives in an environment of its own, run there:
-    python -m attn_course.grading.nbgrader_marks DIR FILE.
+    python -m attn_course.grading.classroom.nbgrader_marks DIR FILE.
 
     Examples:
 
         attn-course nbgrader export grades --gradebook gradebook.db
     """
-    from attn_course.grading.nbgrader_marks import MarksError, export_marks, read_report
+    from attn_course.grading.classroom.nbgrader_marks import MarksError, export_marks, read_report
 
-    try:
+    with refusing(MarksError):
         count = export_marks(read_report(grades), gradebook)
-    except MarksError as error:
-        raise BadInput(str(error)) from None
-    console().print(f"{count} marks in {shown(gradebook.absolute())}", markup=False, soft_wrap=True)
+    say(f"{count} marks in {shown(gradebook.absolute())}")

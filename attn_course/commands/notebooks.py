@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attn_course.authoring import Step
+    from attn_course.authoring.course import Unit
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -21,7 +22,7 @@ Names = Annotated[
 
 @app.callback(invoke_without_command=True)
 def notebooks(context: typer.Context) -> None:
-    """Build the notebooks from their sources, or compare them."""
+    """Build the notebooks from their sources, or find what is wrong with these."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -60,36 +61,60 @@ def build(
 
 
 @app.command()
-def check(names: Names = None) -> None:
-    """Compare every built notebook with its source, and name each cell that differs; nothing is written or run.
+def check(
+    names: Names = None,
+    run: Annotated[bool, typer.Option("--run", metavar="", help="Run the notebooks too, and compare their outputs.")] = False,
+) -> None:
+    """Find everything that is wrong with lessons: text, formulas, equations, tasks, stored results, and notebooks out of date.
 
-    Exit code: 0 if all is in step, 1 if not, 2 if there is no such lesson.
+    Nothing is written, and no lesson is run but with --run. Each finding is one line with its place.
+
+    Exit code: 0 if all is well, 1 if not, 2 if there is no such lesson.
 
     Examples:
 
-        attn-course notebooks check
+        attn-course notebooks check softmax
+        attn-course notebooks check --run
     """
     root = _course_with(names)
     from attn_course.authoring import check as check_notebooks
+    from attn_course.authoring.course import units
+    from attn_course.authoring.gates import RIGHT_ANSWERS, has_right_answers
 
-    out = console()
-    with console(stderr=True).status("comparing"):
-        problems = check_notebooks(root, only=names or None)
+    out, err = console(), console(stderr=True)
+    with err.status("checking"):
+        problems = [str(problem) for problem in check_notebooks(root, only=names or None)]
+    for unit in units(root, names or None) if run else ():
+        if unit.is_executed and unit.path.is_file():
+            with err.status(f"running {unit.name}"):
+                problems += _run_problems(unit)
     for problem in problems:
-        out.print(str(problem), markup=False, soft_wrap=True)
+        out.print(problem, markup=False, soft_wrap=True)
+    if not has_right_answers(root):
+        out.print(f"not checked: right answers written in other ways, for there is no {RIGHT_ANSWERS}/ here", soft_wrap=True)
     if problems:
         raise typer.Exit(1)
-    out.print("every notebook is in step with its source")
+    out.print("nothing is wrong")
+
+
+def _run_problems(unit: "Unit") -> list[str]:
+    """The cells whose output is not the stored one."""
+    from attn_course.authoring.nbval import run_nbval
+
+    result = run_nbval([unit.path])
+    cells = [failed.rpartition(":")[2] for failed in result.failed]
+    broke_off = [] if result.passed or cells else [f"{unit.name}: nbval broke off: {result.text.strip().splitlines()[-1]}"]
+    return [f"{unit.name} [{cell}]: it fails, or its output is not the stored one" for cell in cells] + broke_off
 
 
 def _course_with(names: list[str] | None) -> "Path":
     """The course's root, if it has these lessons."""
     from attn_course.authoring import AuthoringError
-    from attn_course.authoring.course import units
+    from attn_course.authoring.course import chosen_lessons
 
     root = find_course()
     try:
-        units(root, names or None)
+        chosen_lessons(root, names or None)
     except AuthoringError as error:
         raise BadInput(str(error).removeprefix("only: ")) from None
     return root

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
-
 from attn_course.commands.chapters import exercise_lessons
 from attn_course.commands.course import find_course
-from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
+from attn_course.commands.terminal import check_json_target, console, option, refusing, table, write_json
 from attn_course.numbers import lesson_number, task_number
 
 _BAR_WIDTH = 16
 
 
 def progress(
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the record as JSON instead; - prints it.", show_default=False)
-    ] = None,
+    json_file: Annotated[str | None, option("--json", "FILE", "Write the record as JSON instead; - prints it.")] = None,
 ) -> None:
     """Show which tasks I have passed, and my points, chapter by chapter.
 
@@ -43,10 +39,8 @@ def _chapters() -> list[dict[str, Any]]:
     from attn_course.tasks.progress import load
 
     root = find_course()
-    try:
+    with refusing(ValueError):
         recorded = load(root)
-    except ValueError as error:
-        raise BadInput(str(error)) from None
     there = exercise_lessons(root)
     chapters: dict[str, list[dict[str, Any]]] = {}
     for task in all_tasks():
@@ -69,24 +63,17 @@ def _chapters() -> list[dict[str, Any]]:
 
 
 def _show(chapters: Sequence[dict[str, Any]]) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     out = console()
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    table.add_column("Chapter")
-    table.add_column("Tasks", justify="right", no_wrap=True)
-    table.add_column("Points", justify="right", no_wrap=True)
     with_bar = out.width >= 60
-    if with_bar:
-        table.add_column("", no_wrap=True)
-    table.add_column("Next", overflow="fold")
+    number = {"justify": "right", "no_wrap": True}
+    made = table({"Chapter": {}, "Tasks": number, "Points": number, **({"": {"no_wrap": True}} if with_bar else {}), "Next": {}})
     for chapter in chapters:
         waiting = next((task for task in chapter["tasks"] if not task["passed"]), None)
         counts = [f"{chapter['passed']}/{len(chapter['tasks'])}", f"{chapter['points']}/{chapter['max_points']}"]
         filled = _BAR_WIDTH * chapter["points"] // max(1, chapter["max_points"])
         bar = [Text("#" * filled + "." * (_BAR_WIDTH - filled))] if with_bar else []
         following = Text(f"{task_number(waiting['id'])} {waiting['title']}") if waiting else Text("all done", "green")
-        table.add_row(lesson_number(chapter["lesson"]).zfill(2), *counts, *bar, following)
-    out.print(table)
+        made.add_row(lesson_number(chapter["lesson"]).zfill(2), *counts, *bar, following)
+    out.print(made)

@@ -7,14 +7,12 @@ import typer
 
 from attn_course.commands.chapters import HELP, exercise_lessons, read_chapters
 from attn_course.commands.course import find_course, shown
-from attn_course.commands.terminal import BadInput, console
+from attn_course.commands.terminal import option, refusing, say
 
 
 def release(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to make; it must be new or empty.", show_default=False)],
-    chapters: Annotated[
-        str | None, typer.Option("--chapters", metavar="LIST", help=f"{HELP}; all if left out.", show_default=False)
-    ] = None,
+    out: Annotated[Path, option("--out", "DIR", "The folder to make; it must be new or empty.")],
+    chapters: Annotated[str | None, option("--chapters", "LIST", f"{HELP}; all if left out.")] = None,
     no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
 ) -> None:
     """Make a folder for students: exercises, lessons, the package with its pins, and instructions.
@@ -32,12 +30,9 @@ def release(
     from attn_course.authoring.release import release as make
 
     root = find_course()
-    try:
-        names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
+    names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
+    with refusing(AuthoringError):
         assignments = make(root, out, names, with_lessons=not no_lessons)
-    except AuthoringError as error:
-        raise BadInput(str(error)) from None
     for assignment in assignments:
-        line = f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points"
-        console().print(line, markup=False, soft_wrap=True)
-    console().print(f"made {shown(out.absolute())}", markup=False, soft_wrap=True)
+        say(f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points")
+    say(f"made {shown(out.absolute())}")

@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attn_course.commands.course import find_course, shown
-from attn_course.commands.terminal import BadInput, check_json_target, console, write_json
-from attn_course.numbers import lesson_place
+from attn_course.commands.terminal import BadInput, check_json_target, note, option, refusing, say, write_json
+from attn_course.files import write_atomically
+from attn_course.numbers import counted, lesson_place
 
 if TYPE_CHECKING:
-    from attn_course.grading.similarity import Comparison
+    from attn_course.grading.classroom.similarity import Comparison
 
 
 def similarity(
     submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder of the students' folders.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Also write a page that shows the shared parts.", show_default=False)
-    ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Also write the pairs as JSON; - prints nothing else.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, option("--out", "FILE", "Also write a page that shows the shared parts.")] = None,
+    json_file: Annotated[str | None, option("--json", "FILE", "Also write the pairs as JSON; - prints nothing else.")] = None,
     threshold: Annotated[
         float, typer.Option("--threshold", metavar="SHARE", help="Smallest share of the shorter one's own code to list.")
     ] = 0.6,
@@ -42,25 +39,24 @@ def similarity(
     check_json_target(json_file)
     if out is not None and (out.suffix != ".html" or out.is_dir() or not out.absolute().parent.is_dir()):
         raise BadInput(f"--out: wanted a .html file in a folder that exists; got {out}")
-    from attn_course.grading.similarity import compare
+    from attn_course.grading.classroom.similarity import compare
 
     root = find_course()
     by_assignment, notes = _cells(submissions)
     found: dict[str, Comparison] = {}
     for name, cells in sorted(by_assignment.items(), key=lambda item: lesson_place(item[0])):
-        try:
+        with refusing(ValueError):
             found[name] = compare(cells, shown=_given(root, name), threshold=threshold)
-        except ValueError as error:
-            raise BadInput(str(error)) from None
     count = sum(map(len, by_assignment.values()))
     if json_file:
-        write_json(json_file, {"version": 1, "compared": count, "pairs": _plain(found), "left_out": _plain_left_out(found)})
+        write_json(json_file, _plain(found, count))
     if out is not None:
-        from attn_course.authoring.sealed import write_atomically
-        from attn_course.grading.similarity_page import similarity_page
+        from attn_course.grading.classroom.similarity_page import similarity_page
+        from attn_course.tasks import all_tasks
 
+        tasks = {name: {task.entry: task.id for task in all_tasks(name)} for name in found}
         try:
-            write_atomically(out, similarity_page(found, count, {name: _tasks(name) for name in found}))
+            write_atomically(out, similarity_page(found, count, tasks))
         except OSError as error:
             raise BadInput(f"--out: {out}: {error.strerror or error}") from None
     if json_file != "-":
@@ -70,13 +66,11 @@ def similarity(
 def _cells(submissions: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
     """The code cells of each student, less the checks, by lesson."""
     from attn_course.grading.cells import NotebookError, read_code_cells
-    from attn_course.grading.submissions import SubmissionsError, find_submissions
+    from attn_course.grading.classroom.hand_ins import SubmissionsError, find_submissions
     from attn_course.tasks import lessons
 
-    try:
+    with refusing(SubmissionsError):
         found = find_submissions(submissions, lessons=lessons())
-    except SubmissionsError as error:
-        raise BadInput(str(error)) from None
     by_assignment: dict[str, dict[str, list[str]]] = defaultdict(dict)
     notes = list(found.notes)
     for hand_in in found.hand_ins:
@@ -104,51 +98,37 @@ def _given(root: Path, lesson: str) -> list[str]:
     return cells
 
 
-def _tasks(lesson: str) -> dict[str, str]:
-    """For the name of each answer of an assignment its task."""
-    from attn_course.tasks import all_tasks
-
-    return {task.entry: task.id for task in all_tasks(lesson)}
-
-
-def _plain_left_out(found: "dict[str, Comparison]") -> list[dict[str, object]]:
-    return [
-        {"assignment": name, "defines": common.name, "lines": common.lines, "students": list(common.students)}
-        for name, comparison in found.items()
-        for common in comparison.left_out
-    ]
-
-
-def _plain(found: "dict[str, Comparison]") -> list[dict[str, object]]:
-    return [
+def _plain(found: "dict[str, Comparison]", count: int) -> dict[str, object]:
+    pairs = [
         {"assignment": name, "students": list(pair.students), "share": round(pair.share, 4), "rows": pair.rows, "lines": pair.lines}
         for name, comparison in found.items()
         for pair in comparison.pairs
     ]
+    left_out = [
+        {"assignment": name, "defines": common.name, "lines": common.lines, "students": list(common.students)}
+        for name, comparison in found.items()
+        for common in comparison.left_out
+    ]
+    return {"version": 1, "compared": count, "pairs": pairs, "left_out": left_out}
 
 
 def _show(found: "dict[str, Comparison]", count: int, notes: Sequence[str], out: Path | None) -> None:
     from rich.text import Text
 
-    from attn_course.grading.page import counted
-    from attn_course.grading.similarity import groups
+    from attn_course.grading.classroom.similarity import groups
 
-    terminal = console()
     for name, comparison in found.items():
-        terminal.print(Text(name, "bold"))
+        say(Text(name, "bold"))
         for students, pairs in groups(comparison.pairs):
             who = f"{', '.join(students[:-1])} and {students[-1]}"
-            terminal.print(f"  {pairs[0].share:4.0%}  {who} ({counted(pairs[0].lines, 'line')})", markup=False, soft_wrap=True)
+            say(f"  {pairs[0].share:4.0%}  {who} ({counted(pairs[0].lines, 'line')})")
         if not comparison.pairs:
-            terminal.print("  no pair stands out")
+            say("  no pair stands out")
         if left_out := comparison.left_out:
             pieces = counted(len(left_out), "piece")
-            terminal.print(
-                f"  not counted because many share it: {pieces} of code, the most common by {len(left_out[0].students)} students",
-                soft_wrap=True,
-            )
-    for note in notes:
-        terminal.print(Text.assemble(("Note", "bold yellow"), f": {note}"))
+            say(f"  not counted because many share it: {pieces} of code, the most common by {len(left_out[0].students)} students")
+    for text in notes:
+        note(text)
     if any(comparison.pairs for comparison in found.values()):
-        terminal.print("A percentage is of the shorter notebook's own code: what was given, or is short and common, is no part of it.")
-    terminal.print(f"{count} notebooks compared" + (f"; shared parts in {shown(out.absolute())}" if out else ""), markup=False)
+        say("A percentage is of the shorter notebook's own code: what was given, or is short and common, is no part of it.", prose=True)
+    say(f"{count} notebooks compared" + (f"; shared parts in {shown(out.absolute())}" if out else ""))

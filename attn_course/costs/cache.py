@@ -8,36 +8,12 @@ def cache_bytes_per_token(n_kv_heads: int, d_k: int, d_v: int, *, n_layers: int 
 
     .. math:: b\, l\, h_{kv} (d_k + d_v)
 
-    Parameters
-    ----------
-    n_kv_heads : int
-        Heads that keep keys and values of their own: all of them (multi-head), one for each group (grouped-query), or 1 (multi-query).
-    d_k, d_v : int
-        Features of a key and of a value in one head.
-    n_layers : int, optional
-        Layers.
-    bytes_per_number : int, optional
-        2 for float16 and bfloat16.
+    Only heads that keep keys and values of their own count: all of them (multi-head), one for each group (grouped-query),
+    or 1 (multi-query). 2 bytes are a number in float16 or bfloat16.
 
-    Returns
-    -------
-    n_bytes_per_token : int
-        Query heads play no part.
+    DeepSeek-V2, Table 1, arXiv:2405.04434. Multi-query attention: Shazeer (2019), arXiv:1911.02150; groups: Ainslie et
+    al. (2023), arXiv:2305.13245.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If a number is negative, or `bytes_per_number` below 1.
-
-    Notes
-    -----
-    2 n_h d_h l, 2 n_g d_h l and 2 d_h l numbers in Table 1 of DeepSeek-V2, arXiv:2405.04434. Multi-query attention: Shazeer (2019),
-    arXiv:1911.02150; groups: Ainslie et al. (2023), arXiv:2305.13245.
-
-    Examples
-    --------
     >>> [cache_bytes_per_token(heads, 128, 128, n_layers=60) for heads in (128, 8, 1)]
     [3932160, 245760, 30720]
     """
@@ -51,36 +27,12 @@ def latent_cache_bytes_per_token(d_latent: int, d_rope: int, *, n_layers: int = 
 
     .. math:: b\, l\, (d_c + d_R)
 
-    Parameters
-    ----------
-    d_latent : int
-        Features of the latent vector from which keys and values of all heads are made.
-    d_rope : int
-        Features of the one rotary key that all heads share.
-    n_layers : int, optional
-        Layers.
-    bytes_per_number : int, optional
-        2 for float16 and bfloat16.
+    One latent vector of `d_latent` features, from which keys and values of all heads are made, and one rotary key of
+    `d_rope` features that all heads share. 2 bytes are a number in float16 or bfloat16.
 
-    Returns
-    -------
-    n_bytes_per_token : int
-        Independent of the number of heads.
+    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, that of 2.25
+    groups, Eq. latent-cache-equivalent-groups.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If a number is negative, or `bytes_per_number` below 1.
-
-    Notes
-    -----
-    DeepSeek-V2, Table 1, arXiv:2405.04434: with d_c = 4 d_h and d_R = d_h / 2 it is 9/2 d_h l numbers, that of 2.25 groups, Eq.
-    latent-cache-equivalent-groups.
-
-    Examples
-    --------
     >>> latent_cache_bytes_per_token(512, 64, n_layers=60)
     69120
     >>> latent_cache_bytes_per_token(512, 64) / cache_bytes_per_token(1, 128, 128)
@@ -96,37 +48,11 @@ def linear_state_bytes(n_heads: int, d_phi: int, d_v: int, *, n_layers: int = 1,
 
     .. math:: b\, l\, h\, d_\phi d_v
 
-    Parameters
-    ----------
-    n_heads : int
-        Heads with a state of their own.
-    d_phi, d_v : int
-        Features of mapped keys and of values in one head.
-    n_layers : int, optional
-        Layers.
-    bytes_per_number : int, optional
-        4 for float32, in which a sum over a long past is usually kept.
-    normalize : bool, optional
-        Whether the sum of key features is kept too.
+    For a past of any length. `d_phi` are the features of mapped keys; with `normalize` their sum is kept too. 4 bytes are
+    a number in float32, in which a sum over a long past is usually kept.
 
-    Returns
-    -------
-    n_bytes : int
-        For a past of any length.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a number is negative, or `bytes_per_number` below 1.
-
-    Notes
-    -----
     "Transformers are RNNs": Katharopoulos et al. (2020), arXiv:2006.16236.
 
-    Examples
-    --------
     >>> linear_state_bytes(8, 128, 128) // cache_bytes_per_token(8, 128, 128)
     128
     """

@@ -10,38 +10,11 @@ from attn_course.costs.scores import attention_flops
 
 @dataclass(frozen=True)
 class LatentSizes:
-    """The sizes of latent attention.
+    """The sizes of latent attention; `d_head` and `d_rope` are a head's query or key without and with position.
 
-    Parameters
-    ----------
-    d_model : int
-        Features of the input and of the output.
-    n_heads : int
-        Number of heads.
-    d_query_latent : int
-        Features of the latent vector of queries.
-    d_latent : int
-        Features of the latent vector of keys and values, which is cached.
-    d_head : int
-        Features of a query or key without position, in one head.
-    d_rope : int
-        Features of the rotary part: of each head's query, and of the one key all heads share.
-    d_v : int
-        Features of a value in one head.
+    In DeepSeek-V2, section 2.1 and appendix C, arXiv:2405.04434: d, n_h, d'_c (queries), d_c (keys and values, which is
+    cached), d_h, d_h^R (in each head's query, and in the one key all heads share) and again d_h.
 
-    Raises
-    ------
-    TypeError
-        If a size is not an integer.
-    ValueError
-        If a size is negative, or there is no head.
-
-    Notes
-    -----
-    In DeepSeek-V2, section 2.1 and appendix C, arXiv:2405.04434: d, n_h, d'_c, d_c, d_h, d_h^R and again d_h.
-
-    Examples
-    --------
     >>> LatentSizes(d_model=5120, n_heads=128, d_query_latent=1536, d_latent=512, d_head=128, d_rope=64, d_v=128).d_latent
     512
     """
@@ -67,7 +40,7 @@ def latent_attention_flops(
     form: Literal["naive", "factored", "absorbed"] = "naive",
     pairs: int | None = None,
 ) -> int:
-    r"""Return the FLOPs of latent attention for new tokens, with the latent vectors of the past in a cache.
+    r"""Return the FLOPs of latent attention for new tokens, from tokens to tokens, with the latent vectors of the past in a cache.
 
     .. math::
         \text{all}:\;& 2 T_q d (d'_c + d_c + d_R) + 2 T_q d'_c h d_R \\
@@ -75,40 +48,15 @@ def latent_attention_flops(
         \text{factored}:\;& {} + 2 T_q h (d'_c d_h + d_v d) + 2 T_q h (d_h + d_v) d_c + 2 h P (2 d_c + d_R) \\
         \text{absorbed}:\;& {} + 2 T_q h (d'_c + d) d_c + 2 h P (2 d_c + d_R)
 
-    Parameters
-    ----------
-    sizes : LatentSizes
-        All widths.
-    q_len : int
-        New tokens: 1 in a step of decoding, the length of the prompt at prefill.
-    kv_len : int
-        All tokens, past and new.
-    form : {"naive", "factored", "absorbed"}, optional
-        Rebuild keys and values of all tokens for every head; or bring each query to the latent space, head by head, and
-        the average of latent vectors back; or the same with the matrices multiplied out beforehand.
-    pairs : int, optional
-        Pairs that count in each head; all q_len * kv_len if left out.
+    `q_len` are the new tokens, 1 in a step of decoding; `kv_len` all tokens, past and new (below `q_len`: ValueError). Naive
+    rebuilds keys and values of all tokens for every head; factored brings each query to the latent space, head by head,
+    and the average of latent vectors back; absorbed does so with the matrices multiplied out beforehand. `pairs` count in
+    each head, all q_len * kv_len if left out.
 
-    Returns
-    -------
-    n_flops : int
-        With all projections, from tokens to tokens.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a length is negative, `kv_len` is below `q_len`, or the form is unknown.
-
-    Notes
-    -----
     DeepSeek-V2, appendix C, arXiv:2405.04434. One query against a long past: naive rebuilds T_k keys and values in every
-    step, the others do not. A prompt: all keys must be made once anyhow, and scores in the latent space are wider. The products
-    of the matrices have more entries than their factors, so multiplying them out pays in neither case here.
+    step, the others do not. A prompt: all keys must be made once anyhow, and scores in the latent space are wider. The
+    products of the matrices have more entries than their factors, so multiplying them out pays in neither case here.
 
-    Examples
-    --------
     >>> v2 = LatentSizes(d_model=5120, n_heads=128, d_query_latent=1536, d_latent=512, d_head=128, d_rope=64, d_v=128)
     >>> [f"{latent_attention_flops(v2, 1, 4096, form=form):.2e}" for form in ("naive", "factored", "absorbed")]
     ['1.38e+11', '1.44e+09', '2.06e+09']
@@ -133,45 +81,3 @@ def latent_attention_flops(
     if form == "factored":
         return shared + ends + s.n_heads * projection_flops(q_len, s.d_head + s.d_v, s.d_latent) + inside
     return shared + s.n_heads * projection_flops(q_len, s.d_query_latent + s.d_model, s.d_latent) + inside
-
-
-def latent_attention_parameters(sizes: LatentSizes, *, absorbed: bool = False) -> int:
-    r"""Return the parameters of latent attention.
-
-    .. math:: d\,(d'_c + d_c + d_R) + d'_c h (d_h + d_R) + d_c h (d_h + d_v) + h d_v d, \qquad
-              d\,(d'_c + d_c + d_R) + d'_c h d_R + h\, d_c (d'_c + d) \;\text{ absorbed}
-
-    Parameters
-    ----------
-    sizes : LatentSizes
-        All widths.
-    absorbed : bool, optional
-        Whether W^UQ W^UK and W^UV W^O are kept multiplied out, for each head.
-
-    Returns
-    -------
-    parameters : int
-        Entries of all matrices.
-
-    Raises
-    ------
-    TypeError
-        If `sizes` are no LatentSizes.
-
-    Notes
-    -----
-    DeepSeek-V2, appendix C, arXiv:2405.04434.
-
-    Examples
-    --------
-    >>> v2 = LatentSizes(d_model=5120, n_heads=128, d_query_latent=1536, d_latent=512, d_head=128, d_rope=64, d_v=128)
-    >>> [round(latent_attention_parameters(v2, absorbed=absorbed) / 1e6) for absorbed in (False, True)]
-    [149, 460]
-    """
-    if not isinstance(sizes, LatentSizes):
-        raise TypeError(f"sizes must be LatentSizes; got {type(sizes).__name__}")
-    s = sizes
-    shared = s.d_model * (s.d_query_latent + s.d_latent + s.d_rope) + s.d_query_latent * s.n_heads * s.d_rope
-    if absorbed:
-        return shared + s.n_heads * s.d_latent * (s.d_query_latent + s.d_model)
-    return shared + s.n_heads * (s.d_query_latent * s.d_head + s.d_latent * (s.d_head + s.d_v) + s.d_v * s.d_model)

@@ -1,4 +1,4 @@
-"""Whole layers of multi-head attention, with projections and shared heads: FLOPs and parameters."""
+"""Whole layers: multi-head attention with its projections and shared heads, and a recurrent layer for comparison."""
 
 from attn_course.costs.checks import require_counts, require_flag, require_groups
 from attn_course.costs.scores import attention_flops
@@ -9,31 +9,8 @@ def projection_flops(length: int, d_in: int, d_out: int) -> int:
 
     .. math:: 2\, T\, d_{in}\, d_{out}
 
-    Parameters
-    ----------
-    length : int
-        Positions.
-    d_in, d_out : int
-        Features before and after.
-
-    Returns
-    -------
-    n_flops : int
-        Two for each entry of the matrix and each position.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If an argument is negative.
-
-    Notes
-    -----
     Kaplan et al. (2020), section 2.1, arXiv:2001.08361: two FLOPs for each parameter and token.
 
-    Examples
-    --------
     >>> projection_flops(5, 7, 3)
     210
     """
@@ -58,47 +35,15 @@ def multi_head_attention_flops(
 
     .. math:: 2\, T_q d\, h d_k + 2\, T_{new} d_y\, h_{kv} (d_k + d_v) + 2\, h P (d_k + d_v) + 2\, T_q h d_v\, d
 
-    Parameters
-    ----------
-    q_len, kv_len : int
-        Numbers of queries and of all keys.
-    d_model : int
-        Features of the input of the queries and of the output.
-    n_heads : int
-        Query heads.
-    n_kv_heads : int, optional
-        Key and value heads, a divisor of `n_heads`; as many if left out.
-    d_k : int, optional
-        Features of a query or key in one head; d_model / n_heads if left out.
-    d_v : int, optional
-        Features of a value in one head; `d_k` if left out.
-    d_key_value : int, optional
-        Features of the input of keys and values; `d_model` if left out.
-    projected_kv_len : int, optional
-        Positions whose keys and values are new, so that they must be projected: 1 in a step of decoding with a cache;
-        all `kv_len` if left out.
-    pairs : int, optional
-        Pairs of a query and a key that count in each head; all q_len * kv_len if left out.
+    `d_k` is d_model / n_heads if left out, `d_v` is `d_k`, and `d_key_value`, the features of the tokens that answer, `d_model`.
+    `projected_kv_len` are the positions whose keys and values are new: 1 in a step of decoding with a cache, all `kv_len` if
+    left out. `pairs` count in each head, all q_len * kv_len if left out. Shared key heads (`n_kv_heads`, a divisor of
+    `n_heads`) make the projections and the cache smaller, not the scores. Raises ValueError where heads do not divide, or
+    more positions are projected than there are.
 
-    Returns
-    -------
-    n_flops : int
-        Shared key heads make the projections and the cache smaller, not the scores.
+    Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762: with d_k = d_v = d_model / h the cost is that of one full-size
+    head, Eq. multi-head-flops.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If a number is negative, heads do not divide, or more positions are projected than there are.
-
-    Notes
-    -----
-    Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762: with d_k = d_v = d_model / h the cost is that of one full-size head, Eq.
-    multi-head-flops.
-
-    Examples
-    --------
     >>> [multi_head_attention_flops(6, 6, 12, n_heads=h) for h in (1, 3, 12)]
     [8640, 8640, 8640]
     >>> multi_head_attention_flops(6, 6, 12, n_heads=3, d_k=12)
@@ -133,37 +78,9 @@ def multi_head_parameters(
 
     .. math:: d\, h d_k + d_y\, h_{kv} (d_k + d_v) + h d_v\, d
 
-    Parameters
-    ----------
-    d_model : int
-        Features of the input of the queries and of the output.
-    n_heads : int
-        Query heads.
-    n_kv_heads : int, optional
-        Key and value heads, a divisor of `n_heads`; as many if left out.
-    d_k : int, optional
-        Features of a query or key in one head; d_model / n_heads if left out.
-    d_v : int, optional
-        Features of a value in one head; `d_k` if left out.
-    d_key_value : int, optional
-        Features of the input of keys and values; `d_model` if left out.
-    bias : bool, optional
-        Whether each projection has a bias.
+    What is left out is filled in as in `multi_head_attention_flops`: 4 d_model^2 for heads of the usual size, whatever their
+    number. Raises ValueError where heads do not divide.
 
-    Returns
-    -------
-    parameters : int
-        4 d_model^2 for heads of the usual size, whatever their number.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a number is negative, or heads do not divide.
-
-    Examples
-    --------
     >>> multi_head_parameters(12, n_heads=3), multi_head_parameters(12, n_heads=3, bias=True)
     (576, 624)
     >>> multi_head_parameters(12, n_heads=3, n_kv_heads=1)
@@ -174,6 +91,24 @@ def multi_head_parameters(
     matrices = d_model * heads * width_k + d_source * kv_heads * (width_k + width_v) + heads * width_v * d_model
     biases = heads * width_k + kv_heads * (width_k + width_v) + d_model
     return matrices + (biases if require_flag("bias", bias) else 0)
+
+
+def recurrent_flops(length: int, d_in: int, d_hidden: int, *, n_gates: int = 1) -> int:
+    r"""Return the FLOPs of the products of a recurrent layer, h_t = f(x_t W + h_{t-1} U).
+
+    .. math:: 2\, T g\, (d_{in} + d_h)\, d_h
+
+    `n_gates` are the pairs of matrices W, U: 1 for a plain network, 3 for a GRU, 4 for an LSTM.
+
+    O(T d^2) against O(T^2 d) for self-attention, which is faster while T < d: Vaswani et al. (2017), section 4 and
+    Table 1, arXiv:1706.03762.
+
+    >>> recurrent_flops(5, 3, 7), recurrent_flops(5, 3, 7, n_gates=4)
+    (700, 2800)
+    """
+    length, d_in, d_hidden = require_counts(length=length, d_in=d_in, d_hidden=d_hidden)
+    (gates,) = require_counts(1, n_gates=n_gates)
+    return 2 * length * gates * (d_in + d_hidden) * d_hidden
 
 
 def _sizes(

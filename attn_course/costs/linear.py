@@ -16,44 +16,18 @@ def linear_attention_flops(
     chunk: int = 64,
     normalize: bool = False,
 ) -> int:
-    r"""Return the FLOPs of causal linear attention in one head.
+    r"""Return the FLOPs of causal linear attention in one head, without its feature map.
 
     .. math:: 2 \tfrac{T (T + 1)}{2} (d_\phi + d_v), \qquad 4\, T d_\phi d_v, \qquad
               4\, T d_\phi d_v + \sum_{\text{chunks}} C (C + 1)\,(d_\phi + d_v)
 
-    Parameters
-    ----------
-    length : int
-        Positions.
-    d_phi, d_v : int
-        Features of mapped queries and keys, and of values.
-    form : {"parallel", "recurrent", "chunked"}, optional
-        All pairs at once; write and read a state at every position; or read and write it once a chunk, with all pairs
-        inside the chunk.
-    chunk : int, optional
-        Positions in a chunk, C; the last one may be shorter.
-    normalize : bool, optional
-        Whether the sum of key features is kept too, as a value with one more feature.
+    Parallel: all pairs j <= i at once. Recurrent: write and read a state at every position, the state first of Eq.
+    linear-attention-flops: the fewest FLOPs and the least parallel work. Chunked: read and write it once a chunk of `chunk`
+    positions, C, with all pairs inside the chunk; the last one may be shorter. With `normalize` the sum of key features is
+    kept too, as a value with one more feature.
 
-    Returns
-    -------
-    n_flops : int
-        Without the feature map; only pairs with j <= i count.
+    Katharopoulos et al. (2020), arXiv:2006.16236; chunks: Yang et al. (2023), arXiv:2312.06635.
 
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a number is negative, `chunk` below 1, or the form is unknown.
-
-    Notes
-    -----
-    Katharopoulos et al. (2020), arXiv:2006.16236; chunks: Yang et al. (2023), arXiv:2312.06635. The recurrent form has the
-    fewest FLOPs, the state first of Eq. linear-attention-flops, and the least parallel work; chunks trade some FLOPs for large products.
-
-    Examples
-    --------
     >>> [linear_attention_flops(1024, 64, 64, form=form) for form in ("parallel", "chunked", "recurrent")]
     [134348800, 25296896, 16777216]
     """
@@ -72,37 +46,13 @@ def linear_attention_crossover_length(d_k: int, d_v: int, d_phi: int | None = No
 
     .. math:: T (T + 1) (d_k + d_v) > 4\, T d_\phi d_v \;\Longleftrightarrow\; T > \frac{4 d_\phi d_v}{d_k + d_v} - 1
 
-    Parameters
-    ----------
-    d_k, d_v : int
-        Features of queries and keys, and of values.
-    d_phi : int, optional
-        Features after the feature map; `d_k` if left out.
-    is_causal : bool, optional
-        Whether both are causal; else softmax attention computes all T^2 pairs, and linear attention builds its one
-        state before it reads, at the same cost of 4 T d_phi d_v.
+    The recurrent form is cheaper at this length and every longer one. `d_phi`, the features after the feature map, is `d_k`
+    if left out. If not causal, softmax attention computes all T^2 pairs, and linear attention builds its one state before
+    it reads, at the same cost: the first length above Eq. linear-attention-crossover. Sizes below 1 raise ValueError.
 
-    Returns
-    -------
-    length : int
-        At this length and every longer one the recurrent form is cheaper.
+    With d_phi = d_k = d_v = d it is 2 d for causal attention, else d + 1: a feature map that multiplies the features moves
+    it as far. FLOPs are not time: the recurrent form does small products one after the other.
 
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a number is below 1.
-
-    Notes
-    -----
-    If not causal, it is the first length above Eq. linear-attention-crossover. With d_phi = d_k = d_v = d it is 2 d for causal attention,
-    else
-    d + 1: a feature map that multiplies the features moves it as far. FLOPs are not time: the recurrent form does small
-    products one after the other.
-
-    Examples
-    --------
     >>> linear_attention_crossover_length(64, 64), linear_attention_crossover_length(64, 64, is_causal=False)
     (128, 65)
     """
@@ -118,37 +68,12 @@ def delta_rule_flops(length: int, d_k: int, d_v: int, *, form: Literal["recurren
     .. math:: 6\, T d_k d_v, \qquad
               6\, T d_k d_v + \sum_{\text{chunks}} \bigl[C (C - 1) (2 d_k + d_v) + C (C + 1) (d_k + d_v)\bigr]
 
-    Parameters
-    ----------
-    length : int
-        Positions.
-    d_k, d_v : int
-        Features of queries and keys, and of values.
-    form : {"recurrent", "chunked"}, optional
-        Position by position: ask the state, correct it, read it. Or chunk by chunk: products of keys, a triangular system for
-        values and keys, then linear attention.
-    chunk : int, optional
-        Positions in a chunk, C; the last one may be shorter.
+    Recurrent: position by position, ask the state, correct it, read it; one product more than linear attention. Chunked:
+    products of keys, a triangular system for values and keys, then linear attention, in chunks of `chunk` positions, C.
+    Factors beta and decays come on top, and are linear in d_k + d_v.
 
-    Returns
-    -------
-    n_flops : int
-        Of products; factors beta and decays come on top, and are linear in d_k + d_v.
+    Schlag et al. (2021), arXiv:2102.11174; the chunked (WY) form: Yang et al. (2024), arXiv:2406.06484.
 
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a number is negative, `chunk` below 1, or the form is unknown.
-
-    Notes
-    -----
-    Schlag et al. (2021), arXiv:2102.11174; the chunked (WY) form: Yang et al. (2024), arXiv:2406.06484. One product more for each
-    position than linear attention, because the state is asked what it holds before it is written.
-
-    Examples
-    --------
     >>> delta_rule_flops(1024, 64, 64) / linear_attention_flops(1024, 64, 64)
     1.5
     """

@@ -11,40 +11,16 @@ def attended_pairs(
     q_offset: int = 0,
     window: tuple[int | None, int | None] | None = None,
 ) -> int:
-    r"""Count the pairs in which the query may attend to the key.
+    r"""Count the pairs in which the query may attend to the key: exact, in constant time, for lengths of any size.
 
     .. math:: \#\{(i, j) : 0 \le i < T_q,\; 0 \le j < T_k,\; j \le i + o \text{ if causal},\; i + o - l \le j \le i + o + r\}
 
-    Parameters
-    ----------
-    q_len, kv_len : int
-        Numbers of queries and keys.
-    is_causal : bool, optional
-        Whether query i sees the keys j <= i + q_offset only.
-    q_offset : int, optional
-        Position of the first query among the keys; with a KV cache, the past length.
-    window : (int or None, int or None), optional
-        How far a query sees to the left and to the right; None leaves a side open.
+    `q_offset`, o, is the position of the first query among the keys: with a KV cache, the past length. `window` is how far a
+    query sees to the left and to the right; None leaves a side open.
 
-    Returns
-    -------
-    pairs : int
-        Exact, in constant time, for lengths of any size.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If a length or a side is negative.
-
-    Notes
-    -----
     Full attention has T_q T_k pairs; causal attention of one sequence T (T + 1) / 2, by convention often taken as
     T^2 / 2. Closed forms: Eq. causal-pair-count if causal, Eq. window-pair-count with a window to the left.
 
-    Examples
-    --------
     >>> attended_pairs(4, 4), attended_pairs(4, 4, is_causal=True)
     (16, 10)
     >>> attended_pairs(1, 1000, is_causal=True, q_offset=999)

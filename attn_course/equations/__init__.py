@@ -8,22 +8,10 @@ __all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "get
 
 
 def verify(label: str) -> None:
-    """Check one equation and print one fixed line.
+    r"""Check the equation whose name in `\label{...}` this is, and print one fixed line.
 
-    Parameters
-    ----------
-    label : str
-        Its name in `\\label{...}`, such as "softmax-derivative".
+    Raises EquationError if it does not hold, UnknownEquation if there is none.
 
-    Raises
-    ------
-    EquationError
-        If the equation does not hold.
-    UnknownEquation
-        If there is no equation of that label.
-
-    Examples
-    --------
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
     Eq. (...) holds (symbolic, n = 3)
     """
@@ -31,43 +19,18 @@ def verify(label: str) -> None:
 
 
 def get_equation(label: str) -> Equation:
-    """Return one registered equation.
-
-    Parameters
-    ----------
-    label : str
-        Its name in `\\label{...}`, such as "softmax-derivative".
-
-    Returns
-    -------
-    equation : Equation
-        Its LaTeX, rows, traps, assumptions and statement.
-
-    Raises
-    ------
-    UnknownEquation
-        If there is no equation of that label.
-    """
+    r"""Return the equation whose name in `\label{...}` this is; raises UnknownEquation if there is none."""
     return REGISTRY.get_equation(label)
 
 
 def all_equations(lesson: str | None = None) -> list[Equation]:
     """Return all equations by number.
 
-    Parameters
-    ----------
-    lesson : str, optional
-        The slug of the only lesson wanted.
+    `lesson`: the slug of the only lesson wanted.
 
-    Returns
-    -------
-    equations : list of Equation
-        In the order of their numbers.
+    Returns `equations`: in the order of their numbers.
 
-    Raises
-    ------
-    UnknownEquation
-        If the lesson has no equations.
+    Raises UnknownEquation if the lesson has no equations.
     """
     return REGISTRY.all_equations(lesson)
 

@@ -27,14 +27,10 @@ class Equal:
 class Chain:
     """Bounds in a row, `Chain(lower, "<", value, "<=", upper)`.
 
-    Parameters
-    ----------
-    *parts : array_like and str
-        Terms with "<" (strict, no rounding allowed) or "<=" between them.
-    tight : tuple of bool
-        One per sign: True where the bound is attained at this very point. It makes bounds that are merely too loose fail.
-    scale : array_like, optional
-        Size of the largest term that cancels on the way (default: that of the terms).
+    `*parts`: terms with "<" (strict, no rounding allowed) or "<=" between them.
+    `tight`: one per sign: True where the bound is attained at this very point. It makes bounds that are merely too
+    loose fail.
+    `scale`: size of the largest term that cancels on the way (default: that of the terms).
     """
 
     def __init__(self, *parts: Any, tight: tuple[Any, ...] = (), scale: Any = None) -> None:

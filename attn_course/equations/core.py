@@ -84,12 +84,7 @@ class Equation:
     def wrong(self, name: str, trap: str | None = None) -> Callable[[Statement], Statement]:
         """Plant a wrong form: the decorated statement is one that the check must refute.
 
-        Parameters
-        ----------
-        name : str
-            The mistake in a few words.
-        trap : str, optional
-            Its id in the mission's table of traps, such as "X16".
+        `trap`: its id in the mission's table of traps, such as "X16".
         """
 
         def plant(statement: Statement) -> Statement:
@@ -110,15 +105,9 @@ class Equation:
     def check(self, statement: Statement | None = None) -> None:
         """Judge a statement of this equation (default: its own).
 
-        Parameters
-        ----------
-        statement : callable, optional
-            A wrong form, say.
+        `statement`: a wrong form, say.
 
-        Raises
-        ------
-        Refuted, Unproved, Malformed
-            Unless the statement holds; the message starts with the number.
+        Raises Refuted, Unproved, Malformed unless the statement holds; the message starts with the number.
         """
         try:
             found = 0
@@ -165,34 +154,19 @@ class Registry:
     ) -> Callable[[Statement], Equation]:
         r"""Register the decorated statement under its label.
 
-        Parameters
-        ----------
-        label : str
-            At most four lower-case words joined by hyphens, such as "softmax-jacobian".
-        latex : str
-            The formula as the lesson shows it, without \label.
-        rows : iterable of str
-            Ids of the mission rows it serves.
-        uses : iterable of str
-            Labels of earlier equations its derivation rests on.
-        follows : str, optional
-            Label of the earlier equation whose right side is the left side of this one.
-        assumes : iterable of str
-            What must hold, in words.
-        kind : "symbolic", "numeric" or "statistical"
-            A symbolic statement takes nothing and gives SymPy sides; the others take `rng` and give or yield claims about float64 arrays.
-        scope : str
-            What exactly is checked, such as "n = 3".
+        `label`: at most four lower-case words joined by hyphens, such as "softmax-jacobian".
+        `latex`: the formula as the lesson shows it, without \label.
+        `rows`: ids of the mission rows it serves.
+        `uses`: labels of earlier equations its derivation rests on.
+        `follows`: label of the earlier equation whose right side is the left side of this one.
+        `assumes`: what must hold, in words.
+        `kind`: a symbolic statement takes nothing and gives SymPy sides; the others take `rng` and give or yield claims
+        about float64 arrays.
+        `scope`: what exactly is checked, such as "n = 3".
 
-        Returns
-        -------
-        decorator : callable
-            Turns the statement into an `Equation`; plant wrong forms with its `wrong`.
+        Returns `decorator`: turns the statement into an `Equation`; plant wrong forms with its `wrong`.
 
-        Raises
-        ------
-        ValueError
-            If the label is malformed or taken, the kind unknown, or a list of ids is a bare string.
+        Raises ValueError if the label is malformed or taken, the kind unknown, or a list of ids is a bare string.
         """
         if not isinstance(label, str) or not numbers.NAME.fullmatch(label):
             raise ValueError(f'label wants at most four lower-case words joined by hyphens, such as "softmax-jacobian"; got {label!r}')
@@ -223,7 +197,12 @@ class Registry:
             raise UnknownEquation(f"there are no equations of {lesson!r}; lessons that have some: {', '.join(self.lessons())}")
         for slug in self.lessons() if lesson is None else [lesson]:
             self._load(slug)
-        chosen = [equation for equation in self._equations.values() if lesson in (None, equation.lesson)]
+        own = numbers.lesson_modules("equations", lesson) if lesson is not None and self._of_the_course else []
+        chosen = [
+            equation
+            for equation in self._equations.values()
+            if lesson in (None, equation.lesson) or equation.statement.__module__ in own  # its lesson may not show it yet
+        ]
         return sorted(chosen, key=lambda equation: numbers.place("labels", equation.label))
 
     def get_equation(self, label: str) -> Equation:

@@ -24,17 +24,9 @@ class Number:
 def multiplications(function: Callable[..., Any], *shapes: tuple[int, ...]) -> int:
     """Run a function on arrays of counting numbers.
 
-    Parameters
-    ----------
-    function : callable
-        Uses nothing but sums and products of the arrays it is given.
-    *shapes : tuple of int
-        One for each argument.
+    `function`: uses nothing but sums and products of the arrays it is given.
 
-    Returns
-    -------
-    count : int
-        How many numbers were multiplied. With the addition that comes with each it is half the FLOPs.
+    Returns `count`: how many numbers were multiplied. With the addition that comes with each it is half the FLOPs.
     """
     tally = [0]
     function(*(np.array([Number(tally) for _ in range(int(np.prod(shape)))], dtype=object).reshape(shape) for shape in shapes))
@@ -68,19 +60,10 @@ class Traced:
 def traced(function: Callable[..., Traced], *shapes: tuple[int, ...]) -> tuple[int, int]:
     """Run a function on matrices without numbers.
 
-    Parameters
-    ----------
-    function : callable
-        Uses matrix products, transposes and `elementwise`.
-    *shapes : tuple of int
-        One for each argument.
+    `function`: uses matrix products, transposes and `elementwise`.
 
-    Returns
-    -------
-    moved : int
-        Numbers read and written, when each operation reads its inputs and writes its result.
-    depth : int
-        Matrix products that had to come one after the other.
+    Returns `moved`: numbers read and written, when each operation reads its inputs and writes its result; `depth`:
+    matrix products that had to come one after the other.
     """
     traffic = [0]
     result = function(*(Traced(shape, traffic) for shape in shapes))

@@ -11,17 +11,9 @@ STEP = 1e-30  # nothing is subtracted, so no step is too small
 def jacobian(function: Callable[[np.ndarray], Any], at: np.ndarray) -> np.ndarray:
     """Differentiate every output with respect to every entry of one array.
 
-    Parameters
-    ----------
-    function : callable
-        Made of sums, products and exponentials, so that it takes complex numbers too.
-    at : ndarray of float
-        The point.
+    `function`: made of sums, products and exponentials, so that it takes complex numbers too.
 
-    Returns
-    -------
-    derivatives : ndarray
-        Axes of the output first, then those of the point.
+    Returns `derivatives`: axes of the output first, then those of the point.
     """
     columns = []
     for index in np.ndindex(at.shape):

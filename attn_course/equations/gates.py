@@ -1,7 +1,9 @@
 """Rules that every registered equation obeys, beyond being true. Each gate returns what is wrong, in words."""
 
 import ast
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,25 @@ import sympy
 
 from attn_course import numbers
 from attn_course.equations.claims import Claim, Equal, claims_of
-from attn_course.equations.core import Equation, Registry
+from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.index import coverage
 from attn_course.equations.mutants import mutants
 from attn_course.equations.rows import ROWS, TRAPS
 from attn_course.equations.sources import calls_a_solver, function_source, local_values, namespace, sites, written_out
+
+_PAIRS = {
+    "{ }": (r"(?<!\\){", r"(?<!\\)}"),
+    r"\{ \}": (r"\\{", r"\\}"),
+    r"\bigl \bigr": (r"\\[bB]igg?l", r"\\[bB]igg?r"),
+    r"\begin \end": (r"\\begin\{", r"\\end\{"),
+}
+
+
+def hold_problems(equation: Equation) -> list[str]:
+    """The check confirms the equation; if not, an error says why."""
+    equation.check()
+    return []
 
 
 def wrong_form_problems(equation: Equation) -> list[str]:
@@ -105,7 +121,7 @@ def _canonical(side: Any) -> Any:
 
 
 def reference_problems(equation: Equation, registry: Registry) -> list[str]:
-    """What an equation uses comes before it; its rows and traps exist."""
+    """What an equation uses comes before it; its topics and traps exist, and its words and LaTeX are whole."""
     problems = []
     for label in equation.uses:
         try:
@@ -115,27 +131,52 @@ def reference_problems(equation: Equation, registry: Registry) -> list[str]:
             continue
         if _place(used) >= _place(equation):
             problems.append(f"Eq. {equation.label} uses Eq. {label}, which does not come before it")
-    problems += [f"Eq. {equation.label} names the unknown row {row!r}" for row in equation.rows if row not in ROWS]
+    problems += [
+        f"Eq. {equation.label} names the unknown topic {row!r}; topics go from A1 to N1" for row in equation.rows if row not in ROWS
+    ]
     problems += [f"Eq. {equation.label} names the unknown trap {trap!r}" for trap in equation.traps if trap not in TRAPS]
     if not equation.rows:
-        problems.append(f"Eq. {equation.label} serves no row of the mission")
+        problems.append(f"Eq. {equation.label} serves no topic: wanted one or more in rows=[...]")
     if "\\tag" in equation.latex or "\\label" in equation.latex:
         problems.append(f"Eq. {equation.label}: the LaTeX holds its own \\tag or \\label; the lesson adds it")
     if not equation.doc:
         problems.append(f"Eq. {equation.label} does not say why it holds: its statement has no docstring")
+    if not equation.scope:
+        problems.append(f"Eq. {equation.label} does not say what exactly is checked: it has no scope")
+    problems += [f"Eq. {equation.label}: the LaTeX opens and closes {kind} unequally often" for kind in unpaired(equation.latex)]
     return problems
+
+
+def unpaired(latex: str) -> list[str]:
+    """Return the kinds of brackets that do not open as often as they close, which MathJax and KaTeX refuse or draw in red."""
+    return [kind for kind, (opening, closing) in _PAIRS.items() if len(re.findall(opening, latex)) != len(re.findall(closing, latex))]
 
 
 def _place(equation: Equation) -> tuple[int, int]:
     return numbers.place("labels", equation.label)
 
 
-EQUATION_GATES: dict[str, Callable[[Equation], list[str]]] = {
-    "wrong forms are refuted": wrong_form_problems,
-    "mutants are rejected": mutant_problems,
-    "the sides differ": same_sides_problems,
-}
-REFERENCE_GATES: dict[str, Callable[[Equation, Registry], list[str]]] = {
-    "follows": follows_problems,
-    "uses, rows and traps": reference_problems,
-}
+def equation_problems(equation: Equation, registry: Registry = REGISTRY) -> list[str]:
+    """Return everything that is wrong with an equation: with what it says of itself, that it does not hold, that its check is blind."""
+    found = reference_problems(equation, registry)
+    if does_not_hold := _tried(equation, partial(hold_problems, equation)):
+        return found + does_not_hold
+    for gate in (wrong_form_problems, mutant_problems, same_sides_problems):
+        found += _tried(equation, partial(gate, equation))
+    return found + _tried(equation, partial(follows_problems, equation, registry))
+
+
+def _tried(equation: Equation, gate: Callable[[], list[str]]) -> list[str]:
+    """What a gate says; a statement may also break in any way."""
+    try:
+        return gate()
+    except EquationError as error:
+        return [str(error)]
+    except Exception as error:
+        return [f"Eq. {equation.label} cannot be evaluated: {type(error).__name__}: {error}"]
+
+
+def coverage_problems(lesson: str, registry: Registry = REGISTRY) -> list[str]:
+    """Each topic and trap of a lesson is dealt with by an equation, once all lessons that share it are written."""
+    owed = [entry for entry in coverage(registry) if lesson in entry["lessons"] and entry["state"] == "missing"]
+    return [f"no equation deals with {entry['id']} ({entry['about']})" for entry in owed]

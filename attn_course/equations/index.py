@@ -17,7 +17,7 @@ class Formula(TypedDict):
     number: str
     name: str
     latex: str
-    rows: tuple[str, ...]
+    topics: tuple[str, ...]
     traps: tuple[str, ...]
     kind: str
     scope: str
@@ -27,7 +27,7 @@ class Formula(TypedDict):
 
 
 class Coverage(TypedDict):
-    """What the equations do for one row or trap of the syllabus."""
+    """What the equations do for one topic or trap of the syllabus."""
 
     id: str
     about: str
@@ -36,46 +36,29 @@ class Coverage(TypedDict):
     state: State
 
 
-def formulas_table(lesson: str | None = None, row: str | None = None, registry: Registry = REGISTRY) -> list[Formula]:
+def formulas_table(lesson: str | None = None, topic: str | None = None, registry: Registry = REGISTRY) -> list[Formula]:
     """Return the index as plain rows, in the order of the numbers.
 
-    Parameters
-    ----------
-    lesson : str, optional
-        Only this lesson.
-    row : str, optional
-        Only what serves this row ("B1") or rejects this trap ("X16"), in upper or lower case.
-    registry : Registry, optional
-        Where to look; the course's own by default.
+    `topic`: only what serves this topic ("B1") or rejects this trap ("X16"), in upper or lower case.
+    `lesson`: only this lesson. `registry`: where to look; the course's own by default.
 
-    Returns
-    -------
-    table : list of Formula
-        One dictionary of plain values per equation.
+    Returns `table`: one dictionary of plain values per equation.
 
-    Raises
-    ------
-    UnknownEquation
-        If there is no such lesson, row or trap.
+    Raises UnknownEquation if there is no such lesson, topic or trap.
     """
-    if row is not None and row.upper() not in ROWS | TRAPS:
-        raise UnknownEquation(f"there is no row or trap {row!r}; rows go from A1 to N1, traps from X1 to X33")
+    if topic is not None and topic.upper() not in ROWS | TRAPS:
+        raise UnknownEquation(f"there is no topic or trap {topic!r}; topics go from A1 to N1, traps from X1 to X33")
     chosen = registry.all_equations(lesson)
-    return [_formula(equation) for equation in chosen if row is None or row.upper() in (*equation.rows, *equation.traps)]
+    return [_formula(equation) for equation in chosen if topic is None or topic.upper() in (*equation.rows, *equation.traps)]
 
 
 def coverage(registry: Registry = REGISTRY) -> list[Coverage]:
-    """Tell for each row and trap which equations deal with it, and whether some should but do not.
+    """Tell for each topic and trap which equations deal with it, and whether some should but do not.
 
-    Parameters
-    ----------
-    registry : Registry, optional
-        Where to look; the course's own by default.
+    `registry`: where to look; the course's own by default.
 
-    Returns
-    -------
-    table : list of Coverage
-        The state is "missing" if no equation deals with it although all of its lessons exist, "later" if one of them does not exist yet.
+    Returns `table`: the state is "missing" if no equation deals with it although all of its lessons exist, "later" if
+    one of them does not exist yet.
     """
     equations = registry.all_equations()
     written = {equation.lesson for equation in equations if equation.number}
@@ -93,7 +76,7 @@ def _formula(equation: Equation) -> Formula:
         "number": numbers.eq(equation.label),
         "name": equation.name,
         "latex": equation.latex,
-        "rows": equation.rows,
+        "topics": equation.rows,
         "traps": equation.traps,
         "kind": equation.kind,
         "scope": equation.scope,

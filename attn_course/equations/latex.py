@@ -10,18 +10,10 @@ _COMMAND_THEN_LETTER = re.compile(r"(\\[A-Za-z]+)\s+(?=[A-Za-z])")
 def normalise_latex(text: str) -> str:
     r"""Drop what does not change a formula: tag and label, dollar signs, white space and spacing commands, a full stop at the end.
 
-    Parameters
-    ----------
-    text : str
-        A formula, with or without its surrounding $$, \tag and \label.
+    `text`: a formula, with or without its surrounding $$, \tag and \label.
 
-    Returns
-    -------
-    formula : str
-        Two formulas are the same if their normal forms are.
+    Returns `formula`: two formulas are the same if their normal forms are.
 
-    Examples
-    --------
     >>> normalise_latex(r"$$ J\,\mathbf{1} = 0 \tag{2.22}$$")
     'J\\mathbf{1}=0'
     >>> normalise_latex(r"\max z") == normalise_latex(r"\maxz")

@@ -10,14 +10,8 @@ from attn_course.equations.core import REGISTRY, Registry
 class ChapterMap(NamedTuple):
     """The course as a graph.
 
-    Parameters
-    ----------
-    counts : dict of int to int
-        Chapter -> how many numbered equations it has.
-    links : dict of (int, int) to int
-        (chapter that is used, chapter that uses it) -> how often an equation of the second names one of the first.
-    titles : dict of int to str
-        Chapter -> a name short enough for a picture; the title proper is the lesson's.
+    `links`: (chapter that is used, chapter that uses it) -> how often an equation of the second names one of the first.
+    `titles`: chapter -> a name short enough for a picture; the title proper is the lesson's.
     """
 
     counts: dict[int, int]
@@ -28,15 +22,10 @@ class ChapterMap(NamedTuple):
 def chapter_map(registry: Registry = REGISTRY) -> ChapterMap:
     """Count the equations of each chapter, and the links between chapters.
 
-    Parameters
-    ----------
-    registry : Registry, optional
-        Where to look; the course's own by default.
+    `registry`: where to look; the course's own by default.
 
-    Returns
-    -------
-    graph : ChapterMap
-        Links inside a chapter are left out, and an equation that both uses and follows another counts once.
+    Returns `graph`: links inside a chapter are left out, and an equation that both uses and follows another counts
+    once.
     """
     equations = {equation.label: equation for equation in registry.all_equations()}
     chapter = {label: equation.number[0] for label, equation in equations.items() if equation.number}

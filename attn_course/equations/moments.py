@@ -16,17 +16,10 @@ NORMAL = (1, 0, 1, 0, 3, 0, 15, 0, 105)
 def standard(kurtosis: Any, skewness: Any = 0) -> tuple[Any, ...]:
     """Return the moments of any variable with mean 0 and variance 1, up to the fourth.
 
-    Parameters
-    ----------
-    kurtosis : expression
-        E[x^4].
-    skewness : expression
-        E[x^3].
+    `kurtosis`: E[x^4].
+    `skewness`: E[x^3].
 
-    Returns
-    -------
-    moments : tuple
-        E[x^0] to E[x^4].
+    Returns `moments`: E[x^0] to E[x^4].
     """
     return (1, 0, 1, skewness, kurtosis)
 
@@ -34,22 +27,11 @@ def standard(kurtosis: Any, skewness: Any = 0) -> tuple[Any, ...]:
 def expectation(expression: Expr, table: Table) -> Expr:
     """Return the mean of a polynomial in independent random variables.
 
-    Parameters
-    ----------
-    expression : Expr
-        A polynomial in the variables of the table; whatever else it holds is constant.
-    table : mapping
-        The variables and their moments.
+    `expression`: a polynomial in the variables of the table; whatever else it holds is constant.
 
-    Returns
-    -------
-    mean : Expr
-        The sum over its terms: coefficient times the moments of the powers.
+    Returns `mean`: the sum over its terms: coefficient times the moments of the powers.
 
-    Raises
-    ------
-    ValueError
-        If a moment is needed that the table does not give.
+    Raises ValueError if a moment is needed that the table does not give.
     """
     mean: list[Expr] = []
     for powers, coefficient in sympy.Poly(expression, *table).terms():

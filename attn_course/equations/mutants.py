@@ -41,15 +41,7 @@ class _Recorded:
 def mutants(equation: Equation) -> list[Mutant]:
     """Mutate an equation in every way known here and judge each mutant with the equation's own check.
 
-    Parameters
-    ----------
-    equation : Equation
-        One that holds.
-
-    Returns
-    -------
-    judged : list of Mutant
-        Those that "survived" are mistakes the check would miss.
+    Returns `judged`: those that "survived" are mistakes the check would miss.
     """
     tried: dict[tuple[str, bool], list[tuple[list[Claim], list[Claim] | None]]] = {}
     for recorded in _run_recorded(equation):

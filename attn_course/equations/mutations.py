@@ -16,20 +16,7 @@ _TWINS = {"max": "min", "min": "max", "Max": "Min", "Min": "Max", "maximum": "mi
 
 
 def mutations(expression: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield every small change of an expression.
-
-    Parameters
-    ----------
-    expression : ast.expr
-        Left as it is.
-
-    Yields
-    ------
-    change : str
-        What was changed, as source.
-    mutated : ast.expr
-        The expression with that one change.
-    """
+    """Yield every small change of an expression."""
     indices = _bound_names(expression)
     seen = {ast.dump(expression)}
     for node in ast.walk(expression):

@@ -8,19 +8,7 @@ COUNTS = range(1, 8)
 
 
 def score_vectors(rng: np.random.Generator, counts: range = COUNTS) -> Iterator[np.ndarray]:
-    """Yield score vectors of every length: plain, equal, tied at the top, far apart, far from zero.
-
-    Parameters
-    ----------
-    rng : Generator
-        Source of the random entries.
-    counts : range
-        The lengths n.
-
-    Yields
-    ------
-    scores : (n,) ndarray of float64
-    """
+    """Yield score vectors of every length: plain, equal, tied at the top, far apart, far from zero."""
     for count in counts:
         plain = rng.normal(size=count)
         yield plain

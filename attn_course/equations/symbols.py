@@ -43,6 +43,16 @@ def total(terms: Any) -> Expr:
     return sympy.Add(*terms)
 
 
+def dot(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
+    """Return the dot product of two tuples of symbols."""
+    return total(a_i * b_i for a_i, b_i in zip(a, b, strict=True))
+
+
+def squared_distance(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
+    """Return the squared distance of two points."""
+    return total((a_i - b_i) ** 2 for a_i, b_i in zip(a, b, strict=True))
+
+
 def delta(i: int, j: int) -> int:
     """Return Kronecker's delta: 1 if the indices agree, else 0."""
     return int(i == j)

@@ -1,7 +1,7 @@
 """An experiment: a function of a seed, its stored results, and the proof that these belong to the present source.
 
 A lesson's file lists its experiments as ``EXPERIMENTS``. `make experiments` runs each for its seeds and stores what came
-out as JSON in results/ beside the file; lessons draw what is stored, and tests run one seed again.
+out as JSON in results/ beside the file; lessons draw what is stored, and tests run a quick form.
 """
 
 import ast
@@ -32,22 +32,19 @@ class ExperimentError(Exception):
 class Experiment:
     """One experiment.
 
-    Parameters
-    ----------
-    stored : str
-        Where its results lie, seen from the file that defines it, such as "results/scale.json". Written out in full
-        there, so that a lesson which imports that file is built again when the results change.
-    run : callable
-        Takes a seed and returns plain data (numbers, texts, lists, mappings by text).
-    conclude : callable
-        Takes what `run` returned and gives what must be the same for every seed: rankings and coarsely rounded numbers.
-    seeds : sequence of int
-        The seeds whose results are stored.
+    `stored`: where its results lie, seen from the file that defines it, such as "results/scale.json". Written out in
+    full there, so that a lesson which imports that file is built again when the results change.
+    `run`: takes a seed and returns plain data (numbers, texts, lists, mappings by text).
+    `conclude`: takes what `run` returned and gives what must be the same for every seed: rankings and coarsely rounded
+    numbers.
+    `quick`: takes a seed, does the same at a small size, and returns claims that must all be true. The tests call it; at most 5 s.
+    `seeds`: those whose results are stored.
     """
 
     stored: str
     run: Callable[[int], dict[str, Any]]
     conclude: Callable[[dict[str, Any]], Any]
+    quick: Callable[[int], dict[str, bool]]
     seeds: Sequence[int] = (0, 1, 2)
 
     @property
@@ -68,15 +65,7 @@ class Experiment:
     def load(self) -> "Record":
         """Return the stored results.
 
-        Returns
-        -------
-        record : Record
-            As `make experiments` wrote them.
-
-        Raises
-        ------
-        ExperimentError
-            If there are none, or the file is not what `save` writes.
+        Raises ExperimentError if there are none, or the file is not what `save` writes.
         """
         if not self.path.is_file():
             raise ExperimentError(f"no stored results of {self.name}: {HOW} (it writes {self.place})")
@@ -127,28 +116,14 @@ class Record:
     results: list[dict[str, Any]]
 
     def save(self, path: Path) -> None:
-        """Write the record as JSON that is pleasant to compare.
-
-        Parameters
-        ----------
-        path : Path
-            The file to write or to replace.
-        """
+        """Write the record as JSON that is pleasant to compare."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     def values(self, *keys: str) -> np.ndarray:
         """Return one number, or array of numbers, for each seed.
 
-        Parameters
-        ----------
-        *keys : str
-            The way to it through the mappings of a result.
-
-        Returns
-        -------
-        values : (n_seeds, ...) ndarray
-            In the order of the seeds.
+        `*keys`: the way to it through the mappings of a result.
         """
         found: list[Any] = list(self.results)
         for key in keys:
@@ -165,16 +140,8 @@ def all_experiments() -> list[Experiment]:
 def hash_of_sources(module: str) -> str:
     """Return a SHA-256 over a module of the package and all package files it imports, directly or through others.
 
-    Parameters
-    ----------
-    module : str
-        Dotted name, such as "attn_course.lessons.scaling.experiments".
-
-    Returns
-    -------
-    digest : str
-        64 hexadecimal digits, taken over module names and syntax trees: neither layout nor a comment nor a docstring changes
-        a result. This file itself does not count: it stores results and makes none.
+    Returns `digest`: 64 hexadecimal digits, taken over module names and syntax trees: neither layout nor a comment nor
+    a docstring changes a result. This file itself does not count: it stores results and makes none.
     """
     found: set[Path] = set()
     waiting = [_path(module)]

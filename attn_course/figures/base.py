@@ -1,6 +1,7 @@
 """How a figure reaches the reader: as a picture, as text that is compared, and in words beneath it."""
 
 import html
+import io
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +14,16 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from PIL import Image
 
 from attn_course.figures.palette import GRID, INK, PAPER
-from attn_course.figures.png import encode_png
 
 DPI = 144
 DISPLAY_DPI = 96  # the picture holds DPI / DISPLAY_DPI pixels per pixel of the page, so it stays crisp on dense screens
 WIDTH_INCHES = 7.4
 PADDING_INCHES = 0.14
+COLOURS = 248  # a chart has few; a palette takes a third of the bytes of full colour
 
 LOOK = {
     "axes.edgecolor": INK,
@@ -146,6 +149,22 @@ def render(figure: Figure) -> bytes:
     return encode_png(np.asarray(canvas.buffer_rgba())[..., :3], DPI)
 
 
+def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
+    """Return a PNG of few colours: flat fills are exact, rare colours on smoothed edges take a neighbour.
+
+    Parameters
+    ----------
+    pixels : (height, width, 3) ndarray of uint8
+        Red, green, blue; the same pixels always give the same bytes.
+    dots_per_inch : int
+        Resolution noted in the file.
+    """
+    file = io.BytesIO()
+    picture = Image.fromarray(pixels).quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), optimize=True)
+    return file.getvalue()
+
+
 def publish(figure: Figure, alt: str) -> None:
     """Show a figure: the picture with its alternative text, then a folded line "Figure in words".
 
@@ -164,13 +183,32 @@ def publish(figure: Figure, alt: str) -> None:
     ValueError
         If `alt` is too short, or the figure has no title of at least three words.
     """
+    taken = photograph(figure, alt)
+    figure.clear()
+    display(taken)
+    display(Words(alt))
+
+
+def photograph(figure: Figure, alt: str) -> Picture:
+    """Return a figure as a picture with its words.
+
+    Raises
+    ------
+    ValueError
+        If `alt` is too short, or the figure has no title of at least three words.
+    """
     require_alt(alt)
     require_title(figure.get_suptitle().replace("\n", " "))
     width, height = (round(float(inches) * DISPLAY_DPI) for inches in figure.get_size_inches())
-    picture = Picture(render(figure), alt, width, height)
-    figure.clear()
-    display(picture)
-    display(Words(alt))
+    return Picture(render(figure), alt, width, height)
+
+
+def titled(title: str, width: float, height: float) -> Figure:
+    """Return a figure that holds nothing but its title."""
+    layout = ConstrainedLayoutEngine(w_pad=PADDING_INCHES, h_pad=0.1, wspace=0.04, hspace=0.04)
+    figure = Figure(figsize=(width, height), layout=layout)
+    set_title(figure, title)
+    return figure
 
 
 def set_title(figure: Figure, title: str) -> None:
@@ -217,9 +255,7 @@ def picture(
     require_title(title)
     require_alt(alt)
     with course_look():
-        figure = Figure(figsize=(width, height), layout="constrained")
-        figure.get_layout_engine().set(w_pad=PADDING_INCHES, h_pad=0.1, wspace=0.04, hspace=0.04)  # type: ignore[union-attr, call-arg]
-        set_title(figure, title)
+        figure = titled(title, width, height)
         axes = figure.subplots(rows, columns, squeeze=False, **subplots)
         yield list(np.ravel(axes))
         publish(figure, alt)

@@ -5,9 +5,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attn_course.figures.base import WIDTH_INCHES, picture, require_alt, require_title
-from attn_course.figures.drawing import as_numbers, draw_bars, draw_heatmap, draw_lines, label_ends, name_cells, same_length
-from attn_course.figures.palette import NEUTRAL_STYLES, REFERENCE, WEIGHTS
+from attn_course.figures.base import WIDTH_INCHES, picture
+from attn_course.figures.drawing import (
+    add_colour_bar,
+    as_numbers,
+    draw_bars,
+    draw_heatmap,
+    draw_level,
+    draw_lines,
+    each_of_shape,
+    label_ends,
+    name_cells,
+)
+from attn_course.figures.palette import NEUTRAL_STYLES, WEIGHTS
 
 
 def heatmap(
@@ -66,8 +76,7 @@ def heatmap(
         image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, limits=limits, annotate=annotate, digits=digits)
         name_cells(ax, rows, columns, numbers.shape)
         ax.set(xlabel=column_label, ylabel=row_label)
-        bar = ax.figure.colorbar(image, ax=ax, label=color_label, fraction=0.05)
-        bar.outline.set_visible(False)
+        add_colour_bar(image, ax, color_label, fraction=0.05)
 
 
 def lines(
@@ -116,19 +125,16 @@ def lines(
         If a curve has another length than `x`, there is no curve, or a text is too short.
     """
     positions = as_numbers("x", x, 1)
-    curves = {name: same_length(f"series[{name!r}]", values, len(positions)) for name, values in series.items()}
-    if not curves:
-        raise ValueError("series must hold at least one curve; got none")
-    height = 3.7
-    with picture(title=title, alt=alt, height=height) as (ax,):
+    curves = each_of_shape("series", series, len(positions))
+    with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, positions, curves, colours=colors, points=points)
         ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if x_log else "linear", yscale="log" if y_log else "linear")
         for name, level in (references or {}).items():
-            ax.plot(positions[[0, -1]], [level, level], color=REFERENCE, linestyle=":", linewidth=1.4, label=name)
+            draw_level(ax, positions, level, name)
         ax.set_xlim(float(positions.min()), float(positions.max()))
         if y_limits is not None:
             ax.set_ylim(*y_limits)
-        label_ends(ax, height * 0.7)
+        label_ends(ax)
 
 
 def bars(
@@ -169,12 +175,8 @@ def bars(
     ValueError
         If a series has another length than `groups`, there is none, or a text is too short.
     """
-    require_title(title)
-    require_alt(alt)
     names = list(series)
-    if not names:
-        raise ValueError("series must hold at least one set of bars; got none")
-    heights = np.stack([same_length(f"series[{name!r}]", series[name], len(groups)) for name in names])
+    heights = np.stack([*each_of_shape("series", series, len(groups)).values()])
     neutral = [WEIGHTS] if len(names) == 1 else [colour for colour, _ in NEUTRAL_STYLES]
     colours = [(colors or {}).get(name, neutral[index % len(neutral)]) for index, name in enumerate(names)]
     with picture(title=title, alt=alt, width=WIDTH_INCHES, height=3.5) as (ax,):

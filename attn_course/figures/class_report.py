@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 
-from attn_course.figures.base import DISPLAY_DPI, PADDING_INCHES, WIDTH_INCHES, Picture, course_look, render, require_alt, set_title
+from attn_course.figures.base import WIDTH_INCHES, Picture, course_look, photograph, titled
 from attn_course.figures.palette import GRID, INK, REFERENCE, SCORES
 
 _BIN = 10  # percent
@@ -148,14 +147,10 @@ def _draw_bars(ax: Axes, names: Sequence[str], values: Sequence[float], labels: 
 
 
 def _drawn(title: str, alt: str, height: float, draw: Callable[[Axes], None]) -> Picture:
-    require_alt(alt)
     with course_look():
-        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
-        figure.get_layout_engine().set(w_pad=PADDING_INCHES, h_pad=0.1)  # type: ignore[union-attr, call-arg]
-        set_title(figure, title)
+        figure = titled(title, WIDTH_INCHES, height)
         draw(figure.subplots())
-        width_pixels, height_pixels = (round(float(inches) * DISPLAY_DPI) for inches in figure.get_size_inches())
-        return Picture(render(figure), alt, width_pixels, height_pixels)
+        return photograph(figure, alt)
 
 
 def _height(names: Sequence[str]) -> float:

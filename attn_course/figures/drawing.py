@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib import patheffects
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch
@@ -20,6 +22,7 @@ from attn_course.figures.words import number
 MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
 POINTS_PER_INCH = 72
+HALO: list[patheffects.AbstractPathEffect] = [patheffects.withStroke(linewidth=3.0, foreground=PAPER)]
 
 
 def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:
@@ -36,18 +39,31 @@ def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:
     return array
 
 
-def same_length(argument: str, values: ArrayLike, length: int) -> np.ndarray:
-    """Return `values` as a float64 vector of that length, or say what came instead.
+def same_shape(argument: str, values: ArrayLike, *shape: int) -> np.ndarray:
+    """Return `values` as a float64 array of that shape, or say what came instead.
 
     Raises
     ------
     ValueError
-        If `values` is not a vector of `length` entries.
+        If the shape is another one.
     """
     array = np.asarray(values, dtype=np.float64)
-    if array.shape != (length,):
-        raise ValueError(f"{argument} must have shape ({length},); got {array.shape}")
+    if array.shape != shape:
+        raise ValueError(f"{argument} must have shape {shape}; got {array.shape}")
     return array
+
+
+def each_of_shape(argument: str, arrays: Mapping[str, ArrayLike], *shape: int) -> dict[str, np.ndarray]:
+    """Return the arrays by name, each as `same_shape` does.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one has another shape.
+    """
+    if not arrays:
+        raise ValueError(f"{argument} must hold at least one array of shape {shape}; got none")
+    return {name: same_shape(f"{argument}[{name!r}]", values, *shape) for name, values in arrays.items()}
 
 
 def colour_scale(visible: np.ndarray, signed: bool, limits: tuple[float, float] | None) -> Normalize:
@@ -161,10 +177,40 @@ def draw_lines(
         ax.plot(x, values, color=colour, linestyle=dashes, label=name, marker="o" if points else None, markersize=4.5)
 
 
-def label_ends(ax: Axes, height_inches: float) -> None:
+def draw_level(ax: Axes, x: np.ndarray, level: float, name: str | None = None) -> None:
+    """Draw a dotted level from the first x to the last."""
+    ax.plot(x[[0, -1]], [level, level], color=REFERENCE, linestyle=":", linewidth=1.4, label=name)
+
+
+def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: str, **options: Any) -> None:
+    """Say beside one panel, or several, what the colours measure."""
+    first = axes if isinstance(axes, Axes) else axes[0]
+    bar = first.figure.colorbar(image, ax=axes, label=label, **options)
+    bar.outline.set_visible(False)
+
+
+def add_legend_below(ax: Axes, columns: int) -> None:
+    """Name the curves of a panel beneath the picture, once for all panels."""
+    handles, names = ax.get_legend_handles_labels()
+    ax.figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=3.2)
+
+
+def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
+    """Write the number of each row and column, from 0."""
+    ax.set_yticks(range(shape[0]))
+    ax.set_xticks(range(shape[1]))
+
+
+def mark_doublings(ax: Axes, x: np.ndarray) -> None:
+    """Let each doubling of x take the same room, with a tick at every x."""
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(x, [number(float(position), 0) for position in x])
+
+
+def label_ends(ax: Axes, share: float = 0.7) -> None:
     """Write each curve's name at its right end, pushed apart where they would overlap.
 
-    Call it when the limits of the axes are final; `height_inches` is the height of the panel.
+    Call it when the limits of the axes are final; `share` is the height of the panel over that of the figure.
     """
     curves = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     to_panel = ax.transData + ax.transAxes.inverted()
@@ -173,7 +219,8 @@ def label_ends(ax: Axes, height_inches: float) -> None:
         data = np.column_stack([np.asarray(values, dtype=np.float64) for values in curve.get_data()])
         ends.append(to_panel.transform(data[np.isfinite(data).all(axis=1)][-1]))
     heights = np.clip([end[1] for end in ends], 0.0, 1.0)
-    gap = 1.35 * LABEL_POINTS / POINTS_PER_INCH / height_inches
+    panel_inches = share * ax.figure.bbox.height / ax.figure.dpi
+    gap = 1.35 * LABEL_POINTS / POINTS_PER_INCH / panel_inches
     for curve, end, height in zip(curves, ends, spread_apart(heights, gap), strict=True):
         panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
         ax.plot([end[0], 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), linewidth=1.0, label="_leader", **panel)

@@ -1,15 +1,14 @@
 """Self-contained cards that a reader moves: one HTML output with its own style and script, and words where scripts do not run.
 
-The parts lie in `explorables/`: for a card called NAME, `NAME.html` holds the controls, `NAME.js` a function
-``start(root)``, `NAME.css` what is special about its look, and `NAME_words.html` what it says without scripts.
-`base.css` and `base.js` are common to all.
+The parts lie in `explorables/` of the lesson that shows it: for a card called NAME, `NAME.html` holds the controls, `NAME.js` a
+function ``start(root)``, `NAME.css` what is special about its look, and `NAME_words.html` what it says without scripts.
+`explorable.css` and `explorable.js` beside this file are common to all.
 """
 
 import json
 import re
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from IPython.display import display
@@ -17,7 +16,7 @@ from IPython.display import display
 from attn_course.figures.base import require_alt
 from attn_course.numbers import cite
 
-PARTS: Traversable = resources.files("attn_course.figures") / "explorables"
+HERE = Path(__file__).parent
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -36,23 +35,18 @@ class Explorable:
         return self.html
 
 
-def explorable_html(name: str, slug: str, data: Any = None) -> str:
-    """Return the card `name` as one piece of HTML that loads nothing from elsewhere.
+def explorable_html(card: Path, slug: str, data: Any = None) -> str:
+    """Return a card as one piece of HTML that loads nothing from elsewhere; the same arguments always give the same text.
 
     Parameters
     ----------
-    name : str
-        Which card, e.g. "softmax".
+    card : Path
+        Its parts without their endings, e.g. Path("explorables/softmax").
     slug : str
         Lower-case words joined by hyphens; all ids of the card begin with "attn-" and it. Two cards of one page
         need two slugs.
     data : plain data, optional
         What the card shows, as JSON holds it; its script finds it under the name DATA.
-
-    Returns
-    -------
-    html : str
-        The same arguments always give the same text.
 
     Raises
     ------
@@ -61,16 +55,17 @@ def explorable_html(name: str, slug: str, data: Any = None) -> str:
     """
     if not SLUG.fullmatch(slug):
         raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
-    if not (PARTS / f"{name}.html").is_file():
-        raise ValueError(f"name must be one of {explorable_names()}; got {name!r}")
+    if not card.with_name(f"{card.name}.js").is_file():
+        raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")
+    controls, script, look, words = (_read(card.with_name(card.name + ending)) for ending in (".html", ".js", ".css", "_words.html"))
     # The ids become final when the card is built.
-    markup = _script_text(read_part(f"{name}.html").replace("{{id}}", f"attn-{slug}"))
+    markup = _script_text(controls.replace("{{id}}", f"attn-{slug}"))
     given = "" if data is None else f"const DATA = {_script_text(data)};\n"
-    script = f"{given}{read_part('base.js')}\n{read_part(f'{name}.js')}\nmountExplorables({json.dumps(name)}, {markup}, start);"
+    script = f"{given}{_read(HERE / 'explorable.js')}\n{script}\nmountExplorables({json.dumps(card.name)}, {markup}, start);"
     return (
-        f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{name}">\n'
-        f"<style>\n{read_part('base.css')}{read_part(f'{name}.css')}</style>\n"
-        f'<div class="attn-words">\n{read_part(f"{name}_words.html")}</div>\n'
+        f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{card.name}">\n'
+        f"<style>\n{_read(HERE / 'explorable.css')}{look}</style>\n"
+        f'<div class="attn-words">\n{words}</div>\n'
         f'<script>\n(() => {{\n"use strict";\n{script}\n}})();\n</script>\n</div>'
     )
 
@@ -80,26 +75,18 @@ def _script_text(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
 
 
-def read_part(file_name: str) -> str:
+def _read(part: Path) -> str:
     """Return the text of one part of a card, with numbers for roles."""
-    return cite((PARTS / file_name).read_text(encoding="utf-8"))
+    return cite(part.read_text(encoding="utf-8"))
 
 
-def explorable_names() -> list[str]:
-    """Return the cards there are."""
-    files = {part.name for part in PARTS.iterdir()}
-    return sorted(name.removesuffix(".js") for name in files if name.endswith(".js") and name != "base.js")
-
-
-def publish_explorable(name: str, slug: str, alt: str, data: Any = None) -> None:
+def publish_explorable(card: Path, alt: str, data: Any = None) -> None:
     """Show a card; its text/plain form, which is compared, is "[explorable] " and `alt`.
 
     Parameters
     ----------
-    name : str
-        Which card.
-    slug : str
-        Prefix of its ids, once per page.
+    card : Path
+        Its parts without their endings; its name is the slug.
     alt : str
         What can be moved and what is to be seen, in at least eight words on one line.
     data : plain data, optional
@@ -108,22 +95,6 @@ def publish_explorable(name: str, slug: str, alt: str, data: Any = None) -> None
     Raises
     ------
     ValueError
-        If there is no such card, or `slug` or `alt` is not as it should be.
+        If there is no such card, or `alt` is not as it should be.
     """
-    display(Explorable(explorable_html(name, slug, data), require_alt(alt)))
-
-
-def softmax_explorable(slug: str = "softmax") -> None:
-    """Show four scores and a temperature as sliders, with weights, entropy, Jacobian and its spectral norm.
-
-    Parameters
-    ----------
-    slug : str
-        Prefix of its ids; give a second card on the same page another one.
-    """
-    publish_explorable(
-        "softmax",
-        slug,
-        "Sliders for four scores and a temperature; bars of the weights, their entropy, largest weight, Jacobian and its spectral norm. "
-        "Buttons set a uniform case, a tie, a saturated case, and add 100 to all scores, which changes nothing.",
-    )
+    display(Explorable(explorable_html(card, card.name, data), require_alt(alt)))

@@ -85,7 +85,7 @@ def run(call: Call) -> tuple[Tensor, ...]:
 def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """Output (*batch, q_len, d_v) and log-sum-exp (*batch, q_len) of a checked call."""
     batch = call.batch
-    heads = batch[-1] if batch else 1
+    heads = _flat(call)[1]
     key_heads, value_heads = (part.shape[-3] if part.ndim > 2 else 1 for part in (call.key, call.value))
     kv_heads = value_heads if key_heads == 1 else key_heads
     query, scale = call.query, call.scale
@@ -109,8 +109,13 @@ def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
 
 def _with_four_axes(call: Call, tensor: Tensor, n_heads: int) -> Tensor:
     """(batch, n_heads, len, features), broadcast without a copy where strides allow it."""
-    batch, rows = call.batch[:-1], tensor.shape[-2:]
-    return tensor.expand(*batch, n_heads, *rows).reshape(math.prod(batch), n_heads, *rows)
+    rows = tensor.shape[-2:]
+    return tensor.expand(*call.batch[:-1], n_heads, *rows).reshape(_flat(call)[0], n_heads, *rows)
+
+
+def _flat(call: Call) -> tuple[int, int]:
+    """The leading axes of a call as two: batch entries and heads."""
+    return math.prod(call.batch[:-1]), call.batch[-1] if call.batch else 1
 
 
 def _per_head(call: Call, name: str, table: Tensor) -> Tensor:
@@ -119,7 +124,7 @@ def _per_head(call: Call, name: str, table: Tensor) -> Tensor:
         spread = table.to(torch.int64).clamp(-NEAR, NEAR).to(call.query.device, torch.int32).expand(call.batch)
     except RuntimeError as error:
         raise ValueError(f"{name} must broadcast to the leading axes {tuple(call.batch)}; got shape {tuple(table.shape)}") from error
-    return spread.reshape(math.prod(call.batch[:-1]), call.batch[-1] if call.batch else 1).contiguous()
+    return spread.reshape(_flat(call)).contiguous()
 
 
 def _mask(call: Call) -> Tensor | None:
@@ -130,4 +135,4 @@ def _mask(call: Call) -> Tensor | None:
     whole = call.mask.reshape(*(1,) * (len(batch) + 3 - call.mask.ndim), *call.mask.shape)
     shared = all(length == 1 for length in whole.shape[:-3])
     whole = whole if shared else whole.expand(*batch, *whole.shape[-3:])
-    return whole.reshape(1 if shared else math.prod(batch), *whole.shape[-3:])
+    return whole.reshape(1 if shared else _flat(call)[0], *whole.shape[-3:])

@@ -39,6 +39,8 @@ class Cell:
         The cell's tags, if it has any.
     number : int
         Its place among the notebook's code cells, from 1; 0 if it stands in no notebook.
+    expected : str or None
+        The line it must print under nbval; None compares nothing.
     """
 
     source: str
@@ -46,6 +48,7 @@ class Cell:
     task: str | None = None
     tags: tuple[str, ...] = ()
     number: int = 0
+    expected: str | None = None
 
     @property
     def first_line(self) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 from attn_course.grading.protocol import is_last
 from attn_course.grading.sandbox import Limits, Probe, probe
 from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, read_exercise, read_submission
+from attn_course.grading.supervisor import KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone, how_it_ended
 from attn_course.grading.untouched import is_untouched, untouched_message
-from attn_course.grading.workers import KILLED, UNCONFINED, Forked, OutOfTime, Plain, Worker, WorkerGone, how_it_ended
 from attn_course.numbers import lesson_in
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
 from attn_course.tasks.judge import expected
@@ -96,7 +96,7 @@ class Grader:
     ) -> None:
         self._seed, self._limits, self._cell_s, self._call_s, self._exercises = seed, limits, cell_s, call_s, exercises
         can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
-        self._workers: Forked | Plain = Forked() if (can_fork if fork is None else fork) else Plain()
+        self._workers: ForkServer | PlainProcesses = ForkServer() if (can_fork if fork is None else fork) else PlainProcesses()
         self._workers.prepare()  # it takes seconds; the rest is done meanwhile
         self.probe: Probe = probe()
         self._workers.layers = self.probe.holding

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.warm_kernels.owner import WarmKernels
-from attn_course.grading.warm_kernels.settings import PLAIN, tell_once
+from attn_course.grading.cells import Cell
 
 STARTUP_S = 120.0
 _GRACE_S = 10.0  # per cell, for nbval's own waits; and for its clean-up after an interrupt
@@ -20,25 +19,6 @@ _GRACE_S = 10.0  # per cell, for nbval's own waits; and for its clean-up after a
 
 class EngineError(RuntimeError):
     """The machinery failed, not the notebook: no kernel, no nbval, or it ended early."""
-
-
-@dataclass(frozen=True)
-class CopiedCell:
-    """A code cell of the copy that nbval runs.
-
-    Attributes
-    ----------
-    source : str
-        Its text.
-    tags : tuple of str
-        Tags that nbval may heed, such as "raises-exception".
-    expected : str or None
-        The line it must print; None compares nothing.
-    """
-
-    source: str
-    tags: tuple[str, ...] = ()
-    expected: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,18 +51,17 @@ class Outcome:
 
 
 def run_nbval(
-    cells: Sequence[CopiedCell],
+    cells: Sequence[Cell],
     *,
     folder: Path,
     cell_timeout_s: float,
     on_cell: Callable[[int], None] | None = None,
-    warm: WarmKernels | None = None,
 ) -> dict[int, Outcome]:
     """Run cells under nbval in a fresh kernel of this environment.
 
     Parameters
     ----------
-    cells : sequence of CopiedCell
+    cells : sequence of Cell
         They are written to a notebook in a temporary directory.
     folder : Path
         The kernel's working directory.
@@ -90,8 +69,6 @@ def run_nbval(
         Longest time for one cell, in seconds.
     on_cell : callable, optional
         Called with the number of cells that are done.
-    warm : WarmKernels, optional
-        Where the kernel is forked from; it is a plain one without.
 
     Returns
     -------
@@ -112,7 +89,7 @@ def run_nbval(
             process = subprocess.Popen(
                 _command(place, folder, cell_timeout_s),
                 cwd=place,
-                env=_environment(place) | (warm.variables if warm else {}),
+                env=_environment(place),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -122,7 +99,6 @@ def run_nbval(
                 _wait(process, place / "cells.jsonl", STARTUP_S + len(cells) * (cell_timeout_s + _GRACE_S), on_cell)
             finally:
                 _end(process)
-        _repeat_words(place)
         return _read_outcomes(place, len(cells), process.returncode)
 
 
@@ -141,8 +117,8 @@ def _environment(place: Path) -> dict[str, str]:
     return environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1", "IPYTHONDIR": str(place / "ipython")}
 
 
-def _notebook(cells: Sequence[CopiedCell]) -> dict[str, Any]:
-    def outputs(cell: CopiedCell) -> list[dict[str, Any]]:
+def _notebook(cells: Sequence[Cell]) -> dict[str, Any]:
+    def outputs(cell: Cell) -> list[dict[str, Any]]:
         return [] if cell.expected is None else [{"output_type": "stream", "name": "stdout", "text": cell.expected + "\n"}]
 
     return {
@@ -187,13 +163,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _repeat_words(place: Path) -> None:
-    """Say what the provisioner has said, if the kernel was a plain one after all."""
-    for line in (place / "output.txt").read_text(encoding="utf-8", errors="replace").splitlines():
-        if line.startswith(PLAIN):
-            tell_once(line.removeprefix(PLAIN))
-
-
 def _lines(log: Path) -> Iterator[str]:
     """The whole lines; nbval may have been killed within one."""
     yield from log.read_text(encoding="utf-8").split("\n")[:-1]
@@ -215,6 +184,6 @@ def _read_outcomes(place: Path, n_cells: int, returncode: int | None) -> dict[in
     ended_early = len(outcomes) < n_cells and all(outcome.alive for outcome in outcomes.values())
     if returncode not in (0, 1) or ended_early:
         output = (place / "output.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-        said = [line[:200] for line in output if line.strip() and not line.startswith(PLAIN)]
+        said = [line[:200] for line in output if line.strip()]
         raise EngineError(f"nbval ended early (exit code {returncode}): {said[-1] if said else 'no output'}")
     return outcomes

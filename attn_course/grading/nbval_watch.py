@@ -5,6 +5,7 @@ Four things nbval itself does not do: run a copy of a notebook in the folder of 
 and its files, when it is told to or when whoever wanted it is gone.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -17,8 +18,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from attn_course.grading.warm_kernels.provisioner import WarmProvisioner
-from attn_course.grading.warm_kernels.quick_nbval import QuickKernel, use_kernels
+import nbval.plugin
 
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 _POLL_S = 0.5
@@ -33,7 +33,7 @@ class KernelDied(RuntimeError):
     """The process that runs the cells has ended."""
 
 
-class WatchedKernel(QuickKernel):
+class WatchedKernel(nbval.plugin.RunningKernel):  # type: ignore[misc]  # nbval has no types
     """A kernel that works in a folder of our choice and whose death is noticed within half a second.
 
     After `exit()` a kernel still replies, lives for a moment and may even run the next cells; `exiting` tells at once.
@@ -50,26 +50,35 @@ class WatchedKernel(QuickKernel):
         return str(self.kc.execute(cell_input, store_history=True, allow_stdin=bool(allow_stdin), stop_on_error=False))
 
     def get_message(self, stream: str, timeout: float | None = None) -> Any:
-        """Take a message, and see in the reply to a cell whether it called exit or quit."""
-        message = super().get_message(stream, timeout=timeout)
+        """Take a message, and see in the reply to a cell whether it called exit or quit; wait in short turns, for none comes from the dead.
+
+        Straight from its channel: nbval goes through an event loop, and prints each message nicely, for nobody.
+        """
+        channel = self.kc.iopub_channel if stream == "iopub" else self.kc.shell_channel
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        gone = False
+        while True:
+            try:
+                message = channel.get_msg(timeout=max(0.0, min(_POLL_S, end - time.monotonic())))
+                break
+            except Empty:
+                if gone:  # and what it had sent before has been taken
+                    self.stop()
+                    raise KernelDied("the kernel has ended") from None
+                gone = not self.is_alive()
+                if not gone and time.monotonic() >= end:
+                    raise
         payload = message["content"].get("payload") or []
         self.exiting |= stream == "shell" and any(item.get("source") == "ask_exit" for item in payload)
         return message
 
-    def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
-        """Wait for the reply to a cell, in short turns, so that a dead kernel ends the wait."""
-        end = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = _POLL_S if end is None else min(_POLL_S, max(0.0, end - time.monotonic()))
-            try:
-                super().await_reply(msg_id, timeout=left)
-                return
-            except Empty:
-                if not self.is_alive():
-                    self.stop()
-                    raise KernelDied("the kernel has ended") from None
-                if end is not None and time.monotonic() >= end:
-                    raise
+    def stop(self) -> None:
+        """End the kernel and what it started; nobody else ends what a kernel that has died leaves in its group."""
+        group = getattr(self.km.provisioner, "pgid", None)
+        super().stop()
+        if group:
+            with contextlib.suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -81,15 +90,14 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    """Let nbval start our kernel in place of its own, forked if there is a warm process; end with our parent."""
+    """Let nbval start our kernel in place of its own; end with our parent."""
     place = Path(config.option.cell_log).parent
     tempfile.tempdir = str(place)  # of our own files only: the kernel's connection file, with its key
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # pytest cleans up after a KeyboardInterrupt
     if os.name == "posix":  # elsewhere a virtual environment's Python stands between us and our parent
-        WarmProvisioner.owner = config.option.owner
         threading.Thread(target=_end_with, args=(config.option.owner, place), daemon=True).start()
     WatchedKernel.folder = config.option.kernel_folder
-    use_kernels(WatchedKernel)
+    nbval.plugin.RunningKernel = WatchedKernel
 
 
 def _end_with(owner: int, place: Path) -> None:

@@ -8,16 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from attn_course.grading.cells import Cell, NoTasks, NotebookError, exercise_files, lesson_of_cells, read_code_cells
-from attn_course.grading.nbval_run import CopiedCell, Outcome, run_nbval
+from attn_course.grading.nbval_run import Outcome, run_nbval
 from attn_course.grading.report import NotebookReport, TaskReport
 from attn_course.grading.untouched import is_untouched
 from attn_course.grading.verdicts import make_report
-from attn_course.grading.warm_kernels.owner import WarmKernels
 from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place, place, task_number
 
 _MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
 _LAST_MOMENT_S = 2.0  # within it, Python ends after a cell that asked for its end and replied all the same
-_EMPTY = CopiedCell("")
+_EMPTY = Cell("")
 _COURSE = "_attn_course_of_this_check"  # a name no learner gives to anything: theirs may hide `check`, or lack its import
 
 
@@ -54,7 +53,6 @@ def check_notebook(
     exercises: Path,
     cell_timeout_s: float = 60.0,
     on_cell: Callable[[int, int], None] | None = None,
-    warm: WarmKernels | None = None,
 ) -> NotebookReport:
     """Run a notebook in a fresh kernel and judge each task of its chapter.
 
@@ -67,9 +65,7 @@ def check_notebook(
     cell_timeout_s : float, optional
         Longest time for one cell, in seconds.
     on_cell : callable, optional
-        Called with the number of cells done and their total.
-    warm : WarmKernels, optional
-        Where kernels are forked from; they are plain ones without.
+        Called with the number of cells done and their total, every moment; what it raises ends the run.
 
     Returns
     -------
@@ -85,7 +81,7 @@ def check_notebook(
     """
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)
-    outcomes, unexplained = _run(plan, path.absolute().parent, cell_timeout_s, on_cell, warm)
+    outcomes, unexplained = _run(plan, path.absolute().parent, cell_timeout_s, on_cell)
     seconds = time.monotonic() - start
     report = make_report(
         plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=seconds, untouched=plan.untouched
@@ -206,7 +202,7 @@ def _known(task: str, exercise: Path) -> None:
 
 
 def _run(
-    plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int, int], None] | None, warm: WarmKernels | None
+    plan: Plan, folder: Path, cell_timeout_s: float, on_cell: Callable[[int, int], None] | None
 ) -> tuple[dict[int, Outcome], list[str]]:
     """Run the copy; leave out cells that ended the kernel or the time, and run again, so that other tasks are judged.
 
@@ -214,8 +210,8 @@ def _run(
     In the next run it waits instead; if the kernel dies all the same, it is innocent, and the guilty one is looked for.
     Returns the outcomes, and what the learner should know of a search in vain.
     """
-    run = partial(run_nbval, folder=folder, cell_timeout_s=cell_timeout_s, warm=warm)
-    wait = CopiedCell(f"await __import__('asyncio').sleep({min(_LAST_MOMENT_S, cell_timeout_s / 2):g})")
+    run = partial(run_nbval, folder=folder, cell_timeout_s=cell_timeout_s)
+    wait = Cell(f"await __import__('asyncio').sleep({min(_LAST_MOMENT_S, cell_timeout_s / 2):g})")
     whole = _copies(plan)
     stopped: dict[int, Outcome] = {}
     outcomes: dict[int, Outcome] = {}
@@ -244,13 +240,13 @@ def _run(
     return outcomes | stopped, []
 
 
-def _guilty(copies: Sequence[CopiedCell], wait: CopiedCell, run: Callable[..., dict[int, Outcome]]) -> int | None:
+def _guilty(copies: Sequence[Cell], wait: Cell, run: Callable[..., dict[int, Outcome]]) -> int | None:
     """Run the cells with a wait after each, and return the one after which the kernel dies; None if it lives."""
     outcomes = run([cell for copy in copies for cell in (copy, wait if copy.source else _EMPTY)])
     return next((position // 2 for position, outcome in outcomes.items() if not outcome.alive), None)
 
 
-def _copies(plan: Plan) -> list[CopiedCell]:
+def _copies(plan: Plan) -> list[Cell]:
     from attn_course.tasks import get_task
 
     copies = []
@@ -258,7 +254,6 @@ def _copies(plan: Plan) -> list[CopiedCell]:
         if cell.role == "check" and cell.task in plan.tasks:
             task = get_task(cell.task)
             source = f'import attn_course as {_COURSE}\n{_COURSE}.check("{task.id}", {task.entry})'
-            copies.append(CopiedCell(source, expected=task.ok_line))
-        else:
-            copies.append(CopiedCell(cell.source, cell.tags))
+            cell = Cell(source, expected=task.ok_line)
+        copies.append(cell)
     return copies

@@ -8,7 +8,7 @@ array is made, and a forged frame can hold nothing but arrays and text.
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,18 @@ def is_last(reply: Mapping[str, Any]) -> bool:
     return reply.get("undefined") is True or any(isinstance(text, str) and text for text in texts)
 
 
-def lengths(start: bytes, *, max_header: int = MAX_HEADER_BYTES, max_body: int = MAX_BODY_BYTES) -> tuple[int, int]:
+def lengths(start: bytes, *, max_header: int = MAX_HEADER_BYTES) -> tuple[int, int]:
     """Return the lengths of header and body from the first bytes of a frame; ProtocolError if they are too large."""
     header, body = LENGTHS.unpack(start)
-    if header > max_header or body > max_body:
-        raise ProtocolError(f"a frame may hold {max_header} and {max_body} bytes; it claims {header} and {body}")
+    if header > max_header or body > MAX_BODY_BYTES:
+        raise ProtocolError(f"a frame may hold {max_header} and {MAX_BODY_BYTES} bytes; it claims {header} and {body}")
     return header, body
+
+
+def receive(read: Callable[[int], bytes], *, max_header: int = MAX_HEADER_BYTES) -> dict[str, Any]:
+    """Return the next message of a line, of which `read` takes so many bytes; ProtocolError if it is not of the agreed form."""
+    header, body = lengths(read(LENGTHS.size), max_header=max_header)
+    return decode(read(header), read(body))
 
 
 def decode(header: bytes, body: bytes) -> dict[str, Any]:

@@ -5,7 +5,7 @@ same in JSON Schema, and a change that removes or renames a field raises `SCHEMA
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from attn_course.numbers import NAME
@@ -154,48 +154,29 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": sorted(properties), "additionalProperties": False}
 
 
-_TEXT, _TEXT_OR_NULL = {"type": "string"}, {"type": ["string", "null"]}
-_COUNT, _SECONDS, _FLAG = {"type": "integer", "minimum": 0}, {"type": "number", "minimum": 0}, {"type": "boolean"}
-_TASK = _object(
-    {
-        "id": {"type": "string", "pattern": f"^{NAME.pattern}$"},
-        "title": _TEXT,
-        "status": {"enum": list(STATUSES)},
-        "passed": _FLAG,
-        "points": _COUNT,
-        "max_points": _COUNT,
-        "message": _TEXT,
-        "mistake": _TEXT_OR_NULL,
-        "hint": _TEXT_OR_NULL,
-        "equation": _TEXT_OR_NULL,
-        "seconds": _SECONDS,
-    }
-)
-_PROBLEM = _object({"cell": {"type": "integer", "minimum": 1}, "first_line": _TEXT, "message": _TEXT})
-_NOTEBOOK = _object(
-    {
-        "notebook": _TEXT,
-        "lesson": _TEXT,
-        "passed": _FLAG,
-        "points": _COUNT,
-        "max_points": _COUNT,
-        "seconds": _SECONDS,
-        "tasks": {"type": "array", "items": _TASK},
-        "problems": {"type": "array", "items": _PROBLEM},
-        "notes": {"type": "array", "items": _TEXT},
-        "counted": _FLAG,
-    }
-)
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_FLAG: dict[str, Any] = {"type": "boolean"}
+_TYPES: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    str | None: {"type": ["string", "null"]},
+    int: _COUNT,
+    float: {"type": "number", "minimum": 0},
+    bool: _FLAG,
+    tuple[str, ...]: {"type": "array", "items": {"type": "string"}},
+}
+_TOTALS = {"passed": _FLAG, "points": _COUNT, "max_points": _COUNT}
+
+
+def _of(kind: Any, **more: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a dataclass, where `more` says what the types of its fields do not."""
+    return _object({field.name: _TYPES[field.type] for field in fields(kind) if field.name not in more} | more)
+
+
+_TASK = _of(TaskReport, id={"type": "string", "pattern": f"^{NAME.pattern}$"}, status={"enum": list(STATUSES)}, passed=_FLAG)
+_PROBLEM = _of(CellProblem, cell={"type": "integer", "minimum": 1})
+_NOTEBOOK = _of(NotebookReport, tasks={"type": "array", "items": _TASK}, problems={"type": "array", "items": _PROBLEM}, **_TOTALS)
 REPORT_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Report of attn-course check",
-    **_object(
-        {
-            "version": {"const": SCHEMA_VERSION},
-            "passed": _FLAG,
-            "points": _COUNT,
-            "max_points": _COUNT,
-            "notebooks": {"type": "array", "items": _NOTEBOOK},
-        }
-    ),
+    **_object({"version": {"const": SCHEMA_VERSION}, **_TOTALS, "notebooks": {"type": "array", "items": _NOTEBOOK}}),
 }

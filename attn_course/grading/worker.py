@@ -17,12 +17,13 @@ import sys
 import time
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.grading.magics import Shell, to_python
-from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, decode, encode, is_last, lengths
+from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, encode, is_last, lengths, receive
 from attn_course.grading.stubs import CELLS, Refused, Stubs
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
@@ -88,7 +89,7 @@ def _absent(name: str, node: ast.stmt) -> ast.stmt:
 class Session:
     """One notebook: its names, its cells, its answers.
 
-    What the exercise gives is run here, before anything of a learner's is known: a zygote makes one session, and each worker that
+    What the exercise gives is run here, before anything of a learner's is known: a fork server makes one session, and each worker that
     is forked from it goes on from there.
 
     Parameters
@@ -296,7 +297,11 @@ def serve(session: Session, line: socket.socket) -> None:
         "cells": session.cells,
         "calls": session.calls,
     }
-    while (request := receive(line)) is not None:
+    while True:
+        try:
+            request = receive(partial(_exactly, line))
+        except EOFError:
+            return
         nonce, action = request.pop("nonce"), request.pop("do")
         ready, since = b"", time.monotonic()
         for reply in actions[action](**request):
@@ -328,22 +333,11 @@ def _send(line: socket.socket, frames: bytes) -> None:
     line.sendall(frames)
 
 
-def receive(line: socket.socket) -> dict[str, Any] | None:
-    """Return the next message from the grader, or None at the end."""
-    start = _exactly(line, LENGTHS.size)
-    if start is None:
-        return None
-    header, body = (_exactly(line, count) for count in lengths(start))
-    if header is None or body is None:
-        return None
-    return decode(header, body)
-
-
-def _exactly(line: socket.socket, count: int) -> bytes | None:
+def _exactly(line: socket.socket, count: int) -> bytes:
     parts = bytearray()
     while len(parts) < count:
         part = line.recv(min(count - len(parts), 2**20))
         if not part:
-            return None
+            raise EOFError
         parts += part
     return bytes(parts)

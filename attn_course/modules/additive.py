@@ -10,26 +10,15 @@ from torch import Tensor, nn
 class AdditiveAttention(nn.Module):
     r"""Attention with the score v^T tanh(q W_Q + k W_K + b), Eq. additive-score; rows are positions, so a projection is `x @ w`.
 
-    Parameters
-    ----------
-    d_q : int
-        Features of a query.
-    d_k : int
-        Features of a key; may differ from d_q.
-    d_hidden : int
-        Units of the hidden layer.
-    bias : bool
-        Add a learned b inside tanh. Without it the score is odd, Eq. additive-score-is-odd, and a vector looks as unlike itself as like
-        itself.
-    generator : torch.Generator, optional
-        Source of the first weights. Entries of the projections start with variance 1 / d_q and 1 / d_k, those of the score
-        vector with variance 1 / d_hidden, as in Eq. additive-score-variance, and those of the bias with variance 1.
+    `bias`: add a learned b inside tanh. Without it the score is odd, Eq. additive-score-is-odd, and a vector looks as
+    unlike itself as like itself.
+    `generator`: source of the first weights. Entries of the projections start with variance 1 / d_q and 1 / d_k, those
+    of the score vector with variance 1 / d_hidden, as in Eq. additive-score-variance, and those of the bias with
+    variance 1. A size below 1 raises ValueError.
 
-    Notes
-    -----
-    Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473: `w_query` is W_a, `w_key` is U_a (both transposed, for columns) and
-    `w_score` is v_a. Hidden layers of all pairs are kept for the backward pass: q_len x kv_len x d_hidden numbers, Eq.
-    additive-memory-overhead.
+    Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473: `w_query` is W_a, `w_key` is U_a (both transposed, for
+    columns) and `w_score` is v_a. Hidden layers of all pairs are kept for the backward pass: q_len x kv_len x d_hidden
+    numbers, Eq. additive-memory-overhead.
     """
 
     def __init__(self, d_q: int, d_k: int, d_hidden: int, *, bias: bool = False, generator: torch.Generator | None = None) -> None:
@@ -53,30 +42,15 @@ class AdditiveAttention(nn.Module):
     ) -> tuple[Float[Tensor, "*batch q_len d_v"], Float[Tensor, "*batch q_len kv_len"]]:
         """Return the output and the weights.
 
-        Parameters
-        ----------
-        query : (*#batch, q_len, d_q) Tensor
-            One row per position that asks.
-        key : (*#batch, kv_len, d_k) Tensor
-            One row per position that may answer.
-        value : (*#batch, kv_len, d_v) Tensor, optional
-            What each of these passes on; the keys themselves if left out, as with Bahdanau et al.
-        mask : (*#batch, #q_len, #kv_len) Tensor of bool, optional
-            True where the query may attend to the key.
-        kv_lengths : (*#batch) Tensor of int, optional
-            How many keys of each example are real; the rest is padding, whatever it holds, and gets no weight.
+        `value`: what each of these passes on; the keys themselves if left out, as with Bahdanau et al.
+        `mask`: True where the query may attend to the key.
+        `kv_lengths`: how many keys of each example are real; the rest is padding, whatever it holds, and gets no
+        weight.
 
-        Returns
-        -------
-        output : (*batch, q_len, d_v) Tensor
-            Weighted means of the values; zero for a query that may attend to nothing.
-        weights : (*batch, q_len, kv_len) Tensor
-            Rows sum to 1; zero for a query that may attend to nothing.
+        Returns `output`: weighted means of the values; zero for a query that may attend to nothing; `weights`: rows sum
+        to 1; zero for a query that may attend to nothing.
 
-        Raises
-        ------
-        ValueError
-            If the last axis of `query` or `key` is not d_q or d_k, or key and value differ in kv_len.
+        Raises ValueError if the last axis of `query` or `key` is not d_q or d_k, or key and value differ in kv_len.
         """
         if query.shape[-1] != len(self.w_query):
             raise ValueError(f"query must have d_q = {len(self.w_query)} features, its last axis; got {query.shape[-1]}")
@@ -88,20 +62,9 @@ class AdditiveAttention(nn.Module):
     def project_keys(self, key: Float[Tensor, "*batch kv_len d_k"]) -> Float[Tensor, "*batch kv_len d_hidden"]:
         """Return key @ w_key (+ b), which a decoder needs only once for all the queries that it asks one after another.
 
-        Parameters
-        ----------
-        key : (*batch, kv_len, d_k) Tensor
-            One row per position that may answer.
+        Returns `projected`: the keys' part of the hidden layer.
 
-        Returns
-        -------
-        projected : (*batch, kv_len, d_hidden) Tensor
-            The keys' part of the hidden layer.
-
-        Raises
-        ------
-        ValueError
-            If the last axis of `key` is not d_k.
+        Raises ValueError if the last axis of `key` is not d_k.
         """
         if key.shape[-1] != len(self.w_key):
             raise ValueError(f"key must have d_k = {len(self.w_key)} features, its last axis; got {key.shape[-1]}")
@@ -117,28 +80,11 @@ class AdditiveAttention(nn.Module):
     ) -> tuple[Float[Tensor, "*batch q_len d_v"], Float[Tensor, "*batch q_len kv_len"]]:
         """Return output and weights for keys that `project_keys` has already projected.
 
-        Parameters
-        ----------
-        query : (*#batch, q_len, d_q) Tensor
-            One row per position that asks.
-        projected : (*#batch, kv_len, d_hidden) Tensor
-            Keys after `project_keys`.
-        value : (*#batch, kv_len, d_v) Tensor
-            What each of these passes on.
-        mask : (*#batch, #q_len, #kv_len) Tensor of bool, optional
-            True where the query may attend to the key.
+        `mask`: True where the query may attend to the key.
 
-        Returns
-        -------
-        output : (*batch, q_len, d_v) Tensor
-            Weighted means of the values.
-        weights : (*batch, q_len, kv_len) Tensor
-            Rows sum to 1, or are zero.
+        Returns `output`: weighted means of the values; `weights`: rows sum to 1, or are zero.
 
-        Raises
-        ------
-        ValueError
-            If keys and values differ in kv_len.
+        Raises ValueError if keys and values differ in kv_len.
         """
         if projected.shape[-2] != value.shape[-2]:
             raise ValueError(f"key and value must share kv_len, the second to last axis; got {projected.shape[-2]} and {value.shape[-2]}")
@@ -153,17 +99,9 @@ def masked_softmax(
 ) -> Float[Tensor, "*batch q_len kv_len"]:
     """Return the softmax over the keys that the mask allows; zeros, with finite gradients, for a row it closes altogether.
 
-    Parameters
-    ----------
-    scores : (*batch, q_len, kv_len) Tensor
-        Rows are queries.
-    mask : (*#batch, #q_len, #kv_len) Tensor of bool, optional
-        True where the query may attend to the key. None allows every pair.
+    `mask`: True where the query may attend to the key. None allows every pair.
 
-    Returns
-    -------
-    weights : (*batch, q_len, kv_len) Tensor
-        Rows sum to 1, or are zero.
+    Returns `weights`: rows sum to 1, or are zero.
     """
     if mask is None:
         return scores.softmax(dim=-1)

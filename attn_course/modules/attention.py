@@ -18,35 +18,15 @@ def attention(
 ) -> tuple[Float[Tensor, "*batch q_len d_v"], Float[Tensor, "*batch q_len kv_len"]]:
     """Return the output and the weights of softmax(scale * query key^T) value.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) Tensor
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) Tensor
-        One row per position that may answer.
-    value : (*#batch, kv_len, d_v) Tensor
-        What each of these passes on.
-    mask : (*#batch, #q_len, #kv_len) Tensor of bool, optional
-        True where the query may attend to the key.
-    is_causal : bool
-        Query i sees the keys 0 to i only.
-    scale : float, optional
-        Factor of the scores; 1 / sqrt(d_k) if left out.
+    `mask`: True where the query may attend to the key.
+    `is_causal`: query i sees the keys 0 to i only.
+    `scale`: factor of the scores; 1 / sqrt(d_k) if left out.
 
-    Returns
-    -------
-    output : (*batch, q_len, d_v) Tensor
-        Weighted means of the values; zero for a query that may attend to nothing.
-    weights : (*batch, q_len, kv_len) Tensor
-        Rows sum to 1; zero for a query that may attend to nothing.
+    Returns `output`: weighted means of the values; zero for a query that may attend to nothing; `weights`: rows sum to
+    1; zero for a query that may attend to nothing.
 
-    Raises
-    ------
-    ValueError
-        If query and key differ in d_k, or key and value in kv_len.
+    Raises ValueError if query and key differ in d_k, or key and value in kv_len.
 
-    Notes
-    -----
     Vaswani et al. (2017), Eq. 1, arXiv:1706.03762.
     """
     if query.shape[-1] != key.shape[-1]:
@@ -68,23 +48,11 @@ def attention(
 class Attention(nn.Module):
     """One head of attention with learned projections; rows are positions, so a projection is `x @ w`.
 
-    Parameters
-    ----------
-    d_model : int
-        Features of the positions that ask.
-    d_k : int
-        Features of queries and keys.
-    d_v : int, optional
-        Features of the values. None passes the values on as they are, without a projection.
-    d_key_value : int, optional
-        Features of the positions that answer; d_model if left out.
-    scale : float, optional
-        Factor of the scores; 1 / sqrt(d_k) if left out.
-    query_std : float, optional
-        Standard deviation of the entries of w_query at the start; 1 / sqrt(d_model) if left out, which turns entries of
-        variance 1 into queries of variance 1. The other projections always start like that.
-    generator : torch.Generator, optional
-        Source of the first weights.
+    `d_v`: features of the values. None passes the values on as they are, without a projection.
+    `d_key_value`: features of the positions that answer; d_model if left out.
+    `scale`: factor of the scores; 1 / sqrt(d_k) if left out.
+    `query_std`: standard deviation of the entries of w_query at the start; 1 / sqrt(d_model) if left out, which turns
+    entries of variance 1 into queries of variance 1. The other projections always start like that.
     """
 
     def __init__(
@@ -120,25 +88,12 @@ class Attention(nn.Module):
     ) -> tuple[Float[Tensor, "*batch q_len d_v"], Float[Tensor, "*batch q_len kv_len"]]:
         """Return output and weights; without `x_key_value` every position attends to the positions of `x`.
 
-        Parameters
-        ----------
-        x : (*batch, q_len, d_model) Tensor
-            Positions that ask.
-        x_key_value : (*batch, kv_len, d_key_value) Tensor, optional
-            Positions that answer; `x` if left out.
-        value : (*batch, kv_len, d_v) Tensor, optional
-            What they pass on; `x_key_value` if left out. It is projected if the layer has a w_value.
-        mask : (*#batch, #q_len, #kv_len) Tensor of bool, optional
-            True where the query may attend to the key.
-        is_causal : bool
-            Query i sees the keys 0 to i only.
+        `x_key_value`: positions that answer; `x` if left out.
+        `value`: what they pass on; `x_key_value` if left out. It is projected if the layer has a w_value.
+        `mask`: True where the query may attend to the key.
+        `is_causal`: query i sees the keys 0 to i only.
 
-        Returns
-        -------
-        output : (*batch, q_len, d_v) Tensor
-            Weighted means of the values.
-        weights : (*batch, q_len, kv_len) Tensor
-            Rows sum to 1.
+        Returns `output`: weighted means of the values; `weights`: rows sum to 1.
         """
         other = x if x_key_value is None else x_key_value
         passed_on = other if value is None else value

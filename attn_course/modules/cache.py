@@ -17,13 +17,9 @@ class KeyValueCache:
     append(key, value)
         Add new positions; return those of the past and the new ones together.
 
-    Notes
-    -----
-    An empty cache is falsy, as an empty list is: ask ``cache is None``, not ``not cache``. Gradients flow through what is kept;
-    decode under `torch.no_grad`, or the cache keeps the graph of every step alive.
+    An empty cache is falsy, as an empty list is: ask ``cache is None``, not ``not cache``. Gradients flow through what
+    is kept; decode under `torch.no_grad`, or the cache keeps the graph of every step alive.
 
-    Examples
-    --------
     >>> cache = KeyValueCache()
     >>> for step in range(3):
     ...     keys, values = cache.append(torch.full((1, 2), 1.0 * step), torch.full((1, 1), 10.0 * step))
@@ -43,27 +39,12 @@ class KeyValueCache:
     ) -> tuple[Float[Tensor, "*batch total d_k"], Float[Tensor, "*batch_value total d_v"]]:
         """Add new positions; return those of the past and the new ones together.
 
-        Parameters
-        ----------
-        key : (*batch, len, d_k) Tensor
-            Keys of the new positions; all but len as at the first call.
-        value : (*batch_value, len, d_v) Tensor
-            Their values.
+        `key`: keys of the new positions; all but len as at the first call.
 
-        Returns
-        -------
-        keys : (*batch, past + len, d_k) Tensor
-            All keys so far.
-        values : (*batch_value, past + len, d_v) Tensor
-            All values so far.
+        Returns `keys`: all keys so far; `values`: all values so far.
 
-        Raises
-        ------
-        ValueError
-            If the two differ in len, or a shape or dtype is not that of the past.
+        Raises ValueError if the two differ in len, or a shape or dtype is not that of the past.
 
-        Examples
-        --------
         >>> KeyValueCache().append(torch.tensor([[1.0]]), torch.tensor([[2.0, 3.0]]))
         (tensor([[1.]]), tensor([[2., 3.]]))
         """

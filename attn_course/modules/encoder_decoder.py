@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attn_course.modules.additive import AdditiveAttention, masked_softmax
+from attn_course.modules.translator import Translator, stacked
 
 Aligner: TypeAlias = Literal["additive", "dot"]
 
@@ -18,16 +18,8 @@ Aligner: TypeAlias = Literal["additive", "dot"]
 class DotAttention(nn.Module):
     """The rival of `AdditiveAttention`, with the same methods: softmax(q W_Q (k W_K)^T / sqrt(d_hidden)) over the keys.
 
-    Parameters
-    ----------
-    d_q, d_k : int
-        Features of queries and of keys.
-    d_hidden : int
-        Features after the projections.
-    scaled : bool
-        Divide the scores by sqrt(d_hidden), or not.
-    generator : torch.Generator, optional
-        Source of the first weights; entries of the projections start with variance 1 / d_q and 1 / d_k.
+    `scaled`: divide the scores by sqrt(d_hidden), or not.
+    `generator`: source of the first weights; entries of the projections start with variance 1 / d_q and 1 / d_k.
     """
 
     def __init__(self, d_q: int, d_k: int, d_hidden: int, *, scaled: bool = True, generator: torch.Generator | None = None) -> None:
@@ -63,38 +55,25 @@ class Encoded:
     state: Float[Tensor, "batch d_state"]
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Translator):
     r"""Reads a source in both directions and writes a target token by token.
 
     With attention, step i of the decoder asks with its last state: c_i = sum_j alpha_ij h_j, where keys and values both are
     the annotations h_j. Without, c_i is the same for all i: the encoder's last states, a vector of d_state numbers however
     long the source is. All else is equal.
 
-    Parameters
-    ----------
-    n_source, n_target : int
-        Tokens of the two vocabularies, the special ones included.
-    attention : {"additive", "dot"} or None
-        Score of the aligner; None for the fixed vector.
-    d_embed : int
-        Features of a token.
-    d_state : int
-        Features of the decoder's state and of an annotation, half of these from each direction; even.
-    d_hidden : int, optional
-        Hidden units of the aligner; d_state if left out.
-    padding, start, end : int
-        Special tokens: what fills up a batch on the right, what the decoder reads first, and what closes a target.
+    `attention`: score of the aligner; None for the fixed vector.
+    `d_state`: features of the decoder's state and of an annotation, half of these from each direction; even.
+    `d_hidden`: hidden units of the aligner; d_state if left out.
+    `padding`, `start`, `end`: special tokens: what fills up a batch on the right, what the decoder reads first, and
+    what closes a target.
 
-    Raises
-    ------
-    ValueError
-        If `attention` is another word, or `d_state` is odd.
+    Raises ValueError if `attention` is another word, or `d_state` is odd.
 
-    Notes
-    -----
-    Bahdanau et al. (2014), arXiv:1409.0473: Eqs. 4 to 6, RNNsearch; the fixed vector is that of Cho et al. (2014), arXiv:1406.1078.
-    GRU cells; one linear layer instead of their maxout reads the output from state, context and last token. The aligner must
-    come before the state it helps to make, so the decoder is a loop over target positions, also in training.
+    Bahdanau et al. (2014), arXiv:1409.0473: Eqs. 4 to 6, RNNsearch; the fixed vector is that of Cho et al. (2014),
+    arXiv:1406.1078. GRU cells; one linear layer instead of their maxout reads the output from state, context and last
+    token. The aligner must come before the state it helps to make, so the decoder is a loop over target positions, also
+    in training.
     """
 
     def __init__(
@@ -131,24 +110,13 @@ class EncoderDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "batch target_len n_target"], Float[Tensor, "batch target_len source_len"] | None]:
         """Return logits and alignments under teacher forcing: position i reads the right tokens before i.
 
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, at least one, then padding.
-        target : (batch, target_len) Tensor of int
-            What to write, the end token included, then padding.
+        `source`: real tokens first, at least one, then padding.
+        `target`: what to write, the end token included, then padding.
 
-        Returns
-        -------
-        logits : (batch, target_len, n_target) Tensor
-            For the token at each position.
-        alignments : (batch, target_len, source_len) Tensor or None
-            Weights over the source, 0 on padding; None without attention.
+        Returns `logits`: for the token at each position; `alignments`: weights over the source, 0 on padding; None
+        without attention.
 
-        Raises
-        ------
-        ValueError
-            If a source is empty or has padding before a token, or the batches differ in size.
+        Raises ValueError if a source is empty or has padding before a token, or the batches differ in size.
         """
         if len(source) != len(target):
             raise ValueError(f"source and target must hold as many examples; got {len(source)} and {len(target)}")
@@ -159,25 +127,16 @@ class EncoderDecoder(nn.Module):
             state, features, weights = self.step(embedded, state, encoded)
             steps.append(features)
             alignments.append(weights)
-        return self.output(torch.stack(steps, dim=1)), _stacked(alignments)
+        return self.output(torch.stack(steps, dim=1)), stacked(alignments)
 
     def encode(self, source: Int[Tensor, "batch source_len"]) -> Encoded:
         """Read the source in both directions; padding takes no part.
 
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, at least one, then padding.
+        `source`: real tokens first, at least one, then padding.
 
-        Returns
-        -------
-        encoded : Encoded
-            All that the decoder will look at.
+        Returns `encoded`: all that the decoder will look at.
 
-        Raises
-        ------
-        ValueError
-            If a source is empty or has padding before a token.
+        Raises ValueError if a source is empty or has padding before a token.
         """
         real = source != self.padding
         lengths = real.sum(dim=1)
@@ -195,23 +154,11 @@ class EncoderDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "batch d_state"], Float[Tensor, "batch features"], Float[Tensor, "batch source_len"] | None]:
         """Make one step of the decoder: ask with the old state, then update it.
 
-        Parameters
-        ----------
-        embedded : (batch, d_embed) Tensor
-            The token written last.
-        state : (batch, d_state) Tensor
-            s_{i-1}.
-        encoded : Encoded
-            The source.
+        `embedded`: the token written last.
+        `state`: s_{i-1}.
+        `encoded`: the source.
 
-        Returns
-        -------
-        state : (batch, d_state) Tensor
-            s_i.
-        features : (batch, 2 d_state + d_embed) Tensor
-            What the output layer reads.
-        weights : (batch, source_len) Tensor or None
-            alpha_ij; None without attention.
+        Returns `features`: what the output layer reads.
         """
         context, weights = encoded.summary, None
         if self.aligner is not None:
@@ -221,56 +168,10 @@ class EncoderDecoder(nn.Module):
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
         return state, torch.cat([state, context, embedded], dim=-1), weights
 
-    def loss(self, source: Int[Tensor, "batch source_len"], target: Int[Tensor, "batch target_len"]) -> Float[Tensor, ""]:
-        """Return the mean cross-entropy of a target token in nats; padding does not count.
+    def next_logits(self, token: Tensor, encoded: Encoded, state: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Return logits of what follows `token` (batch,), the alignment, and the decoder's new state.
 
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, then padding.
-        target : (batch, target_len) Tensor of int
-            Ends with the end token, then padding.
-
-        Returns
-        -------
-        loss : scalar Tensor
-            To be minimised.
+        Shapes: logits (batch, n_target), alignment (batch, source_len), `state` (batch, d_state), None before the first token.
         """
-        logits, _ = self(source, target)
-        return cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=self.padding)
-
-    @torch.no_grad()
-    def greedy(
-        self, source: Int[Tensor, "batch source_len"], max_len: int
-    ) -> tuple[Int[Tensor, "batch max_len"], Float[Tensor, "batch max_len source_len"] | None]:
-        """Write the likeliest token at each step, and read it at the next.
-
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, then padding.
-        max_len : int
-            Steps to make, the one that writes the end token included.
-
-        Returns
-        -------
-        tokens : (batch, max_len) Tensor of int
-            Up to the first end token, then padding.
-        alignments : (batch, max_len, source_len) Tensor or None
-            Weights of each step; None without attention.
-        """
-        encoded = self.encode(source)
-        state, tokens, alignments = encoded.state, [source.new_full((len(source),), self.start)], []
-        ended = torch.zeros_like(tokens[0], dtype=torch.bool)
-        for _ in range(max_len):
-            state, features, weights = self.step(self.target_embedding(tokens[-1]), state, encoded)
-            token = self.output(features).argmax(dim=-1).masked_fill(ended, self.padding)
-            ended = ended | (token == self.end)
-            tokens.append(token)
-            alignments.append(weights)
-        return torch.stack(tokens[1:], dim=1), _stacked(alignments)
-
-
-def _stacked(alignments: list[Tensor | None]) -> Tensor | None:
-    rows = [row for row in alignments if row is not None]
-    return torch.stack(rows, dim=1) if rows else None
+        state, features, weights = self.step(self.target_embedding(token), encoded.state if state is None else state, encoded)
+        return self.output(features), weights, state

@@ -28,68 +28,41 @@ class LatentAttention(nn.Module):
     position for every head, then attend. *Absorbed*: bring each query to the latent space, Eq. absorbed-latent-keys, attend there with
     the latent vectors in the place of keys and of values, and bring the average back, Eq. absorbed-latent-values.
 
-    Parameters
-    ----------
-    d_model : int
-        Features of the input and of the output; d.
-    n_heads : int
-        Number of heads; n_h.
-    d_latent : int
-        Features of the latent vector of keys and values; d_c.
-    d_query_latent : int, optional
-        Features of the latent vector of queries; d'_c. If left out, queries are projected from the input directly.
-    d_head : int
-        Features of a query or key without position, in one head; d_h.
-    d_rope : int
-        Features of the rotary part: of each head's query, and of the one key that all heads share; d_h^R. Even; 0 for none.
-    d_v : int, optional
-        Features of a value in one head; `d_head` if left out, as in the paper.
-    norm : bool
-        Whether an RMSNorm follows each compression: `norm_q` (if queries are compressed) and `norm_kv`.
-    norm_eps : float
-        Added to the mean square of these norms.
-    rope_theta : float
-        Base of the rotary frequencies.
-    rope_layout : {"halves", "interleaved"}
-        Which features a rotation pairs.
-    form : {"auto", "naive", "absorbed"}
-        Which way it is computed; "auto" takes the one that needs fewer FLOPs, which is naive for a prompt and absorbed for a step
-        of decoding. A call may say otherwise.
-    backend : str
-        Who computes: see `attn_course.gpu.attention`.
-    generator : torch.Generator, optional
-        Source of the first weights.
+    `d_model`: features of the input and of the output; d.
+    `n_heads`: number of heads; n_h.
+    `d_latent`: features of the latent vector of keys and values; d_c.
+    `d_query_latent`: features of the latent vector of queries; d'_c. If left out, queries are projected from the input
+    directly.
+    `d_head`: features of a query or key without position, in one head; d_h.
+    `d_rope`: features of the rotary part: of each head's query, and of the one key that all heads share; d_h^R. Even; 0
+    for none.
+    `d_v`: features of a value in one head; `d_head` if left out, as in the paper.
+    `norm`: whether an RMSNorm follows each compression: `norm_q` (if queries are compressed) and `norm_kv`.
+    `norm_eps`: added to the mean square of these norms.
+    `rope_theta`, `rope_layout`: base of the rotary frequencies, and which features a rotation pairs.
+    `form`: which way it is computed; "auto" takes the one that needs fewer FLOPs, which is naive for a prompt and
+    absorbed for a step of decoding. A call may say otherwise.
+    `backend`: who computes: see `attn_course.gpu.attention`.
+    `w_query_down` (d_model, d_query_latent): W^DQ, transposed like all that follow; None without compression of the
+    queries.
+    `w_query_up`, `w_query_rope` (d_query_latent, n_heads * d_head or d_rope): W^UQ and W^QR; they have d_model rows without
+    compression.
+    `w_latent_down`, `w_key_rope` (d_model, d_latent or d_rope): W^DKV and W^KR. What they make is all that is cached.
+    `w_key_up`, `w_value_up` (d_latent, n_heads * d_head or d_v): W^UK and W^UV.
+    `w_output` (n_heads * d_v, d_model): W^O.
 
-    Attributes
-    ----------
-    w_query_down : (d_model, d_query_latent) Parameter or None
-        W^DQ, transposed like all that follow; None without compression of the queries.
-    w_query_up, w_query_rope : (d_query_latent, n_heads * d_head) and (d_query_latent, n_heads * d_rope) Parameter
-        W^UQ and W^QR; they have d_model rows without compression.
-    w_latent_down, w_key_rope : (d_model, d_latent) and (d_model, d_rope) Parameter
-        W^DKV and W^KR. What they make is all that is cached.
-    w_key_up, w_value_up : (d_latent, n_heads * d_head) and (d_latent, n_heads * d_v) Parameter
-        W^UK and W^UV.
-    w_output : (n_heads * d_v, d_model) Parameter
-        W^O.
+    Raises ValueError if a size is below 1, `d_rope` is negative or odd, or the form is unknown.
 
-    Raises
-    ------
-    ValueError
-        If a size is below 1, `d_rope` is negative or odd, or the form is unknown.
+    DeepSeek-V2, section 2.1 and appendix C, Eqs. 37 to 47, arXiv:2405.04434; the norms: section 3.1.2. There positions
+    are columns; u_t is `output`, h_t `x`, c^Q_t and c^KV_t the two latent vectors. The names are those of
+    `attn_course.reference.LatentWeights`.
 
-    Notes
-    -----
-    DeepSeek-V2, section 2.1 and appendix C, Eqs. 37 to 47, arXiv:2405.04434; the norms: section 3.1.2. There positions are columns;
-    u_t is `output`, h_t `x`, c^Q_t and c^KV_t the two latent vectors. The names are those of `attn_course.reference.LatentWeights`.
+    Absorbed, all heads share one key of d_c + d_h^R features, and its first d_c features are the value: multi-query
+    attention. The queries of all heads are then rows of one matrix product, and neither a key nor a value of any head
+    is ever formed. Neither are the products of Eq. absorbed-latent-attention, W_h and U_h: they have more entries than
+    their factors, which are applied one after the other (`attn_course.costs` calls that "factored"). The rotary part is
+    not absorbed: Eq. rope-blocks-absorption.
 
-    Absorbed, all heads share one key of d_c + d_h^R features, and its first d_c features are the value: multi-query attention. The
-    queries of all heads are then rows of one matrix product, and neither a key nor a value of any head is ever formed. Neither
-    are the products of Eq. absorbed-latent-attention, W_h and U_h: they have more entries than their factors, which are applied one after
-    the other (`attn_course.costs` calls that "factored"). The rotary part is not absorbed: Eq. rope-blocks-absorption.
-
-    Examples
-    --------
     >>> layer = LatentAttention(d_model=12, n_heads=3, d_latent=5, d_head=4, d_rope=2)
     >>> x, cache = torch.ones(2, 7, 12), KeyValueCache()
     >>> with torch.no_grad():
@@ -162,36 +135,21 @@ class LatentAttention(nn.Module):
     ) -> Any:
         """Return the output for new tokens, each of which sees itself and what came before it.
 
-        Parameters
-        ----------
-        x : (*batch, len, d_model) Tensor
-            The new tokens.
-        mask : (*#batch, #n_heads, #len, #kv_len) Tensor of bool or float, optional
-            True where the token may attend to the other one, besides the causal rule; or added to the scores. One mask for each sequence
-            of a batch has a head axis of length 1: ``mask[:, None]``.
-        lengths : (*batch) Tensor of int, optional
-            Number of real tokens of each sequence, past ones included; the padding behind them is hidden, whatever it holds.
-        cache : KeyValueCache, optional
-            The past, which `x` continues. For each token it holds the latent vector, after `norm_kv`, in the place of a key, and the
-            rotated shared key in the place of a value. Either form goes on with what the other one stored.
-        positions : (*#batch, len) Tensor, optional
-            Where the rows of `x` stand, for the rotation; behind the past, in order, if left out.
-        form : {"auto", "naive", "absorbed"}, optional
-            As the layer was made, if left out.
-        return_weights : bool
-            Also return the weights of every head.
+        `mask`: True where the token may attend to the other one, besides the causal rule; or added to the scores. One
+        mask for each sequence of a batch has a head axis of length 1: ``mask[:, None]``.
+        `lengths`: number of real tokens of each sequence, past ones included; the padding behind them is hidden,
+        whatever it holds.
+        `cache`: the past, which `x` continues. For each token it holds the latent vector, after `norm_kv`, in the place
+        of a key, and the rotated shared key in the place of a value. Either form goes on with what the other one
+        stored.
+        `positions`: where the rows of `x` stand, for the rotation; behind the past, in order, if left out.
+        `form`: as the layer was made, if left out.
+        `return_weights`: also return the weights of every head.
 
-        Returns
-        -------
-        output : (*batch, len, d_model) Tensor
-            The same in both forms, up to rounding.
-        weights : (*batch, n_heads, len, kv_len) Tensor
-            Only with `return_weights`.
+        Returns `output` (*batch, len, d_model): the same in both forms, up to rounding; `weights` (*batch, n_heads,
+        len, kv_len): only with `return_weights`.
 
-        Raises
-        ------
-        ValueError
-            If a shape does not fit, or the form is unknown.
+        Raises ValueError if a shape does not fit, or the form is unknown.
         """
         past = 0 if cache is None else len(cache)
         chosen = self._chosen(self.form if form is None else _known(form), x, past)
@@ -275,10 +233,8 @@ class LatentAttention(nn.Module):
     def latent_weights(self) -> dict[str, Tensor]:
         """Return the matrices by the names of `attn_course.reference.LatentWeights`, which has no optional one.
 
-        Returns
-        -------
-        weights : dict of Tensor
-            Copies without gradient; `w_query_down` is the identity if queries are not compressed. The norms are not among them.
+        Returns `weights`: copies without gradient; `w_query_down` is the identity if queries are not compressed. The
+        norms are not among them.
         """
         found = {name: getattr(self, name) for name in MATRICES}
         if found["w_query_down"] is None:
@@ -289,24 +245,13 @@ class LatentAttention(nn.Module):
     def from_weights(cls, weights: Mapping[str, Tensor], *, n_heads: int, **options: Any) -> Self:
         """Return a layer with the matrices of `attn_course.reference.LatentWeights`, as tensors.
 
-        Parameters
-        ----------
-        weights : mapping of Tensor
-            By the names of the attributes; without `w_query_down` queries are not compressed.
-        n_heads : int
-            Number of heads.
-        **options
-            Keywords of the layer that the matrices do not tell. Say ``norm=False`` if the weights belong to a layer without norms.
+        `weights`: by the names of the attributes; without `w_query_down` queries are not compressed.
+        `**options`: keywords of the layer that the matrices do not tell. Say ``norm=False`` if the weights belong to a
+        layer without norms.
 
-        Returns
-        -------
-        layer : LatentAttention
-            On the same device, in the same dtype; the gains of its norms are 1.
+        Returns `layer`: on the same device, in the same dtype; the gains of its norms are 1.
 
-        Raises
-        ------
-        ValueError
-            If a matrix is missing or unknown, or the shapes do not fit.
+        Raises ValueError if a matrix is missing or unknown, or the shapes do not fit.
         """
         unfit = set(MATRICES[1:]) - set(weights) | set(weights) - set(MATRICES)
         if unfit:

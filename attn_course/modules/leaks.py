@@ -11,17 +11,7 @@ By = Literal["gradient", "perturbation"]
 
 
 class Leak(NamedTuple):
-    """An output that depends on an input that it should not depend on.
-
-    Parameters
-    ----------
-    query : tuple of int
-        Where the output stands: (position,) or (example, position).
-    key : tuple of int
-        Where the input stands, likewise.
-    influence : float
-        How strongly; infinite where it is not a number.
-    """
+    """An output that depends on an input that it should not depend on."""
 
     query: tuple[int, ...]
     key: tuple[int, ...]
@@ -33,39 +23,24 @@ def influence(
 ) -> Float[Tensor, "*rows len"]:
     """Return how strongly each output row depends on each input row, the influence that Eq. causal-mask-hides-future wants to be 0.
 
-    Parameters
-    ----------
-    module : callable
-        A layer, or a function that calls one: takes a tensor like `x`, and returns (*batch, q_len, d_output), or a tuple
-        that begins with it.
-    x : (len, d_model) or (batch, len, d_model) Tensor
-        The input at which it is tried; best in float64.
-    by : {"gradient", "perturbation"}
-        The gradient of a random mix of an output row's features; or how far they move when an input row makes a random step.
-    size : float
-        Standard deviation of the steps.
-    seed : int
-        Of the mixes and steps. Both differ from feature to feature: a layer norm ignores a shift of all features alike.
+    `module`: a layer, or a function that calls one: takes a tensor like `x`, and returns (*batch, q_len, d_output), or
+    a tuple that begins with it.
+    `x`: the input at which it is tried; best in float64.
+    `by`: the gradient of a random mix of an output row's features; or how far they move when an input row makes a
+    random step.
+    `seed`: of the mixes and steps. Both differ from feature to feature: a layer norm ignores a shift of all features
+    alike.
 
-    Returns
-    -------
-    influence : (q_len, len) or (batch, q_len, batch, len) Tensor
-        Largest absolute value over the features of the input (gradient) or the output (perturbation); infinite where that
-        is not a number. For a batch: of every input row of every example, since examples may leak too.
+    Returns `influence`: largest absolute value over the features of the input (gradient) or the output (perturbation);
+    infinite where that is not a number. For a batch: of every input row of every example, since examples may leak too.
 
-    Raises
-    ------
-    ValueError
-        If `x` has other axes, `by` is unknown, or the module does not return rows or answers the same question in two ways.
+    Raises ValueError if `x` has other axes, `by` is unknown, or the module does not return rows or answers the same
+    question in two ways.
 
-    Notes
-    -----
     A gradient finds a dependence through one head as well as through all; a perturbation finds what is flat almost
-    everywhere, such as a comparison. Both can miss a leak that only opens at other inputs: a large finite number in the place
-    of -inf needs a `size` of its order, Eq. finite-fill-leaks.
+    everywhere, such as a comparison. Both can miss a leak that only opens at other inputs: a large finite number in the
+    place of -inf needs a `size` of its order, Eq. finite-fill-leaks.
 
-    Examples
-    --------
     >>> x = torch.arange(6.0).reshape(3, 2)
     >>> (influence(lambda x: x.cumsum(dim=0), x) > 0).int()
     tensor([[1, 0, 0],
@@ -97,35 +72,16 @@ def leaks(
 ) -> list[Leak]:
     """Return the outputs that depend on inputs they should not depend on; an empty list if the layer keeps its mask.
 
-    Parameters
-    ----------
-    module : callable
-        As in `influence`.
-    x : (len, d_model) or (batch, len, d_model) Tensor
-        As in `influence`.
-    allowed : (*#batch, q_len, len) Tensor of bool
-        True where the output may depend on the input of the same example. Inputs of other examples are never allowed.
-    by : {"gradient", "perturbation"}
-        How it is looked for.
-    size : float
-        Standard deviation of the steps of a perturbation.
-    at_least : float
-        Only a stronger influence counts. Masking with -inf gives exactly 0, so that nothing need be forgiven.
-    seed : int
-        As in `influence`.
+    `module`: as in `influence`.
+    `allowed`: True where the output may depend on the input of the same example. Inputs of other examples are never
+    allowed.
+    `by`, `size`, `seed`: how it is looked for, as in `influence`.
+    `at_least`: only a stronger influence counts. Masking with -inf gives exactly 0, so that nothing need be forgiven.
 
-    Returns
-    -------
-    leaks : list of Leak
-        The strongest first.
+    Returns `leaks`: the strongest first.
 
-    Raises
-    ------
-    ValueError
-        As in `influence`; also if `allowed` does not broadcast to what it should.
+    Raises ValueError as in `influence`; also if `allowed` does not broadcast to what it should.
 
-    Examples
-    --------
     >>> x, causal = torch.arange(6.0).reshape(3, 2), torch.ones(3, 3, dtype=torch.bool).tril()
     >>> leaks(lambda x: x.cumsum(dim=0), x, causal)
     []

@@ -14,8 +14,6 @@ Features = Literal["elu", "unit"]
 def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Return elu(x) + 1, a positive feature for each one of `x`, for Eq. normalised-linear-attention.
 
-    Examples
-    --------
     >>> elu_features(torch.tensor([2.0, 0.0]))
     tensor([3., 1.])
     """
@@ -25,8 +23,6 @@ def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def unit_features(x: Float[Tensor, "*batch d_k"]) -> Float[Tensor, "*batch d_k"]:
     """Return each vector divided by its length; a zero vector stays zero.
 
-    Examples
-    --------
     >>> unit_features(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
@@ -46,35 +42,15 @@ def linear_attention(
 ) -> tuple[Float[Tensor, "*batch len d_v"], Float[Tensor, "*batch d_k d_v"]]:
     """Add each value to a state under its key, and read the state with each query: Eq. chunked-linear-attention, chunk by chunk.
 
-    Parameters
-    ----------
-    query, key : (*batch, len, d_k) Tensor
-        Already mapped to features.
-    value : (*batch, len, d_v) Tensor
-        What is written.
-    chunk : int
-        Positions in a chunk; 1 is the recurrent form, `len` the parallel one.
-    state : (*batch, d_k, d_v) Tensor, optional
-        What was written before; zero if left out.
+    `chunk`: positions in a chunk; 1 is the recurrent form, `len` the parallel one.
+    `state`: what was written before; zero if left out.
 
-    Returns
-    -------
-    output : (*batch, len, d_v) Tensor
-        Position t reads what positions up to t have written.
-    state : (*batch, d_k, d_v) Tensor
-        After the last position.
+    Returns `output`: position t reads what positions up to t have written.
 
-    Raises
-    ------
-    ValueError
-        If `chunk` is below 1.
+    Raises ValueError if `chunk` is below 1.
 
-    Notes
-    -----
     Katharopoulos et al. (2020), arXiv:2006.16236; chunks: Yang et al. (2023), arXiv:2312.06635.
 
-    Examples
-    --------
     >>> key, value = torch.ones(3, 1), torch.tensor([[1.0], [10.0], [100.0]])
     >>> linear_attention(key, key, value)[0].flatten()
     tensor([  1.,  11., 111.])
@@ -100,37 +76,17 @@ def delta_rule_attention(
 
     Eqs. chunked-delta-rule and chunked-delta-outputs, chunk by chunk.
 
-    Parameters
-    ----------
-    query, key : (*batch, len, d_k) Tensor
-        Keys of length 1, as a rule; see Eq. delta-transition-norm.
-    value : (*batch, len, d_v) Tensor
-        What the state shall return for the key.
-    beta : (*batch, len, 1) Tensor
-        How far it is corrected: one number for each position.
-    chunk : int
-        Positions in a chunk; 1 is the recurrent form.
-    state : (*batch, d_k, d_v) Tensor, optional
-        What was written before; zero if left out.
+    `query`, `key`: keys of length 1, as a rule; see Eq. delta-transition-norm.
+    `value`: what the state shall return for the key.
+    `beta`: how far it is corrected: one number for each position.
+    `state`: what was written before; zero if left out.
 
-    Returns
-    -------
-    output : (*batch, len, d_v) Tensor
-        Position t reads after it has written.
-    state : (*batch, d_k, d_v) Tensor
-        After the last position.
+    Returns `output`: position t reads after it has written.
 
-    Raises
-    ------
-    ValueError
-        If `chunk` is below 1.
+    Raises ValueError if `chunk` is below 1.
 
-    Notes
-    -----
     Schlag et al. (2021), arXiv:2102.11174; in chunks: Yang et al. (2024), arXiv:2406.06484.
 
-    Examples
-    --------
     >>> key, value, beta = torch.ones(2, 1), torch.tensor([[5.0], [7.0]]), torch.tensor([[1.0], [0.5]])
     >>> delta_rule_attention(key, key, value, beta)[0].flatten()
     tensor([5., 6.])
@@ -154,37 +110,22 @@ def _start(state: Tensor | None, key: Tensor, value: Tensor, chunk: int) -> Tens
 class LinearAttention(nn.Module):
     """Causal attention without softmax in several heads, with learned projections; x (*batch, len, d_model) as `MultiHeadAttention`.
 
-    Parameters
-    ----------
-    d_model : int
-        Features of each position, and of the output.
-    n_heads : int
-        Number of heads; each has a state of its own.
-    rule : {"linear", "delta"}
-        Add values to the state, or correct it. The delta rule learns its step beta, a number between 0 and 1 for each position and head.
-    features : {"elu", "unit"}, optional
-        Map of queries and keys: positive, or of length 1. "elu" for the linear rule, "unit" for the delta rule, if left out.
-    normalize : bool, optional
-        Divide by the sum of the weights, Eq. normalised-linear-attention; follows from positive features and the linear rule if left out.
-    d_k, d_v : int, optional
-        Features of queries and keys, and of values, in one head; d_model / n_heads if left out.
-    chunk : int
-        Positions in a chunk.
-    generator : torch.Generator, optional
-        Source of the first weights.
+    `n_heads`: number of heads; each has a state of its own.
+    `rule`: add values to the state, or correct it. The delta rule learns its step beta, a number between 0 and 1 for
+    each position and head.
+    `features`: map of queries and keys: positive, or of length 1. "elu" for the linear rule, "unit" for the delta rule,
+    if left out.
+    `normalize`: divide by the sum of the weights, Eq. normalised-linear-attention; follows from positive features and
+    the linear rule if left out.
+    `d_k`, `d_v`: features of queries and keys, and of values, in one head; d_model / n_heads if left out.
+    `chunk`: positions in a chunk.
 
-    Raises
-    ------
-    ValueError
-        If a word is unknown, widths do not fit, or the delta rule or features of any sign are to be normalised.
+    Raises ValueError if a word is unknown, widths do not fit, or the delta rule or features of any sign are to be
+    normalised.
 
-    Notes
-    -----
-    Katharopoulos et al. (2020), arXiv:2006.16236, for "linear" with "elu"; Yang et al. (2024), arXiv:2406.06484, for "delta" with "unit"
-    (they add short convolutions and a norm, which are left out here).
+    Katharopoulos et al. (2020), arXiv:2006.16236, for "linear" with "elu"; Yang et al. (2024), arXiv:2406.06484, for
+    "delta" with "unit" (they add short convolutions and a norm, which are left out here).
 
-    Examples
-    --------
     >>> layer = LinearAttention(12, 3, rule="delta")
     >>> output, state = layer(torch.zeros(2, 5, 12), return_state=True)
     >>> output.shape, state.shape
@@ -230,21 +171,11 @@ class LinearAttention(nn.Module):
     def forward(self, x: Float[Tensor, "*batch len d_model"], *, state: Tensor | None = None, return_state: bool = False) -> Any:
         """Return the output of every position, which reads what was written up to its own.
 
-        Parameters
-        ----------
-        x : (*batch, len, d_model) Tensor
-            Positions that write and read.
-        state : (*batch, n_heads, d_k, d_v) Tensor, optional
-            What earlier positions left; with `normalize` the state has one more column, the sum of keys.
-        return_state : bool
-            Also return the state after the last position: decoding needs nothing else of the past.
+        `state` (*batch, n_heads, d_k, d_v): what earlier positions left; with `normalize` the state has one more
+        column, the sum of keys.
+        `return_state`: also return the state after the last position: decoding needs nothing else of the past.
 
-        Returns
-        -------
-        output : (*batch, len, d_model) Tensor
-            The heads' outputs, concatenated and projected.
-        state : Tensor
-            Only with `return_state`.
+        Returns `state`: only with `return_state`.
         """
         query, key, value = (self._heads(x @ w) for w in (self.w_query, self.w_key, self.w_value))
         query, key = (FEATURES[self.features](each) for each in (query, key))
@@ -261,20 +192,7 @@ class LinearAttention(nn.Module):
     def read(
         self, x: Float[Tensor, "*batch len d_model"], state: Float[Tensor, "*batch n_heads d_k columns"]
     ) -> Float[Tensor, "*batch len d_model"]:
-        """Return what a state answers to some positions, which write nothing and do not see each other.
-
-        Parameters
-        ----------
-        x : (*batch, len, d_model) Tensor
-            Positions that read.
-        state : (*batch, n_heads, d_k, d_v) Tensor
-            As `forward` returned it.
-
-        Returns
-        -------
-        output : (*batch, len, d_model) Tensor
-            The heads' outputs, concatenated and projected.
-        """
+        """Return what a state answers to some positions, which write nothing and do not see each other."""
         return self._merged(FEATURES[self.features](self._heads(x @ self.w_query)) @ state)
 
     def _merged(self, read: Tensor) -> Tensor:

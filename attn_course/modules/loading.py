@@ -6,25 +6,17 @@ from torch import Tensor, nn
 def torch_weights(module: nn.MultiheadAttention) -> dict[str, Tensor]:
     """Return the weights of torch's module under the names of the course.
 
-    Parameters
-    ----------
-    module : torch.nn.MultiheadAttention
-        With one matrix for queries, keys and values (`in_proj_weight`), or with three (where kdim or vdim is given).
+    `module`: with one matrix for queries, keys and values (`in_proj_weight`), or with three (where kdim or vdim is
+    given).
 
-    Returns
-    -------
-    state : dict of Tensor
-        w_query, w_key, w_value, w_output, and the biases if the module has them; copies.
+    Returns `state`: w_query, w_key, w_value, w_output, and the biases if the module has them; copies.
 
-    Raises
-    ------
-    ValueError
-        If the module does what the layer cannot: `add_bias_kv`, `add_zero_attn`, dropout in training, or keys and values of two widths.
+    Raises ValueError if the module does what the layer cannot: `add_bias_kv`, `add_zero_attn`, dropout in training, or
+    keys and values of two widths.
 
-    Notes
-    -----
-    Torch multiplies by W^T, so each of its matrices is transposed here, Eq. attention-of-one-head. Its masks are the other way round:
-    True in `attn_mask` and `key_padding_mask` means hide, True in a mask of the course means may attend. Pass ``mask=~theirs``.
+    Torch multiplies by W^T, so each of its matrices is transposed here, Eq. attention-of-one-head. Its masks are the
+    other way round: True in `attn_mask` and `key_padding_mask` means hide, True in a mask of the course means may
+    attend. Pass ``mask=~theirs``.
     """
     if module.bias_k is not None or module.add_zero_attn:
         raise ValueError("module must have neither add_bias_kv nor add_zero_attn; got one of them")
@@ -49,24 +41,12 @@ def torch_weights(module: nn.MultiheadAttention) -> dict[str, Tensor]:
 def packed_weights(packed: Tensor, bias: Tensor | None, widths: tuple[int, int, int]) -> dict[str, Tensor]:
     """Cut a packed projection [w_query | w_key | w_value] into its three blocks of columns.
 
-    Parameters
-    ----------
-    packed : (d_in, sum of widths) Tensor
-        To be used as x @ packed: c_attn of GPT-2, a Conv1D, as it is; the weight of an nn.Linear transposed.
-    bias : (sum of widths,) Tensor or None
-        Packed in the same order.
-    widths : (int, int, int)
-        Columns of w_query, w_key and w_value.
+    `packed` (d_in, sum of widths): to be used as x @ packed: c_attn of GPT-2, a Conv1D, as it is; the weight of an
+    nn.Linear transposed.
 
-    Returns
-    -------
-    state : dict of Tensor
-        w_query, w_key, w_value, and their biases if there is one; copies.
+    Returns `state`: w_query, w_key, w_value, and their biases if there is one; copies.
 
-    Raises
-    ------
-    ValueError
-        If the columns are not the sum of the widths.
+    Raises ValueError if the columns are not the sum of the widths.
     """
     roles = ("query", "key", "value")
     state: dict[str, Tensor] = {}

@@ -6,21 +6,13 @@ from attn_course.modules.cache import KeyValueCache
 class MeasuredCache(KeyValueCache):
     """A `KeyValueCache` for any layer, which also measures itself.
 
-    Attributes
-    ----------
-    n_bytes : int
-        Size of the memory behind the tensors that the cache keeps alive. A tensor that shows only a part of a larger one keeps the
-        whole of it, and counts as the whole; two tensors in one piece of memory count once.
+    `n_bytes`: size of the memory behind the tensors that the cache keeps alive. A tensor that shows only a part of a
+    larger one keeps the whole of it, and counts as the whole; two tensors in one piece of memory count once.
 
-    Notes
-    -----
-    For multi-head attention n_bytes is len(cache) times Eq. kv-cache-bytes, for latent attention len(cache) times Eq. latent-cache-bytes,
-    and
-    both times the number of sequences in the batch. `append` makes longer tensors and drops the old ones, so that for a moment it needs
-    room for both.
+    For multi-head attention n_bytes is len(cache) times Eq. kv-cache-bytes, for latent attention len(cache) times Eq.
+    latent-cache-bytes, and both times the number of sequences in the batch. `append` makes longer tensors and drops the
+    old ones, so that for a moment it needs room for both.
 
-    Examples
-    --------
     >>> import torch
     >>> cache = MeasuredCache()
     >>> _ = cache.append(torch.zeros(3, 2), torch.zeros(3, 1))

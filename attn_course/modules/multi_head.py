@@ -16,43 +16,24 @@ from attn_course.modules.positions import Layout, rope
 class MultiHeadAttention(nn.Module):
     """Attention in several heads with learned projections, Eq. multi-head-attention; rows are positions, so a projection is `x @ w`.
 
-    Parameters
-    ----------
-    d_model : int
-        Features of the positions that ask, and of the output.
-    n_heads : int
-        Number of query heads.
-    n_kv_heads : int, optional
-        Number of key and value heads, a divisor of `n_heads`; as many if left out. 1 is multi-query attention.
-    d_k, d_v : int, optional
-        Features of queries and keys, and of values, in one head; d_model / n_heads if left out.
-    d_key_value : int, optional
-        Features of the positions that answer; d_model if left out.
-    bias, output_bias : bool
-        Whether the projections of queries, keys and values, and that of the output, add a bias; `output_bias` follows `bias`.
-    is_causal : bool
-        Position i sees the positions up to its own only; a call may say otherwise.
-    window : (int or None, int or None), optional
-        How many positions to the left and to the right a query sees.
-    scale : float, optional
-        Factor of the scores; 1 / sqrt(d_k) if left out.
-    softcap : float, optional
-        Bound of the scores.
-    rope_theta : float, optional
-        Base of the rotary frequencies, often 10 000; without it queries and keys are not rotated.
-    rope_layout : {"halves", "interleaved"}
-        Which features a rotation pairs.
-    backend : str
-        Who computes: see `attn_course.gpu.attention`.
-    generator : torch.Generator, optional
-        Source of the first weights.
+    `n_kv_heads`: number of key and value heads, a divisor of `n_heads`; as many if left out. 1 is multi-query
+    attention.
+    `d_k`, `d_v`: features of queries and keys, and of values, in one head; d_model / n_heads if left out.
+    `d_key_value`: features of the positions that answer; d_model if left out.
+    `bias`, `output_bias`: whether the projections of queries, keys and values, and that of the output, add a bias;
+    `output_bias` follows `bias`.
+    `is_causal`: position i sees the positions up to its own only; a call may say otherwise.
+    `window`: how many positions to the left and to the right a query sees.
+    `scale`: factor of the scores; 1 / sqrt(d_k) if left out.
+    `softcap`: bound of the scores.
+    `rope_theta`: base of the rotary frequencies, often 10 000; without it queries and keys are not rotated.
+    `rope_layout`: which features a rotation pairs.
+    `backend`: who computes: see `attn_course.gpu.attention`.
 
-    Notes
-    -----
+    Raises ValueError where heads do not divide, or rotation meets an odd d_k.
+
     Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762. Shared key heads: Ainslie et al. (2023), arXiv:2305.13245.
 
-    Examples
-    --------
     >>> layer = MultiHeadAttention(d_model=12, n_heads=4, n_kv_heads=2)
     >>> output, weights = layer(torch.zeros(2, 5, 12), is_causal=True, return_weights=True)
     >>> output.shape, weights[0, 0, 1]
@@ -120,37 +101,19 @@ class MultiHeadAttention(nn.Module):
     ) -> Any:
         """Return the output; without `x_key_value` every position attends to the positions of `x`.
 
-        Parameters
-        ----------
-        x : (*batch, q_len, d_model) Tensor
-            Positions that ask.
-        x_key_value : (*batch, kv_len, d_key_value) Tensor, optional
-            Positions that answer; `x` if left out.
-        mask : (*#batch, #n_heads, #q_len, #kv_len) Tensor of bool or float, optional
-            True where the query may attend to the key, or added to the scores. One mask for each sequence of a batch has a
-            head axis of length 1: ``mask[:, None]``.
-        lengths : (*batch) Tensor of int, optional
-            Number of real keys of each sequence; the padding behind them is hidden, whatever it holds.
-        is_causal : bool, optional
-            As the layer was made, if left out.
-        cache : KeyValueCache, optional
-            Keys and values of the past, which `x` continues; the new ones are appended.
-        positions : (*#batch, q_len) Tensor, optional
-            Where the rows of `x` stand, for the rotation; behind the past, in order, if left out.
-        return_weights : bool
-            Also return the weights of every head.
+        `x_key_value`: positions that answer; `x` if left out.
+        `mask`: True where the query may attend to the key, or added to the scores. One mask for each sequence of a
+        batch has a head axis of length 1: ``mask[:, None]``.
+        `lengths`: number of real keys of each sequence; the padding behind them is hidden, whatever it holds.
+        `is_causal`: as the layer was made, if left out.
+        `cache`: keys and values of the past, which `x` continues; the new ones are appended.
+        `positions`: where the rows of `x` stand, for the rotation; behind the past, in order, if left out.
+        `return_weights`: also return the weights of every head.
 
-        Returns
-        -------
-        output : (*batch, q_len, d_model) Tensor
-            The heads' outputs, concatenated and projected.
-        weights : (*batch, n_heads, q_len, kv_len) Tensor
-            Only with `return_weights`.
+        Returns `weights` (*batch, n_heads, q_len, kv_len): only with `return_weights`.
 
-        Raises
-        ------
-        TypeError, ValueError
-            As in `attn_course.gpu.attention`; also if a width does not fit, or a cache or rotation is asked for in cross-attention.
+        Raises TypeError, ValueError as in `attn_course.gpu.attention`; also if a width does not fit, or a cache or
+        rotation is asked for in cross-attention.
         """
         if x_key_value is not None and (cache is not None or self.rope_theta is not None):
             raise ValueError("x_key_value must be left out with a cache or a rotation: both are about the positions of x")
@@ -202,17 +165,10 @@ class MultiHeadAttention(nn.Module):
 
         Mind the masks: True in torch's means hide, True in this layer's means may attend.
 
-        Parameters
-        ----------
-        module : torch.nn.MultiheadAttention
-            Copied, not changed. Whatever its `batch_first`, this layer takes (*batch, len, features).
-        **options
-            Keywords of the layer that the module does not have, such as `is_causal`.
+        `module`: copied, not changed. Whatever its `batch_first`, this layer takes (*batch, len, features).
+        `**options`: keywords of the layer that the module does not have, such as `is_causal`.
 
-        Returns
-        -------
-        layer : MultiHeadAttention
-            On the same device, in the same dtype.
+        Returns `layer`: on the same device, in the same dtype.
         """
         state = torch_weights(module)
         layer = cls(module.embed_dim, module.num_heads, d_key_value=module.kdim, bias="b_query" in state, **options)
@@ -223,19 +179,11 @@ class MultiHeadAttention(nn.Module):
     def from_gpt2(cls, w_attn: Tensor, b_attn: Tensor, w_proj: Tensor, b_proj: Tensor, *, n_heads: int) -> Self:
         """Return a causal layer with the weights of one block of GPT-2.
 
-        Parameters
-        ----------
-        w_attn, b_attn : (d_model, 3 d_model) and (3 d_model,) Tensor
-            `c_attn`: query, key and value side by side, to be used as x @ w (a Conv1D, not an nn.Linear).
-        w_proj, b_proj : (d_model, d_model) and (d_model,) Tensor
-            `c_proj`, the same way round.
-        n_heads : int
-            Number of heads.
+        `w_attn`, `b_attn` (d_model, 3 d_model), (3 d_model,): `c_attn`: query, key and value side by side, to be used as x @ w (a
+        Conv1D, not an nn.Linear).
+        `w_proj`, `b_proj` (d_model, d_model), (d_model,): `c_proj`, the same way round.
 
-        Returns
-        -------
-        layer : MultiHeadAttention
-            On the same device, in the same dtype.
+        Returns `layer`: on the same device, in the same dtype.
         """
         layer = cls(w_proj.shape[0], n_heads, bias=True, is_causal=True).to(w_proj)
         layer.load_packed(w_attn, b_attn)
@@ -245,17 +193,11 @@ class MultiHeadAttention(nn.Module):
     def load_packed(self, packed: Tensor, bias: Tensor | None = None) -> None:
         """Take the projections of queries, keys and values from one matrix; the output's stays as it is.
 
-        Parameters
-        ----------
-        packed : (d_model, columns of w_query, w_key and w_value together) Tensor
-            To be used as x @ packed; give the weight of an nn.Linear transposed.
-        bias : (the same columns,) Tensor, optional
-            Packed in the same order; needed if and only if the layer has biases.
+        `packed` (d_model, columns of w_query, w_key and w_value together): to be used as x @ packed; give the weight of
+        an nn.Linear transposed.
+        `bias` (the same columns,): packed in the same order; needed if and only if the layer has biases.
 
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, or a bias is missing or has no place.
+        Raises ValueError if shapes do not fit, or a bias is missing or has no place.
         """
         state = packed_weights(packed, bias, (self.w_query.shape[1], self.w_key.shape[1], self.w_value.shape[1]))
         if ("b_query" in state) != (self.b_query is not None):

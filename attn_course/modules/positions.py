@@ -12,31 +12,16 @@ Layout = Literal["halves", "interleaved"]
 def sinusoidal_positions(length: int, d_model: int, *, device: torch.device | None = None) -> Float[Tensor, "length d_model"]:
     r"""Return one row of sines and cosines for each position, Eq. sinusoidal-positions, to be added to the token embeddings.
 
-    Parameters
-    ----------
-    length : int
-        Number of positions, 0 .. length - 1.
-    d_model : int
-        Number of features; where it is odd, the last sine has no cosine.
-    device : torch.device, optional
-        Where the result lives.
+    `d_model`: number of features; where it is odd, the last sine has no cosine.
+    `device`: where the result lives.
 
-    Returns
-    -------
-    positions : (length, d_model) Tensor of float64
-        Sine and cosine interleaved, from the fastest pair to the slowest; convert it to the dtype of the embeddings.
+    Returns `positions`: sine and cosine interleaved, from the fastest pair to the slowest; convert it to the dtype of
+    the embeddings.
 
-    Raises
-    ------
-    ValueError
-        If `length` is negative, or `d_model` below 1.
+    Raises ValueError if `length` is negative, or `d_model` below 1.
 
-    Notes
-    -----
     Vaswani et al. (2017), section 3.5, arXiv:1706.03762.
 
-    Examples
-    --------
     >>> sinusoidal_positions(2, 4).float()
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
@@ -58,33 +43,19 @@ def rope(
               \begin{pmatrix} \cos t\,\omega_i & -\sin t\,\omega_i \\ \sin t\,\omega_i & \cos t\,\omega_i \end{pmatrix}
               \begin{pmatrix} a \\ b \end{pmatrix}, \qquad \omega_i = \theta^{-2i/d_k}
 
-    Parameters
-    ----------
-    x : (*#batch, len, d_k) Tensor
-        Queries or keys, after their projection; d_k is even.
-    positions : (*#batch, len) Tensor of int or float
-        Position t of each row; any numbers, in any order. With a head axis in `x`, pass ``positions[..., None, :]``.
-    theta : float, optional
-        Base of the frequencies.
-    layout : {"halves", "interleaved"}, optional
-        Which features form pair i: i and i + d_k / 2, or 2 i and 2 i + 1.
+    `x`: queries or keys, after their projection; d_k is even.
+    `positions`: position t of each row; any numbers, in any order. With a head axis in `x`, pass ``positions[..., None,
+    :]``.
+    `theta`: base of the frequencies.
+    `layout`: which features form pair i: i and i + d_k / 2, or 2 i and 2 i + 1.
 
-    Returns
-    -------
-    rotated : (*batch, len, d_k) Tensor
-        Same dtype as `x`; angles are computed in float64.
+    Returns `rotated`: same dtype as `x`; angles are computed in float64.
 
-    Raises
-    ------
-    ValueError
-        If d_k is odd, there is not one position for each row, `theta` is not positive, or `layout` is unknown.
+    Raises ValueError if d_k is odd, there is not one position for each row, `theta` is not positive, or `layout` is
+    unknown.
 
-    Notes
-    -----
     Su et al. (2021), section 3.2.2, Eqs. 14 to 16, arXiv:2104.09864 (interleaved).
 
-    Examples
-    --------
     >>> rope(torch.tensor([[1.0, 0.0]]), torch.tensor([1]))
     tensor([[0.5403, 0.8415]])
     """

@@ -17,35 +17,16 @@ class RecurrentReader(nn.Module):
     The first weights favour a long memory: state-to-state matrices are orthogonal, which changes no length, and the forget
     gates of the LSTM start open.
 
-    Parameters
-    ----------
-    d_in : int
-        Features of a position.
-    d_hidden : int
-        Numbers in the state.
-    d_out : int
-        Numbers in the answer.
-    kind : {"rnn", "lstm"}
-        Plain tanh units, or units with gates and a cell.
-    forget_bias : float
-        Bias of the LSTM's forget gates at the start. With nothing else at the gate, the cell keeps the share
-        1 / (1 + e^-forget_bias) in each step.
-    generator : torch.Generator, optional
-        Source of the first weights.
+    `kind`: plain tanh units, or units with gates and a cell.
+    `forget_bias`: bias of the LSTM's forget gates at the start. With nothing else at the gate, the cell keeps the share
+    1 / (1 + e^-forget_bias) in each step.
 
-    Raises
-    ------
-    ValueError
-        If `kind` is another one.
+    Raises ValueError if `kind` is another one.
 
-    Notes
-    -----
-    torch.nn.RNN computes h_t = tanh(W x_t + U h_{t-1} + b); with one unit, that is the network of Eq. recurrent-gradient-product. A bias of
-    1 for the
-    forget gates: Jozefowicz et al. (2015), "An Empirical Exploration of Recurrent Network Architectures".
+    torch.nn.RNN computes h_t = tanh(W x_t + U h_{t-1} + b); with one unit, that is the network of Eq.
+    recurrent-gradient-product. A bias of 1 for the forget gates: Jozefowicz et al. (2015), "An Empirical Exploration of
+    Recurrent Network Architectures".
 
-    Examples
-    --------
     >>> reader = RecurrentReader(3, 8, 2, "lstm")
     >>> reader(torch.zeros(5, 11, 3)).shape
     torch.Size([5, 2])
@@ -88,15 +69,9 @@ class RecurrentReader(nn.Module):
     def forward(self, x: Float[Tensor, "batch len d_in"]) -> Float[Tensor, "batch d_out"]:
         """Return the answers after the last position.
 
-        Parameters
-        ----------
-        x : (batch, len, d_in) Tensor
-            Sequences, read from position 0 on; `len` is at least 1.
+        `x`: sequences, read from position 0 on; `len` is at least 1.
 
-        Returns
-        -------
-        answer : (batch, d_out) Tensor
-            A linear map of the last state.
+        Returns `answer`: a linear map of the last state.
         """
         states, _ = self.recurrence(x)
         return self.answer(states[:, -1])

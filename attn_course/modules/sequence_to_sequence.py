@@ -5,24 +5,19 @@ from dataclasses import dataclass, field
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from attn_course.gpu.ops import attention
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import sinusoidal_positions
+from attn_course.modules.translator import Translator
 
 
 class CrossAttention(MultiHeadAttention):
     """`MultiHeadAttention` from one sequence to another, in two halves: what the source prepares once, and what each target position pays.
 
-    Parameters
-    ----------
-    *args, **kwargs
-        Those of `MultiHeadAttention`; `d_key_value` is the width of the source.
+    `*args`, `**kwargs`: those of `MultiHeadAttention`; `d_key_value` is the width of the source.
 
-    Examples
-    --------
     >>> layer = CrossAttention(d_model=6, n_heads=2, d_key_value=5)
     >>> key, value = layer.answers(torch.zeros(3, 7, 5))
     >>> output, weights = layer.ask(torch.zeros(3, 1, 6), key, value)
@@ -33,20 +28,7 @@ class CrossAttention(MultiHeadAttention):
     def answers(
         self, y: Float[Tensor, "*batch kv_len d_key_value"]
     ) -> tuple[Float[Tensor, "*batch n_kv_heads kv_len d_k"], Float[Tensor, "*batch n_kv_heads kv_len d_v"]]:
-        """Return keys and values of the source, Y W_K and Y W_V of Eq. cross-attention, needed once however many positions ask.
-
-        Parameters
-        ----------
-        y : (*batch, kv_len, d_key_value) Tensor
-            The source.
-
-        Returns
-        -------
-        key : (*batch, n_kv_heads, kv_len, d_k) Tensor
-            In heads.
-        value : (*batch, n_kv_heads, kv_len, d_v) Tensor
-            In heads.
-        """
+        """Return keys and values of the source, Y W_K and Y W_V of Eq. cross-attention, needed once however many positions ask."""
         return self._heads("key", "y", y, self.n_kv_heads), self._heads("value", "y", y, self.n_kv_heads)
 
     def ask(
@@ -58,21 +40,9 @@ class CrossAttention(MultiHeadAttention):
     ) -> tuple[Float[Tensor, "*batch q_len d_model"], Float[Tensor, "*batch n_heads q_len kv_len"]]:
         """Return output and weights for target positions that ask what `answers` prepared.
 
-        Parameters
-        ----------
-        x : (*batch, q_len, d_model) Tensor
-            Target positions, one or many.
-        key, value : (*batch, n_kv_heads, kv_len, d_k or d_v) Tensor
-            From `answers`.
-        lengths : (*batch) Tensor of int, optional
-            Number of real source positions; the padding behind them gets no weight.
+        `lengths`: number of real source positions; the padding behind them gets no weight.
 
-        Returns
-        -------
-        output : (*batch, q_len, d_model) Tensor
-            Merged and projected.
-        weights : (*batch, n_heads, q_len, kv_len) Tensor
-            The alignment of each head.
+        Returns `weights`: the alignment of each head.
         """
         kv_len = key.shape[-2]
         mask = None if lengths is None else torch.arange(kv_len, device=key.device) < lengths[..., None, None, None]
@@ -91,26 +61,16 @@ class Prepared:
     past: KeyValueCache = field(default_factory=KeyValueCache)
 
 
-class SequenceToSequence(nn.Module):
+class SequenceToSequence(Translator):
     """Translates a source into a target: one block reads the source, one block writes the target and asks the source.
 
     Each block adds what its parts find to what it has: x + attention(norm(x)), then x + network(norm(x)).
 
-    Parameters
-    ----------
-    n_source, n_target : int
-        Tokens of the two vocabularies, the special ones included.
-    d_model : int
-        Features of a position, on both sides.
-    n_heads : int
-        Heads of each attention.
-    padding, start, end : int
-        Special tokens: what fills up a batch on the right, what the decoder reads first, and what closes a target.
+    `padding`, `start`, `end`: special tokens: what fills up a batch on the right, what the decoder reads first, and
+    what closes a target.
 
-    Notes
-    -----
-    Vaswani et al. (2017), section 3, arXiv:1706.03762, with one block a side, sinusoidal positions, and the norm before each
-    part instead of after it. Methods are those of `EncoderDecoder`, but alignments have an axis of heads.
+    Vaswani et al. (2017), section 3, arXiv:1706.03762, with one block a side, sinusoidal positions, and the norm before
+    each part instead of after it. Methods are those of `EncoderDecoder`, but alignments have an axis of heads.
     """
 
     def __init__(
@@ -133,19 +93,10 @@ class SequenceToSequence(nn.Module):
     ) -> tuple[Float[Tensor, "batch target_len n_target"], Float[Tensor, "batch n_heads target_len source_len"]]:
         """Return logits and alignments under teacher forcing, all positions at once: position i reads the right tokens before i.
 
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, at least one, then padding.
-        target : (batch, target_len) Tensor of int
-            What to write, the end token included, then padding.
+        `source`: real tokens first, at least one, then padding.
+        `target`: what to write, the end token included, then padding.
 
-        Returns
-        -------
-        logits : (batch, target_len, n_target) Tensor
-            For the token at each position.
-        alignments : (batch, n_heads, target_len, source_len) Tensor
-            Weights over the source, 0 on padding.
+        Returns `logits`: for the token at each position; `alignments`: weights over the source, 0 on padding.
         """
         first = target.new_full((len(target), 1), self.start)
         return self.write(torch.cat([first, target[:, :-1]], dim=1), self.encode(source))  # shifted right, Eq. shifted-input-hides-target
@@ -153,15 +104,9 @@ class SequenceToSequence(nn.Module):
     def encode(self, source: Int[Tensor, "batch source_len"]) -> Prepared:
         """Read the source, and prepare its keys and values for all steps of the decoder.
 
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, at least one, then padding.
+        `source`: real tokens first, at least one, then padding.
 
-        Returns
-        -------
-        prepared : Prepared
-            All that the decoder will look at, with an empty past.
+        Returns `prepared`: all that the decoder will look at, with an empty past.
         """
         lengths = (source != self.padding).sum(dim=1)
         y = _with_positions(self.source_embedding(source), 0)
@@ -174,19 +119,10 @@ class SequenceToSequence(nn.Module):
     ) -> tuple[Float[Tensor, "batch len n_target"], Float[Tensor, "batch n_heads len source_len"]]:
         """Read the tokens that follow the decoder's past, and return logits for the token after each.
 
-        Parameters
-        ----------
-        tokens : (batch, len) Tensor of int
-            All tokens of the target, or the next one only; `prepared.past` remembers them.
-        prepared : Prepared
-            The source, and the past of this target.
+        `tokens`: all tokens of the target, or the next one only; `prepared.past` remembers them.
 
-        Returns
-        -------
-        logits : (batch, len, n_target) Tensor
-            Row i is about the token after tokens[:, i].
-        alignments : (batch, n_heads, len, source_len) Tensor
-            Weights over the source, 0 on padding.
+        Returns `logits`: row i is about the token after tokens[:, i]; `alignments`: weights over the source, 0 on
+        padding.
         """
         x = _with_positions(self.target_embedding(tokens), len(prepared.past))
         x = x + self.recall(self.norms[3](x), cache=prepared.past)
@@ -195,54 +131,13 @@ class SequenceToSequence(nn.Module):
         x = x + self.target_network(self.norms[5](x))
         return self.output(self.norms[6](x)), alignments
 
-    def loss(self, source: Int[Tensor, "batch source_len"], target: Int[Tensor, "batch target_len"]) -> Float[Tensor, ""]:
-        """Return the mean cross-entropy of a target token in nats; padding does not count, Eq. loss-over-real-tokens.
+    def next_logits(self, token: Tensor, encoded: Prepared, state: None) -> tuple[Tensor, Tensor, None]:
+        """Return logits of what follows `token` (batch,), and the alignments; `encoded` remembers the past.
 
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, then padding.
-        target : (batch, target_len) Tensor of int
-            Ends with the end token, then padding.
-
-        Returns
-        -------
-        loss : scalar Tensor
-            To be minimised.
+        Shapes: logits (batch, n_target), alignments (batch, n_heads, source_len).
         """
-        logits, _ = self(source, target)
-        return cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=self.padding)
-
-    @torch.no_grad()
-    def greedy(
-        self, source: Int[Tensor, "batch source_len"], max_len: int
-    ) -> tuple[Int[Tensor, "batch max_len"], Float[Tensor, "batch n_heads max_len source_len"]]:
-        """Write the likeliest token at each step, and read it at the next; the source is encoded once.
-
-        Parameters
-        ----------
-        source : (batch, source_len) Tensor of int
-            Real tokens first, then padding.
-        max_len : int
-            Steps to make, the one that writes the end token included.
-
-        Returns
-        -------
-        tokens : (batch, max_len) Tensor of int
-            Up to the first end token, then padding.
-        alignments : (batch, n_heads, max_len, source_len) Tensor
-            Weights of each step.
-        """
-        prepared = self.encode(source)
-        tokens, alignments = [source.new_full((len(source),), self.start)], []
-        ended = torch.zeros_like(tokens[0], dtype=torch.bool)
-        for _ in range(max_len):
-            logits, weights = self.write(tokens[-1][:, None], prepared)
-            token = logits[:, 0].argmax(dim=-1).masked_fill(ended, self.padding)
-            ended = ended | (token == self.end)
-            tokens.append(token)
-            alignments.append(weights)
-        return torch.stack(tokens[1:], dim=1), torch.cat(alignments, dim=2)
+        logits, weights = self.write(token[:, None], encoded)
+        return logits[:, 0], weights[:, :, 0], state
 
 
 def _with_positions(x: Tensor, first: int) -> Tensor:

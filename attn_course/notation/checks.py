@@ -1,6 +1,5 @@
 """Clear errors for arrays and numbers of heads."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,28 +14,6 @@ def require_array(name: str, array: Any, least_axes: int, axes: str) -> np.ndarr
     return array
 
 
-def require_floats(name: str, array: Any, least_axes: int, axes: str) -> np.ndarray:
-    """Return the argument if it is an ndarray of floats with enough axes."""
-    require_array(name, array, least_axes, axes)
-    if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"{name} must be an ndarray of floats; got {array.dtype} ndarray")
-    return array
-
-
-def require_matrix(name: str, array: Any) -> np.ndarray:
-    """Return the argument if it is a floating ndarray with two axes."""
-    require_floats(name, array, 2, "(rows, columns)")
-    if array.ndim != 2:
-        raise ValueError(f"{name} must have two axes; got shape {array.shape}")
-    return array
-
-
-def require_shape(name: str, array: np.ndarray, wanted: tuple[int, ...], meaning: str) -> None:
-    """Raise ValueError unless the array has exactly the shape wanted."""
-    if array.shape != wanted:
-        raise ValueError(f"{name} must have shape {wanted}, {meaning}; got {array.shape}")
-
-
 def require_integer(name: str, value: Any, least: int) -> int:
     """Return an integer argument as int; TypeError if it is none, ValueError if it is below `least`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
@@ -44,15 +21,6 @@ def require_integer(name: str, value: Any, least: int) -> int:
     if value < least:
         raise ValueError(f"{name} must be {least} or more; got {value}")
     return int(value)
-
-
-def require_number(name: str, value: Any) -> float:
-    """Return a finite number that is not 0 as float."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number; got {type(value).__name__} {value!r}")
-    if not math.isfinite(value) or value == 0:
-        raise ValueError(f"{name} must be finite and not 0; got {value!r}")
-    return float(value)
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

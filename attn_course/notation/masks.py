@@ -1,131 +1,37 @@
-"""Masks of other conventions: True = hide, numbers to be added, and torch's two masks in one."""
+"""Masks of torch: the other polarity, and the two masks of nn.MultiheadAttention in one."""
 
 import numpy as np
 
-from attn_course.notation.checks import require_array, require_floats, require_integer
+from attn_course.notation.checks import require_array, require_integer
 
 
 def invert_mask(mask: np.ndarray) -> np.ndarray:
-    """Return a mask of the other polarity: True = hide becomes True = may attend, and back.
+    """Return a copy of a mask (...) of bool in the other polarity: True = hide becomes True = may attend, and back.
 
-    Parameters
-    ----------
-    mask : (...) ndarray of bool
-        True = hide in torch's nn.MultiheadAttention (attn_mask, key_padding_mask); True = may attend in the course
-        and in torch's scaled_dot_product_attention.
+    True = hide in torch's nn.MultiheadAttention (attn_mask, key_padding_mask); True = may attend in the course and in torch's
+    scaled_dot_product_attention. Raises TypeError for what is no ndarray of bool.
 
-    Returns
-    -------
-    inverted : (...) ndarray of bool
-        A copy.
-
-    Raises
-    ------
-    TypeError
-        If `mask` is not an ndarray of bool.
-
-    Examples
-    --------
     >>> invert_mask(np.array([False, True]))
     array([ True, False])
     """
-    return ~_require_bool("mask", mask)
-
-
-def additive_mask(mask: np.ndarray, dtype: type | np.dtype = np.float64) -> np.ndarray:
-    """Return a mask that is added to the scores: 0 where a query may attend, -inf where not, Eq. masked-exponential-is-zero.
-
-    Parameters
-    ----------
-    mask : (...) ndarray of bool
-        True = may attend.
-    dtype : dtype, optional
-        A floating type.
-
-    Returns
-    -------
-    added : (...) ndarray of float
-        Holds 0 and -inf only.
-
-    Raises
-    ------
-    TypeError
-        If `mask` is not an ndarray of bool, or `dtype` is not floating.
-
-    Examples
-    --------
-    >>> additive_mask(np.array([True, False]))
-    array([  0., -inf])
-    """
-    if not np.issubdtype(dtype, np.floating):
-        raise TypeError(f"dtype must be floating; got {np.dtype(dtype)}")
-    return np.where(_require_bool("mask", mask), 0.0, -np.inf).astype(dtype)
-
-
-def boolean_mask(added: np.ndarray) -> np.ndarray:
-    """Return True = may attend for a mask of 0 and -inf; undoes `additive_mask`.
-
-    Parameters
-    ----------
-    added : (...) ndarray of float
-        What is added to the scores.
-
-    Returns
-    -------
-    mask : (...) ndarray of bool
-        True where `added` is 0.
-
-    Raises
-    ------
-    TypeError
-        If `added` is not a floating ndarray.
-    ValueError
-        If an entry is neither 0 nor -inf: a bias is no mask, and a large negative number hides nothing for certain.
-
-    Examples
-    --------
-    >>> boolean_mask(np.array([0.0, -np.inf]))
-    array([ True, False])
-    """
-    require_floats("added", added, 0, "()")
-    strange = added[(added != 0.0) & ~np.isneginf(added)]
-    if strange.size:
-        raise ValueError(f"added must hold 0 and -inf only, to be a mask; got {strange.flat[0]}")
-    return added == 0.0
+    require_array("mask", mask, 0, "()")
+    if mask.dtype != bool:
+        raise TypeError(f"mask must be an ndarray of bool; got {mask.dtype} ndarray")
+    return ~mask
 
 
 def from_torch_masks(
     attn_mask: np.ndarray | None = None, key_padding_mask: np.ndarray | None = None, *, n_heads: int = 1
 ) -> np.ndarray | None:
-    """Return one mask of the course for the two masks of torch's nn.MultiheadAttention.
+    """Return one mask of the course for the two masks of torch's nn.MultiheadAttention; None if both are None.
 
-    Parameters
-    ----------
-    attn_mask : (L, S) or (N * n_heads, L, S) ndarray of bool or float, optional
-        Boolean: True = hide. Float: added to the scores.
-    key_padding_mask : (N, S) ndarray of bool or float, optional
-        Boolean: True = hide this key from all queries. Float: added to the scores.
-    n_heads : int, optional
-        Number of heads, by which torch flattens batch and heads into one axis.
+    `attn_mask` (L, S) or (N * n_heads, L, S) and `key_padding_mask` (N, S) are boolean, True = hide, or floats that are added to
+    the scores. The result broadcasts to (N, n_heads, L, S): boolean, True = may attend, if both are; else to be added to the
+    scores. `n_heads` is by what torch flattens batch and heads into one axis.
 
-    Returns
-    -------
-    mask : ndarray of bool or float, or None
-        Broadcasts to (N, n_heads, L, S). Boolean, True = may attend, if both are; else to be added to the scores. None if both are.
+    Raises TypeError for a mask that is neither boolean nor floating; ValueError for a wrong number of axes, an `n_heads` that
+    does not divide the first of three, or batches or keys of the two that differ.
 
-    Raises
-    ------
-    TypeError
-        If a mask is neither boolean nor floating.
-    ValueError
-        If a mask has the wrong number of axes, `n_heads` does not divide the first of three, or batches or keys of the two differ.
-
-    Notes
-    -----
-    torch takes True = hide here and True = may attend in scaled_dot_product_attention.
-
-    Examples
-    --------
     >>> causal = np.array([[False, True], [False, False]])
     >>> from_torch_masks(causal).astype(int)
     array([[1, 0],
@@ -167,11 +73,4 @@ def _require_mask(name: str, mask: np.ndarray, axes: tuple[int, ...]) -> np.ndar
         raise TypeError(f"{name} must be an ndarray of bool or float; got {mask.dtype} ndarray")
     if mask.ndim not in axes:
         raise ValueError(f"{name} must have {' or '.join(map(str, axes))} axes; got shape {mask.shape}")
-    return mask
-
-
-def _require_bool(name: str, mask: np.ndarray) -> np.ndarray:
-    require_array(name, mask, 0, "()")
-    if mask.dtype != bool:
-        raise TypeError(f"{name} must be an ndarray of bool; got {mask.dtype} ndarray")
     return mask

@@ -14,27 +14,11 @@ NOTHING = "-"
 
 
 def table(dialect: str | None = None, *, style: Style = "text") -> str:
-    r"""Return the words of the course beside those of one dialect, or of all.
+    r"""Return the words of the course beside those of one `dialect`, a key of `DIALECTS`, or of all six, three at a time.
 
-    Parameters
-    ----------
-    dialect : str, optional
-        A key of `DIALECTS`; None shows all six, three at a time.
-    style : {"text", "markdown"}, optional
-        Plain text, wrapped to 80 columns, or Markdown.
+    Plain text is wrapped to 80 columns, to be printed; Markdown is for IPython.display.Markdown. An unknown dialect or style
+    raises ValueError.
 
-    Returns
-    -------
-    lines : str
-        To be printed, or shown by IPython.display.Markdown.
-
-    Raises
-    ------
-    ValueError
-        If there is no such dialect or style.
-
-    Examples
-    --------
     >>> print("\n".join(table("sequences").splitlines()[:7]))
     sequences: T_in inputs, T_out outputs, weights P
     <BLANKLINE>
@@ -57,25 +41,10 @@ def table(dialect: str | None = None, *, style: Style = "text") -> str:
 
 
 def letters(*, style: Style = "text") -> str:
-    r"""Return the letters that mean different things in different texts.
+    r"""Return the letters that mean different things in different texts, a line for each meaning.
 
-    Parameters
-    ----------
-    style : {"text", "markdown"}, optional
-        Plain text, wrapped to 80 columns, or Markdown.
+    Plain text, wrapped to 80 columns, or Markdown; an unknown `style` raises ValueError.
 
-    Returns
-    -------
-    lines : str
-        One line for each meaning.
-
-    Raises
-    ------
-    ValueError
-        If there is no such style.
-
-    Examples
-    --------
     >>> print("\n".join(letters().splitlines()[:5]))
     letter  may mean                               course
     ------  -------------------------------------  ---------------------------------

@@ -14,37 +14,21 @@ def absorb_query_key(
 
     .. math:: (x W_Q^{(i)})(y W_K^{(i)})^\top = x\,W_i\,y^\top, \qquad W_i = W_Q^{(i)} {W_K^{(i)}}^\top
 
-    Parameters
-    ----------
-    w_query : (d_model, n_heads * d_k) ndarray of float
-        The heads' query projections side by side, as in `multi_head_attention`.
-    w_key : (d_model, n_kv_heads * d_k) ndarray of float
-        Those of the keys; fewer heads than queries (a divisor) are shared by groups of query heads.
-    n_heads : int, optional
-        Number of query heads.
+    `w_query`: the heads' query projections side by side, as in `multi_head_attention`.
+    `w_key`: those of the keys; fewer heads than queries (a divisor) are shared by groups of query heads.
+    `n_heads`: number of query heads.
 
-    Returns
-    -------
-    w_query_key : (n_heads, d_model, d_model) ndarray
-        Rank at most d_k; without the scale 1 / sqrt(d_k), which the scores still need.
+    Returns `w_query_key`: rank at most d_k; without the scale 1 / sqrt(d_k), which the scores still need.
 
-    Raises
-    ------
-    TypeError
-        If a matrix is not floating, or `n_heads` not an integer.
-    ValueError
-        If shapes and numbers of heads do not fit.
+    Raises TypeError if a matrix is not floating, or `n_heads` not an integer; ValueError if shapes and numbers of heads
+    do not fit.
 
-    Notes
-    -----
-    With columns as positions the same matrix stands transposed, W_K^T W_Q, Eq. absorbed-scores-in-columns. Any invertible G may be put
-    between,
-    W_Q G and W_K G^{-T}, without a change of W_i (gauge freedom, Eq. query-key-gauge-freedom). DeepSeek-V2 absorbs W^UK into W^UQ in this
-    way: appendix C, arXiv:2405.04434. A position-dependent rotation between the two, as in RoPE, forbids it, Eq. rope-blocks-absorption:
-    section 2.1.3 there.
+    With columns as positions the same matrix stands transposed, W_K^T W_Q, Eq. absorbed-scores-in-columns. Any
+    invertible G may be put between, W_Q G and W_K G^{-T}, without a change of W_i (gauge freedom, Eq.
+    query-key-gauge-freedom). DeepSeek-V2 absorbs W^UK into W^UQ in this way: appendix C, arXiv:2405.04434. A
+    position-dependent rotation between the two, as in RoPE, forbids it, Eq. rope-blocks-absorption: section 2.1.3
+    there.
 
-    Examples
-    --------
     >>> absorb_query_key(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 3.0]]))
     array([[[1., 6.],
             [0., 3.]]])
@@ -61,35 +45,19 @@ def absorb_value_output(
 
     .. math:: \bigl(P_i\,(Y W_V^{(i)})\bigr) W_O^{(i)} = P_i\,Y\,\bigl(W_V^{(i)} W_O^{(i)}\bigr)
 
-    Parameters
-    ----------
-    w_value : (d_model, n_kv_heads * d_v) ndarray of float
-        The heads' value projections side by side; fewer heads than queries (a divisor) are shared by groups.
-    w_output : (n_heads * d_v, d_model) ndarray of float
-        Output projection; head i owns the i-th block of d_v rows.
-    n_heads : int, optional
-        Number of query heads.
+    `w_value`: the heads' value projections side by side; fewer heads than queries (a divisor) are shared by groups.
+    `w_output`: output projection; head i owns the i-th block of d_v rows.
+    `n_heads`: number of query heads.
 
-    Returns
-    -------
-    w_value_output : (n_heads, d_model, d_model) ndarray
-        Rank at most d_v. The outputs of the heads are summed.
+    Returns `w_value_output`: rank at most d_v. The outputs of the heads are summed.
 
-    Raises
-    ------
-    TypeError
-        If a matrix is not floating, or `n_heads` not an integer.
-    ValueError
-        If shapes and numbers of heads do not fit.
+    Raises TypeError if a matrix is not floating, or `n_heads` not an integer; ValueError if shapes and numbers of heads
+    do not fit.
 
-    Notes
-    -----
-    DeepSeek-V2, appendix C, arXiv:2405.04434: W^UV is absorbed into W^O. A bias b_V passes through as the constant b_V W_O
-    because a row of weights sums to 1, Eq. value-bias-becomes-constant; where a row is fully masked it sums to 0, and the constant is
-    missing.
+    DeepSeek-V2, appendix C, arXiv:2405.04434: W^UV is absorbed into W^O. A bias b_V passes through as the constant b_V
+    W_O because a row of weights sums to 1, Eq. value-bias-becomes-constant; where a row is fully masked it sums to 0,
+    and the constant is missing.
 
-    Examples
-    --------
     >>> absorb_value_output(np.array([[1.0], [2.0]]), np.array([[3.0, 4.0]]))
     array([[[3., 4.],
             [6., 8.]]])

@@ -44,56 +44,29 @@ def attention(
 
     With a mask it is Eq. masked-attention, with groups of heads Eq. grouped-query-attention.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer.
-    value : (*#batch, kv_len, d_v) ndarray of float
-        What each of these positions passes on.
-    mask : (*#batch, #q_len, #kv_len) ndarray of bool or float, optional
-        Boolean: True where the query may attend to the key. Float: added to the scores; -inf removes the key.
-    is_causal : bool, optional
-        Let query i see the keys j <= i + q_offset only.
-    q_offset : int or (*#batch) ndarray of int, optional
-        Position of the first query among the keys; used by `is_causal` and `window`.
-    window : (int or None, int or None), optional
-        Let query i see i + q_offset - left <= j <= i + q_offset + right; None leaves a side open.
-    scale : float, optional
-        Factor on q . k; 1 / sqrt(d_k) if left out.
-    softcap : float, optional
-        Scores become softcap * tanh(scores / softcap), before the mask.
-    enable_gqa : bool, optional
-        The query has a multiple of the key's heads on axis -3; key head r serves the query heads r g .. r g + g - 1.
-    return_weights, return_lse : bool, optional
-        Also return the weights, and the log-sum-exp of each row of masked scores.
+    `mask` (*#batch, #q_len, #kv_len): boolean, True where the query may attend to the key, or float, added to the scores;
+    -inf removes the key.
+    `is_causal`: let query i see the keys j <= i + q_offset only.
+    `q_offset` (an int, or (*#batch)): position of the first query among the keys; used by `is_causal` and `window`.
+    `window`: let query i see i + q_offset - left <= j <= i + q_offset + right; None leaves a side open.
+    `scale`: factor on q . k; 1 / sqrt(d_k) if left out.
+    `softcap`: scores become softcap * tanh(scores / softcap), before the mask.
+    `enable_gqa`: the query has a multiple of the key's heads on axis -3; key head r serves the query heads r g .. r g +
+    g - 1.
+    `return_weights`, `return_lse`: also return the weights, and the log-sum-exp of each row of masked scores.
 
-    Returns
-    -------
-    output : (*batch, q_len, d_v) ndarray
-        In the common dtype of query, key and value, computed in at least float32.
-    weights : (*batch, q_len, kv_len) ndarray
-        Only with `return_weights`.
-    lse : (*batch, q_len) ndarray
-        Natural logarithm; only with `return_lse`.
+    Returns `output` (*batch, q_len, d_v): in the common dtype of query, key and value, computed in at least float32;
+    `weights` (*batch, q_len, kv_len): only with `return_weights`; `lse` (*batch, q_len): natural logarithm; only with
+    `return_lse`.
 
-    Raises
-    ------
-    TypeError
-        If an array is not floating (mask: not boolean or floating), or an option is of the wrong type.
-    ValueError
-        If shapes do not fit, or an option is out of range.
+    Raises TypeError if an array is not floating (mask: not boolean or floating), or an option is of the wrong type;
+    ValueError if shapes do not fit, or an option is out of range.
 
-    Notes
-    -----
     Vaswani et al. (2017), Eq. 1, arXiv:1706.03762; softcap as in Gemma 2 (2024), arXiv:2408.00118; grouped queries:
     Ainslie et al. (2023), arXiv:2305.13245. A query that may attend to nothing gets output 0, weights 0 and lse -inf,
-    Eq. empty-row-is-zero. A weight of 0 removes its value even if that holds NaN or infinity. A visible score that is NaN or +inf makes its
-    row NaN.
+    Eq. empty-row-is-zero. A weight of 0 removes its value even if that holds NaN or infinity. A visible score that is
+    NaN or +inf makes its row NaN.
 
-    Examples
-    --------
     >>> query, key, value = np.array([[0.0]]), np.array([[1.0], [2.0]]), np.array([[10.0], [20.0]])
     >>> attention(query, key, value)
     array([[15.]])
@@ -124,18 +97,11 @@ def attention(
 class ScoredPairs:
     """What forward and backward share: widened inputs, and the scores before and after cap and mask.
 
-    Attributes
-    ----------
-    query, key, value : ndarray
-        In at least float32; key and value with one head for each query head.
-    raw : (*batch, q_len, kv_len) ndarray
-        scale * q . k.
-    scores : (*batch, q_len, kv_len) ndarray
-        After softcap and mask; -inf where a query may not attend to a key.
-    scale : float
-        The factor that was used.
-    softcap : float or None
-        The cap that was used.
+    `query`, `key`, `value`: in at least float32; key and value with one head for each query head.
+    `raw` (*batch, q_len, kv_len): scale * q . k.
+    `scores` (*batch, q_len, kv_len): after softcap and mask; -inf where a query may not attend to a key.
+    `scale`: the factor that was used.
+    `softcap`: the cap that was used.
     """
 
     query: np.ndarray
@@ -163,20 +129,7 @@ def score_pairs(
 ) -> ScoredPairs:
     """Check the arguments of `attention` and compute its masked scores.
 
-    Parameters
-    ----------
-    query, key, value, mask, is_causal, q_offset, window, scale, softcap, enable_gqa
-        As in `attention`.
-
-    Returns
-    -------
-    scored : ScoredPairs
-        The scores, and what the backward pass needs again.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `attention`.
+    Raises TypeError, ValueError as in `attention`.
     """
     require_flags(is_causal=is_causal, enable_gqa=enable_gqa)
     q, k, v = checked_floats(query=query, key=key, value=value)

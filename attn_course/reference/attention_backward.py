@@ -35,53 +35,22 @@ def attention_backward(
 
     The gradient of the log-sum-exp joins that of the scores as in Eq. score-gradient-with-lse.
 
-    Parameters
-    ----------
-    query, key, value : ndarray of float
-        As given to `attention`.
-    d_output : (*batch, q_len, d_v) ndarray of float
-        Gradient of the loss with respect to the output.
-    d_lse : (*batch, q_len) ndarray of float, optional
-        Gradient with respect to the log-sum-exp, if the loss depends on it.
-    return_d_mask : bool, optional
-        Also return the gradient of a float mask.
-    mask : (*#batch, #q_len, #kv_len) ndarray of bool or float, optional
-        As given to `attention`, like all that follow.
-    is_causal : bool, optional
-        Whether query i saw the keys j <= i + q_offset only.
-    q_offset : int or (*#batch) ndarray of int, optional
-        Position of the first query among the keys.
-    window : (int or None, int or None), optional
-        How far a query saw to the left and to the right.
-    scale : float, optional
-        Factor on q . k; 1 / sqrt(d_k) if left out.
-    softcap : float, optional
-        Bound of the scores.
-    enable_gqa : bool, optional
-        Whether query heads shared key heads.
+    `d_lse`: gradient with respect to the log-sum-exp, if the loss depends on it.
+    `return_d_mask`: also return the gradient of a float mask.
+    `mask` (*#batch, #q_len, #kv_len), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
+    `enable_gqa`: those of `attention`.
 
-    Returns
-    -------
-    d_query, d_key, d_value : ndarray
-        Each of the shape and dtype of its input; gradients of broadcast axes and of shared heads are summed.
-    d_mask : ndarray
-        Of the shape and dtype of the mask, 0 where it is -inf; only with `return_d_mask`.
+    Returns `d_query`, `d_key`, `d_value`: each of the shape and dtype of its input; gradients of broadcast axes and of
+    shared heads are summed; `d_mask`: of the shape and dtype of the mask, 0 where it is -inf; only with
+    `return_d_mask`.
 
-    Raises
-    ------
-    TypeError
-        As in `attention`; also if `d_output` or `d_lse` is not floating.
-    ValueError
-        As in `attention`; also if `d_output` or `d_lse` has not the shape of what `attention` returns, or
-        `return_d_mask` is asked for without a float mask.
+    Raises TypeError as in `attention`; also if `d_output` or `d_lse` is not floating; ValueError as in `attention`;
+    also if `d_output` or `d_lse` has not the shape of what `attention` returns, or `return_d_mask` is asked for without
+    a float mask.
 
-    Notes
-    -----
-    FlashAttention-2, section 2.2 (Dao, 2023), arXiv:2307.08691; the row sums of P and dP are D in its Algorithm 2. Rows that
-    attend to nothing have gradient 0.
+    FlashAttention-2, section 2.2 (Dao, 2023), arXiv:2307.08691; the row sums of P and dP are D in its Algorithm 2. Rows
+    that attend to nothing have gradient 0.
 
-    Examples
-    --------
     >>> query, key, value = np.array([[0.0]]), np.array([[1.0], [-1.0]]), np.array([[1.0], [0.0]])
     >>> d_query, d_key, d_value = attention_backward(query, key, value, np.array([[1.0]]))
     >>> d_query, d_value.ravel()

@@ -18,13 +18,9 @@ class KeyValueCache:
     append(key, value)
         Add new positions; return those of the past and the new ones together.
 
-    Notes
-    -----
-    Shazeer (2019), section 2.4 ("incremental"), arXiv:1911.02150. An empty cache is falsy, as an empty list
-    is: ask ``cache is None``, not ``not cache``.
+    Shazeer (2019), section 2.4 ("incremental"), arXiv:1911.02150. An empty cache is falsy, as an empty list is: ask
+    ``cache is None``, not ``not cache``.
 
-    Examples
-    --------
     >>> cache = KeyValueCache()
     >>> for step in range(3):
     ...     keys, values = cache.append(np.full((1, 2), 1.0 * step), np.full((1, 1), 10.0 * step))
@@ -44,29 +40,13 @@ class KeyValueCache:
     ) -> tuple[Float[np.ndarray, "*batch total d_k"], Float[np.ndarray, "*batch_value total d_v"]]:
         """Add new positions; return those of the past and the new ones together.
 
-        Parameters
-        ----------
-        key : (*batch, len, d_k) ndarray of float
-            Keys of the new positions; all but len as at the first call.
-        value : (*batch_value, len, d_v) ndarray of float
-            Their values.
+        `key`: keys of the new positions; all but len as at the first call.
 
-        Returns
-        -------
-        keys : (*batch, past + len, d_k) ndarray
-            All keys so far. Read-only: the cache keeps it.
-        values : (*batch_value, past + len, d_v) ndarray
-            All values so far.
+        Returns `keys`: all keys so far. Read-only: the cache keeps it.
 
-        Raises
-        ------
-        TypeError
-            If an argument is not floating, or its dtype is not that of the past.
-        ValueError
-            If the two differ in len, or a shape does not fit the past.
+        Raises TypeError if an argument is not floating, or its dtype is not that of the past; ValueError if the two
+        differ in len, or a shape does not fit the past.
 
-        Examples
-        --------
         >>> keys, values = KeyValueCache().append(np.array([[1.0]]), np.array([[2.0, 3.0]]))
         >>> keys, values
         (array([[1.]]), array([[2., 3.]]))

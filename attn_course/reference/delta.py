@@ -31,53 +31,28 @@ def delta_rule_attention(
 
     Without decay the state is that of Eq. delta-rule; chunk by chunk it is Eqs. chunked-delta-rule and chunked-delta-outputs.
 
-    Parameters
-    ----------
-    query : (*#batch, len, d_k) ndarray of float
-        One row per position; reads after its own position has written.
-    key : (*#batch, len, d_k) ndarray of float
-        Where to write; of unit length in practice, which keeps the state from growing without bound.
-    value : (*#batch, len, d_v) ndarray of float
-        What the state shall answer to the key.
-    beta : (*#batch, len, 1) ndarray of float
-        How far to correct: 0 leaves the state, 1 makes it answer a unit key with the value exactly.
-    scale : float, optional
-        Factor on the output.
-    log_decay : (*#batch, len, 1 or d_k) ndarray of float, optional
-        The exponents g, at most 0; -inf forgets. None keeps everything.
-    enable_gqa : bool, optional
-        The query has a multiple of the key's heads on axis -3; each key head has one state.
-    form : {"recurrent", "chunked"}, optional
-        Position by position, or chunk by chunk: the same result.
-    chunk : int, optional
-        Positions in a chunk.
-    initial_state : (*batch, d_k, d_v) ndarray of float, optional
-        S before the first position; zero if left out.
-    return_state : bool, optional
-        Also return the state after the last position.
+    `query`: one row per position; reads after its own position has written.
+    `key`: where to write; of unit length in practice, which keeps the state from growing without bound.
+    `beta`: how far to correct: 0 leaves the state, 1 makes it answer a unit key with the value exactly.
+    `scale`: factor on the output.
+    `log_decay`: the exponents g, at most 0; -inf forgets. None keeps everything.
+    `enable_gqa`: the query has a multiple of the key's heads on axis -3; each key head has one state.
+    `form`: position by position, or chunk by chunk: the same result.
+    `chunk`: positions in a chunk.
+    `initial_state`: S before the first position; zero if left out.
+    `return_state`: also return the state after the last position.
 
-    Returns
-    -------
-    output : (*batch, len, d_v) ndarray
-        In the common dtype of query, key and value, computed in at least float32.
-    state : (*batch, d_k, d_v) ndarray
-        Only with `return_state`. In the dtype of the output, or that of `initial_state` if it is wider.
+    Returns `output` (*batch, len, d_v): in the common dtype of query, key and value, computed in at least float32;
+    `state` (*batch, d_k, d_v): only with `return_state`. In the dtype of the output, or that of `initial_state` if it
+    is wider.
 
-    Raises
-    ------
-    TypeError
-        If an array is not floating, or an option is of the wrong type.
-    ValueError
-        If shapes do not fit, a decay is positive, or an option is unknown.
+    Raises TypeError if an array is not floating, or an option is of the wrong type; ValueError if shapes do not fit, a
+    decay is positive, or an option is unknown.
 
-    Notes
-    -----
-    Schlag et al. (2021), arXiv:2102.11174; chunks by the WY form: Yang et al. (2024), arXiv:2406.06484; with one decay for all
-    features: Yang et al. (2024), section 3.1, Eq. 10, arXiv:2412.06464, whose Eqs. 6 to 9 are the chunked form without decay
-    (numbers of the published version). They write the transpose of S.
+    Schlag et al. (2021), arXiv:2102.11174; chunks by the WY form: Yang et al. (2024), arXiv:2406.06484; with one decay
+    for all features: Yang et al. (2024), section 3.1, Eq. 10, arXiv:2412.06464, whose Eqs. 6 to 9 are the chunked form
+    without decay (numbers of the published version). They write the transpose of S.
 
-    Examples
-    --------
     >>> key, value, beta = np.array([[1.0], [1.0]]), np.array([[5.0], [7.0]]), np.array([[1.0], [0.5]])
     >>> delta_rule_attention(key, key, value, beta).ravel()
     array([5., 6.])
@@ -134,8 +109,6 @@ def pseudo_values(state: np.ndarray, key: np.ndarray, value: np.ndarray, log_dec
 def forward_substitution(strictly_lower: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve (I + L) X = right, row by row.
 
-    Examples
-    --------
     >>> forward_substitution(np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[2.0], [7.0]]))
     array([[2.],
            [1.]])

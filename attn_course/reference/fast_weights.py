@@ -10,8 +10,6 @@ def decay_between(log_decay: np.ndarray) -> np.ndarray:
 
     (..., len, d) gives (..., len, len, d). Sums, not differences of sums, so that nothing cancels and -inf forgets.
 
-    Examples
-    --------
     >>> decay_between(np.log(np.array([[0.1], [0.5], [0.2]])))[..., 0].round(2)
     array([[1. , 0. , 0. ],
            [0.5, 1. , 0. ],
@@ -27,8 +25,6 @@ def decay_between(log_decay: np.ndarray) -> np.ndarray:
 def decayed_scores(query: np.ndarray, key: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Return the product of query i with what is left of key j at i, (..., len, len); 0 where j > i, whatever the key holds.
 
-    Examples
-    --------
     >>> decayed_scores(np.array([[2.0], [3.0]]), np.array([[5.0], [7.0]]), np.array([[[1.0], [0.0]], [[0.5], [1.0]]]))
     array([[10. ,  0. ],
            [ 7.5, 21. ]])
@@ -52,8 +48,6 @@ def read_write(
     Here gamma_i is the decay from the start of the chunk to i, and Gamma_ij that from j to i. Compare gated
     linear attention: Yang et al. (2023), arXiv:2312.06635.
 
-    Examples
-    --------
     >>> one = np.ones((2, 1))
     >>> read_write(np.zeros((1, 1)), one, one, one, np.log(0.5 * one))
     (array([[1. ],

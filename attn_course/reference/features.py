@@ -13,27 +13,12 @@ def elu_features(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 
     .. math:: \phi(x)_i = x_i + 1 \;\text{ if } x_i > 0, \qquad e^{x_i} \;\text{ else}
 
-    Parameters
-    ----------
-    x : (*shape) ndarray of float
-        Queries or keys.
+    Returns `features`: positive, in the dtype of `x`.
 
-    Returns
-    -------
-    features : (*shape) ndarray
-        Positive, in the dtype of `x`.
+    Raises TypeError if `x` is not floating.
 
-    Raises
-    ------
-    TypeError
-        If `x` is not floating.
-
-    Notes
-    -----
     Katharopoulos et al. (2020), arXiv:2006.16236.
 
-    Examples
-    --------
     >>> elu_features(np.array([2.0, 0.0, -1.0])).round(4)
     array([3.    , 1.    , 0.3679])
     """
@@ -49,34 +34,17 @@ def positive_random_features(
     .. math:: \phi(x)_r = \frac{1}{\sqrt{m}} \exp\left(w_r \cdot x - \tfrac{1}{2} |x|^2\right), \qquad
               \mathbb{E}[\phi(q) \cdot \phi(k)] = e^{q \cdot k} \;\text{ for } w_r \sim \mathcal{N}(0, I)
 
-    Parameters
-    ----------
-    x : (*batch, len, d_k) ndarray of float
-        Queries or keys. For the kernel exp(q . k / sqrt(d_k)), multiply both by d_k ** -0.25 first.
-    projections : (n_features, d_k) ndarray of float
-        The vectors w_r, from `draw_projections`; the same for queries and keys.
+    `x`: queries or keys. For the kernel exp(q . k / sqrt(d_k)), multiply both by d_k ** -0.25 first.
+    `projections`: the vectors w_r, from `draw_projections`; the same for queries and keys.
 
-    Returns
-    -------
-    features : (*batch, len, n_features) ndarray
-        In the common dtype of the arguments.
+    Returns `features`: in the common dtype of the arguments.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not floating.
-    ValueError
-        If shapes do not fit.
+    Raises TypeError if an argument is not floating; ValueError if shapes do not fit.
 
-    Notes
-    -----
     Choromanski et al. (2020), Lemma 1, arXiv:2009.14794. With m independent projections the estimate has variance
-    exp(|q + k|^2) exp(2 q . k) (1 - exp(-|q + k|^2)) / m (Lemma 2; Eq. variance-of-positive-features for m = 1): small where the kernel is
-    small, and growing
-    exponentially with the length of q + k. Sines and cosines do the opposite.
+    exp(|q + k|^2) exp(2 q . k) (1 - exp(-|q + k|^2)) / m (Lemma 2; Eq. variance-of-positive-features for m = 1): small
+    where the kernel is small, and growing exponentially with the length of q + k. Sines and cosines do the opposite.
 
-    Examples
-    --------
     >>> positive_random_features(np.array([[1.0], [-1.0]]), np.array([[0.5], [0.5]])).round(4)
     array([[0.7071, 0.7071],
            [0.2601, 0.2601]])
@@ -96,36 +64,13 @@ def draw_projections(
 ) -> Float[np.ndarray, "n_features d_k"]:
     """Draw the standard normal vectors that `positive_random_features` needs, omega of Eq. gaussian-moment-generating-function.
 
-    Parameters
-    ----------
-    d_k : int
-        Features of queries and keys.
-    n_features : int
-        Number of vectors.
-    rng : numpy.random.Generator
-        Source of randomness.
-    orthogonal : bool, optional
-        Make the vectors of each block of d_k orthogonal. Each on its own stays standard normal, so the estimate
-        stays unbiased, and its variance falls.
+    `orthogonal`: make the vectors of each block of d_k orthogonal. Each on its own stays standard normal, so the
+    estimate stays unbiased, and its variance falls.
 
-    Returns
-    -------
-    projections : (n_features, d_k) ndarray of float64
-        One vector a row.
+    Raises TypeError if `rng` is no generator, or an option is of the wrong type; ValueError if a number is too small.
 
-    Raises
-    ------
-    TypeError
-        If `rng` is no generator, or an option is of the wrong type.
-    ValueError
-        If a number is too small.
-
-    Notes
-    -----
     Choromanski et al. (2020), section 2.4 and Theorem 2, arXiv:2009.14794.
 
-    Examples
-    --------
     >>> w = draw_projections(3, 2, np.random.default_rng(0), orthogonal=True)
     >>> w.shape, bool(abs(w[0] @ w[1]) < 1e-12)
     ((2, 3), True)

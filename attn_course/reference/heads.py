@@ -12,31 +12,14 @@ from attn_course.reference.attention import attention
 def split_heads(x: Float[np.ndarray, "*batch len d_model"], n_heads: int) -> Float[np.ndarray, "*batch n_heads len d_head"]:
     """Cut the features into heads, and move the heads before the positions, Eq. heads-are-column-blocks.
 
-    Parameters
-    ----------
-    x : (*batch, len, d_model) ndarray of float
-        Projected queries, keys or values.
-    n_heads : int
-        Divides d_model.
+    Returns `heads`: head h holds the h-th block of features. A view where NumPy can make one.
 
-    Returns
-    -------
-    heads : (*batch, n_heads, len, d_model / n_heads) ndarray
-        Head h holds the h-th block of features. A view where NumPy can make one.
+    Raises TypeError if `x` is not a floating ndarray, or `n_heads` not an integer; ValueError if `x` has fewer than two
+    axes, or `n_heads` is below 1 or does not divide d_model.
 
-    Raises
-    ------
-    TypeError
-        If `x` is not a floating ndarray, or `n_heads` not an integer.
-    ValueError
-        If `x` has fewer than two axes, or `n_heads` is below 1 or does not divide d_model.
+    Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762. Reshaping to (*batch, n_heads, len, d_head) at once would
+    mix positions.
 
-    Notes
-    -----
-    Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762. Reshaping to (*batch, n_heads, len, d_head) at once would mix positions.
-
-    Examples
-    --------
     >>> split_heads(np.arange(8.0).reshape(2, 4), 2)[0]
     array([[0., 1.],
            [4., 5.]])
@@ -52,29 +35,10 @@ def split_heads(x: Float[np.ndarray, "*batch len d_model"], n_heads: int) -> Flo
 def merge_heads(x: Float[np.ndarray, "*batch n_heads len d_head"]) -> Float[np.ndarray, "*batch len d_model"]:
     """Put the heads' features side by side again, the brackets of Eq. multi-head-attention; undoes `split_heads`.
 
-    Parameters
-    ----------
-    x : (*batch, n_heads, len, d_head) ndarray of float
-        One output for each head.
+    Raises TypeError if `x` is not a floating ndarray; ValueError if `x` has fewer than three axes.
 
-    Returns
-    -------
-    merged : (*batch, len, n_heads * d_head) ndarray
-        The concatenation over heads.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not a floating ndarray.
-    ValueError
-        If `x` has fewer than three axes.
-
-    Notes
-    -----
     "Concat" of Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762.
 
-    Examples
-    --------
     >>> merge_heads(np.array([[[0.0, 1.0]], [[2.0, 3.0]]]))
     array([[0., 1., 2., 3.]])
     """
@@ -88,32 +52,16 @@ def repeat_key_value(
 ) -> Float[np.ndarray, "*batch n_heads len d_head"]:
     """Repeat each shared head for the query heads it serves, Eq. grouped-query-attention.
 
-    Parameters
-    ----------
-    x : (*batch, n_kv_heads, len, d_head) ndarray of float
-        Keys or values.
-    n_repeats : int
-        Query heads for each key head, g.
+    `n_repeats`: query heads for each key head, g.
 
-    Returns
-    -------
-    repeated : (*batch, n_kv_heads * n_repeats, len, d_head) ndarray
-        Head r stands at r g .. r g + g - 1 (repeat, not tile).
+    Returns `repeated`: head r stands at r g .. r g + g - 1 (repeat, not tile).
 
-    Raises
-    ------
-    TypeError
-        If `x` is not a floating ndarray, or `n_repeats` not an integer.
-    ValueError
-        If `x` has fewer than three axes, or `n_repeats` is below 1.
+    Raises TypeError if `x` is not a floating ndarray, or `n_repeats` not an integer; ValueError if `x` has fewer than
+    three axes, or `n_repeats` is below 1.
 
-    Notes
-    -----
-    Grouped-query attention: Ainslie et al. (2023), arXiv:2305.13245. One shared head is multi-query attention:
-    Shazeer (2019), arXiv:1911.02150.
+    Grouped-query attention: Ainslie et al. (2023), arXiv:2305.13245. One shared head is multi-query attention: Shazeer
+    (2019), arXiv:1911.02150.
 
-    Examples
-    --------
     >>> repeat_key_value(np.array([[[1.0]], [[2.0]]]), 2).ravel()
     array([1., 1., 2., 2.])
     """
@@ -144,45 +92,17 @@ def multi_head_attention(
 
     Each head is Eq. attention-of-one-head, or Eq. cross-attention where queries and keys come from two sequences.
 
-    Parameters
-    ----------
-    x_query : (*#batch, q_len, d_query) ndarray of float
-        Positions that ask, X.
-    x_key_value : (*#batch, kv_len, d_key_value) ndarray of float
-        Positions that answer, Y; the same array as `x_query` for self-attention.
-    w_query : (d_query, n_heads * d_k) ndarray of float
-        The heads' projections side by side; rows are input features.
-    w_key, w_value : (d_key_value, n_kv_heads * d_k) and (d_key_value, n_kv_heads * d_v) ndarray of float
-        The same for keys and values.
-    w_output : (n_heads * d_v, d_output) ndarray of float
-        Projection of the concatenated heads.
-    n_heads : int
-        Number of query heads.
-    n_kv_heads : int, optional
-        Number of key and value heads, a divisor of `n_heads`; `n_heads` if left out.
-    b_query, b_key, b_value, b_output : ndarray of float, optional
-        Biases, added to each projection.
-    **options
-        Keywords of `attention`; a mask broadcasts to (*batch, n_heads, q_len, kv_len).
+    `x_key_value`: positions that answer, Y; the same array as `x_query` for self-attention.
+    `w_query`: the heads' projections side by side; rows are input features.
+    `n_kv_heads`: number of key and value heads, a divisor of `n_heads`; `n_heads` if left out.
+    `b_query`, `b_key`, `b_value`, `b_output`: biases, added to each projection.
+    `**options`: keywords of `attention`; a mask broadcasts to (*batch, n_heads, q_len, kv_len).
 
-    Returns
-    -------
-    output : (*batch, q_len, d_output) ndarray
-        With `return_weights` and `return_lse` a tuple, as from `attention`, with a head axis in both.
+    Raises TypeError if an array is not floating, or an option is of the wrong type; ValueError if shapes or numbers of
+    heads do not fit.
 
-    Raises
-    ------
-    TypeError
-        If an array is not floating, or an option is of the wrong type.
-    ValueError
-        If shapes or numbers of heads do not fit.
-
-    Notes
-    -----
     Vaswani et al. (2017), section 3.2.2, arXiv:1706.03762, with the weight matrices of all heads side by side.
 
-    Examples
-    --------
     >>> x, identity = np.array([[1.0, 0.0], [1.0, 2.0]]), np.eye(2)
     >>> multi_head_attention(x, x, identity, identity, identity, identity, n_heads=2).round(2)
     array([[1.  , 1.  ],

@@ -36,41 +36,20 @@ def latent_attention(
 
     A score has a part without position and a part with it, Eq. decoupled-rope-score.
 
-    Parameters
-    ----------
-    x : (*batch, len, d_model) ndarray of float
-        The new tokens.
-    weights : LatentWeights
-        The matrices.
-    n_heads : int
-        Number of heads.
-    positions : (*#batch, len) ndarray of int or float
-        Positions of the new tokens, for RoPE.
-    cache : KeyValueCache, optional
-        Holds the past, and receives the new tokens: for each its latent vector (after `norm_kv`) in the place of a
-        key, and the rotated shared key in the place of a value.
-    norm_q, norm_kv : callable, optional
-        Applied to the latent vectors of queries and of keys and values, in practice an RMSNorm; must keep the shape.
+    `cache`: holds the past, and receives the new tokens: for each its latent vector (after `norm_kv`) in the place of a
+    key, and the rotated shared key in the place of a value.
+    `norm_q`, `norm_kv`: applied to the latent vectors of queries and of keys and values, in practice an RMSNorm; must
+    keep the shape.
 
-    Returns
-    -------
-    output : (*batch, len, d_model) ndarray
-        In the common dtype of `x` and the weights, computed in at least float32.
+    Returns `output`: in the common dtype of `x` and the weights, computed in at least float32.
 
-    Raises
-    ------
-    TypeError
-        If an array is not floating, or an argument is of the wrong type.
-    ValueError
-        If shapes and `n_heads` do not fit, or a norm changes the shape.
+    Raises TypeError if an array is not floating, or an argument is of the wrong type; ValueError if shapes and
+    `n_heads` do not fit, or a norm changes the shape.
 
-    Notes
-    -----
-    DeepSeek-V2, appendix C, Eqs. 37 to 47, arXiv:2405.04434; the norms: section 3.1.2. New tokens see all cached ones, and each other
-    causally. RoPE pairs halves, which another order of the columns of `w_query_rope` and `w_key_rope` makes interleaved.
+    DeepSeek-V2, appendix C, Eqs. 37 to 47, arXiv:2405.04434; the norms: section 3.1.2. New tokens see all cached ones,
+    and each other causally. RoPE pairs halves, which another order of the columns of `w_query_rope` and `w_key_rope`
+    makes interleaved.
 
-    Examples
-    --------
     >>> one = np.ones((1, 1))
     >>> weights = LatentWeights(one, one, np.zeros((1, 2)), one, one, np.zeros((1, 2)), one, one)
     >>> latent_attention(np.array([[0.0], [3.0]]), weights, n_heads=1, positions=np.arange(2)).round(4)
@@ -107,39 +86,17 @@ def latent_attention_absorbed(
 
     The left is Eq. absorbed-latent-keys, the right Eq. absorbed-latent-values.
 
-    Parameters
-    ----------
-    x : (*batch, len, d_model) ndarray of float
-        The new tokens.
-    weights : LatentWeights
-        The matrices.
-    n_heads : int
-        Number of heads.
-    positions : (*#batch, len) ndarray of int or float
-        Positions of the new tokens.
-    cache : KeyValueCache, optional
-        As in `latent_attention`; each form can go on with the cache of the other.
-    norm_q, norm_kv : callable, optional
-        Applied to the latent vectors.
+    `cache`: as in `latent_attention`; each form can go on with the cache of the other.
+    `norm_q`, `norm_kv`: applied to the latent vectors.
 
-    Returns
-    -------
-    output : (*batch, len, d_model) ndarray
-        That of `latent_attention` up to rounding.
+    Returns `output`: that of `latent_attention` up to rounding.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As in `latent_attention`.
+    Raises TypeError, ValueError as in `latent_attention`.
 
-    Notes
-    -----
-    DeepSeek-V2, appendix C, arXiv:2405.04434. The absorbed matrices are larger than their factors, so this pays at decoding,
-    where rebuilding the past would cost more, and not where all positions are new. The rotary part is not absorbed: a
-    rotation that depends on both positions would stand between the two matrices.
+    DeepSeek-V2, appendix C, arXiv:2405.04434. The absorbed matrices are larger than their factors, so this pays at
+    decoding, where rebuilding the past would cost more, and not where all positions are new. The rotary part is not
+    absorbed: a rotation that depends on both positions would stand between the two matrices.
 
-    Examples
-    --------
     >>> one = np.ones((1, 1))
     >>> weights = LatentWeights(one, one, np.zeros((1, 2)), one, one, np.zeros((1, 2)), one, one)
     >>> latent_attention_absorbed(np.array([[0.0], [3.0]]), weights, n_heads=1, positions=np.arange(2)).round(4)

@@ -12,39 +12,22 @@ from attn_course.reference.arrays import checked_floats
 class LatentWeights:
     """The matrices of latent attention, Eq. absorbed-latent-attention; rows are input features, heads stand side by side.
 
-    Parameters
-    ----------
-    w_query_down : (d_model, d_query_latent) ndarray of float
-        Compresses a token to the latent vector of its queries; W^DQ.
-    w_query_up : (d_query_latent, n_heads * d_head) ndarray of float
-        Queries without position; W^UQ.
-    w_query_rope : (d_query_latent, n_heads * d_rope) ndarray of float
-        Queries that RoPE rotates; W^QR.
-    w_latent_down : (d_model, d_latent) ndarray of float
-        Compresses a token to the latent vector of its keys and values, which is cached; W^DKV.
-    w_key_up : (d_latent, n_heads * d_head) ndarray of float
-        Keys without position; W^UK.
-    w_key_rope : (d_model, d_rope) ndarray of float
-        The one rotary key that all heads share, which is cached; W^KR.
-    w_value_up : (d_latent, n_heads * d_v) ndarray of float
-        Values; W^UV.
-    w_output : (n_heads * d_v, d_model) ndarray of float
-        Output projection; W^O.
+    `w_query_down` (d_model, d_query_latent): compresses a token to the latent vector of its queries; W^DQ.
+    `w_query_up` (d_query_latent, n_heads * d_head): queries without position; W^UQ.
+    `w_query_rope` (d_query_latent, n_heads * d_rope): queries that RoPE rotates; W^QR.
+    `w_latent_down` (d_model, d_latent): compresses a token to the latent vector of its keys and values, which is
+    cached; W^DKV.
+    `w_key_up` (d_latent, n_heads * d_head): keys without position; W^UK.
+    `w_key_rope` (d_model, d_rope): the one rotary key that all heads share, which is cached; W^KR.
+    `w_value_up` (d_latent, n_heads * d_v): values; W^UV.
+    `w_output` (n_heads * d_v, d_model): output projection; W^O.
 
-    Raises
-    ------
-    TypeError
-        If a matrix is not floating.
-    ValueError
-        If a matrix has not two axes, or two that meet differ in the features they share.
+    Raises TypeError if a matrix is not floating; ValueError if a matrix has not two axes, or two that meet differ in
+    the features they share.
 
-    Notes
-    -----
     DeepSeek-V2, section 2.1 and appendix C, Eqs. 37 to 47, arXiv:2405.04434, which writes columns as positions: each
     matrix here is the transpose of the one named there.
 
-    Examples
-    --------
     >>> one = np.ones((1, 1))
     >>> LatentWeights(one, one, np.ones((1, 2)), one, one, np.ones((1, 2)), one, one).w_key_rope
     array([[1., 1.]])

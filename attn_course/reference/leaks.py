@@ -14,37 +14,18 @@ def leak_matrix(
 ) -> Float[np.ndarray, "q_len kv_len"]:
     """Return how far each output row moves when one input row is moved, the influence that Eq. causal-mask-hides-future wants to be 0.
 
-    Parameters
-    ----------
-    function : callable
-        The layer: takes an array like `x` and returns one row for each query, (q_len, d_output). It gets copies of `x`.
-    x : (kv_len, d_model) ndarray of float
-        The input at which it is tried.
-    size : float, optional
-        Standard deviation of the steps that are added to an input row, one for each feature.
-    seed : int, optional
-        Of the steps. They differ from feature to feature, since a layer may ignore a shift of all features alike.
+    `size`: standard deviation of the steps that are added to an input row, one for each feature.
+    `seed`: of the steps. They differ from feature to feature, since a layer may ignore a shift of all features alike.
 
-    Returns
-    -------
-    influence : (q_len, kv_len) ndarray of float64
-        Row = output, column = input: the largest absolute change of output row i when input row j moves; infinite where the
-        change is not a number. With a causal mask everything above the diagonal is exactly 0.
+    Returns `influence`: row = output, column = input: the largest absolute change of output row i when input row j
+    moves; infinite where the change is not a number. With a causal mask everything above the diagonal is exactly 0.
 
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong type.
-    ValueError
-        If `x` has another number of axes, `size` is not positive, or the function does not return rows.
+    Raises TypeError if an argument is of the wrong type; ValueError if `x` has another number of axes, `size` is not
+    positive, or the function does not return rows.
 
-    Notes
-    -----
-    A test by perturbation sees what a gradient cannot: steps of functions that are flat almost everywhere. Both can miss a leak
-    that only opens at other inputs, as with a large finite number in place of -inf, Eq. finite-fill-leaks.
+    A test by perturbation sees what a gradient cannot: steps of functions that are flat almost everywhere. Both can
+    miss a leak that only opens at other inputs, as with a large finite number in place of -inf, Eq. finite-fill-leaks.
 
-    Examples
-    --------
     >>> shifted = lambda x: np.vstack([x[1:], x[:1]])  # row i is a copy of row i + 1
     >>> (leak_matrix(shifted, np.zeros((3, 2))) > 0).astype(int)
     array([[0, 1, 0],

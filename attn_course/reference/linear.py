@@ -37,57 +37,30 @@ def linear_attention(
     normalised-linear-attention, in chunks Eq. chunked-linear-attention; all keys at once,
     not causally, Eq. linear-attention-by-associativity.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that reads; as many as keys if causal.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that writes.
-    value : (*#batch, kv_len, d_v) ndarray of float
-        What is written.
-    feature_map : callable, optional
-        The map phi of queries and keys, (..., len, d_k) to (..., len, d_phi); the identity if left out.
-    is_causal : bool, optional
-        Whether a query reads what was written up to its own position; else it reads everything.
-    normalize : bool, optional
-        Divide by z_t . phi(q_t), where z sums the features of the keys as S does; needs a `feature_map`.
-    scale : float, optional
-        Factor on the output.
-    log_decay : (*#batch, kv_len, 1 or d_phi) ndarray of float, optional
-        The exponents g, at most 0; -inf forgets. None keeps everything.
-    enable_gqa : bool, optional
-        The query has a multiple of the key's heads on axis -3; each key head has one state.
-    form : {"parallel", "recurrent", "chunked"}, optional
-        All pairs of positions at once, position by position, or chunk by chunk: the same result.
-    chunk : int, optional
-        Positions in a chunk.
-    initial_state : (*batch, d_phi, d_v) ndarray of float, or pair of it and a (*batch, d_phi) ndarray, optional
-        S before the first position, zero if left out; with `normalize` the pair (S, z).
-    return_state : bool, optional
-        Also return the state after the last position.
+    `query`: one row per position that reads; as many as keys if causal.
+    `feature_map`: the map phi of queries and keys, (..., len, d_k) to (..., len, d_phi); the identity if left out.
+    `is_causal`: whether a query reads what was written up to its own position; else it reads everything.
+    `normalize`: divide by z_t . phi(q_t), where z sums the features of the keys as S does; needs a `feature_map`.
+    `scale`: factor on the output.
+    `log_decay`: the exponents g, at most 0; -inf forgets. None keeps everything.
+    `enable_gqa`: the query has a multiple of the key's heads on axis -3; each key head has one state.
+    `form`: all pairs of positions at once, position by position, or chunk by chunk: the same result.
+    `chunk`: positions in a chunk.
+    `initial_state` (*batch, d_phi, d_v): S before the first position, zero if left out; with `normalize` the pair (S,
+    z).
+    `return_state`: also return the state after the last position.
 
-    Returns
-    -------
-    output : (*batch, q_len, d_v) ndarray
-        In the common dtype of query, key and value, computed in at least float32; 0 where the normaliser is 0.
-    state : (*batch, d_phi, d_v) ndarray, or the pair with z
-        Only with `return_state`. In the dtype of the output, or that of `initial_state` if it is wider.
+    Returns `output` (*batch, q_len, d_v): in the common dtype of query, key and value, computed in at least float32; 0
+    where the normaliser is 0; `state` (*batch, d_phi, d_v): only with `return_state`. In the dtype of the output, or
+    that of `initial_state` if it is wider.
 
-    Raises
-    ------
-    TypeError
-        If an array is not floating, or an option is of the wrong type.
-    ValueError
-        If shapes do not fit, a decay is positive, an option is unknown, `normalize` has no feature map, or a call that
-        is not causal asks for another form, a decay or a state.
+    Raises TypeError if an array is not floating, or an option is of the wrong type; ValueError if shapes do not fit, a
+    decay is positive, an option is unknown, `normalize` has no feature map, or a call that is not causal asks for
+    another form, a decay or a state.
 
-    Notes
-    -----
     Katharopoulos et al. (2020), arXiv:2006.16236; as fast weights: Schlag et al. (2021), arXiv:2102.11174; with decay,
     and in chunks: Yang et al. (2023), arXiv:2312.06635. The parallel form costs O(len^2), the others O(len).
 
-    Examples
-    --------
     >>> query, value = np.array([[1.0], [1.0], [1.0]]), np.array([[1.0], [10.0], [100.0]])
     >>> linear_attention(query, query, value).ravel()
     array([  1.,  11., 111.])

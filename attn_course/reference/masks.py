@@ -13,32 +13,15 @@ FAR = 2**60  # farther than any length; sums of a few of them still fit into 64 
 def causal_mask(q_len: int, kv_len: int, q_offset: int | Integer[np.ndarray, "*batch"] = 0) -> Bool[np.ndarray, "*batch q_len kv_len"]:
     """Let each query see the keys up to its own position: j <= i + q_offset, Eq. causal-mask.
 
-    Parameters
-    ----------
-    q_len, kv_len : int
-        Numbers of queries and keys.
-    q_offset : int or (*batch) ndarray of int, optional
-        Position of the first query among the keys: 0 aligns the top left corners, kv_len - q_len the bottom right
-        ones, Eq. bottom-right-offset; with a KV cache it is the past length.
+    `q_offset`: position of the first query among the keys: 0 aligns the top left corners, kv_len - q_len the bottom
+    right ones, Eq. bottom-right-offset; with a KV cache it is the past length.
 
-    Returns
-    -------
-    mask : (*batch, q_len, kv_len) ndarray of bool
-        True where the query may attend to the key.
+    Returns `mask`: True where the query may attend to the key.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If a length is negative.
+    Raises TypeError if an argument is not an integer; ValueError if a length is negative.
 
-    Notes
-    -----
     In the rows-are-queries form the forbidden part is the upper triangle; with columns as queries it is the lower one.
 
-    Examples
-    --------
     >>> causal_mask(2, 3, q_offset=1).astype(int)
     array([[1, 1, 0],
            [1, 1, 1]])
@@ -54,33 +37,16 @@ def window_mask(
 
     Eq. reach-of-stacked-windows has the window of w keys to the left as B_w: left = w, right = 0.
 
-    Parameters
-    ----------
-    q_len, kv_len : int
-        Numbers of queries and keys.
-    left, right : int or None
-        How many positions back and ahead; None leaves that side open.
-    q_offset : int or (*batch) ndarray of int, optional
-        Position of the first query among the keys.
+    `left`, `right`: how many positions back and ahead; None leaves that side open.
+    `q_offset`: position of the first query among the keys.
 
-    Returns
-    -------
-    mask : (*batch, q_len, kv_len) ndarray of bool
-        True where the query may attend to the key.
+    Returns `mask`: True where the query may attend to the key.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer (or None, for a side).
-    ValueError
-        If a length or a side is negative.
+    Raises TypeError if an argument is not an integer (or None, for a side); ValueError if a length or a side is
+    negative.
 
-    Notes
-    -----
     Sliding-window attention: Child et al. (2019), arXiv:1904.10509; Beltagy et al. (2020), arXiv:2004.05150.
 
-    Examples
-    --------
     >>> window_mask(3, 3, left=1, right=0).astype(int)
     array([[1, 0, 0],
            [1, 1, 0],
@@ -98,28 +64,14 @@ def window_mask(
 def padding_mask(lengths: Integer[np.ndarray, "*batch"], kv_len: int) -> Bool[np.ndarray, "*batch 1 kv_len"]:
     """Hide the padding behind the end of each sequence, so that it changes nothing, Eq. key-padding-changes-nothing.
 
-    Parameters
-    ----------
-    lengths : (*batch) ndarray of int
-        Number of real keys of each sequence, from 0 to kv_len. With a head axis after the batch, pass
-        ``lengths[:, None]``.
-    kv_len : int
-        Length to which the keys are padded.
+    `lengths`: number of real keys of each sequence, from 0 to kv_len. With a head axis after the batch, pass
+    ``lengths[:, None]``.
 
-    Returns
-    -------
-    mask : (*batch, 1, kv_len) ndarray of bool
-        True for real keys; the axis of length 1 broadcasts over the queries.
+    Returns `mask`: True for real keys; the axis of length 1 broadcasts over the queries.
 
-    Raises
-    ------
-    TypeError
-        If `lengths` is not an ndarray of integers, or `kv_len` not an integer.
-    ValueError
-        If `kv_len` is negative, or a length lies outside 0 .. kv_len.
+    Raises TypeError if `lengths` is not an ndarray of integers, or `kv_len` not an integer; ValueError if `kv_len` is
+    negative, or a length lies outside 0 .. kv_len.
 
-    Examples
-    --------
     >>> padding_mask(np.array([1, 3]), 3).astype(int)
     array([[[1, 0, 0]],
     <BLANKLINE>

@@ -13,32 +13,15 @@ def sinusoidal_positions(length: int, d_model: int) -> Float[np.ndarray, "length
 
     .. math:: P_{t,2i} = \sin(t\,\omega_i), \qquad P_{t,2i+1} = \cos(t\,\omega_i), \qquad \omega_i = 10000^{-2i/d}
 
-    Parameters
-    ----------
-    length : int
-        Number of positions, 0 .. length - 1.
-    d_model : int
-        Number of features; where it is odd, the last sine has no cosine.
+    `d_model`: number of features; where it is odd, the last sine has no cosine.
 
-    Returns
-    -------
-    positions : (length, d_model) ndarray of float64
-        Sine and cosine interleaved, from the fastest pair to the slowest.
+    Returns `positions`: sine and cosine interleaved, from the fastest pair to the slowest.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If `length` is negative, or `d_model` below 1.
+    Raises TypeError if an argument is not an integer; ValueError if `length` is negative, or `d_model` below 1.
 
-    Notes
-    -----
     Vaswani et al. (2017), section 3.5, arXiv:1706.03762. Moving on by k positions rotates every pair by k times its
     frequency, whatever the position was: a linear map, the same for all rows, Eq. sinusoid-shift-is-linear.
 
-    Examples
-    --------
     >>> sinusoidal_positions(2, 4).round(2)
     array([[0.  , 1.  , 0.  , 1.  ],
            [0.84, 0.54, 0.01, 1.  ]])
@@ -61,38 +44,21 @@ def rope(
               \begin{pmatrix} \cos t\,\omega_i & -\sin t\,\omega_i \\ \sin t\,\omega_i & \cos t\,\omega_i \end{pmatrix}
               \begin{pmatrix} a \\ b \end{pmatrix}, \qquad \omega_i = \theta^{-2i/d_k}
 
-    Parameters
-    ----------
-    x : (*#batch, len, d_k) ndarray of float
-        Queries or keys, after their projection; d_k is even.
-    positions : (*#batch, len) ndarray of int or float
-        Position t of each row; any numbers, in any order. With a head axis in `x`, pass ``positions[..., None, :]``.
-    theta : float, optional
-        Base of the frequencies.
-    layout : {"halves", "interleaved"}, optional
-        Which features form pair i: i and i + d_k / 2, or 2 i and 2 i + 1.
+    `x`: queries or keys, after their projection; d_k is even.
+    `positions`: position t of each row; any numbers, in any order. With a head axis in `x`, pass ``positions[..., None,
+    :]``.
+    `theta`: base of the frequencies.
+    `layout`: which features form pair i: i and i + d_k / 2, or 2 i and 2 i + 1.
 
-    Returns
-    -------
-    rotated : (*batch, len, d_k) ndarray
-        Same dtype as `x`; angles are computed in float64.
+    Returns `rotated`: same dtype as `x`; angles are computed in float64.
 
-    Raises
-    ------
-    TypeError
-        If `x` is not floating, `positions` neither integer nor floating, or `theta` no number.
-    ValueError
-        If d_k is odd, shapes do not fit, `theta` is not positive and finite, or `layout` is unknown.
+    Raises TypeError if `x` is not floating, `positions` neither integer nor floating, or `theta` no number; ValueError
+    if d_k is odd, shapes do not fit, `theta` is not positive and finite, or `layout` is unknown.
 
-    Notes
-    -----
     Su et al. (2021), section 3.2.2, Eqs. 14 to 16, arXiv:2104.09864 (interleaved). A rotation keeps norms, and the
-    product of a query at position s with a key at position t depends on s and t only through s - t, Eq. rope-as-complex-rotation. The two
-    layouts
-    differ by a fixed permutation of the features.
+    product of a query at position s with a key at position t depends on s and t only through s - t, Eq.
+    rope-as-complex-rotation. The two layouts differ by a fixed permutation of the features.
 
-    Examples
-    --------
     >>> rope(np.array([[1.0, 0.0]]), np.array([1])).round(4)
     array([[0.5403, 0.8415]])
     """

@@ -21,31 +21,13 @@ def dot_scores(
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
     """Return q . k for every pair, Eq. scaled-score without its scale.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer.
+    Returns `scores`: rows are queries. Computed in at least float32, returned in the common dtype of the inputs.
 
-    Returns
-    -------
-    scores : (*batch, q_len, kv_len) ndarray
-        Rows are queries. Computed in at least float32, returned in the common dtype of the inputs.
+    Raises TypeError if an argument is not a floating ndarray; ValueError if the two differ in d_k, or their leading
+    axes do not broadcast.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a floating ndarray.
-    ValueError
-        If the two differ in d_k, or their leading axes do not broadcast.
-
-    Notes
-    -----
     Multiplicative attention: Luong et al. (2015), section 3.1 ("dot"), arXiv:1508.04025.
 
-    Examples
-    --------
     >>> dot_scores(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))
     array([[11.,  2.]])
     """
@@ -58,33 +40,15 @@ def scaled_dot_scores(
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
     """Return q . k times a scale, Eq. scaled-score, which keeps the variance of the scores at 1 by default.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer.
-    scale : float, optional
-        The factor; 1 / sqrt(d_k) if left out.
+    `scale`: the factor; 1 / sqrt(d_k) if left out.
 
-    Returns
-    -------
-    scores : (*batch, q_len, kv_len) ndarray
-        Rows are queries.
+    Returns `scores`: rows are queries.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a floating ndarray, or `scale` not a number.
-    ValueError
-        If the two differ in d_k, their leading axes do not broadcast, or `scale` is not finite.
+    Raises TypeError if an argument is not a floating ndarray, or `scale` not a number; ValueError if the two differ in
+    d_k, their leading axes do not broadcast, or `scale` is not finite.
 
-    Notes
-    -----
     Vaswani et al. (2017), section 3.2.1, arXiv:1706.03762; the variance: Eq. scaled-score-variance.
 
-    Examples
-    --------
     >>> scaled_dot_scores(np.ones((1, 4)), np.ones((1, 4)))
     array([[2.]])
     """
@@ -97,31 +61,14 @@ def cosine_scores(
 ) -> Float[np.ndarray, "*batch q_len kv_len"]:
     """Return the cosine of the angle between every query and key, Eq. cosine-similarity.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer.
+    Returns `scores`: in [-1, 1]; 0 where either vector is zero, which has no direction.
 
-    Returns
-    -------
-    scores : (*batch, q_len, kv_len) ndarray
-        In [-1, 1]; 0 where either vector is zero, which has no direction.
+    Raises TypeError if an argument is not a floating ndarray; ValueError if the two differ in d_k, or their leading
+    axes do not broadcast.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a floating ndarray.
-    ValueError
-        If the two differ in d_k, or their leading axes do not broadcast.
+    Unlike the scaled dot product it ignores both lengths. Query-key normalisation builds on it: Henry et al. (2020),
+    arXiv:2010.04245.
 
-    Notes
-    -----
-    Unlike the scaled dot product it ignores both lengths. Query-key normalisation builds on it: Henry et al. (2020), arXiv:2010.04245.
-
-    Examples
-    --------
     >>> cosine_scores(np.array([[2.0, 0.0]]), np.array([[5.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
     array([[1., 0., 0.]])
     """
@@ -136,35 +83,17 @@ def gaussian_scores(
 
     .. math:: -\|q - k\|^2 / (2\,\mathrm{bandwidth}^2)
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer.
-    bandwidth : float
-        Distance at which the kernel has fallen to exp(-1/2); positive and finite.
+    `bandwidth`: distance at which the kernel has fallen to exp(-1/2); positive and finite.
 
-    Returns
-    -------
-    scores : (*batch, q_len, kv_len) ndarray
-        At most 0. The softmax of a row gives the Nadaraya-Watson weights.
+    Returns `scores`: at most 0. The softmax of a row gives the Nadaraya-Watson weights.
 
-    Raises
-    ------
-    TypeError
-        If `query` or `key` is not a floating ndarray, or `bandwidth` not a number.
-    ValueError
-        If the two differ in d_k, their leading axes do not broadcast, or `bandwidth` is not positive and finite.
+    Raises TypeError if `query` or `key` is not a floating ndarray, or `bandwidth` not a number; ValueError if the two
+    differ in d_k, their leading axes do not broadcast, or `bandwidth` is not positive and finite.
 
-    Notes
-    -----
-    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product, Eq. equal-length-gaussian-weights.
-    The squared
-    distance is taken from differences, not from |q|^2 + |k|^2 - 2 q . k, which loses digits when q is close to k.
+    Nadaraya (1964) and Watson (1964). For keys of equal length the weights are those of the dot product, Eq.
+    equal-length-gaussian-weights. The squared distance is taken from differences, not from |q|^2 + |k|^2 - 2 q . k,
+    which loses digits when q is close to k.
 
-    Examples
-    --------
     >>> gaussian_scores(np.array([[0.0]]), np.array([[0.0], [2.0]]), bandwidth=1.0)
     array([[ 0., -2.]])
     """
@@ -187,36 +116,16 @@ def additive_scores(
 
     .. math:: w^\top \tanh(q W_q + k W_k)
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_q) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer; d_k may differ from d_q.
-    w_query, w_key : (d_q, d_hidden) and (d_k, d_hidden) ndarray of float
-        Projections to the hidden layer.
-    w_score : (d_hidden,) ndarray of float
-        Turns the hidden vector into a number; without it there is no score.
+    `key`: one row per position that may answer; d_k may differ from d_q.
+    `w_score`: turns the hidden vector into a number; without it there is no score.
 
-    Returns
-    -------
-    scores : (*batch, q_len, kv_len) ndarray
-        Between -sum |w_score| and +sum |w_score|, Eq. additive-score-bound.
+    Returns `scores`: between -sum |w_score| and +sum |w_score|, Eq. additive-score-bound.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a floating ndarray.
-    ValueError
-        If shapes do not fit.
+    Raises TypeError if an argument is not a floating ndarray; ValueError if shapes do not fit.
 
-    Notes
-    -----
-    Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473; columns there, rows here. The hidden layer takes
-    q_len x kv_len x d_hidden numbers.
+    Bahdanau et al. (2014), appendix A.1.2, arXiv:1409.0473; columns there, rows here. The hidden layer takes q_len x
+    kv_len x d_hidden numbers.
 
-    Examples
-    --------
     >>> one = np.ones((1, 1))
     >>> additive_scores(one, one, one, -one, np.ones(1))
     array([[0.]])

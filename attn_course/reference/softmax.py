@@ -11,34 +11,20 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1, temperature: fl
 
     .. math:: \sigma(z)_i = \frac{e^{z_i - m}}{\sum_j e^{z_j - m}}, \qquad m = \max_j z_j
 
-    Parameters
-    ----------
-    scores : (*shape) ndarray of float
-        Any real numbers; -inf marks an entry that gets no weight.
-    axis : int, optional
-        The axis along which the weights sum to 1.
-    temperature : float, optional
-        Divides the scores first, Eq. softmax-with-temperature: below 1 sharpens, above 1 flattens. Positive and finite.
+    `scores`: any real numbers; -inf marks an entry that gets no weight.
+    `axis`: the axis along which the weights sum to 1.
+    `temperature`: divides the scores first, Eq. softmax-with-temperature: below 1 sharpens, above 1 flattens. Positive
+    and finite.
 
-    Returns
-    -------
-    weights : (*shape) ndarray
-        Same dtype as `scores`, computed in at least float32. A slice that is empty or all -inf has weights 0.
+    Returns `weights`: same dtype as `scores`, computed in at least float32. A slice that is empty or all -inf has
+    weights 0.
 
-    Raises
-    ------
-    TypeError
-        If `scores` is not a floating ndarray, `axis` no integer, or `temperature` no number.
-    ValueError
-        If `axis` is not an axis of `scores`, or `temperature` is not a positive finite number.
+    Raises TypeError if `scores` is not a floating ndarray, `axis` no integer, or `temperature` no number; ValueError if
+    `axis` is not an axis of `scores`, or `temperature` is not a positive finite number.
 
-    Notes
-    -----
-    Subtracting the maximum leaves the weights as they are, Eq. softmax-shift-invariance, and makes every exponent <= 0, so
-    that nothing overflows. A NaN or +inf among the scores gives NaN weights in its slice.
+    Subtracting the maximum leaves the weights as they are, Eq. softmax-shift-invariance, and makes every exponent <= 0,
+    so that nothing overflows. A NaN or +inf among the scores gives NaN weights in its slice.
 
-    Examples
-    --------
     >>> softmax(np.array([0.0, 0.0, np.log(2.0)])).round(4)
     array([0.25, 0.25, 0.5 ])
     >>> softmax(np.array([1000.0, 1000.0]))
@@ -62,27 +48,13 @@ def logsumexp(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.n
 
     .. math:: \mathrm{lse}(z) = m + \ln \sum_j e^{z_j - m}, \qquad m = \max_j z_j
 
-    Parameters
-    ----------
-    scores : (*shape) ndarray of float
-        Any real numbers; -inf counts as a missing entry.
-    axis : int, optional
-        The axis that is summed over and removed. A NaN or +inf in a slice gives NaN.
+    `axis`: the axis that is summed over and removed. A NaN or +inf in a slice gives NaN.
 
-    Returns
-    -------
-    lse : (*reduced) ndarray
-        Natural logarithm, same dtype as `scores`; -inf where a slice is empty or all -inf.
+    Returns `lse`: natural logarithm, same dtype as `scores`; -inf where a slice is empty or all -inf.
 
-    Raises
-    ------
-    TypeError
-        If `scores` is not a floating ndarray, or `axis` no integer.
-    ValueError
-        If `axis` is not an axis of `scores`.
+    Raises TypeError if `scores` is not a floating ndarray, or `axis` no integer; ValueError if `axis` is not an axis of
+    `scores`.
 
-    Examples
-    --------
     >>> float(logsumexp(np.array([1000.0, 1000.0])).round(4))
     1000.6931
     """
@@ -98,25 +70,12 @@ def softmax_jacobian(weights: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray
 
     .. math:: J = \mathrm{diag}(s) - s\,s^\top, \qquad J_{ij} = \partial s_i / \partial z_j
 
-    Parameters
-    ----------
-    weights : (*batch, n) ndarray of float
-        Softmax weights s along the last axis (the derivative needs no scores).
+    `weights`: softmax weights s along the last axis (the derivative needs no scores).
 
-    Returns
-    -------
-    jacobian : (*batch, n, n) ndarray
-        Symmetric; rows and columns sum to 0.
+    Returns `jacobian`: symmetric; rows and columns sum to 0.
 
-    Raises
-    ------
-    TypeError
-        If `weights` is not a floating ndarray.
-    ValueError
-        If `weights` has no axis.
+    Raises TypeError if `weights` is not a floating ndarray; ValueError if `weights` has no axis.
 
-    Examples
-    --------
     >>> softmax_jacobian(np.array([0.5, 0.5]))
     array([[ 0.25, -0.25],
            [-0.25,  0.25]])
@@ -132,27 +91,13 @@ def softmax_vjp(weights: Float[np.ndarray, "*batch n"], d_weights: Float[np.ndar
 
     .. math:: J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
 
-    Parameters
-    ----------
-    weights : (*batch, n) ndarray of float
-        Softmax weights s along the last axis.
-    d_weights : (*batch, n) ndarray of float
-        Gradient g of a scalar loss with respect to `weights`.
+    `d_weights`: gradient g of a scalar loss with respect to `weights`.
 
-    Returns
-    -------
-    d_scores : (*batch, n) ndarray
-        Gradient of the same loss with respect to the scores; sums to 0. Costs O(n) a row; the Jacobian costs O(n^2).
+    Returns `d_scores`: gradient of the same loss with respect to the scores; sums to 0. Costs O(n) a row; the Jacobian
+    costs O(n^2).
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a floating ndarray.
-    ValueError
-        If the two shapes differ.
+    Raises TypeError if an argument is not a floating ndarray; ValueError if the two shapes differ.
 
-    Examples
-    --------
     >>> softmax_vjp(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.25, -0.25])
     """

@@ -25,7 +25,8 @@ class Tiles:
         self.block_q, self.block_kv = require_integer("block_q", block_q, 1), require_integer("block_kv", block_kv, 1)
         self.query, self.key, self.value = checked_floats(query=query, key=key, value=value)
         self.mask, self.q_offset, self.options = mask, q_offset, options
-        require_axes(2, "(..., len, features)", query=query, key=key, value=value)
+        grouped = options["enable_gqa"] is True
+        require_axes(2 + grouped, "(..., heads, len, features)" if grouped else "(..., len, features)", query=query, key=key, value=value)
         if key.shape[-2] != value.shape[-2]:
             raise ValueError(f"key and value must share kv_len, the axis before the last; got {key.shape[-2]} and {value.shape[-2]}")
         lengths = (query.shape[-2], key.shape[-2])

@@ -25,29 +25,15 @@ def online_softmax(blocks: Iterable[np.ndarray]) -> Float[np.ndarray, "*rows tot
 
     .. math:: m' = \max(m, \max_j x_j), \qquad \ell' = \ell\,e^{m - m'} + \sum_j e^{x_j - m'}
 
-    Parameters
-    ----------
-    blocks : iterable of (*#rows, n) ndarray of float
-        Scores, cut along the last axis; blocks may differ in n.
+    `blocks` (*#rows, n): scores, cut along the last axis; blocks may differ in n.
 
-    Returns
-    -------
-    weights : (*rows, total) ndarray
-        What `softmax` gives for the concatenated blocks, in their common dtype.
+    Returns `weights`: what `softmax` gives for the concatenated blocks, in their common dtype.
 
-    Raises
-    ------
-    TypeError
-        If `blocks` is not iterable, or a block is not floating.
-    ValueError
-        If there is no block, a block has no axis, or the rows do not broadcast.
+    Raises TypeError if `blocks` is not iterable, or a block is not floating; ValueError if there is no block, a block
+    has no axis, or the rows do not broadcast.
 
-    Notes
-    -----
     Milakov and Gimelshein (2018), Algorithm 3, arXiv:1805.02867, a block instead of an element at a time.
 
-    Examples
-    --------
     >>> online_softmax([np.array([0.0]), np.array([0.0, np.log(2.0)])])
     array([0.25, 0.25, 0.5 ])
     """
@@ -103,53 +89,20 @@ def flash_attention(
     Each block keeps the invariant of Eq. tiled-attention-update; after the last one Eq. row-lse-and-output gives the output and the
     log-sum-exp.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        One row per position that asks.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        One row per position that may answer.
-    value : (*#batch, kv_len, d_v) ndarray of float
-        What each of these positions passes on.
-    block_q, block_kv : int
-        Queries and keys in a block; the last blocks may be smaller.
-    mask : (*#batch, #q_len, #kv_len) ndarray of bool or float, optional
-        As in `attention`, like all that follow. The weights are not among the results: they never exist as a whole.
-    is_causal : bool, optional
-        Let query i see the keys j <= i + q_offset only.
-    q_offset : int or (*#batch) ndarray of int, optional
-        Position of the first query among the keys.
-    window : (int or None, int or None), optional
-        How far a query sees to the left and to the right.
-    scale : float, optional
-        Factor on q . k; 1 / sqrt(d_k) if left out.
-    softcap : float, optional
-        Bound of the scores.
-    enable_gqa : bool, optional
-        Whether query heads share key heads.
-    return_lse : bool, optional
-        Also return the log-sum-exp of each row of masked scores, which the backward pass needs.
+    `block_q`, `block_kv`: queries and keys in a block; the last blocks may be smaller.
+    `mask` (*#batch, #q_len, #kv_len), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
+    `enable_gqa`: those of `attention`. The weights are not among the results: they never exist as a whole.
+    `return_lse`: also return the log-sum-exp of each row of masked scores, which the backward pass needs.
 
-    Returns
-    -------
-    output : (*batch, q_len, d_v) ndarray
-        In the common dtype of query, key and value, computed in at least float32.
-    lse : (*batch, q_len) ndarray
-        Natural logarithm; only with `return_lse`.
+    Returns `output` (*batch, q_len, d_v): in the common dtype of query, key and value, computed in at least float32;
+    `lse` (*batch, q_len): natural logarithm; only with `return_lse`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As in `attention`, and if a block size is not an integer from 1.
+    Raises TypeError, ValueError as in `attention`, and if a block size is not an integer from 1.
 
-    Notes
-    -----
     FlashAttention-2, Algorithm 1 (Dao, 2023), arXiv:2307.08691: the sum of exp(score - maximum) times value is kept
-    unnormalised, shrinks whenever the maximum grows, and is divided by the sum of weights once, at the end. Blocks that a
-    causal mask hides as a whole could be skipped; here they add 0.
+    unnormalised, shrinks whenever the maximum grows, and is divided by the sum of weights once, at the end. Blocks that
+    a causal mask hides as a whole could be skipped; here they add 0.
 
-    Examples
-    --------
     >>> query, key, value = np.array([[0.0]]), np.array([[1.0], [2.0], [3.0]]), np.array([[10.0], [20.0], [60.0]])
     >>> flash_attention(query, key, value, block_q=1, block_kv=2)
     array([[30.]])
@@ -184,34 +137,18 @@ def merge_partial_attention(
 
     .. math:: o = \sum_a e^{\ell_a - \ell}\,o_a, \qquad \ell = \ln \sum_a e^{\ell_a}
 
-    Parameters
-    ----------
-    outputs : iterable of (*batch, q_len, d_v) ndarray of float
-        Outputs of `attention` over each set of keys.
-    lses : iterable of (*batch, q_len) ndarray of float
-        Their log-sum-exps, in the same order.
+    `outputs` (*batch, q_len, d_v): outputs of `attention` over each set of keys.
+    `lses` (*batch, q_len): their log-sum-exps, in the same order.
 
-    Returns
-    -------
-    output : (*batch, q_len, d_v) ndarray
-        What attention over all keys gives.
-    lse : (*batch, q_len) ndarray
-        Its log-sum-exp, so that the result can be merged again.
+    Returns `output`: what attention over all keys gives; `lse`: its log-sum-exp, so that the result can be merged
+    again.
 
-    Raises
-    ------
-    TypeError
-        If an array is not floating.
-    ValueError
-        If there is nothing to merge, or numbers or shapes differ.
+    Raises TypeError if an array is not floating; ValueError if there is nothing to merge, or numbers or shapes differ.
 
-    Notes
-    -----
-    Two blocks of keys: FlashAttention-2, section 2.3.1 (Dao, 2023), arXiv:2307.08691; many devices: ring attention, Liu et al.
-    (2023), arXiv:2310.01889. A set without any visible key (output 0, lse -inf) changes nothing. Compare Eq. merge-of-softmax-sums.
+    Two blocks of keys: FlashAttention-2, section 2.3.1 (Dao, 2023), arXiv:2307.08691; many devices: ring attention, Liu
+    et al. (2023), arXiv:2310.01889. A set without any visible key (output 0, lse -inf) changes nothing. Compare Eq.
+    merge-of-softmax-sums.
 
-    Examples
-    --------
     >>> merge_partial_attention([np.array([[3.0]]), np.array([[9.0]])], [np.array([np.log(2.0)]), np.array([0.0])])
     (array([[5.]]), array([1.09861229]))
     """

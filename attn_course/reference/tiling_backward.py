@@ -39,60 +39,24 @@ def flash_attention_backward(
     These are Eqs. weights-from-lse, row-delta-from-output and score-gradient-with-lse; each block adds its part as in Eq.
     key-gradient-in-blocks.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) ndarray of float
-        As given to `flash_attention`.
-    key : (*#batch, kv_len, d_k) ndarray of float
-        As given to `flash_attention`.
-    value : (*#batch, kv_len, d_v) ndarray of float
-        As given to `flash_attention`.
-    d_output : (*batch, q_len, d_v) ndarray of float
-        Gradient of the loss with respect to the output.
-    block_q, block_kv : int
-        Queries and keys in a block; need not be those of the forward pass.
-    output : (*batch, q_len, d_v) ndarray of float, optional
-        What the forward pass returned, together with `lse`; computed again if left out.
-    lse : (*batch, q_len) ndarray of float, optional
-        The log-sum-exp that the forward pass returned.
-    d_lse : (*batch, q_len) ndarray of float, optional
-        Gradient with respect to the log-sum-exp, if the loss depends on it.
-    return_d_mask : bool, optional
-        Also return the gradient of a float mask.
-    mask : (*#batch, #q_len, #kv_len) ndarray of bool or float, optional
-        As given to `flash_attention`, like all that follow.
-    is_causal : bool, optional
-        Whether query i saw the keys j <= i + q_offset only.
-    q_offset : int or (*#batch) ndarray of int, optional
-        Position of the first query among the keys.
-    window : (int or None, int or None), optional
-        How far a query saw to the left and to the right.
-    scale : float, optional
-        Factor on q . k; 1 / sqrt(d_k) if left out.
-    softcap : float, optional
-        Bound of the scores.
-    enable_gqa : bool, optional
-        Whether query heads shared key heads.
+    `block_q`, `block_kv`: queries and keys in a block; need not be those of the forward pass.
+    `output`: what the forward pass returned, together with `lse`; computed again if left out.
+    `lse`: the log-sum-exp that the forward pass returned.
+    `d_lse`: gradient with respect to the log-sum-exp, if the loss depends on it.
+    `return_d_mask`: also return the gradient of a float mask.
+    `mask` (*#batch, #q_len, #kv_len), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
+    `enable_gqa`: those of `attention`.
 
-    Returns
-    -------
-    d_query, d_key, d_value : ndarray
-        Each of the shape and dtype of its input; gradients of broadcast axes and of shared heads are summed.
-    d_mask : ndarray
-        Of the shape and dtype of the mask, 0 where it is -inf; only with `return_d_mask`.
+    Returns `d_query`, `d_key`, `d_value`: each of the shape and dtype of its input; gradients of broadcast axes and of
+    shared heads are summed; `d_mask`: of the shape and dtype of the mask, 0 where it is -inf; only with
+    `return_d_mask`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As in `flash_attention` and `attention_backward`, and if only one of `output` and `lse` is given.
+    Raises TypeError, ValueError as in `flash_attention` and `attention_backward`, and if only one of `output` and `lse`
+    is given.
 
-    Notes
-    -----
-    FlashAttention-2, Algorithm 2 (Dao, 2023), arXiv:2307.08691. The row sum of P and dP, which the softmax needs, is that of dO
-    and O: it is known before the first block.
+    FlashAttention-2, Algorithm 2 (Dao, 2023), arXiv:2307.08691. The row sum of P and dP, which the softmax needs, is
+    that of dO and O: it is known before the first block.
 
-    Examples
-    --------
     >>> query, key, value = np.array([[0.0]]), np.array([[1.0], [-1.0]]), np.array([[1.0], [0.0]])
     >>> d_query, d_key, d_value = flash_attention_backward(query, key, value, np.array([[1.0]]), block_q=1, block_kv=1)
     >>> d_query, d_value.ravel()

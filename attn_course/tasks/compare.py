@@ -29,19 +29,12 @@ def compare(
 ) -> Miss | None:
     """Return None if the arrays agree, else the first difference.
 
-    Parameters
-    ----------
-    got, wanted : sequence of ndarray
-        As many arrays on both sides, of the same shapes. NaN and infinities must stand in the same places.
-    tolerance : float, optional
-        Largest error, relative to the largest finite entry wanted; the default goes by the dtype that came.
-    largest_input : float, optional
-        Size of the numbers that went in. Where they cancel, a few of their roundings remain, and are no mistake.
+    `got`, `wanted`: as many arrays on both sides, of the same shapes. NaN and infinities must stand in the same places.
+    `tolerance`: largest error, relative to the largest finite entry wanted; the default goes by the dtype that came.
+    `largest_input`: size of the numbers that went in. Where they cancel, a few of their roundings remain, and are no
+    mistake.
 
-    Returns
-    -------
-    miss : Miss or None
-        The first element that is wrong, and the largest error.
+    Returns `miss`: the first element that is wrong, and the largest error.
     """
     if len(got) != len(wanted):
         return Miss(f"it must return {_items(len(wanted))}; got {_items(len(got))}")

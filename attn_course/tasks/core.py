@@ -28,12 +28,8 @@ CHECK_SEED = 20_170_612  # notebook checks always draw the same cases; class run
 class Case:
     """One set of inputs, passed to the answer by position in the order given.
 
-    Parameters
-    ----------
-    name : str
-        What is special about this case, in words; failing checks print it.
-    **inputs : object
-        ndarrays, lists or dicts of ndarrays, or plain numbers.
+    `name`: what is special about this case, in words; failing checks print it.
+    `**inputs`: ndarrays, lists or dicts of ndarrays, or plain numbers.
     """
 
     def __init__(self, name: str, **inputs: Any) -> None:
@@ -59,43 +55,24 @@ def _one_case(rng: np.random.Generator) -> list[Case]:
 class Task:
     """One graded exercise.
 
-    Parameters
-    ----------
-    id : str
-        At most four lower-case words joined by hyphens, such as "stable-softmax". It never changes; the number does.
-    title, trains : str
-        What it is called, and the skill it trains.
-    entry : str
-        The name the learner defines: a function (write, repair) or a value (derive, predict, figure).
-    kind : {"write", "derive", "predict", "repair", "figure"}
-        What the learner does.
-    equation : str or None
-        Label of the equation it trains.
-    points, difficulty, minutes : int
-        Marks; 1 (easy) to 5 (hard); expected working time.
-    cases : callable
-        Takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value.
-    answer : callable
-        The right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols -> expression.
-        With `module`: nothing -> a class.
-    wrong : sequence of Wrong
-        At least three known mistakes, of the same form as `answer`.
-    hints : sequence of str
-        Three, from a nudge to almost the line.
-    given : sequence of callable
-        Helper functions whose source the exercise shows.
-    forbid : sequence of str
-        Library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
-    tolerance : float, optional
-        Largest error relative to the largest entry, for float64 results; the default is 1e-9.
-    symbols, functions : sequence of str
-        Derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply.
-    broken : callable, optional
-        Repair tasks: the function that the exercise shows, named `entry`.
-    figure_data : callable, optional
-        Figure tasks: takes nothing, returns what the figure to be read is drawn from.
-    module : ModuleCall, optional
-        Of a task whose answer is a class of torch modules: how it is put to a case.
+    `id`: at most four lower-case words joined by hyphens, such as "stable-softmax". It never changes; the number does.
+    `title`, `trains`: what it is called, and the skill it trains.
+    `entry`: the name the learner defines: a function (write, repair) or a value (derive, predict, figure).
+    `kind`: what the learner does.
+    `equation`: label of the equation it trains.
+    `points`, `difficulty`, `minutes`: marks; 1 (easy) to 5 (hard); expected working time.
+    `cases`: takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value.
+    `answer`: the right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols ->
+    expression. With `module`: nothing -> a class.
+    `wrong`: at least three known mistakes, of the same form as `answer`.
+    `hints`: three, from a nudge to almost the line.
+    `given`: helper functions whose source the exercise shows.
+    `forbid`: library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
+    `tolerance`: largest error relative to the largest entry, for float64 results; the default is 1e-9.
+    `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply.
+    `broken`: repair tasks: the function that the exercise shows, named `entry`.
+    `figure_data`: figure tasks: takes nothing, returns what the figure to be read is drawn from.
+    `module`: of a task whose answer is a class of torch modules: how it is put to a case.
     """
 
     id: str
@@ -160,13 +137,13 @@ class Task:
         count = len(self.cases(np.random.default_rng(CHECK_SEED)))
         acronym = self.title[1:2].isupper()  # VJP stays VJP
         title = self.title if acronym else self.title[0].lower() + self.title[1:]
-        return f"ok {self.number} {title}: {_counted(count, 'case')}, {_counted(self.points, 'point')}"
+        return f"ok {self.number} {title}: {numbers.counted(count, 'case')}, {numbers.counted(self.points, 'point')}"
 
     @property
     def card(self) -> str:
         """Heading and facts, as Markdown, that stand above the question."""
         stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
-        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", _counted(self.points, "point"), f"trains {self.trains}"]
+        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", numbers.counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
             facts.append(numbers.eq(self.equation))
         return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*"
@@ -194,10 +171,6 @@ class Task:
             return ""
         source = textwrap.dedent(inspect.getsource(self.broken)).rstrip()
         return re.sub(rf"\b(def|class) {self.broken.__name__}\(", rf"\1 {self.entry}(", numbers.cite(source), count=1)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 @dataclass(frozen=True)

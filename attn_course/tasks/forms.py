@@ -19,22 +19,11 @@ class AnswerError(Exception):
 def as_arrays(returned: Any, entry: str) -> tuple[np.ndarray, ...]:
     """Turn what a function returned into a tuple of float32-or-wider arrays.
 
-    Parameters
-    ----------
-    returned : object
-        A NumPy array or scalar, a torch tensor, a Python float, or a tuple or list of these.
-    entry : str
-        The function's name, for messages.
+    `returned`: A NumPy array or scalar, a torch tensor, a Python float, or a tuple or list of these.
 
-    Returns
-    -------
-    arrays : tuple of ndarray
-        Copies; one for each returned item.
+    Returns `arrays`: copies; one for each returned item.
 
-    Raises
-    ------
-    AnswerError
-        If an item is something else, or of a dtype that is not floating or narrower than float32.
+    Raises AnswerError if an item is something else, or of a dtype that is not floating or narrower than float32.
     """
     if isinstance(returned, list):  # several results; only the judge knows whether there may be several
         with contextlib.suppress(AnswerError):

@@ -18,26 +18,14 @@ Expected = Callable[[Task, Callable[..., Any], Sequence[Case]], list[Result]]
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
     """Compare what an answer returned with what is right.
 
-    Parameters
-    ----------
-    task : Task
-        The task, with its right and its known wrong answers.
-    cases : sequence of Case
-        The cases that were run.
-    results : sequence of Result
-        What `run` gave for them, in the same order.
-    expect : callable, optional
-        Runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it gave.
+    `task`: the task, with its right and its known wrong answers.
+    `expect`: runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it
+    gave.
 
-    Returns
-    -------
-    verdict : Verdict
-        All points or none; a failed one says why, names the mistake if it is known, and points to the equation.
+    Returns `verdict`: all points or none; a failed one says why, names the mistake if it is known, and points to the
+    equation.
 
-    Raises
-    ------
-    ValueError
-        If there is not one result for each case, or the task's own answer fails.
+    Raises ValueError if there is not one result for each case, or the task's own answer fails.
     """
     if len(cases) != len(results):
         raise ValueError(f"results must hold one entry for each of the {len(cases)} cases; got {len(results)}")
@@ -79,19 +67,10 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
 def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
-    Parameters
-    ----------
-    task : Task
-        Says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
-    function : callable
-        `task.answer` or the function of a `Wrong`.
-    cases : sequence of Case
-        The inputs.
+    `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
+    `function`: `task.answer` or the function of a `Wrong`.
 
-    Returns
-    -------
-    results : list of Result
-        One for each case; a known wrong answer may hold problems too.
+    Returns `results`: one for each case; a known wrong answer may hold problems too.
     """
     value: Any = function
     if task.kind == "derive":

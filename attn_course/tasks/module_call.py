@@ -16,17 +16,12 @@ from attn_course.tasks.forms import AnswerError, as_arrays, named
 class ModuleCall:
     """Which inputs of a case construct the module, fill it, go into it, and come back as gradients.
 
-    Parameters
-    ----------
-    construct : sequence of str
-        Inputs that are passed to the class, by keyword.
-    inputs : sequence of str
-        Arrays that are passed to the module, by position.
-    state : str
-        The input that holds the parameters: a dict of arrays under the names that the module must give them.
-    d_output : str, optional
-        The input that holds the gradient of a loss with respect to the output (of several outputs, to the first). With it, the
-        gradients with respect to the floating inputs and to the parameters are judged too, in this order.
+    `construct`: inputs that are passed to the class, by keyword.
+    `inputs`: arrays that are passed to the module, by position.
+    `state`: the input that holds the parameters: a dict of arrays under the names that the module must give them.
+    `d_output`: the input that holds the gradient of a loss with respect to the output (of several outputs, to the
+    first). With it, the gradients with respect to the floating inputs and to the parameters are judged too, in this
+    order.
     """
 
     construct: Sequence[str]
@@ -46,26 +41,11 @@ class ModuleCall:
 def call_module(answer: Any, case: Mapping[str, Any], entry: str, how: ModuleCall) -> tuple[np.ndarray, ...]:
     """Return the outputs of a module and its gradients as plain arrays.
 
-    Parameters
-    ----------
-    answer : object
-        The learner's class.
-    case : mapping
-        Inputs by name.
-    entry : str
-        The name of the class, for messages.
-    how : ModuleCall
-        What is done with the inputs. The module computes in the dtype of its parameters' arrays, in evaluation mode.
+    `how`: what is done with the inputs. The module computes in the dtype of its parameters' arrays, in evaluation mode.
 
-    Returns
-    -------
-    arrays : tuple of ndarray
-        Outputs, then gradients; the gradient of what the output does not depend on is zero.
+    Returns `arrays`: outputs, then gradients; the gradient of what the output does not depend on is zero.
 
-    Raises
-    ------
-    AnswerError
-        If the class is no module, its parameters are other ones, or the output is cut off from them.
+    Raises AnswerError if the class is no module, its parameters are other ones, or the output is cut off from them.
     """
     import torch
 

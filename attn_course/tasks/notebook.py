@@ -14,7 +14,7 @@ import numpy as np
 from attn_course.numbers import eq, task_number
 from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
-from attn_course.tasks.judge import judge
+from attn_course.tasks.judge import Expected, judge
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
 from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbidden_calls
@@ -25,13 +25,7 @@ NOT_RECORDED = "Your progress is not recorded: "
 
 
 class CheckFailed(AssertionError):
-    """The answer to a task is not right; the text says why.
-
-    Attributes
-    ----------
-    verdict : Verdict
-        The whole finding.
-    """
+    """The answer to a task is not right; the text says why."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(plain(verdict))
@@ -46,22 +40,11 @@ class CheckFailed(AssertionError):
 def check(task_id: str, answer: Any) -> None:
     """Check an answer: print one line if it is right, else raise with the reason.
 
-    Parameters
-    ----------
-    task_id : str
-        Its name, such as "stable-softmax".
-    answer : object
-        The function, expression or number that the task asks for.
+    `answer`: the function, expression or number that the task asks for.
 
-    Raises
-    ------
-    CheckFailed
-        If the answer is not right; the message names the mistake if it is a known one.
-    ValueError
-        If there is no such task, or the record of the learner's progress is damaged.
+    Raises CheckFailed if the answer is not right; the message names the mistake if it is a known one; ValueError if
+    there is no such task, or the record of the learner's progress is damaged.
 
-    Notes
-    -----
     This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
     prints is shown only when it fails, so that a forgotten `print` does not spoil the fixed line. Where work/ cannot be
     written to, the verdict stands and one line more says why it is not recorded.
@@ -92,34 +75,29 @@ def assess(
     *,
     seed: int = CHECK_SEED,
     time_limit_s: float = TIME_LIMIT_S,
+    expect: Expected | None = None,
 ) -> Verdict:
     """Run and judge an answer in this process.
 
-    Parameters
-    ----------
-    task : Task
-        The task to judge by.
-    answer : object
-        The learner's function or value.
-    cells : sequence of str, optional
-        Texts of the notebook's cells run so far, where forbidden calls are looked for.
-    names : mapping, optional
-        The notebook's global names.
-    seed : int, optional
-        Draws the cases.
-    time_limit_s : float, optional
-        Longest time for one case, in seconds.
-
-    Returns
-    -------
-    verdict : Verdict
-        Passed or not, and why.
+    `cells`: texts of the notebook's cells run so far, where forbidden calls are looked for.
+    `names`: the notebook's global names.
+    `seed`: draws the cases.
+    `time_limit_s`: longest time for one case, in seconds.
+    `expect`: as `judge` takes it.
     """
     with quiet():  # also where a learner turned warnings into errors: neither our cases nor our answers are to raise
-        return _assess(task, answer, cells, names, seed, time_limit_s)
+        return _assess(task, answer, cells, names, seed, time_limit_s, expect)
 
 
-def _assess(task: Task, answer: Any, cells: Sequence[str], names: Mapping[str, Any] | None, seed: int, time_limit_s: float) -> Verdict:
+def _assess(
+    task: Task,
+    answer: Any,
+    cells: Sequence[str],
+    names: Mapping[str, Any] | None,
+    seed: int,
+    time_limit_s: float,
+    expect: Expected | None,
+) -> Verdict:
     given = {function.__name__ for function in task.given}
     source = answer_source(answer, task.entry, cells, given)
     own = {name: value for name, value in (names or getattr(answer, "__globals__", {})).items() if name not in given}
@@ -137,7 +115,7 @@ def _assess(task: Task, answer: Any, cells: Sequence[str], names: Mapping[str, A
         module=task.module,
         time_limit_s=time_limit_s,
     )
-    return judge(task, cases, results)
+    return judge(task, cases, results, expect=expect)
 
 
 def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> str:

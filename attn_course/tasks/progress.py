@@ -1,20 +1,16 @@
 """Remember, on this machine only, which tasks a learner has passed."""
 
-import contextlib
 import json
-import os
-import tempfile
-import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from attn_course.files import locked, write_atomically
 from attn_course.tasks.core import Verdict
 
 FILE = ".progress.json"
 LOCK = ".progress.lock"
-STALE_S = 5.0  # an update takes milliseconds; an older lock was left behind by a kernel that died
+PATIENCE_S = 30.0  # an update takes milliseconds
 FIELDS = {"passed": bool, "points": int, "max_points": int, "attempts": int, "last": str}  # of each task
 
 
@@ -30,21 +26,12 @@ def course_root(start: Path | None = None) -> Path | None:
 def load(root: Path) -> dict[str, dict[str, Any]]:
     """Return what has been recorded in a course.
 
-    Parameters
-    ----------
-    root : Path
-        The course folder; the record is its work/.progress.json.
+    `root`: the course folder; the record is its work/.progress.json.
 
-    Returns
-    -------
-    tasks : dict
-        By task id: passed, points and max_points of the best attempt, attempts, and the time of the last one (UTC).
-        Empty if nothing is recorded.
+    Returns `tasks`: by task id: passed, points and max_points of the best attempt, attempts, and the time of the last
+    one (UTC). Empty if nothing is recorded.
 
-    Raises
-    ------
-    ValueError
-        If the record is damaged; it is never overwritten then.
+    Raises ValueError if the record is damaged; it is never overwritten then.
     """
     path = root / "work" / FILE
     if not path.exists():
@@ -63,21 +50,10 @@ def record(verdict: Verdict, root: Path) -> None:
 
     Kernels that record at the same moment take turns, so that no update is lost.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        The newest verdict on a task.
-    root : Path
-        The course folder, which must have a work/ folder.
-
-    Raises
-    ------
-    ValueError
-        If the record is damaged.
-    OSError
-        If it cannot be read or written: work/ is read-only, or the disk is full.
+    Raises ValueError if the record is damaged; OSError if it cannot be read or written: work/ is read-only, or the disk
+    is full.
     """
-    with _alone(root / "work" / LOCK):
+    with locked(root / "work" / LOCK, patience_s=PATIENCE_S):
         _add(verdict, root)
 
 
@@ -91,33 +67,4 @@ def _add(verdict: Verdict, root: Path) -> None:
         "attempts": before.get("attempts", 0) + 1,
         "last": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    path = root / "work" / FILE
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"tasks": tasks}, stream, indent=1, sort_keys=True)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Hold a lock file, which only one process can create, on every system; a lock that nobody gives back is broken."""
-    patience = time.monotonic() + STALE_S
-    while True:
-        try:
-            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except FileExistsError:
-            with contextlib.suppress(FileNotFoundError):  # given back meanwhile
-                if time.time() - lock.stat().st_mtime > STALE_S or time.monotonic() > patience:
-                    lock.unlink()
-        except PermissionError:  # Windows says so while a lock is being deleted; otherwise the folder cannot be written to
-            if not os.access(lock.parent, os.W_OK) or time.monotonic() > patience:
-                raise
-        time.sleep(0.01)
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
+    write_atomically(root / "work" / FILE, json.dumps({"tasks": tasks}, indent=1, sort_keys=True))

@@ -15,23 +15,10 @@ class UnknownTask(ValueError):
 def get_task(task_id: str) -> Task:
     """Return a task by its id.
 
-    Parameters
-    ----------
-    task_id : str
-        Its name, such as "stable-softmax".
-
-    Returns
-    -------
-    task : Task
-        The task.
-
-    Raises
-    ------
-    UnknownTask
-        If there is no such task.
+    Raises UnknownTask if there is no such task.
     """
     lesson = numbers.lesson_of("tasks", task_id) if isinstance(task_id, str) else None
-    found = [task for task in _lesson_tasks(lesson) if task.id == task_id] if lesson in lessons() else []
+    found = [task for task in declared_tasks(lesson) if task.id == task_id] if lesson in lessons() else []
     if not found:
         raise UnknownTask(numbers.unknown("task", task_id, [name for slug in lessons() for name in numbers.names("tasks", slug)]))
     return found[0]
@@ -40,20 +27,9 @@ def get_task(task_id: str) -> Task:
 def figure_data(task_id: str) -> dict[str, Any]:
     """Return what the figure of a figure task is drawn from; the exercise passes it on to a function of `figures`.
 
-    Parameters
-    ----------
-    task_id : str
-        Such as "read-temperatures".
+    Returns `data`: arguments of the figure, by name.
 
-    Returns
-    -------
-    data : dict
-        Arguments of the figure, by name.
-
-    Raises
-    ------
-    ValueError
-        If there is no such task, or it is not about a figure.
+    Raises ValueError if there is no such task, or it is not about a figure.
     """
     task = get_task(task_id)
     if task.figure_data is None:
@@ -71,10 +47,15 @@ def lessons() -> list[str]:
     return numbers.lessons_with("tasks")
 
 
+def declared_tasks(lesson: str) -> list[Task]:
+    """Return TASKS of a lesson as its file lists them, whether or not its exercises ask each."""
+    main = [name for name in numbers.lesson_modules("tasks", lesson) if name.endswith(".tasks")]
+    return list(importlib.import_module(main[0]).TASKS) if main else []
+
+
 @cache
 def _lesson_tasks(lesson: str) -> tuple[Task, ...]:
-    main = next(name for name in numbers.lesson_modules("tasks", lesson) if name.endswith(".tasks"))
-    tasks: list[Task] = importlib.import_module(main).TASKS
+    tasks = declared_tasks(lesson)
     wanted, got = numbers.names("tasks", lesson), [task.id for task in tasks]
     if sorted(wanted) != sorted(got):
         raise ValueError(

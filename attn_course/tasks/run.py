@@ -29,22 +29,13 @@ OURS = __file__.rpartition("run.py")[0]  # no line of the engine is the learner'
 class Result:
     """What one case gave: arrays, or the problem that kept it from giving any.
 
-    Attributes
-    ----------
-    arrays : tuple of ndarray or None
-        What the answer returned; None if there was a problem.
-    problem : str or None
-        One sentence for the learner.
-    changed : str or None
-        The input that the answer wrote to, if any.
-    timed_out : bool
-        Whether the problem is the time limit; the later cases are not run then.
-    advice : str
-        A question to the learner about the problem, if it is a common one.
-    listed : str
-        If the answer returned a list, what is wrong with that where a single array is wanted.
-    after : mapping or None
-        The inputs as they are when a function has returned.
+    `arrays`: what the answer returned; None if there was a problem.
+    `problem`: one sentence for the learner.
+    `changed`: the input that the answer wrote to, if any.
+    `timed_out`: whether the problem is the time limit; the later cases are not run then.
+    `advice`: a question to the learner about the problem, if it is a common one.
+    `listed`: if the answer returned a list, what is wrong with that where a single array is wanted.
+    `after`: the inputs as they are when a function has returned.
     """
 
     arrays: tuple[np.ndarray, ...] | None = None
@@ -69,21 +60,14 @@ def run(
 ) -> list[Result]:
     """Put an answer through every case.
 
-    Parameters
-    ----------
-    answer : object
-        The learner's function or module class (kinds write and repair), expression (derive) or value (predict, figure).
-    inputs : sequence of mapping
-        For each case its inputs by name; functions receive them by position.
-    kind, entry, symbols, functions, module
-        Of the task; `entry` is the name used in messages.
-    time_limit_s : float, optional
-        Longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts it.
+    `answer`: the learner's function or module class (kinds write and repair), expression (derive) or value (predict,
+    figure).
+    `inputs`: for each case its inputs by name; functions receive them by position.
+    `kind`, `entry`, `symbols`, `functions`, `module`: of the task; `entry` is the name used in messages.
+    `time_limit_s`: longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts
+    it.
 
-    Returns
-    -------
-    results : list of Result
-        One for each case. Nothing the answer does raises here, except an interrupt from the keyboard.
+    Returns `results`: one for each case. Nothing the answer does raises here, except an interrupt from the keyboard.
     """
     if answer is None or answer is Ellipsis:
         return [Result(problem=f"{entry} has no answer yet")] * len(inputs)

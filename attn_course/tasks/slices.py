@@ -41,12 +41,9 @@ class _Statement:
 class Cells:
     """The parsed cells of a notebook.
 
-    Parameters
-    ----------
-    trees : sequence of ast.Module
-        One for each cell, empty where a cell does not parse.
-    given : mapping, optional
-        What `statements` says of the exercise's own helper functions, which belong to no answer while they stand unchanged.
+    `trees`: one for each cell, empty where a cell does not parse.
+    `given`: what `statements` says of the exercise's own helper functions, which belong to no answer while they stand
+    unchanged.
     """
 
     def __init__(self, trees: Sequence[ast.Module], given: Mapping[frozenset[str], Sequence[str]] = MappingProxyType({})) -> None:
@@ -65,17 +62,9 @@ class Cells:
     def making(self, name: str, before: int) -> Slice:
         """Return what makes a name: the statements that bind it, and those that bind what they use, imports among them.
 
-        Parameters
-        ----------
-        name : str
-            A global name.
-        before : int
-            Number of cells that have run when the name is looked at.
+        `before`: number of cells that have run when the name is looked at.
 
-        Returns
-        -------
-        slice : Slice
-            Of a function that is defined again, only the last definition.
+        Returns `slice`: of a function that is defined again, only the last definition.
         """
         ran = [statement for statement in self._statements if statement.cell < before]
         imported = {name for statement in ran if statement.is_import for name in statement.binds}

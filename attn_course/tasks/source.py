@@ -14,32 +14,22 @@ COURSE = re.compile(r"attn_course\.(reference|tasks|lessons\.\w+\.(?!(figures|ex
 HARMLESS = re.compile(r"attn_course\.tasks\.(notebook\.)?(check|CheckFailed|_Printed)")  # _Printed: what sys.stdout is during a check
 BEHIND = "_behind_a_stub"  # where a stub of the grader's keeps the function that it stands in front of
 KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels
-DERIVING = (  # forbidden in every derive task: calculus, and the roads around it (a derivative is a coefficient of a series, a residue)
-    *(".diff", ".fdiff", "._eval_derivative", ".jacobian", ".differentiate_finite", ".as_finite_difference"),
-    *(".series", ".nseries", ".lseries", ".aseries", ".fps"),
-    *("sympy.diff", "sympy.Derivative", "sympy.differentiate_finite", "sympy.finite_diff_weights", "sympy.apply_finite_diff"),
-    *("sympy.integrate", "sympy.Integral", "sympy.limit", "sympy.Limit", "sympy.series", "sympy.residue", "sympy.fps"),
-)
+_CALCULUS = """
+.diff .fdiff ._eval_derivative .jacobian .differentiate_finite .as_finite_difference .series .nseries .lseries .aseries .fps
+sympy.diff sympy.Derivative sympy.differentiate_finite sympy.finite_diff_weights sympy.apply_finite_diff
+sympy.integrate sympy.Integral sympy.limit sympy.Limit sympy.series sympy.residue sympy.fps
+"""
+DERIVING = tuple(_CALCULUS.split())  # forbidden in every derive task: calculus, and the roads around it (a derivative is a residue)
 
 
 def answer_source(answer: Any, entry: str, cells: Sequence[str], given: Collection[str] = ()) -> str:
     """Return the text that defines an answer, or "" if it cannot be found.
 
-    Parameters
-    ----------
-    answer : object
-        The learner's function or value.
-    entry : str
-        The name it is bound to.
-    cells : sequence of str
-        Texts of the cells run so far, the oldest first.
-    given : collection of str, optional
-        Names of helper functions that belong to the exercise, not to the answer.
+    `cells`: texts of the cells run so far, the oldest first.
+    `given`: names of helper functions that belong to the exercise, not to the answer.
 
-    Returns
-    -------
-    source : str
-        Python text that parses: a function with the learner's functions it calls, or the cell that binds the name.
+    Returns `source`: Python text that parses: a function with the learner's functions it calls, or the cell that binds
+    the name.
     """
     if inspect.isfunction(answer):
         texts: dict[CodeType, str] = {}
@@ -63,19 +53,12 @@ def binds(cell: str, name: str) -> bool:
 def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]) -> list[str]:
     """List the forbidden things that a text uses.
 
-    Parameters
-    ----------
-    source : str
-        The learner's answer.
-    forbid : sequence of str
-        Dotted names such as "torch.softmax", ".name" for a method of that name, "package.*" for all that it defines.
-    names : mapping
-        The learner's global names, to see through `import torch.nn.functional as F`.
+    `forbid`: dotted names such as "torch.softmax", ".name" for a method of that name, "package.*" for all that it
+    defines.
+    `names`: the learner's global names, to see through `import torch.nn.functional as F`.
 
-    Returns
-    -------
-    found : list of str
-        As they stand in the source, sorted, each once; behind a name of the learner's own stands the forbidden one.
+    Returns `found`: as they stand in the source, sorted, each once; behind a name of the learner's own stands the
+    forbidden one.
     """
     methods = {name[1:] for name in forbid if name.startswith(".")}
     packages = tuple(name[:-1] for name in forbid if name.endswith(".*"))
@@ -105,15 +88,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
 def course_uses(source: str, names: Mapping[str, Any]) -> list[str]:
     """List what a text uses of the rooms that hold the course's right answers, however it came by it.
 
-    Parameters
-    ----------
-    source, names
-        As for `forbidden_calls`.
-
-    Returns
-    -------
-    found : list of str
-        As they stand in the source, sorted, each once. `check` is no answer and may be called anywhere.
+    Returns `found`: as they stand in the source, sorted, each once. `check` is no answer and may be called anywhere.
     """
     tree = ast.parse(source)
     imports = _imports(tree)

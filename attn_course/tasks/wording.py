@@ -13,15 +13,7 @@ SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is t
 def pattern(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
     """Return a remark if the results are the right ones times a constant, plus a constant, or hold NaN.
 
-    Parameters
-    ----------
-    got, wanted : sequence of ndarray
-        What came and what is right, over all cases.
-
-    Returns
-    -------
-    remark : str
-        A sentence after a blank; empty if no pattern holds everywhere.
+    Returns `remark`: a sentence after a blank; empty if no pattern holds everywhere.
     """
     if [array.shape for array in got] != [array.shape for array in wanted]:
         return ""
@@ -34,15 +26,7 @@ def pattern(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
 def nearly_right(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
     """Return a remark if wide results would be right as float32, so that a hidden step in float32 may be all that is wrong.
 
-    Parameters
-    ----------
-    got, wanted : sequence of ndarray
-        What came and what is right, over all cases.
-
-    Returns
-    -------
-    remark : str
-        A sentence after a blank; empty if a result is off by more.
+    Returns `remark`: a sentence after a blank; empty if a result is off by more.
     """
     if [array.shape for array in got] != [array.shape for array in wanted]:
         return ""

@@ -15,7 +15,9 @@
 import numpy as np
 import torch
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
 from attn_course.modules import LatentAttention, MeasuredCache
 from attn_course.reference import LatentWeights, absorb_query_key, absorb_value_output, attention
@@ -221,7 +223,7 @@ for gauge in ("as trained", "other gauge"):
 
 # %% id="rank-figure"
 cut, narrow = record.values("truncated").mean(axis=0), record.values("trained").mean(axis=0)
-figures.lines(
+charts.lines(
     np.arange(1, 7),
     {"trained wide, then cut": cut, "trained at that width": np.append(narrow, [np.nan] * 3)},
     title="Width 2 suffices if trained for; cut to rank 2, the wide head fails",
@@ -314,7 +316,7 @@ print("equal:", np.allclose(wide, sum(softmax(x @ W[h] @ x.T / np.sqrt(2)) @ x @
 
 # %% id="ov-figure"
 names = [f"name {n}" for n in range(6)] + [f"colour {n}" for n in range(5)]
-figures.heatmap(
+charts.heatmap(
     record.values("map")[0],
     rows=names,
     columns=[str(n) for n in range(5)],
@@ -471,7 +473,7 @@ by_groups = np.array([np.nan] * 5 + [squeezed.values("shared", str(n)).mean() fo
 
 # %% id="compression-figure"
 listing = ", ".join(f"{n}: {v:.2f}" for n, v in zip(kept[:-1], by_latent[:-1], strict=True))
-figures.lines(
+charts.lines(
     kept,
     {"one latent vector": by_latent, "key heads merged": by_groups},
     title="16 numbers of a latent vector lose nothing; 16 of a merged key head nearly all",
@@ -535,7 +537,7 @@ flops = {form: np.array([costs.latent_attention_flops(v2, int(n), 4096, form=for
 # %% id="saves-figure"
 names = ("naive: keys and values rebuilt", "in the latent space", "matrices multiplied out")
 first, last = ([flops[form][place] for form in forms] for place in (0, -1))
-figures.lines(
+charts.lines(
     new,
     dict(zip(names, flops.values(), strict=True)),
     title="DeepSeek-V2's sizes: the latent space wins for few new tokens, loses for many",
@@ -721,7 +723,7 @@ print("a prompt of 1024 tokens, naive over absorbed: FLOPs", ratios["prompt", "f
 # %% id="measured-figure"
 lengths = measured.results[0]["lengths"]
 by_form = {form: measured.values("step ms", form).mean(axis=0) for form in ("naive", "absorbed")}
-figures.lines(
+charts.lines(
     lengths,
     by_form,
     title="Rebuilding the past slows a step much more than attending in the latent space",

@@ -15,7 +15,9 @@
 import numpy as np
 import torch
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.additive import figures
 from attn_course.lessons.additive.experiments import LOOKUPS, TRANSLATIONS
 from attn_course.modules import AdditiveAttention
 from attn_course.modules import attention as dot_attention
@@ -248,7 +250,7 @@ kinds = ("additive", "additive without bias", "scaled dot")
 curves = {kind: record.values("vectors", kind, "accuracy").mean(axis=0) for kind in kinds}
 
 # %% id="vectors-figure"
-figures.lines(
+charts.lines(
     np.arange(1, 301),
     curves,
     title="Only with a bias does the additive score find the equal vector, and there it beats the product",
@@ -328,7 +330,7 @@ megabytes = {
 }
 
 # %% id="memory-figure"
-figures.lines(
+charts.lines(
     lengths,
     megabytes,
     title="At 4096 positions the hidden layer of one head fills 4 GB, the scores 67 MB",
@@ -393,7 +395,7 @@ for d in widths:
     spread["scaled dot"].append(dot_scores(a, b).std() / d**0.5)
 
 # %% id="spread-figure"
-figures.lines(
+charts.lines(
     widths,
     spread,
     title="Additive scores spread alike at every width, and so do dot products once they are scaled",
@@ -420,7 +422,7 @@ steps = {
 }
 
 # %% id="words-figure"
-figures.bars(
+charts.bars(
     ["8", "64", "256"],
     steps,
     title="Wider learns faster, but not without the scale (451: not within 450 steps)",
@@ -526,7 +528,7 @@ for claim in concluded[0]:
 
 # %% id="alignment-figure"
 alignment = np.array(record.results[0]["alignment"])
-figures.heatmap(
+charts.heatmap(
     alignment,
     rows=[*(f"word {i}" for i in range(1, 7)), "end"],
     columns=[f"word {j}" for j in range(1, 7)],

@@ -17,7 +17,9 @@ import math
 import numpy as np
 import torch
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.attention import figures
 from attn_course.lessons.attention.experiments import CAPACITY
 from attn_course.reference import attention, attention_backward, gaussian_scores, scaled_dot_scores, softmax, softmax_vjp
 
@@ -293,7 +295,7 @@ print("autograd agrees with all three")
 # %% id="gains-figure"
 p, v = np.array([[0.4, 0.3, 0.2, 0.1]]), np.array([-1.0, 0.0, 1.0, 2.0])
 change = p * (v - p @ v)  # minus dS, for dO = -1
-figures.heatmap(
+charts.heatmap(
     np.vstack([p, change]),
     rows=["weight", "step of the score"],
     columns=["v = −1", "v = 0", "v = 1", "v = 2"],
@@ -555,7 +557,7 @@ for length in (1024, 8192, 65536):
 lengths = np.geomspace(64, 65536, 31).round()
 in_and_out = 2 * lengths * 128 * 2 / 1e6
 score_traffic = 4 * lengths**2 * 2 / 1e6
-figures.lines(
+charts.lines(
     lengths,
     {"scores and weights": score_traffic, "Q, K, V and Z": in_and_out},
     title="From a thousand positions on, nearly all traffic is for a matrix nobody asked for",

@@ -16,7 +16,9 @@
 import numpy as np
 import torch
 
-from attn_course import figures, verify
+from attn_course import verify
+from attn_course.figures import charts
+from attn_course.lessons.cross_attention import figures
 from attn_course.lessons.cross_attention.experiments import DATES, KINDS, alignment, pieces
 from attn_course.modules import SequenceToSequence
 from attn_course.reference import attention, attention_backward, padding_mask, softmax
@@ -215,7 +217,7 @@ visible = padding_mask(np.array([5, 3]), 5)  # (batch, 1, source_len)
 pairs = rng.normal(size=(2, 4, 7)), rng.normal(size=(2, 5, 7)), rng.normal(size=(2, 5, 2))
 _, batched = attention(*pairs, mask=visible, return_weights=True)
 names = [f"example {n}, {i if i < real else 'padding'}" for n, real in ((0, 2), (1, 4)) for i in range(4)]
-figures.heatmap(
+charts.heatmap(
     batched.reshape(8, 5),
     rows=names,
     mask=np.broadcast_to(visible, (2, 4, 5)).reshape(8, 5),
@@ -340,7 +342,7 @@ verify("cross-attention-decoding-flops")
 steps, width, source_len = np.arange(1, 101), 64, 100
 once = 2 * source_len * width * 2 * width + steps * (2 * width**2 + 4 * source_len * width)
 again = steps * (2 * source_len * width * 2 * width + 2 * width**2 + 4 * source_len * width)
-figures.lines(
+charts.lines(
     steps,
     {"projected again at each step": again / 1e6, "projected once": once / 1e6},
     title="A source that is projected once makes decoding 33 times cheaper after 100 steps",
@@ -385,7 +387,7 @@ for example in record.results[0]["examples"]["additive"]:
 # %% id="dates-figure"
 splits = ("new dates", "new years")
 right = {split: [100 * record.values(split, kind).mean() for kind in KINDS] for split in splits}
-figures.bars(
+charts.bars(
     KINDS,
     right,
     digits=1,

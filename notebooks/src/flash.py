@@ -26,7 +26,9 @@ if not torch.cuda.is_available():
 import triton
 import triton.language as tl
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.flash import figures
 from attn_course.lessons.flash.experiments import ERRORS, LENGTHS, ROOFLINE, WIDTHS
 from attn_course.reference import attention, attention_backward, flash_attention
 from attn_course.reference import flash_attention_backward, merge_partial_attention, softmax
@@ -159,7 +161,7 @@ figures.rooflines(
 
 # %% id="length-figure"
 ratios = {f"d = {width}": np.median(record.values("eager_s", str(width)) / record.values("sdpa_s", str(width)), axis=0) for width in WIDTHS}
-figures.lines(
+charts.lines(
     LENGTHS,
     ratios,
     title="Stored scores cost most at 4096 positions, and most for the narrowest head",
@@ -362,7 +364,7 @@ for way in ways:
 # %% id="errors-figure"
 kept = [way for way in ways if way.startswith("float16") and "maximum" not in way]
 medians = {way: [np.median(stored.values(spread, way)) for spread in ("plain scores", "wide scores")] for way in kept}
-figures.bars(
+charts.bars(
     ["scores of 1", "scores of 8"],
     {way.removeprefix("float16, "): np.array(found) * 1e4 for way, found in medians.items()},
     title="In float16 tiles are more exact than stored scores, if their state is float32",
@@ -455,7 +457,7 @@ curves = {}
 for d in (64, 128):
     tile_bytes = [costs.tiled_attention_bytes(8192, 8192, d, d, block_q=block, block_kv=64) for block in blocks]
     curves[f"d = {d}"] = costs.materialised_attention_bytes(8192, 8192, d, d) / np.array(tile_bytes)
-figures.lines(
+charts.lines(
     blocks, curves, x_log=True, y_log=True, points=True, references={"equal": 1.0},
     title="Tiles save traffic once a block holds more than d / 2 queries",
     alt="Bytes of plain attention over bytes in tiles, against the queries in a block, for 8192 positions, logarithmic axes. Two parallel "

@@ -15,7 +15,9 @@
 import numpy as np
 import torch
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.heads import figures
 from attn_course.lessons.heads.experiments import HEADS, SHARING
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.reference import KeyValueCache, attention, merge_heads, multi_head_attention
@@ -222,7 +224,7 @@ for p in (0.5, 0.6):
 # %% id="accuracy-figure"
 names = ["one head", "one head, then a network", "two heads"]
 means = np.array([record.values("accuracies", name).mean(axis=0) for name in names])
-figures.bars(
+charts.bars(
     ["symbol before", "symbol after", "both"],
     dict(zip(names, means, strict=True)),
     title="Two heads name both neighbours; one head needs a network behind it",
@@ -528,7 +530,7 @@ for n_kv_heads in (32, 8, 1):
 context = np.geomspace(256, 131072, 10)
 one_head = costs.cache_bytes_per_token(1, 128, 128, n_layers=32) * context / 2**30
 caches = {"32 key heads": 32 * one_head, "8 key heads": 8 * one_head, "1 key head": one_head}
-figures.lines(
+charts.lines(
     context,
     caches,
     title="With 32 key heads the cache outgrows the weights before 32 768 tokens",

@@ -17,7 +17,9 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.linear import figures
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
 from attn_course.lessons.linear.experiments_speed import SPEED
 from attn_course.reference import attention, delta_rule_attention, draw_projections, elu_features
@@ -187,7 +189,7 @@ angle = np.linspace(0, np.pi, 60)
 overlap = np.cos(angle)  # |q| = |k| = 1
 positive = np.sqrt(np.exp(2 + 2 * overlap) - 1)
 waves = np.sqrt(0.5 * np.exp(2 - 2 * overlap)) * (1 - np.exp(-(2 - 2 * overlap)))
-figures.lines(
+charts.lines(
     np.degrees(angle),
     {"positive": positive, "sines and cosines": waves},
     title="Sines and cosines fail where the kernel is small",
@@ -309,7 +311,7 @@ for width in (128, 256):
 speed = SPEED.load()
 lengths = speed.values("lengths", "256")[0]
 plain, soft = (np.median(speed.values(f"{name} / state first", "256"), axis=0) for name in ("scores first", "softmax"))
-figures.lines(
+charts.lines(
     lengths,
     {"counted": lengths / 256, "measured": plain, "with softmax": soft},
     title="The count predicts the crossover; a softmax moves it to shorter texts",
@@ -490,7 +492,7 @@ for n in counts:
         errors[name].append(np.sqrt(((k @ state - v) ** 2).mean()))
 
 # %% id="interference-figure"
-figures.lines(
+charts.lines(
     counts,
     errors,
     title="Sums suffer from the second pair on; up to 16 pairs would fit in 16 rows",
@@ -668,7 +670,7 @@ for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitte
 once = RECALL.load()
 names = list(once.results[0]["accuracies"])
 means = {name: once.values("accuracies", name).mean(axis=0) for name in names}
-figures.lines(
+charts.lines(
     once.values("pairs")[0],
     means,
     title="Beyond d_k = 8 pairs every state loses; softmax loses nothing",
@@ -698,7 +700,7 @@ for name in names:
 again = OVERWRITING.load()
 names = list(again.results[0]["accuracies"])
 means = {name: again.values("accuracies", name).mean(axis=0) for name in names}
-figures.bars(
+charts.bars(
     [f"{n} pairs" for n in again.values("pairs")[0]],
     means,
     title="Only the delta rule overwrites by itself; softmax needs to know what is near",

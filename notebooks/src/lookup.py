@@ -14,7 +14,9 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import figures, verify
+from attn_course import verify
+from attn_course.figures import charts
+from attn_course.lessons.lookup import figures
 from attn_course.lessons.lookup.experiments import RECALL
 from attn_course.reference import attention
 
@@ -310,7 +312,7 @@ print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).rou
 verify("bandwidth-limits")
 widths = np.geomspace(0.2, 50.0, 61)
 shares = np.array([closeness(10.0, keys, h) / closeness(10.0, keys, h).sum() for h in widths])
-figures.lines(
+charts.lines(
     widths,
     {f"{hour:.0f} o'clock": share for hour, share in zip(keys, shares.T, strict=True)},
     title="One dial leads from the nearest key alone to all keys alike",

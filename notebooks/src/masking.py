@@ -17,7 +17,9 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attn_course import figures, verify
+from attn_course import verify
+from attn_course.figures import charts
+from attn_course.lessons.masking import figures
 from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
 from attn_course.notation import from_torch_masks, invert_mask
 from attn_course.reference import attention, causal_mask, leak_matrix, padding_mask, scaled_dot_scores, softmax, window_mask
@@ -579,7 +581,7 @@ shares = {
     "random half, told in advance": [record.values(kind, "first half").mean() for kind in MASKS],
     "translation, written": [record.values(kind, "written").mean() for kind in MASKS],
 }
-figures.bars(
+charts.bars(
     names,
     shares,
     title="A mask that shows the next symbol teaches looking, not writing",

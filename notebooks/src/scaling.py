@@ -16,7 +16,9 @@ import math
 
 import numpy as np
 
-from attn_course import figures, verify
+from attn_course import verify
+from attn_course.figures import charts
+from attn_course.lessons.scaling import figures
 from attn_course.lessons.scaling.experiments import SCALE, WIDTHS, two_step_sizes
 from attn_course.reference import cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores, softmax, softmax_jacobian
 
@@ -425,7 +427,7 @@ for bound in bounds.values():
 expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
 
 # %% id="inits-bars"
-figures.bars(
+charts.bars(
     list(bounds),
     {"{eq}`score-variance-at-initialisation`": expected, "measured": measured},
     title="After layer normalisation the scores still have the variance that the initialisation gives them",

@@ -14,7 +14,9 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, figures, verify
+from attn_course import costs, verify
+from attn_course.figures import charts
+from attn_course.lessons.self_attention import figures
 from attn_course.lessons.self_attention.experiments import MODELS, PRONOUNS
 from attn_course.lessons.self_attention.experiments_pairs import KINDS, PAIRS
 from attn_course.reference import attention, attention_backward, rope, scaled_dot_scores, sinusoidal_positions, softmax
@@ -84,7 +86,7 @@ print("largest change if a token may not see itself:", np.abs(without_itself - a
 # %% id="asymmetry-code"
 plane = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0], [-1.0, 2.0]])
 weights = attention(plane, plane, plane, return_weights=True)[1]
-figures.heatmap(
+charts.heatmap(
     weights,
     rows=["(2, 0)", "(1, 1)", "(0, 0)", "(−1, 2)"],
     columns=["(2, 0)", "(1, 1)", "(0, 0)", "(−1, 2)"],
@@ -287,7 +289,7 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 # %% id="likeness-figure"
 table = sinusoidal_positions(101, 64)
 reach = np.arange(-10, 51)
-figures.lines(
+charts.lines(
     reach,
     {"t = 10": table[10] @ table[10 + reach].T, "t = 50": table[50] @ table[50 + reach].T},
     title="Likeness of two places depends on their distance only, and it has ripples",
@@ -415,7 +417,7 @@ for name, curve in curves.items():
     print(f"{name:16} share that differs after 6 layers: {curve[-1]:.1g}")
 
 # %% id="residual-figure"
-figures.lines(
+charts.lines(
     np.arange(7),
     curves,
     title="Attention alone can make all tokens equal; the residual keeps them apart",
@@ -461,7 +463,7 @@ verify("wanted-value-gains-score")
 record = PRONOUNS.load()
 runs = dict(zip(record.seeds, record.results, strict=True))
 accuracy = {f"seed {seed}": [run[kind]["accuracy"] for kind in MODELS] for seed, run in runs.items()}
-figures.bars(
+charts.bars(
     MODELS,
     accuracy,
     title="Two layers and positions are both needed to resolve “it” on pairs of nouns never seen together",

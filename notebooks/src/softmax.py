@@ -17,7 +17,8 @@ import math
 
 import numpy as np
 
-from attn_course import figures, verify
+from attn_course import verify
+from attn_course.lessons.softmax import figures
 from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
 
 np.set_printoptions(precision=4, suppress=True)

@@ -72,7 +72,8 @@ print("the same:", np.allclose(first, second), " the same when turned:", np.allc
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 
 # %% id="lessons-code"
-from attn_course import figures, verify
+from attn_course import verify
+from attn_course.lessons.start import figures
 
 verify("dot-product-in-columns")
 q, k = query[:1], key[:1]

@@ -121,10 +121,10 @@ check("value-bias-contribution", my_bias_part)
 # - `c`: a token has the features 1 and 4, each with value 1, and no others. What is its score with itself?
 
 # %% id="read-bilinear-form-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-bilinear-form"))
+charts.heatmap(**figure_data("read-bilinear-form"))
 
 # %% id="read-bilinear-form" tags=["task"]
 ### BEGIN SOLUTION

@@ -153,10 +153,10 @@ check("repair-aligner-padding", contexts)
 # Take the digits in the cells as exact; three correct digits are enough.
 
 # %% id="read-padded-alignment-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-padded-alignment"))
+charts.heatmap(**figure_data("read-padded-alignment"))
 
 # %% id="read-padded-alignment" tags=["task"]
 ### BEGIN SOLUTION

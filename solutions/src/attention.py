@@ -106,10 +106,10 @@ check("repair-mixed-batch", batched_attention)
 #   output 0?
 
 # %% id="read-attention-map-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-attention-map"))
+charts.heatmap(**figure_data("read-attention-map"))
 
 # %% id="read-attention-map" tags=["task"]
 ### BEGIN SOLUTION

@@ -194,10 +194,10 @@ check("source-cache-flops", my_flops)
 # - `d`: a mask hides source token 1, scores stay. The weight of source token 0 then, in row 2.
 
 # %% id="read-date-alignment-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-date-alignment"))
+charts.heatmap(**figure_data("read-date-alignment"))
 
 # %% id="read-date-alignment" tags=["task"]
 ### BEGIN SOLUTION

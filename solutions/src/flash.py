@@ -273,7 +273,7 @@ check("merge-decoding-splits", my_gather)
 # - `d`: how many times as long ten tiles take without overlap (three digits).
 
 # %% id="read-overlap-schedule-figure"
-from attn_course import figures
+from attn_course.lessons.flash import figures
 from attn_course.tasks import figure_data
 
 figures.schedule(**figure_data("read-overlap-schedule"))

@@ -199,7 +199,7 @@ check("output-projection-backward", my_merge_backward)
 #   for query 3?
 
 # %% id="read-two-heads-figure"
-from attn_course import figures
+from attn_course.lessons.heads import figures
 from attn_course.tasks import figure_data
 
 figures.head_maps(**figure_data("read-two-heads"))

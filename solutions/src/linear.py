@@ -153,10 +153,10 @@ check("repair-decay-gate", gated_attention)
 # - `c`: how large is that mean square for key 3?
 
 # %% id="read-interference-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-interference"))
+charts.heatmap(**figure_data("read-interference"))
 
 # %% id="read-interference" tags=["task"]
 ### BEGIN SOLUTION

@@ -93,10 +93,10 @@ check("duplicated-pair", my_answer)
 # - `c`: the values of pairs 3 and 4 are the number 1, all others 0. What is output 0?
 
 # %% id="read-lookup-weights-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-lookup-weights"))
+charts.heatmap(**figure_data("read-lookup-weights"))
 
 # %% id="read-lookup-weights" tags=["task"]
 ### BEGIN SOLUTION

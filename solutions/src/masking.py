@@ -57,10 +57,10 @@ check("masked-weights", my_masked_weights)
 # - `c`: which query sees nothing at all?
 
 # %% id="read-mask-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-mask"))
+charts.heatmap(**figure_data("read-mask"))
 
 # %% id="read-mask" tags=["task"]
 ### BEGIN SOLUTION

@@ -117,7 +117,7 @@ check("repair-head-weights", head_weights)
 # cell, decide which is which, and write the three values of $d_k$ in the order A, B, C.
 
 # %% id="read-score-densities-figure"
-from attn_course import figures
+from attn_course.lessons.scaling import figures
 from attn_course.tasks import figure_data
 
 figures.towards_normal(**figure_data("read-score-densities"))

@@ -78,10 +78,10 @@ check("features-for-self-weight", my_features)
 #   What would output 3 be?
 
 # %% id="read-balance-of-weights-figure"
-from attn_course import figures
+from attn_course.figures import charts
 from attn_course.tasks import figure_data
 
-figures.heatmap(**figure_data("read-balance-of-weights"))
+charts.heatmap(**figure_data("read-balance-of-weights"))
 
 # %% id="read-balance-of-weights" tags=["task"]
 ### BEGIN SOLUTION

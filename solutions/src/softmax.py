@@ -154,7 +154,7 @@ check("softmax-backward", my_softmax_vjp)
 # Run the cell, decide which panel belongs to which temperature, and write the three temperatures in the order A, B, C.
 
 # %% id="read-temperatures-figure"
-from attn_course import figures
+from attn_course.lessons.softmax import figures
 from attn_course.tasks import figure_data
 
 figures.temperature_bars(**figure_data("read-temperatures"))

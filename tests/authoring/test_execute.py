@@ -1,12 +1,13 @@
 """Building with a real kernel: what cells see, what is stored, and how a failing cell is reported."""
 
 import json
+import sys
 
 import pytest
 
-from attn_course.authoring import AuthoringError, build, check
+from attn_course.authoring import AuthoringError
 
-from .conftest import SERIES, toy_task
+from .conftest import SERIES, ToyCourse
 
 LESSON = """\
 # %% id="where"
@@ -36,25 +37,24 @@ print("done")
 """
 
 
+def course_of(root, lesson):
+    """A course of this lesson alone, without a package."""
+    toy = ToyCourse(root)
+    toy.write("notebooks/series.toml", SERIES)
+    toy.write("notebooks/src/double.py", lesson)
+    return toy
+
+
 @pytest.fixture(scope="module")
 def built_once(tmp_path_factory):
     """One lesson, built with a real kernel."""
-    import sys
-
-    root = tmp_path_factory.mktemp("course")
-    for name, text in {
-        "notebooks/series.toml": SERIES,
-        "notebooks/src/double.py": LESSON,
-        "attn_course/__init__.py": "",
-        "attn_course/reference/__init__.py": "def double(x):\n    return x + x\n",
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    steps = []
+    toy, steps = course_of(tmp_path_factory.mktemp("course"), LESSON), []
+    toy.write("attn_course/__init__.py", "")
+    toy.write("attn_course/reference/__init__.py", "def double(x):\n    return x + x\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BUILDER_PYTHON", sys.executable)
-        build(root, get_task=toy_task, progress=steps.append)
-    return root, json.loads((root / "notebooks/02_double.ipynb").read_text(encoding="utf-8"))["cells"], steps
+        toy.build(execute=None, progress=steps.append)
+    return toy, json.loads(toy.read("notebooks/02_double.ipynb"))["cells"], steps
 
 
 def test_cells_run_in_the_notebooks_folder_with_a_fixed_environment(built_once):
@@ -84,13 +84,13 @@ def test_a_cell_that_is_meant_to_raise_keeps_its_error_without_paths(built_once)
 
 
 def test_no_cell_carries_times_and_no_file_is_left(built_once):
-    root, cells, _ = built_once
+    toy, cells, _ = built_once
     assert all(set(cell["metadata"]) <= {"tags"} for cell in cells)
-    assert sorted(path.name for path in (root / "notebooks").iterdir()) == ["02_double.ipynb", "series.toml", "src"]
+    assert sorted(path.name for path in (toy.root / "notebooks").iterdir()) == ["02_double.ipynb", "series.toml", "src"]
 
 
 def test_a_notebook_that_was_run_passes_the_check(built_once):
-    assert check(built_once[0], get_task=toy_task) == []
+    assert built_once[0].check() == []
 
 
 def test_progress_names_each_cell_before_it_runs(built_once):
@@ -99,12 +99,9 @@ def test_progress_names_each_cell_before_it_runs(built_once):
 
 
 def test_a_failing_cell_is_named_with_its_line_and_nothing_is_written(tmp_path):
-    source = tmp_path / "notebooks" / "src" / "double.py"
-    source.parent.mkdir(parents=True)
-    (tmp_path / "notebooks" / "series.toml").write_text(SERIES)
-    source.write_text('# %% id="fine"\nx = 0\n\n# %% id="broken"\ny = 2\ny / x\n', encoding="utf-8")
+    toy = course_of(tmp_path, '# %% id="fine"\nx = 0\n\n# %% id="broken"\ny = 2\ny / x\n')
     with pytest.raises(AuthoringError) as caught:
-        build(tmp_path, get_task=toy_task)
+        toy.build(execute=None)
     assert str(caught.value) == "notebooks/02_double.ipynb: cell 'broken' failed: ZeroDivisionError: division by zero (line 2: 'y / x')"
     assert not (tmp_path / "notebooks" / "02_double.ipynb").exists()
 
@@ -118,10 +115,6 @@ def test_a_failing_cell_is_named_with_its_line_and_nothing_is_written(tmp_path):
 )
 def test_a_cell_that_never_ends_is_named(tmp_path, monkeypatch, line, message):
     monkeypatch.setattr("attn_course.authoring.execute.CELL_TIMEOUT_S", 2)
-    source = tmp_path / "notebooks" / "src" / "double.py"
-    source.parent.mkdir(parents=True)
-    (tmp_path / "notebooks" / "series.toml").write_text(SERIES)
-    source.write_text(f'# %% id="stuck"\n{line}\n', encoding="utf-8")
     with pytest.raises(AuthoringError, match=message) as caught:
-        build(tmp_path, get_task=toy_task)
+        course_of(tmp_path, f'# %% id="stuck"\n{line}\n').build(execute=None)
     assert "\n" not in str(caught.value)

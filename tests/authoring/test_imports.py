@@ -28,6 +28,12 @@ FILES = {
     "tasks/judge.py": "",
     "lessons/double/tasks.py": "from attn_course import reference\nreference.mask\n",
     "lessons/other/tasks.py": "",
+    "lessons/double/figures.py": "from attn_course.figures.base import a\nfrom attn_course.lessons.double import figures_more\n'cards'",
+    "lessons/double/figures_more.py": "",
+    "numbers.py": "x = 'lessons'",
+    "lessons/double/cards/card.js": "start()",
+    "lessons/other/figures.py": "x = 'cards'",
+    "lessons/other/cards/card.js": "start()",
     "equations/__init__.py": "from .core import verify\n",
     "equations/core.py": "",
     "lessons/double/equations_more.py": "",
@@ -69,6 +75,11 @@ CASES = {
     ),
     "a map that is not called": ("from attn_course.equations.links import chapter_map", "equations/links"),
     "a module and the folder it names": ("import attn_course.figures.cards", "figures/cards figures/parts/card.css figures/parts/card.js"),
+    "a module and the folder of all lessons, which it names": ("from attn_course import numbers\nnumbers.x", "numbers"),
+    "the pictures of a lesson": (
+        "from attn_course.lessons.double import figures\nfigures.draw(1)",
+        "figures/base lessons/double/cards/card.js lessons/double/figures lessons/double/figures_more",
+    ),
     "a package under a short name": ("import attn_course.reference as ref\nref.mask", "reference/masks"),
     "a package used as a value": (
         "from attn_course import figures\nprint(figures)", "figures/__init__ figures/base figures/explorable.html figures/softmax",
@@ -95,6 +106,18 @@ CASES = {
 def test_the_closure_holds_what_the_code_needs_and_no_more(graph, text, files):
     names = [path.relative_to(graph.package_root / "attn_course").as_posix().removesuffix(".py") for path in graph.closure(text)]
     assert names == files.split()
+
+
+def test_a_lesson_depends_on_its_own_pictures_and_cards_only(root):
+    graph = ImportGraph(root, numbers.tables())
+    pictures = set((root / "attn_course" / "lessons").glob("*/figures*.py")) | set(
+        (root / "attn_course" / "lessons").glob("*/explorables/*")
+    )
+    slugs = {path.relative_to(root / "attn_course" / "lessons").parts[0] for path in pictures}
+    assert len(slugs) > 10
+    for slug in slugs:
+        needed = set(graph.closure((root / "notebooks" / "src" / f"{slug}.py").read_text(encoding="utf-8")))
+        assert needed & pictures == {path for path in pictures if slug in path.relative_to(root).parts}
 
 
 def test_the_lazy_names_are_those_of_the_package():

@@ -1,6 +1,5 @@
 """Numbers are made from the order of the list and of the sources; names are what everything else says."""
 
-import ast
 import json
 from pathlib import Path
 
@@ -119,20 +118,3 @@ def test_a_label_that_is_no_few_words_with_hyphens_is_refused(course, label):
     course.edit("notebooks/src/double.py", "twice-is-a-sum", label)
     with pytest.raises(AuthoringError, match="double: wanted a label of at most four lower-case words"):
         course.build()
-
-
-def roles_in_f_strings(text: str) -> list[int]:
-    """Lines of f-strings that hold a role: braces there mean something else."""
-    formatted = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.JoinedStr)]
-    names = {"eq", "task", "lesson", "section"}
-    return [
-        node.lineno for node in formatted for value, after in zip(node.values, node.values[1:], strict=False)
-        if isinstance(value, ast.FormattedValue) and isinstance(value.value, ast.Name) and value.value.id in names
-        and isinstance(after, ast.Constant) and str(after.value).startswith("`")
-    ]  # fmt: skip
-
-
-def test_no_role_stands_in_an_f_string():
-    assert roles_in_f_strings('a = 1\nprint(f"as {eq}`sum` says")') == [2]
-    files = [path for pattern in ("attn_course/**/*.py", "notebooks/src/*.py", "solutions/src/*.py") for path in ROOT.glob(pattern)]
-    assert {path.name: found for path in files if (found := roles_in_f_strings(path.read_text(encoding="utf-8")))} == {}

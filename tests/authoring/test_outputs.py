@@ -30,10 +30,14 @@ REFUSED = {
     "an address in a result": (display({"text/plain": "<Axes at 0x7f3a5c00>"}), "got the memory address"),
     "a picture without alt": (display({"image/png": PNG}), "wanted alt text in the metadata of image/png"),
     "a picture with blank alt": (display({"image/png": PNG}, {"image/png": {"alt": " "}}), "wanted alt text"),
+    "words that are not compared": (
+        display({"image/png": PNG, "text/plain": "<Figure>"}, {"image/png": {"alt": "A line rises."}}),
+        "wanted the alt text in text/plain too, where it is compared, got '<Figure>'",
+    ),
     "a JPEG": (display({"image/jpeg": PNG}, {"image/jpeg": {"alt": "x"}}), "wanted pictures as image/png, got image/jpeg"),
     "a picture inside HTML": (display({"text/html": "<img src='data:image/png;base64,iVBO'>"}), "got one as base64 inside text"),
     "too large a picture": (
-        display({"image/png": "A" * (MAX_IMAGE_BYTES + 4)}, {"image/png": {"alt": "x"}}),
+        display({"image/png": "A" * (MAX_IMAGE_BYTES + 4), "text/plain": "x"}, {"image/png": {"alt": "x"}}),
         "wanted a picture of at most",
     ),
     "too long a text": (stream("a" * (MAX_TEXT_BYTES + 1)), "wanted an output of at most"),
@@ -47,7 +51,10 @@ def test_an_output_is_refused(output, message):
 
 
 def test_ordinary_outputs_stay():
-    outputs = [stream("0x1f is 31\n"), display({"image/png": PNG, "text/plain": "x"}, {"image/png": {"alt": "A line rises."}})]
+    outputs = [
+        stream("0x1f is 31\n"),
+        display({"image/png": PNG, "text/plain": "[figure] A line rises."}, {"image/png": {"alt": "A line rises."}}),
+    ]
     assert settled(*outputs).outputs == outputs
 
 

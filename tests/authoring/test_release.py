@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from attn_course.authoring import AuthoringError
-from attn_course.authoring.release import release
+from attn_course.authoring.release import ENVIRONMENT, release
 from attn_course.commands.course import is_course
 
 ROOT = Path(__file__).parents[2]
@@ -67,13 +67,13 @@ def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
     code = (
         "import attn_course, pathlib; from attn_course.commands.lab_files import copy_exercises;"
         "from attn_course.commands.course import find_course; root = find_course();"
-        "print(root, attn_course.__file__); print(*[p.name for p in copy_exercises(root).new])"
+        "print(root, attn_course.__file__); print(*copy_exercises(root))"
     )
     environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run([sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True)
     assert ran.stdout.splitlines() == [
         f"{place} {place / 'attn_course' / '__init__.py'}",
-        "ex_02_softmax.ipynb ex_04_attention.ipynb",
+        "copied to work/: ex_02_softmax.ipynb, ex_04_attention.ipynb",
     ], ran.stderr
 
 
@@ -94,10 +94,9 @@ def small_course(tmp_path: Path) -> Path:
         "solutions/src/softmax.py",
         "notebooks/src/softmax.py",
         "notebooks/series.toml",
+        *ENVIRONMENT,
     ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, root / name)
-    for name in ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE"):
         shutil.copyfile(ROOT / name, root / name)
     (root / "attn_course").mkdir()
     return root

@@ -91,24 +91,20 @@ SOLUTION_REFUSALS = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "message"), LESSON_REFUSALS.values(), ids=LESSON_REFUSALS)
-def test_a_lesson_is_refused(course, old, new, message):
-    assert LESSON.count(old) == 1
-    course.write("notebooks/src/double.py", LESSON.replace(old, new))
-    with pytest.raises(AuthoringError, match=message) as caught:
-        course.build()
-    assert str(caught.value).startswith("notebooks/src/double.py: ")
-    assert "\n" not in str(caught.value)
-    assert course.runs == []
+REFUSALS = [
+    pytest.param(f"{folder}/src/double.py", text, *change, id=what)
+    for folder, text, changes in (("notebooks", LESSON, LESSON_REFUSALS), ("solutions", SOLUTION, SOLUTION_REFUSALS))
+    for what, change in changes.items()
+]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), SOLUTION_REFUSALS.values(), ids=SOLUTION_REFUSALS)
-def test_a_solution_is_refused(course, old, new, message):
-    assert old in SOLUTION
-    course.write("solutions/src/double.py", SOLUTION.replace(old, new))
+@pytest.mark.parametrize(("name", "text", "old", "new", "message"), REFUSALS)
+def test_a_lesson_or_a_solution_is_refused(course, name, text, old, new, message):
+    assert old in text
+    course.write(name, text.replace(old, new))
     with pytest.raises(AuthoringError, match=message) as caught:
         course.build()
-    assert str(caught.value).startswith("solutions/src/double.py: ")
+    assert str(caught.value).startswith(f"{name}: ")
     assert "\n" not in str(caught.value)
     assert course.runs == []
 

@@ -149,11 +149,11 @@ def grade_twice(paths: dict[str, Path]) -> list[Run]:
 
 def warm_class(paths: dict[str, Path], jobs: int = 2) -> Run:
     """Grade all as a class run does, on processes that have graded all once before."""
-    from attn_course.grading.class_engines import Pool
-    from attn_course.grading.class_run import ClassRun
-    from attn_course.grading.class_worker import Setup
+    from attn_course.grading.classroom.engines import Pool
+    from attn_course.grading.classroom.hand_ins import find_submissions
+    from attn_course.grading.classroom.process import Setup
+    from attn_course.grading.classroom.run import ClassRun
     from attn_course.grading.grader import Grader
-    from attn_course.grading.submissions import find_submissions
 
     found = find_submissions(next(iter(paths.values())).parents[1], lessons=[LESSON])
     points: Points = {}

@@ -66,8 +66,8 @@ class Lab:
         return found[0]
 
     def finish(self) -> tuple[int, str]:
-        """Wait for its end; return its exit code and all it said."""
-        said, _ = self.process.communicate(timeout=30)
+        """Wait for its end, at most ten times what it takes on a busy machine; return its exit code and all it said."""
+        said, _ = self.process.communicate(timeout=300)
         return self.process.returncode, "".join(self.lines) + said
 
 

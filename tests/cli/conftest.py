@@ -8,7 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from attn_course.cli import main
+from tests.browser.toy_course import make_course
 from tests.grading import toy
+from tests.grading.classroom.class_tools import Room, Threads
+from tests.grading.classroom.stand_in import StandIn
 
 
 class Said(NamedTuple):
@@ -39,6 +42,23 @@ def attn_course(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
         return Said(code, *capsys.readouterr())
 
     return command
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A course of two chapters, whose signatures are kept beside it."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    return make_course(tmp_path / "course")
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
+    """A class in the working directory, which commands grade in this process, with the stand-in and without pictures."""
+    monkeypatch.setattr("attn_course.grading.grader.Grader", StandIn)
+    monkeypatch.setattr("attn_course.grading.classroom.engines.Pool", lambda jobs: Threads())
+    monkeypatch.setattr("attn_course.grading.classroom.class_page._figures", lambda *_: {})
+    monkeypatch.chdir(tmp_path)
+    return Room(tmp_path)
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -5,15 +5,13 @@ import pytest
 from attn_course.commands.terminal import BadInput
 from tests.cli.conftest import Said, refused, tree
 from tests.grading import toy
-from tests.grading.bad_files import BAD_FILES
+from tests.grading.bad_files import BAD_FILES, spoil
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_check_refuses_a_file_it_cannot_judge(name, toy_course, attn_course):
-    file_name, make, words = BAD_FILES[name]
-    make(toy_course / "work" / file_name)
-    before = tree(toy_course)
-    (line,) = refused(attn_course("check", f"work/{file_name}"), toy_course, before)
+    path, words = spoil(toy_course / "work", name)
+    (line,) = refused(attn_course("check", f"work/{path.name}"), toy_course, tree(toy_course))
     assert words in line
 
 
@@ -48,39 +46,47 @@ def test_a_json_file_that_cannot_be_written_is_refused_before_any_work(command, 
     assert "--json" in line
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["chek"],
-        ["check", "--tiemout", "3"],
-        ["check", "--timeout"],
-        ["check", "--timeout", "soon"],
-        ["check", "--timeout", "0"],
-        ["check", "--timeout", "-1"],
-        ["check", "--timeout", "nan"],
-        ["check", "--timeout", "inf"],
-        ["progress", "surplus"],
-        ["progress", "--json"],
-        ["formulas", "--chapter", "two"],
-        ["formulas", "--chapter", "99"],
-        ["formulas", "--chapter", "-1"],
-        ["formulas", "--row", "Q7"],
-        ["formulas", "--row", ""],
-        ["formulas", "surplus"],
-        ["notebooks", "biuld"],
-        ["notebooks", "build"],  # the toy course has no sources
-        ["notebooks", "build", "--forced"],
-        ["notebooks", "check"],
-        ["notebooks", "check", "97"],
-        ["doctor", "surplus"],
-        ["lab", "--port", "http"],
-        ["lab", "--prot", "8888"],
-        ["--verison"],
+NONSENSE = """chek|check --tiemout 3|check --timeout|check --timeout soon|progress surplus|progress --json|doctor surplus|--verison
+formulas surplus|formulas --chapter -1|notebooks biuld|notebooks build|notebooks build --forced|notebooks check|notebooks check 97
+lab --port http|lab --prot 8888"""
+REFUSED = {  # words of a command line, and words of its complaint; the toy course has no sources
+    "": NONSENSE.replace("\n", "|").split("|"),
+    "--timeout must be a positive number of seconds": [f"check --timeout {number}" for number in ("0", "-1", "nan", "inf")],
+    "--chapter: there is no chapter": ["formulas --chapter two", "formulas --chapter 99"],
+    "there is no topic or trap": ["formulas --topic Q7", "formulas --topic="],
+    "there is no equation yet for M2": ["formulas --topic M2"],
+    "it belongs to chapter devices": ["formulas --topic M3"],
+    "--chapters: names none": [f"{command} --chapters ," for command in ("release --out new", "nbgrader prepare new")],
+    "--chapters: there is no chapter 99; there are": [
+        f"{command} --chapters 99" for command in ("release --out new", "nbgrader prepare new", "grade in --out new")
     ],
-    ids=" ".join,
-)
-def test_a_command_line_that_makes_no_sense_gets_one_line(words, toy_course, attn_course):
-    refused(attn_course(*words), toy_course, tree(toy_course))
+    "--chapters: there is no chapter sofmax": ["release --out new --chapters sofmax", "nbgrader prepare new --chapters sofmax"],
+    "full is there already": ["release --out full"],
+    "nowhere: is no folder of submissions": ["grade nowhere --out new", "similarity nowhere"],
+    "Missing option '--out'": ["grade in"],
+    "must not lie in the folder of the submissions": ["grade in --out in"],
+    "is not empty and holds no class run": ["grade in --out full"],
+    "--due: wanted a time such as": ["grade in --out new --due soon"],
+    "Invalid value for '--jobs'": ["grade in --out new --jobs 0"],
+    "Invalid value for '--seed'": ["grade in --out new --seed -1"],
+    "--jobs and --scheduler exclude each other": ["grade in --out new --jobs 2 --scheduler tcp://x:1"],
+    "threshold must lie in (0, 1]": ["similarity in --threshold 0"],
+    "--out: wanted a .html file": ["similarity in --out page.txt", "similarity in --out no/page.html"],
+    "--providers: on this device there are ours, sdpa, eager; got 'flush'": ["bench --providers flush"],
+    "--lengths: there are cases of": ["bench --lengths 9"],
+    "--json: there is no directory": ["bench --json no/out.json"],
+    "--out: there is no directory": ["bench --out no/lines"],
+}
+
+
+@pytest.mark.parametrize(("line", "complaint"), [(line, complaint) for complaint, lines in REFUSED.items() for line in lines])
+def test_a_command_line_that_makes_no_sense_gets_one_line(line, complaint, toy_course, attn_course, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for folder in ("in/ann", "full"):
+        (toy_course / folder).mkdir(parents=True)
+        toy.write(toy_course / folder / "02_softmax.ipynb", toy.cells({}))
+    (said,) = refused(attn_course(*line.split(" ")), toy_course, tree(toy_course))
+    assert complaint in said
 
 
 def test_a_misspelt_command_is_told_the_right_one(attn_course):

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from attn_course.figures import flash as figures
 from attn_course.gpu import bench
 from attn_course.gpu.bench_cases import Case
+from attn_course.lessons.flash import figures
 
 
 @pytest.fixture(autouse=True)
@@ -45,21 +45,6 @@ def test_a_report_on_standard_output_stands_alone(attn_course):
     said = attn_course("bench", "--json", "-", "--providers", "eager")
     assert len(json.loads(said.out)["measurements"]) == 2
     assert "eager" in said.err
-
-
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (("--providers", "flush"), "--providers: on this device there are ours, sdpa, eager; got 'flush'"),
-        (("--lengths", "9"), "--lengths: there are cases of 8; got '9'"),
-        (("--json", "no/out.json"), "--json: there is no directory {}/no"),
-        (("--out", "no/lines"), "--out: there is no directory {}/no"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_before_any_work(words, complaint, attn_course, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert attn_course("bench", *words) == (2, "", f"attn-course: {complaint.format(tmp_path)}\n")
 
 
 def test_a_gpu_that_was_lost_is_one_line(attn_course, monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 from attn_course import numbers
 from attn_course.commands.chapters import exercise_lessons, read_chapters
 from attn_course.commands.terminal import BadInput
-from tests.cli.conftest import refused, tree
 from tests.grading.toy import NUMBERS
 
 THERE = ["start", "scaling", "self_attention", "linear", "toy"]
@@ -66,17 +65,6 @@ def test_the_exercises_in_a_folder_are_its_chapters(tmp_path):
     for name in ("ex_04_linear.ipynb", "ex_03_scaling.ipynb", "notes.ipynb", "ex_02_softmax.py"):
         (tmp_path / "exercises" / name).touch()
     assert exercise_lessons(tmp_path) == ["scaling", "linear"]
-
-
-@pytest.mark.parametrize("words", [("release", "--out", "new"), ("nbgrader", "prepare", "new")])
-@pytest.mark.parametrize(
-    ("text", "wanted"), [("99", "there is no chapter 99; there are start"), (",", "names none"), ("sofmax", "there is no chapter sofmax")]
-)
-def test_commands_refuse_in_one_line_and_write_nothing(attn_course, tmp_path, monkeypatch, words, text, wanted):
-    monkeypatch.chdir(tmp_path)
-    (line,) = refused(attn_course(*words, "--chapters", text), tmp_path, tree(tmp_path))
-    assert line.startswith("attn-course: --chapters: ")
-    assert wanted in line
 
 
 def test_nbgrader_prepare_takes_a_range_and_a_name(attn_course, tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """`attn-course check` on the toy course: the table, the JSON, the exit code."""
 
 import json
+import os
 import stat
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,16 +113,24 @@ COPIES = ("ex_97_toy-Copy1.ipynb", "ex_97_toy.ipynb", "toy again.ipynb")
 
 
 @pytest.fixture
-def copies(toy_course, monkeypatch):
-    """Three notebooks on one chapter in work/, of which the second passes; nothing is run."""
-
-    def report(path, **options):
-        toy_report = make_report(status="passed" if path.name == COPIES[1] else "failed")
-        return replace(toy_report, notebook=str(path))
-
+def reported_by(toy_course, monkeypatch):
+    """Three notebooks on one chapter in work/, of which a function of a test says how they did; nothing is run."""
     for name in COPIES:
         toy.write(toy_course / "work" / name, toy.cells({}))
-    monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", report)
+
+    def take(status_of):
+        def report(path, **options):
+            return replace(make_report(status=status_of(path.name)), notebook=str(path))
+
+        monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", report)
+
+    return take
+
+
+@pytest.fixture
+def copies(reported_by):
+    """The same, of which the second passes."""
+    reported_by(lambda name: "passed" if name == COPIES[1] else "failed")
 
 
 def test_of_several_notebooks_on_one_chapter_the_totals_count_the_best_and_say_so(copies, attn_course):
@@ -177,15 +187,22 @@ def test_a_sign_that_cannot_be_written_does_no_harm(toy_course, attn_course):
     assert json.loads((toy_course / "a.json").read_text()) == {"message": "\ud800"}
 
 
-def test_an_engine_that_fails_costs_only_its_own_notebook(toy_course, attn_course, monkeypatch):
-    def fail_once(path, **options):
-        if path.name == COPIES[0]:
-            raise EngineError("nbval ended early (exit code -9)")
-        return replace(make_report(status="passed"), notebook=str(path))
+def test_several_notebooks_are_checked_side_by_side_and_shown_in_their_order(reported_by, attn_course, monkeypatch):
+    both = threading.Barrier(2, timeout=60)
+    reported_by(lambda name: both.wait() is not None and "passed")
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    said = attn_course("check", *(f"work/{name}" for name in COPIES[1::-1]))
+    assert (said.code, said.err) == (0, "")
+    assert said.out.index(COPIES[1]) < said.out.index(COPIES[0])
 
-    for name in COPIES[:2]:
-        toy.write(toy_course / "work" / name, toy.cells({}))
-    monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", fail_once)
+
+def test_an_engine_that_fails_costs_only_its_own_notebook(reported_by, attn_course):
+    def fail_once(name):
+        if name == COPIES[0]:
+            raise EngineError("nbval ended early (exit code -9)")
+        return "passed"
+
+    reported_by(fail_once)
     said = attn_course("check", *(f"work/{name}" for name in COPIES[:2]), "--json", "verdicts.json")
     assert (said.code, said.err) == (1, "")
     assert said.out.count("not judged: nbval ended early (exit code -9)") == len(toy.TASKS)

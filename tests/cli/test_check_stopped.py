@@ -1,65 +1,88 @@
-"""`attn-course check` that is stopped while a cell runs, or before: no process and no file is left."""
+"""`attn-course check` that is stopped while cells run, or before: no process and no file is left."""
 
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.grading import toy
-from tests.processes import wait_for
+from tests.processes import is_running, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 
-COMMAND = (
-    "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # nohup may stand before the tests
-    "from tests.grading import toy; toy.install(); from attn_course.cli import main; sys.exit(main(['check']))"
-)
-BEGUN = "import os\nfrom pathlib import Path\nPath('begun').write_text(f'{os.getpid()} {os.getppid()} .')\nwhile True: pass"
+COMMAND = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup may stand before the tests, which may run in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)
+os.cpu_count = lambda: 2
+from tests.grading import toy
+toy.install()
+from attn_course.cli import main
+sys.exit(main(["check"]))
+"""
+BEGUN = """
+import os, subprocess
+from pathlib import Path
+child = subprocess.Popen(["sleep", "600"])
+Path(f"begun-{os.getpid()}").write_text(f"{child.pid} {os.getpid()} {os.getppid()} .")
+while True: pass
+"""
+STARTING = """
+import os, time
+from pathlib import Path
+parent = os.getppid()
+Path(f"begun-{os.getpid()}").write_text(f"{os.getpid()} {parent} .")
+while os.getppid() == parent: time.sleep(0.05)  # as a kernel does
+"""
+PATIENCE_S = 120.0  # all of this takes 5 s on an idle machine
 
 
 @pytest.fixture
-def checking(toy_course, root, request, tmp_path_factory):
-    """The command on a notebook whose first cell never ends, and the folder where its temporary files lie."""
+def checking(toy_course, root, tmp_path_factory):
+    """Starts the command on three notebooks, two at a time; returns it and the folder where its temporary files lie."""
     temporary = tmp_path_factory.mktemp("temporary")
-    toy.write(toy_course / "work" / "ex_97_toy.ipynb", [toy.cell(BEGUN, "begun"), *toy.cells({})])
-    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(root), "ATTN_COURSE_WARM_KERNELS": request.param}
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    yield process, temporary
-    process.kill()
-    process.communicate()
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    started = []
+
+    def start(first_cell):
+        for copy in "abc":
+            toy.write(toy_course / "work" / f"{copy}.ipynb", [toy.cell(first_cell, "first"), *toy.cells({})])
+        words = [sys.executable, "-c", COMMAND]
+        started.append(subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        return started[0], temporary
+
+    yield start
+    started[0].kill()
+    started[0].communicate()
 
 
-@pytest.mark.parametrize("checking", ["off"], indirect=True)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_check_that_is_stopped_leaves_nothing_behind(checking, toy_course, number):
+def stop(checking, course, number):
+    """Stop the check when two notebooks have begun; nothing is to be left of it, and no other notebook to begin."""
     process, temporary = checking
-    begun = toy_course / "work" / "begun"
-    assert wait_for(lambda: begun.exists() and begun.read_text().endswith("."))
-    assert list(temporary.iterdir())
+
+    def begun():
+        return [path for path in (course / "work").glob("begun-*") if path.read_text().endswith(".")]
+
+    assert wait_for(lambda: len(begun()) == 2, PATIENCE_S)
+    assert len(list(temporary.iterdir())) == 2
     process.send_signal(number)
-    _, said = process.communicate(timeout=10)
+    _, said = process.communicate(timeout=PATIENCE_S)
     if number != signal.SIGKILL:
         assert (process.returncode, said) == (130, "attn-course: interrupted\n")
         assert not list(temporary.iterdir())
-    kernel, nbval, _ = begun.read_text().split()
-    assert wait_for(lambda: not any(Path("/proc", pid).exists() for pid in (kernel, nbval)), 10)
-    assert wait_for(lambda: not list(temporary.iterdir()), 10)
+    assert wait_for(lambda: not list(temporary.iterdir()), PATIENCE_S)
+    assert wait_for(lambda: not any(is_running(int(pid)) for path in begun() for pid in path.read_text().split()[:-1]), PATIENCE_S)
+    assert len(begun()) == 2
 
 
-@pytest.mark.parametrize("checking", [""], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_check_that_is_stopped_leaves_nothing_behind_and_begins_no_other_notebook(checking, toy_course, number):
+    stop(checking(BEGUN), toy_course, number)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_check_that_is_stopped_while_libraries_are_imported_runs_no_cell(checking, toy_course, number):
-    process, temporary = checking
-    assert wait_for(lambda: list(temporary.glob("attn-course-check-*/cells.jsonl")))
-    process.send_signal(number)
-    process.communicate(timeout=4)
-    if number == signal.SIGINT:
-        assert not list(temporary.iterdir())
-    assert wait_for(lambda: not list(temporary.iterdir()))
-    assert not (toy_course / "work" / "begun").exists()
+def test_a_check_that_is_stopped_while_kernels_start_leaves_nothing_behind(checking, toy_course, number):
+    (toy_course / "work" / "ipykernel_launcher.py").write_text(STARTING)
+    stop(checking("1 / 0"), toy_course, number)

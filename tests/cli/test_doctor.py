@@ -17,15 +17,9 @@ import pytest
 from attn_course import cli
 from attn_course.commands import doctor_checks, lab_files
 from attn_course.commands.doctor_checks import Finding
-from tests.browser.toy_course import make_course, write_notebook
+from tests.browser.toy_course import write_notebook
 
 Usage = namedtuple("Usage", "total used free")
-
-
-@pytest.fixture
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
-    return make_course(tmp_path / "course")
 
 
 @pytest.fixture
@@ -45,11 +39,16 @@ def named(findings: list[Finding], name: str) -> Finding:
     return found
 
 
-def test_this_very_environment_has_a_kernel_and_a_torch_that_work():
+@pytest.fixture(scope="module")
+def torch_here() -> list[Finding]:
+    """What a process of its own finds out about torch, which takes seconds."""
+    return doctor_checks.torch_and_triton()
+
+
+def test_this_very_environment_has_a_kernel_and_a_torch_that_work(torch_here: list[Finding]):
     assert doctor_checks.kernel() == Finding("kernel", "ok", f"python3 starts in {sys.prefix}")
-    findings = doctor_checks.torch_and_triton()
-    assert named(findings, "torch works").status == "ok"
-    assert {finding.name for finding in findings} == {"torch works", "gpu", "triton"}
+    assert named(torch_here, "torch works").status == "ok"
+    assert {finding.name for finding in torch_here} == {"torch works", "gpu", "triton"}
 
 
 def test_every_package_the_course_asks_for_is_examined_and_here():
@@ -146,33 +145,35 @@ def test_no_kernel_at_all_is_a_problem(monkeypatch: pytest.MonkeyPatch):
     assert doctor_checks.kernel().text == "there is no kernel named python3"
 
 
-def test_a_torch_that_crashes_is_a_problem_with_its_last_words(probe):
-    probe(returncode=1, stderr="Traceback ...\nOSError: libtorch.so: cannot open shared object file\n")
-    (found,) = doctor_checks.torch_and_triton()
-    assert (found.status, found.text) == ("problem", "torch cannot be used: OSError: libtorch.so: cannot open shared object file")
+LAST_WORDS = "Traceback ...\nOSError: libtorch.so: cannot open shared object file\n"
+GPU = {"name": "Fast One", "memory_bytes": 24_000_000_000, "product_is_right": True}
 
 
-def test_a_torch_killed_by_a_signal_is_a_problem_too(probe):
-    probe(returncode=-4)
-    (found,) = doctor_checks.torch_and_triton()
-    assert "ended with status -4" in found.text
-
-
-def test_a_torch_that_cannot_multiply_is_a_problem(probe):
-    probe(product_is_right=False)
-    assert doctor_checks.torch_and_triton()[0].status == "problem"
-
-
-def test_a_gpu_is_named_and_triton_runs_on_it(probe):
-    probe(cuda="12.6", triton="3.7.1", gpus=[{"name": "Fast One", "memory_bytes": 24_000_000_000, "product_is_right": True}])
-    findings = doctor_checks.torch_and_triton()
-    assert named(findings, "gpu") == Finding("gpu", "ok", "Fast One, 24 GB, CUDA 12.6")
-    assert named(findings, "triton") == Finding("triton", "ok", "triton 3.7.1, kernels run on the GPU")
-
-
-def test_a_gpu_that_computes_wrongly_is_a_problem(probe):
-    probe(cuda="12.6", gpus=[{"name": "Worn One", "memory_bytes": 24_000_000_000, "product_is_right": False}])
-    assert named(doctor_checks.torch_and_triton(), "gpu").status == "problem"
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (
+            {"returncode": 1, "stderr": LAST_WORDS},
+            ("torch works", "problem", "torch cannot be used: OSError: libtorch.so: cannot open shared object file"),
+        ),
+        ({"returncode": -4}, ("torch works", "problem", "torch cannot be used: it ended with status -4")),
+        ({"product_is_right": False}, ("torch works", "problem", "torch gets a product of small matrices wrong")),
+        ({"cuda": "12.6", "gpus": [GPU]}, ("gpu", "ok", "Fast One, 24 GB, CUDA 12.6")),
+        (
+            {"cuda": "12.6", "gpus": [GPU | {"product_is_right": False}]},
+            ("gpu", "problem", "Fast One gets a product of small matrices wrong"),
+        ),
+        ({"gpus": [GPU], "triton": "3.7.1"}, ("triton", "ok", "triton 3.7.1, kernels run on the GPU")),
+        ({"triton": "3.7.1"}, ("triton", "ok", "triton 3.7.1, kernels run in its interpreter")),
+        ({}, ("triton", "note", "not installed; only the GPU chapters use it")),
+        ({"system": "Darwin"}, ("triton", "note", "Triton runs on Linux only; only the GPU chapters use it")),
+    ],
+)
+def test_what_torch_and_triton_can_do_is_said(found: dict[str, Any], wanted: tuple[str, str, str], probe, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor_checks.platform, "system", lambda: found.get("system", "Linux"))
+    probe(**{name: value for name, value in found.items() if name != "system"})
+    said = named(doctor_checks.torch_and_triton(), wanted[0])
+    assert (said.name, said.status, said.text) == wanted
 
 
 @pytest.mark.parametrize("driver", [None, "/usr/bin/nvidia-smi"])
@@ -180,26 +181,7 @@ def test_no_gpu_is_no_problem_and_a_driver_without_a_cuda_torch_gets_advice(driv
     probe()
     monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: driver)
     found = named(doctor_checks.torch_and_triton(), "gpu")
-    assert found.status == "note"
-    assert ("README.md" in found.mend) == (driver is not None)
-
-
-@pytest.mark.parametrize(
-    ("system", "version", "status", "words"),
-    [
-        ("Linux", None, "note", "not installed"),
-        ("Darwin", None, "note", "Linux only"),
-        ("Linux", "3.7.1", "ok", "in its interpreter"),
-    ],
-)
-def test_triton_is_wanted_only_where_it_exists(
-    system: str, version: str | None, status: str, words: str, probe, monkeypatch: pytest.MonkeyPatch
-):
-    probe(triton=version)
-    monkeypatch.setattr(doctor_checks.platform, "system", lambda: system)
-    found = named(doctor_checks.torch_and_triton(), "triton")
-    assert found.status == status
-    assert words in found.text
+    assert (found.status, "README.md" in found.mend) == ("note", driver is not None)
 
 
 @pytest.mark.parametrize(("free", "status"), [(50_000_000_000, "ok"), (1_500_000_000, "note"), (100_000_000, "problem")])
@@ -303,14 +285,8 @@ def test_json_says_the_same_to_a_machine(quick, course: Path, capsys, monkeypatc
     assert json.loads((course / "report.json").read_text()) == report
 
 
-def test_a_json_file_that_cannot_be_written_is_refused_before_anything_is_examined(course: Path, capsys, monkeypatch):
-    monkeypatch.chdir(course)
-    monkeypatch.setattr(doctor_checks, "examine", lambda root: pytest.fail("nothing may be examined"))
-    assert cli.main(["doctor", "--json", "no/such/folder/report.json"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_a_running_notebook_gets_one_fixed_line_where_nothing_is_wrong(root: Path):
+def test_a_running_notebook_gets_one_fixed_line_where_nothing_is_wrong(root: Path, torch_here: list[Finding], monkeypatch):
+    monkeypatch.setattr(doctor_checks, "torch_and_triton", lambda: torch_here)
     findings = doctor_checks.essentials(root)
     assert {"python", "attn_course", "numpy", "torch works", "work", "disk"} <= {finding.name for finding in findings}
     assert doctor_checks.verdict(findings) == "Everything the course needs is here."

@@ -11,7 +11,7 @@ from attn_course.equations.index import formulas_table
 
 
 def listed(out):
-    """The number and the label of each row."""
+    """The number and the label of each topic."""
     return [tuple(line.split()[:2]) for line in out.splitlines() if re.match(r" *\(\d+\.\d+\) ", line)]
 
 
@@ -30,40 +30,25 @@ def test_a_chapter_is_chosen(name, attn_course):
     assert shown == [equation.label for equation in all_equations("softmax")]
 
 
-def test_a_row_or_a_trap_is_chosen_in_either_case(attn_course):
-    said = attn_course("formulas", "--row", "b1", "--latex")
+def test_a_topic_or_a_trap_is_chosen_in_either_case(attn_course):
+    said = attn_course("formulas", "--topic", "b1", "--latex")
     wanted = [equation for equation in all_equations() if "B1" in equation.rows]
     assert said.out.splitlines() == [f"{equation.latex} \\label{{{equation.label}}}" for equation in wanted]
-    trap = attn_course("formulas", "--row", "X24", "--latex").out
+    trap = attn_course("formulas", "--topic", "X24", "--latex").out
     assert "\\label{softmax}" in trap
 
 
-def test_latex_is_printed_as_it_is_registered(attn_course):
-    equation = get_equation("softmax")
-    assert f"{equation.latex} \\label{{softmax}}\n" in attn_course("formulas", "--latex").out
-
-
-def test_one_equation_is_no_equations(attn_course, monkeypatch):
-    monkeypatch.setattr(Equation, "check", lambda self: None)
-    shown = attn_course("formulas", "--row", "x24").out
+def test_one_equation_is_no_equations_and_is_really_checked(attn_course):
+    shown = attn_course("formulas", "--topic", "x24").out
     assert [label for _, label in listed(shown)] == ["softmax"]
     assert shown.splitlines()[-1] == "1 equation; --latex prints it, --verify checks it"
-    assert attn_course("formulas", "--row", "X24", "--verify").out.splitlines()[-1] == "1 of 1 equation holds"
+    verified = attn_course("formulas", "--topic", "X24", "--verify")
+    assert (verified.code, verified.out.splitlines()) == (0, [get_equation("softmax").success_line, "1 of 1 equation holds"])
 
 
-def test_the_index_decides_what_belongs_to_a_row(attn_course, monkeypatch):
-    monkeypatch.setattr("attn_course.equations.index.formulas_table", lambda chapter, row: formulas_table(chapter, row)[:2])
-    assert attn_course("formulas", "--chapter", "softmax", "--row", "b1").out.splitlines()[-1].startswith("2 equations; ")
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [("Q7", "there is no row or trap 'Q7'"), ("M2", "there is no equation yet for M2"), ("M3", "it belongs to chapter devices")],
-)
-def test_a_row_without_equations_says_why(row, words, attn_course):
-    said = attn_course("formulas", "--row", row)
-    assert (said.code, said.out) == (2, "")
-    assert words in said.err
+def test_the_index_decides_what_belongs_to_a_topic(attn_course, monkeypatch):
+    monkeypatch.setattr("attn_course.equations.index.formulas_table", lambda chapter, topic: formulas_table(chapter, topic)[:2])
+    assert attn_course("formulas", "--chapter", "softmax", "--topic", "b1").out.splitlines()[-1].startswith("2 equations; ")
 
 
 def test_verify_prints_the_line_of_each_and_their_number(attn_course, monkeypatch):
@@ -84,9 +69,3 @@ def test_verify_names_an_equation_that_does_not_hold(attn_course, monkeypatch):
     assert said.code == 1
     assert "Eq. (2.1) is not confirmed: the sides differ" in said.out.splitlines()
     assert said.out.splitlines()[-1] == f"{len(all_equations()) - 1} of {len(all_equations())} equations hold"
-
-
-def test_verify_really_checks(attn_course):
-    said = attn_course("formulas", "--row", "X24", "--verify")
-    assert said.code == 0
-    assert get_equation("softmax").success_line in said.out

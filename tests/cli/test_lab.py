@@ -41,31 +41,28 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path
         yield lab, course
 
 
-def ask(lab: Lab, path: str) -> Any:
-    """Return what the server answers to a GET that carries the token."""
+def request(lab: Lab, path: str, data: bytes | None = None, method: str | None = None) -> Any:
+    """Return what the server answers to a request that carries the token."""
     base, token = lab.address.split("/lab?token=")
-    request = urllib.request.Request(f"{base}/{path}", headers={"Authorization": f"token {token}"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    asked = urllib.request.Request(f"{base}/{path}", data, {"Authorization": f"token {token}"}, method=method)
+    with urllib.request.urlopen(asked, timeout=30) as answer:
         return json.load(answer)
 
 
 def save(lab: Lab, path: str, content: dict[str, Any]) -> None:
     """Save a notebook as JupyterLab does."""
-    base, token = lab.address.split("/lab?token=")
-    body = json.dumps({"type": "notebook", "format": "json", "content": content}).encode()
-    request = urllib.request.Request(f"{base}/api/contents/{path}", body, {"Authorization": f"token {token}"}, method="PUT")
-    urllib.request.urlopen(request, timeout=30).close()
+    request(lab, f"api/contents/{path}", json.dumps({"type": "notebook", "format": "json", "content": content}).encode(), "PUT")
 
 
 def setting(lab: Lab, plugin: str) -> dict[str, Any]:
     """Return the settings of a plugin as JupyterLab puts them together: defaults, and over them the user's."""
-    found = ask(lab, f"lab/api/settings/{plugin}")
+    found = request(lab, f"lab/api/settings/{plugin}")
     defaults = {name: value.get("default") for name, value in found["schema"]["properties"].items()}
     return defaults | found["settings"]
 
 
 def listing(lab: Lab, folder: str) -> set[str]:
-    return {item["name"] for item in ask(lab, f"api/contents/{folder}")["content"]}
+    return {item["name"] for item in request(lab, f"api/contents/{folder}")["content"]}
 
 
 def page_config(lab: Lab) -> dict[str, Any]:
@@ -102,12 +99,12 @@ def test_lessons_and_work_are_listed_and_nothing_else(served):
 
 def test_solutions_can_still_be_opened_by_name(served):
     lab, _ = served
-    assert ask(lab, "api/contents/solutions/02_softmax.ipynb")["type"] == "notebook"
+    assert request(lab, "api/contents/solutions/02_softmax.ipynb")["type"] == "notebook"
 
 
 def test_a_lesson_is_opened_with_its_scripts_trusted(served):
     lab, _ = served
-    cells = ask(lab, "api/contents/notebooks/02_softmax.ipynb")["content"]["cells"]
+    cells = request(lab, "api/contents/notebooks/02_softmax.ipynb")["content"]["cells"]
     assert [cell["metadata"]["trusted"] for cell in cells if cell["cell_type"] == "code"] == [True, True]
 
 
@@ -120,10 +117,7 @@ def test_no_news_no_update_check_no_build_check_no_shop_for_extensions(served):
     assert page["news"] == {"disabled": True}
     assert page["extensionManager"]["name"] == "read-only"
     assert (page["buildAvailable"], page["buildCheck"]) == (False, False)
-    with urllib.request.urlopen(
-        f"{lab.address.split('/lab')[0]}/lab/api/update?token={lab.address.split('token=')[1]}", timeout=30
-    ) as answer:
-        assert json.load(answer)["notification"] is None
+    assert request(lab, "lab/api/update")["notification"] is None
 
 
 def test_the_readme_opens_as_a_page_and_a_notebook_without_a_question(served):
@@ -134,7 +128,7 @@ def test_the_readme_opens_as_a_page_and_a_notebook_without_a_question(served):
 
 def test_the_kernel_python3_is_this_python_whatever_the_user_has_installed(served):
     lab, _ = served
-    found = ask(lab, "api/kernelspecs")
+    found = request(lab, "api/kernelspecs")
     assert found["default"] == "python3"
     assert found["kernelspecs"]["python3"]["spec"]["argv"][0] == sys.executable
 
@@ -150,7 +144,7 @@ def test_what_the_user_has_set_in_jupyterlab_still_holds_and_is_not_touched(serv
 
 def test_the_first_page_is_the_lowest_lesson_beside_its_table_of_contents(served):
     lab, _ = served
-    layout = ask(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
+    layout = request(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
     assert layout["main"]["current"] == "notebook:notebooks/02_softmax.ipynb"
     assert layout["left"]["current"] == "@jupyterlab/toc:plugin"
 
@@ -159,19 +153,19 @@ def test_a_lesson_that_was_only_run_is_saved_as_it_was_built_and_stays_trusted(s
     lab, course = served
     lesson = course / "notebooks" / "03_scaling.ipynb"
     before = lesson.read_bytes()
-    content = ask(lab, "api/contents/notebooks/03_scaling.ipynb")["content"]
+    content = request(lab, "api/contents/notebooks/03_scaling.ipynb")["content"]
     content["metadata"]["language_info"] = {"name": "python", "version": "3.99"}
     content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
     save(lab, "notebooks/03_scaling.ipynb", content)
     assert lesson.read_bytes() == before
-    cells = ask(lab, "api/contents/notebooks/03_scaling.ipynb")["content"]["cells"]
+    cells = request(lab, "api/contents/notebooks/03_scaling.ipynb")["content"]["cells"]
     assert cells[2]["metadata"]["trusted"] is True
 
 
 def test_what_a_learner_writes_is_saved_in_lessons_and_in_work(served):
     lab, course = served
     for path in ("notebooks/03_scaling.ipynb", "work/ex_03_scaling.ipynb"):
-        content = ask(lab, f"api/contents/{path}")["content"]
+        content = request(lab, f"api/contents/{path}")["content"]
         content["cells"][1]["source"] = "6 * 7"
         content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
         save(lab, path, content)
@@ -210,22 +204,23 @@ def test_every_folder_and_file_of_the_course_is_shown_or_hidden_on_purpose(root:
     assert {name for name in tops if not name.startswith(".")} <= set(HIDDEN)
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
-def test_a_signal_stops_the_server_and_its_kernels(name: str, tmp_path: Path):
-    course = make_course(tmp_path / "course")
-    with running_lab(course, environment=quiet_environment(tmp_path / "home")) as lab:
-        base, token = lab.address.split("/lab?token=")
-        request = urllib.request.Request(f"{base}/api/kernels", data=b"{}", headers={"Authorization": f"token {token}"})
-        urllib.request.urlopen(request, timeout=30).close()
-        processes = psutil.Process(lab.process.pid).children(recursive=True)
-        assert len(processes) >= 2  # the server and a kernel
-        lab.process.send_signal(getattr(signal, name))
-        code, said = lab.finish()
+def stop(lab: Lab, number: signal.Signals) -> None:
+    """Send a signal, and hold the lab to a clean end: server and kernels are gone."""
+    request(lab, "api/kernels", b"{}")
+    processes = psutil.Process(lab.process.pid).children(recursive=True)
+    assert len(processes) >= 2  # the server and a kernel
+    lab.process.send_signal(number)
+    code, said = lab.finish()
     assert code == 0
     assert said.rstrip().endswith("stopping JupyterLab")
     assert "Traceback" not in said
-    _, alive = psutil.wait_procs(processes, timeout=10)
+    _, alive = psutil.wait_procs(processes, timeout=120)
     assert alive == []
+
+
+def test_ctrl_c_stops_the_server_and_its_kernels(tmp_path: Path):
+    with running_lab(make_course(tmp_path / "course"), environment=quiet_environment(tmp_path / "home")) as lab:
+        stop(lab, signal.SIGINT)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +239,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path
 
 def test_the_browser_is_opened_on_the_address(chosen):
     lab, folder, port = chosen
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not (folder / "opened").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert (folder / "opened").read_text().strip() == lab.address
@@ -257,6 +252,11 @@ def test_the_same_port_again_is_refused_in_one_line(chosen):
         code, said = second.finish()
     assert code == 2
     assert said == f"attn-course: port {port} is in use: choose another with --port, or leave --port out to get a free one\n"
+
+
+def test_a_kill_stops_the_server_and_its_kernels(chosen):
+    """The last test of this lab."""
+    stop(chosen[0], signal.SIGTERM)
 
 
 def test_an_option_that_jupyterlab_refuses_ends_in_one_line_and_no_server(tmp_path: Path):

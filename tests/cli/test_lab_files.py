@@ -9,13 +9,7 @@ import pytest
 from attn_course.commands import lab_files
 from attn_course.commands.lab_files import built_notebooks, copy_exercises, copy_states, trust, trust_built
 from attn_course.commands.terminal import BadInput
-from tests.browser.toy_course import make_course, write_notebook
-
-
-@pytest.fixture
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
-    return make_course(tmp_path / "course")
+from tests.browser.toy_course import write_notebook
 
 
 def is_trusted(path: Path) -> bool:
@@ -27,17 +21,17 @@ def is_trusted(path: Path) -> bool:
 
 
 def test_every_exercise_is_copied_once_and_said_so(course: Path):
-    assert copy_exercises(course).messages() == ["copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb"]
+    assert copy_exercises(course) == ["copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb"]
     for name in ("ex_02_softmax.ipynb", "ex_03_scaling.ipynb"):
         assert (course / "work" / name).read_bytes() == (course / "exercises" / name).read_bytes()
-    assert copy_exercises(course).messages() == []
+    assert copy_exercises(course) == []
 
 
 def test_what_the_learner_wrote_is_never_written_over(course: Path):
     mine = course / "work" / "ex_02_softmax.ipynb"
     write_notebook(mine, "# mine", "42")
     before = mine.read_bytes()
-    assert [path.name for path in copy_exercises(course).new] == ["ex_03_scaling.ipynb"]
+    assert copy_exercises(course)[0] == "copied to work/: ex_03_scaling.ipynb"
     assert mine.read_bytes() == before
 
 
@@ -45,14 +39,14 @@ def test_a_newer_exercise_is_announced_for_a_copy_not_begun(course: Path):
     copy_exercises(course)
     write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# Exercises, second edition", "answer()")
     before = (course / "work" / "ex_02_softmax.ipynb").read_bytes()
-    (line,) = copy_exercises(course).messages()
+    (line,) = copy_exercises(course)
     assert "newer ex_02_softmax.ipynb" in line
     assert "have not begun" in line
     assert "delete work/ex_02_softmax.ipynb" in line
     assert (course / "work" / "ex_02_softmax.ipynb").read_bytes() == before
     (course / "work" / "ex_02_softmax.ipynb").unlink()
-    assert [path.name for path in copy_exercises(course).new] == ["ex_02_softmax.ipynb"]
-    assert copy_exercises(course).messages() == []
+    assert copy_exercises(course)[0] == "copied to work/: ex_02_softmax.ipynb"
+    assert copy_exercises(course) == []
 
 
 def test_running_cells_is_not_yet_beginning(course: Path):
@@ -69,9 +63,9 @@ def test_a_copy_begun_is_kept_when_the_course_changes(course: Path):
     copy_exercises(course)
     write_notebook(course / "work" / "ex_02_softmax.ipynb", "# Exercises", "def answer():\n    return 42", "answer()")
     assert copy_states(course)["ex_02_softmax.ipynb"] == "begun"
-    assert copy_exercises(course).messages() == []
+    assert copy_exercises(course) == []
     write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# Exercises, second edition", "answer()")
-    (line,) = copy_exercises(course).messages()
+    (line,) = copy_exercises(course)
     assert "yours is kept" in line
     assert "rename work/ex_02_softmax.ipynb" in line
 
@@ -83,7 +77,7 @@ def test_a_copy_that_is_no_notebook_is_pointed_out_and_kept(course: Path, conten
     broken = course / "work" / "ex_02_softmax.ipynb"
     broken.parent.mkdir()
     broken.write_text(content)
-    messages = copy_exercises(course).messages()
+    messages = copy_exercises(course)
     assert any("work/ex_02_softmax.ipynb cannot be read" in line for line in messages)
     assert broken.read_text() == content
 
@@ -91,7 +85,7 @@ def test_a_copy_that_is_no_notebook_is_pointed_out_and_kept(course: Path, conten
 def test_a_memory_of_copies_that_is_broken_is_begun_anew(course: Path):
     copy_exercises(course)
     (course / lab_files.COPIES).write_text("[1")
-    assert copy_exercises(course).messages() == []
+    assert copy_exercises(course) == []
     assert copy_states(course)["ex_02_softmax.ipynb"] == "untouched"
 
 
@@ -166,7 +160,7 @@ def test_a_copy_of_a_lesson_that_has_another_number_now_is_still_the_copy(course
     moved = course / "exercises" / "ex_02_softmax.ipynb"
     moved.rename(moved.with_name("ex_05_softmax.ipynb"))
     before = sorted(path.name for path in (course / "work").iterdir())
-    assert copy_exercises(course).messages() == []
+    assert copy_exercises(course) == []
     assert sorted(path.name for path in (course / "work").iterdir()) == before
     assert copy_states(course)["ex_02_softmax.ipynb"] == "begun"
 
@@ -181,5 +175,5 @@ def test_two_notebooks_of_one_lesson_are_one_clear_error(course: Path):
 def test_notebooks_of_the_first_version_are_left_alone(course: Path):
     write_notebook(course / "work" / "02_softmax.ipynb", "# old", "42")
     before = (course / "work" / "02_softmax.ipynb").read_bytes()
-    assert [path.name for path in copy_exercises(course).new] == ["ex_02_softmax.ipynb", "ex_03_scaling.ipynb"]
+    assert copy_exercises(course)[0] == "copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb"
     assert (course / "work" / "02_softmax.ipynb").read_bytes() == before

@@ -4,7 +4,19 @@ import pytest
 
 from tests.cli.conftest import tree
 
-LESSON = '# %% [markdown] id="title"\n# # A lesson\n\n# %% id="sum"\nprint(1 + 1)\n'
+LESSON = """\
+# %% [markdown] id="title"
+# # A lesson
+
+# %% id="sum"
+print(1 + 1 + 0 + 0)
+
+# %% [markdown] id="end"
+# ## Formula card
+# ## Summary
+# ## Sources
+"""
+NOT_CHECKED = "not checked: right answers written in other ways, for there is no tests/exercises/right_answers/ here"
 SERIES = '[[lesson]]\nslug = "toy"\ntitle = "Toy"\nminutes = 1\n'
 
 
@@ -25,13 +37,41 @@ def test_build_writes_once_and_check_names_what_was_edited(authored, attn_course
     assert said.out.splitlines() == ["wrote notebooks/00_toy.ipynb", "1 written, 1 run, 0 left as they were"]
     before = tree(authored)
     assert attn_course("notebooks", "build", "0").out == "0 written, 0 run, 1 left as they were\n"
-    assert attn_course("notebooks", "check") == (0, "every notebook is in step with its source\n", "")
+    assert attn_course("notebooks", "check") == (0, f"{NOT_CHECKED}\nnothing is wrong\n", "")
     assert tree(authored) == before
     notebook = authored / "notebooks" / "00_toy.ipynb"
     notebook.write_text(notebook.read_text().replace("1 + 1", "1 + 2"))
     said = attn_course("notebooks", "check", "toy")
     assert said.code == 1
-    assert "notebooks/00_toy.ipynb [sum]" in said.out
+    assert "notebooks/00_toy.ipynb [sum]: line 1: wanted 'print(1 + 1 + 0 + 0)', got 'print(1 + 2 + 0 + 0)'" in said.out.splitlines()
+
+
+def test_what_the_gate_finds_stops_a_build_and_every_finding_is_one_line_of_a_check(authored, attn_course):
+    text = LESSON.replace("1 + 1 + 0 + 0", "sum(range(3, default_rng()))").replace("## Sources", "Sources")
+    (authored / "notebooks" / "src" / "toy.py").write_text(text)
+    found = [
+        "notebooks/src/toy.py [sum]: wanted a seed in default_rng()",
+        "notebooks/src/toy.py: wanted the last sections Formula card, Summary, Sources; got Formula card, Summary",
+    ]
+    said = attn_course("notebooks", "build")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == f"attn-course: {found[0]} (and 1 more: attn-course notebooks check toy)\n"
+    assert not (authored / "attn_course").exists()
+    said = attn_course("notebooks", "check")
+    assert said.code == 1
+    assert said.out.splitlines()[:2] == found
+
+
+def test_check_runs_the_notebooks_only_when_asked(authored, attn_course):
+    attn_course("notebooks", "build")
+    notebook = authored / "notebooks" / "00_toy.ipynb"
+    text = notebook.read_text()
+    unsealed = text.replace('"2\\n"', '"3\\n"')
+    assert unsealed != text
+    notebook.write_text(unsealed)
+    assert "[sum]" not in attn_course("notebooks", "check").out
+    said = attn_course("notebooks", "check", "--run")
+    assert "notebooks/00_toy.ipynb [sum]: it fails, or its output is not the stored one" in said.out.splitlines()
 
 
 def test_a_cell_that_fails_is_one_line_and_exit_code_1(authored, attn_course):

@@ -5,11 +5,7 @@ import json
 import pytest
 
 from attn_course import numbers
-from attn_course.grading import class_engines
-from tests.cli.test_grade_command import small_class
 from tests.grading import toy
-from tests.grading.class_tools import Threads
-from tests.grading.stand_in import StandIn
 
 
 def exchanged(tables, first, second):
@@ -49,18 +45,14 @@ def test_a_folder_of_work_is_checked_as_before(toy_course, attn_course, monkeypa
 
 
 @pytest.mark.parametrize("options", [(), ("--resume",)])
-def test_a_class_is_graded_as_before(options, tmp_path, attn_course, monkeypatch):
-    monkeypatch.setattr("attn_course.grading.grader.Grader", StandIn)
-    monkeypatch.setattr(class_engines, "Pool", lambda jobs: Threads())
-    monkeypatch.setattr("attn_course.grading.class_report._figures", lambda marked, shares: [])
-    monkeypatch.chdir(tmp_path)
-    small_class(tmp_path / "in", 4)
+def test_a_class_is_graded_as_before(options, room, attn_course, monkeypatch):
+    room.with_students(4)
 
     def tables(out, *options):
         said = attn_course("grade", "in", "--out", out, "--seed", "5", *options)
         assert said.code == 0
         assert "graded again" not in said.err
-        return [(tmp_path / out / name).read_text() for name in ("grades.csv", "summary.csv")]
+        return [(room / out / name).read_text() for name in ("grades.csv", "summary.csv")]
 
     before = tables("out")
     assert "s03,softmax,stable-softmax,3,3,passed," in before[0]

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.grading.test_similarity import DISGUISED, HONEST, ORIGINAL
+from tests.grading.classroom.test_similarity import DISGUISED, HONEST, ORIGINAL
 
 NAME = "04_attention.ipynb"
 
@@ -16,14 +16,17 @@ NAME = "04_attention.ipynb"
 def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A class of three; one notebook would write a file if it ran, and one is broken."""
     monkeypatch.chdir(tmp_path)
-    cells = {"al": [ORIGINAL], "bo <b>": ["open('ran', 'w')", DISGUISED], "cy": [HONEST]}
-    for student, sources in cells.items():
-        folder = tmp_path / "submitted" / student
-        folder.mkdir(parents=True)
-        nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), folder / NAME)
-    (tmp_path / "submitted" / "di").mkdir()
-    (tmp_path / "submitted" / "di" / NAME).write_text("{", encoding="utf-8")
-    return tmp_path / "submitted"
+    folder = tmp_path / "submitted"
+    for student, sources in {"al": [ORIGINAL], "bo <b>": ["open('ran', 'w')", DISGUISED], "cy": [HONEST]}.items():
+        hand_in(folder, student, *sources)
+    hand_in(folder, "di").write_text("{", encoding="utf-8")
+    return folder
+
+
+def hand_in(folder: Path, student: str, *sources: str) -> Path:
+    (folder / student).mkdir(parents=True)
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), folder / student / NAME)
+    return folder / student / NAME
 
 
 def test_the_pair_is_named_and_nothing_is_run(attn_course, submitted):
@@ -50,9 +53,7 @@ def test_the_page_shows_both_sides_and_escapes_them(attn_course, submitted):
 def test_what_many_share_is_told_on_the_terminal_on_the_page_and_in_the_file(attn_course, submitted):
     short = "def my_scores(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
     for number in range(5):
-        folder = submitted / f"s{number}"
-        folder.mkdir()
-        nbformat.write(new_notebook(cells=[new_code_cell(short)]), folder / NAME)
+        hand_in(submitted, f"s{number}", short)
     said = attn_course("similarity", "submitted", "--json", "pairs.json", "--out", "page.html")
     assert "not counted because many share it: 1 piece of code, the most common by 5 students" in said.out
     text = Path("page.html").read_text(encoding="utf-8")
@@ -65,9 +66,7 @@ def test_what_many_share_is_told_on_the_terminal_on_the_page_and_in_the_file(att
 
 def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
     for number in range(8):
-        folder = submitted / f"s{number}"
-        folder.mkdir()
-        nbformat.write(new_notebook(cells=[new_code_cell(ORIGINAL)]), folder / NAME)
+        hand_in(submitted, f"s{number}", ORIGINAL)
     said = attn_course("similarity", "submitted", "--out", "page.html")
     assert "100%  al, bo <b>, s0, s1, s2, s3, s4, s5, s6 and s7 (8 lines)" in said.out.replace("\n", "")
     text = Path("page.html").read_text(encoding="utf-8")
@@ -82,23 +81,7 @@ def test_an_answer_is_named_with_its_task(attn_course, submitted):
 
     task = all_tasks("attention")[0]
     for number in range(5):
-        folder = submitted / f"s{number}"
-        folder.mkdir()
         cell = f"def {task.entry}(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
-        nbformat.write(new_notebook(cells=[new_code_cell(cell)]), folder / NAME)
+        hand_in(submitted, f"s{number}", cell)
     attn_course("similarity", "submitted", "--out", "page.html")
     assert f"{task.entry} (task {lesson_number('attention')}.1): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
-
-
-def test_bad_input_is_one_line_and_writes_nothing(attn_course, submitted):
-    for words, wanted in (
-        (("nowhere",), "nowhere: is no folder"),
-        (("submitted", "--threshold", "0"), "threshold must lie in (0, 1]"),
-        (("submitted", "--out", "page.txt"), "--out: wanted a .html file"),
-        (("submitted", "--out", "no/page.html"), "--out: wanted a .html file"),
-    ):
-        said = attn_course("similarity", *words)
-        assert said.code == 2
-        assert wanted in said.err
-        assert len(said.err.splitlines()) == 1
-    assert [path.name for path in Path.cwd().iterdir()] == ["submitted"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attn_course import costs, reference
-from tests.costs.test_latent import SIZES, drawn
+from tests.costs.test_flops import LATENT, drawn_latent_weights
 
 
 @pytest.mark.parametrize(("n_kv_heads", "dtype"), [(6, np.float64), (2, np.float32), (1, np.float16)])
@@ -20,10 +20,10 @@ def test_a_cache_grows_by_keys_and_values_of_the_heads_that_have_their_own(n_kv_
 
 def test_a_latent_cache_grows_by_one_latent_vector_and_one_rotary_key():
     cache = reference.KeyValueCache()
-    x = np.ones((5, SIZES.d_model))
-    reference.latent_attention(x, drawn(), n_heads=SIZES.n_heads, positions=np.arange(5), cache=cache)
-    kept = cache.append(np.ones((0, SIZES.d_latent)), np.ones((0, SIZES.d_rope)))
-    assert sum(array.nbytes for array in kept) == 5 * costs.latent_cache_bytes_per_token(SIZES.d_latent, SIZES.d_rope, bytes_per_number=8)
+    x = np.ones((5, LATENT.d_model))
+    reference.latent_attention(x, drawn_latent_weights(), n_heads=LATENT.n_heads, positions=np.arange(5), cache=cache)
+    kept = cache.append(np.ones((0, LATENT.d_latent)), np.ones((0, LATENT.d_rope)))
+    assert sum(array.nbytes for array in kept) == 5 * costs.latent_cache_bytes_per_token(LATENT.d_latent, LATENT.d_rope, bytes_per_number=8)
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -53,4 +53,8 @@ def test_numbers_of_one_byte_are_counted():
     assert costs.cache_bytes_per_token(2, 5, 7, bytes_per_number=1) == 24
     assert costs.latent_cache_bytes_per_token(5, 7, bytes_per_number=1) == 12
     assert costs.linear_state_bytes(2, 5, 7, bytes_per_number=1) == 70
+
+
+def test_the_hidden_layer_of_additive_scores_is_one_array():
+    assert costs.additive_intermediate_bytes(2, 5, 7) == np.zeros((2, 5, 7), np.float32).nbytes == 4 * 70
     assert costs.additive_intermediate_bytes(2, 5, 7, bytes_per_number=1) == 70

@@ -21,7 +21,7 @@ def toy(monkeypatch) -> Registry:
 
 
 def register(registry: Registry, label: str, statement, **options) -> Equation:
-    return registry.equation(label, "?", **{"rows": ["A1"], **options})(statement)
+    return registry.equation(label, "?", **{"rows": ["A1"], "scope": "any x, y", **options})(statement)
 
 
 def expand_square():
@@ -156,11 +156,43 @@ def test_following_or_using_an_unknown_or_later_equation_is_reported(toy: Regist
 
 
 def test_unknown_rows_and_traps_and_a_tag_in_the_latex_are_reported(toy: Registry):
-    equation = toy.equation("first", r"x = y \tag{1.1}", rows=["Z9"])(expand_square)
+    equation = toy.equation("first", r"\bigl( x = y \tag{1.1}", rows=["Z9"])(expand_square)
     equation.wrong("a trap nobody knows", trap="X99")(lambda: (x, y))
     assert gates.reference_problems(equation, toy) == [
-        "Eq. first names the unknown row 'Z9'",
+        "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
         "Eq. first names the unknown trap 'X99'",
         "Eq. first: the LaTeX holds its own \\tag or \\label; the lesson adds it",
+        "Eq. first does not say what exactly is checked: it has no scope",
+        r"Eq. first: the LaTeX opens and closes \bigl \bigr unequally often",
     ]
-    assert gates.reference_problems(register(toy, "second", expand_square, rows=[]), toy) == ["Eq. second serves no row of the mission"]
+    assert gates.reference_problems(register(toy, "second", expand_square, rows=[]), toy) == [
+        "Eq. second serves no topic: wanted one or more in rows=[...]"
+    ]
+
+
+def test_an_equation_that_does_not_hold_is_reported_and_no_more_is_asked_of_its_check(toy: Registry):
+    """Multiply out, wrongly."""
+    freshman = register(toy, "first", lambda: ((x + y) ** 2, x**2 + y**2))
+    undefined = register(toy, "second", lambda: (nowhere, x))
+    freshman.statement.__doc__ = undefined.statement.__doc__ = "Multiply out."
+    (problem,) = gates.equation_problems(freshman, toy)
+    assert problem.startswith("Eq. (1.1) is not confirmed: left side ")
+    assert gates.equation_problems(undefined, toy) == ["Eq. second cannot be evaluated: NameError: name 'nowhere' is not defined"]
+
+
+def test_everything_that_is_wrong_with_an_equation_is_said(toy: Registry):
+    equation = register(toy, "first", expand_square, rows=["Z9"], follows="second")
+    assert gates.equation_problems(equation, toy) == [
+        "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
+        "Eq. first has no planted wrong form",
+        "Eq. first follows an unknown equation: there is no equation 'second'",
+    ]
+
+
+def test_a_topic_that_no_equation_of_its_lessons_deals_with_is_owed_by_each(monkeypatch):
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(softmax=["weights"]))
+    registry = Registry()
+    registry.equation("weights", "x = y", rows=["B1"])(lambda: (0, 1))
+    owed = gates.coverage_problems("softmax", registry)
+    assert owed[0].startswith("no equation deals with B2 (softmax in practice: ")
+    assert gates.coverage_problems("lookup", registry) == []

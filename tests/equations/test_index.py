@@ -33,22 +33,18 @@ def test_no_role_is_left_in_the_index_of_the_course():
 
 def test_a_chapter_a_row_and_a_trap_narrow_the_index():
     assert [formula["label"] for formula in formulas_table("softmax")] == numbers.names("labels", "softmax")
-    assert all("B1" in formula["rows"] for formula in formulas_table(row="B1"))
-    assert [formula["label"] for formula in formulas_table(row="x16")] == ["softmax-inside-the-simplex"]
-    assert formulas_table(lesson="softmax", row="B2")
-    assert len(formulas_table(row="B1")) < len(formulas_table(lesson="softmax"))
+    assert all("B1" in formula["topics"] for formula in formulas_table(topic="B1"))
+    assert [formula["label"] for formula in formulas_table(topic="x16")] == ["softmax-inside-the-simplex"]
+    assert formulas_table(lesson="softmax", topic="B2")
+    assert len(formulas_table(topic="B1")) < len(formulas_table(lesson="softmax"))
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [({"row": "Z9"}, "no row or trap 'Z9'"), ({"lesson": "nowhere"}, "there are no equations of 'nowhere'")]
+    ("options", "says"), [({"topic": "Z9"}, "no topic or trap 'Z9'"), ({"lesson": "nowhere"}, "there are no equations of 'nowhere'")]
 )
 def test_an_unknown_row_or_chapter_is_one_clear_line(options, says: str):
     with pytest.raises(UnknownEquation, match=says):
         formulas_table(**options)
-
-
-def test_what_all_lessons_of_a_row_or_trap_owe_is_there():
-    assert [entry["id"] for entry in coverage() if entry["state"] == "missing"] == []
 
 
 def test_the_softmax_rows_and_traps_are_covered():

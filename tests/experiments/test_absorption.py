@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from attn_course.experiments.neighbours import Neighbours
 from attn_course.lessons.absorption.experiments import (
     COLOURS,
     NAMES,
@@ -17,7 +18,6 @@ from attn_course.lessons.absorption.experiments import (
     told,
     truncated,
 )
-from attn_course.lessons.heads.experiments import Neighbours
 
 
 def generator(seed=5):

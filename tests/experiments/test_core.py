@@ -35,7 +35,7 @@ def double(seed):
 
 
 double.__module__ = "attn_course.lessons.toy.experiments"
-TOY = Experiment("results/sum.json", double, lambda found: found["sum"] % 2)
+TOY = Experiment("results/sum.json", double, lambda found: found["sum"] % 2, lambda seed: {"a number": True})
 
 
 def test_what_is_measured_comes_back_as_it_was(course):
@@ -144,7 +144,7 @@ def test_results_of_other_seeds_are_found(course):
 
 def test_results_that_are_no_plain_data_are_refused(course):
     with pytest.raises(TypeError, match="not JSON serializable"):
-        Experiment("results/sum.json", lambda seed: {"sum": {1, 2}}, str).measure()
+        Experiment("results/sum.json", lambda seed: {"sum": {1, 2}}, str, dict).measure()
 
 
 def test_the_command_runs_the_named_experiment_and_checks_it(course, monkeypatch, capsys):

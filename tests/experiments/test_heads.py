@@ -3,17 +3,8 @@
 import pytest
 import torch
 
-from attn_course.lessons.heads.experiments import (
-    LENGTH,
-    SYMBOLS,
-    Neighbours,
-    accuracies,
-    conclude_heads,
-    conclude_sharing,
-    shared,
-    texts,
-    without_head,
-)
+from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accuracies, shared, texts
+from attn_course.lessons.heads.experiments import conclude_heads, conclude_sharing, without_head
 
 
 def generator(seed=5):

@@ -1,12 +1,21 @@
-"""What a reader would see: the objects a figure hands to the front end, and its picture as pixels."""
+"""What a reader would see: the objects a figure hands to the front end, its picture as pixels, and the cards of all lessons."""
 
 import io
+import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib import image
 
+import attn_course
 from attn_course.figures import base
+from attn_course.figures.explorable import explorable_html
+
+LESSONS = Path(attn_course.__file__).parent / "lessons"
+CARDS = {script.stem: script.with_suffix("") for script in sorted(LESSONS.glob("*/explorables/*.js"))}
 
 
 class Shown(list):
@@ -25,8 +34,36 @@ class Shown(list):
         return words
 
 
+class Pictures:
+    """What holds for each picture of a lesson.
+
+    Beside the class that inherits it a test file has DRAWN: calls, each with what the words made from its numbers must hold; and
+    REFUSED: calls with numbers that do not fit, each with the message.
+    """
+
+    at_most = 60_000  # bytes
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give each picture, or each refused call, to the tests that ask for one."""
+        if "facts" in metafunc.fixturenames:
+            drawn = metafunc.module.DRAWN
+            metafunc.parametrize(("draw", "facts"), drawn, ids=[draw.func.__name__ for draw, _ in drawn])
+        if "message" in metafunc.fixturenames:
+            metafunc.parametrize(("draw", "message"), metafunc.module.REFUSED)
+
+    def test_each_is_whole_small_not_blank_the_same_every_time_and_its_words_hold_its_numbers(self, shown, draw, facts):
+        assert_sound(shown, draw, self.at_most)
+        for fact in facts:
+            assert fact in shown[0].alt, f"the words lack {fact!r}"
+
+    def test_numbers_that_do_not_fit_are_refused(self, shown, draw, message):
+        with pytest.raises(ValueError, match=message):
+            draw()
+        assert shown == []
+
+
 def decode(png: bytes) -> np.ndarray:
-    """Read a PNG with matplotlib's reader (Pillow), which shares no code with the course's writer: (height, width, 3) uint8."""
+    """Read a PNG with matplotlib's reader: (height, width, 3) uint8."""
     pixels = image.imread(io.BytesIO(png), format="png")
     return np.round(pixels[..., :3] * 255).astype(np.uint8)
 
@@ -48,3 +85,31 @@ def assert_sound(shown: Shown, draw: Callable[[], object], at_most: int = 60_000
     assert len(first.png) < at_most, f"the picture takes {len(first.png)} bytes"
     assert not ink_touches_the_edge(pixels), "a label is clipped"
     assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9, "the picture is blank, or all ink"
+
+
+def card_html(name: str, slug: str = "", data: Any = None) -> str:
+    """Return a card of a lesson, under its own name if no slug is given."""
+    return explorable_html(CARDS[name], slug or name, data)
+
+
+def words_of_card(name: str) -> str:
+    """Return what a card says where scripts do not run."""
+    return CARDS[name].with_name(f"{name}_words.html").read_text(encoding="utf-8")
+
+
+def rows_of_card(name: str) -> list[tuple[str, list[str]]]:
+    """Return the rows of the table in these words: the head of each, and its cells."""
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', words_of_card(name))
+    return [(head, re.findall(r"<td>(.*?)</td>", cells)) for head, cells in rows]
+
+
+def described(page: Any, name: str, *given: Any) -> Any:
+    """Return what the card of a page counts for its settings."""
+    return page.evaluate(f"(given) => document.getElementById('attn-{name}').explorable.describe(...given)", list(given))
+
+
+def assert_described(page: Any, name: str, given: tuple, wanted: dict, **tolerance: float) -> None:
+    """The card counts each of these numbers as Python does."""
+    shown = described(page, name, *given)
+    for fact, value in wanted.items():
+        np.testing.assert_allclose(shown[fact], value, **tolerance, err_msg=fact)

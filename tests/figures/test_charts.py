@@ -91,9 +91,9 @@ def test_masked_cells_may_hold_infinities_and_visible_ones_may_not(shown):
         (lambda: figures.heatmap(np.eye(3), mask=np.ones((2, 3), dtype=bool), **WORDS), r"mask must have the shape of the matrix \(3, 3\)"),
         (lambda: figures.heatmap(np.eye(3), rows=["a"], **WORDS), "rows must name 3 of them; got 1"),
         (lambda: figures.lines([0, 1], {"a": [0, 1, 2]}, **WORDS, **AXES), r"series\['a'\] must have shape \(2,\); got \(3,\)"),
-        (lambda: figures.lines([0, 1], {}, **WORDS, **AXES), "series must hold at least one curve; got none"),
+        (lambda: figures.lines([0, 1], {}, **WORDS, **AXES), r"series must hold at least one array of shape \(2,\); got none"),
         (lambda: figures.bars(["a"], {"w": [1, 2]}, **WORDS, **AXES), r"series\['w'\] must have shape \(1,\); got \(2,\)"),
-        (lambda: figures.bars(["a"], {}, **WORDS, **AXES), "series must hold at least one set of bars; got none"),
+        (lambda: figures.bars(["a"], {}, **WORDS, **AXES), r"series must hold at least one array of shape \(1,\); got none"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(shown, draw, message):
@@ -128,10 +128,10 @@ def test_nothing_is_clipped(shown, draw):
 
 
 def test_curves_keep_the_colour_of_their_role(shown):
-    figures.lines([0, 1], {"query": [0, 1], "key": [1, 0]}, colors={"query": figures.QUERY, "key": figures.KEY}, **WORDS, **AXES)
+    figures.lines([0, 1], {"query": [0, 1], "key": [1, 0]}, colors={"query": palette.QUERY, "key": palette.KEY}, **WORDS, **AXES)
     pixels = decode(shown.picture.png)
-    assert share_of(pixels, figures.QUERY) > 0.001
-    assert share_of(pixels, figures.KEY) > 0.001
+    assert share_of(pixels, palette.QUERY) > 0.001
+    assert share_of(pixels, palette.KEY) > 0.001
 
 
 def test_names_at_the_ends_are_pushed_apart_but_keep_their_order():

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from attn_course import figures
-from attn_course.figures.explorable import PARTS, explorable_html, explorable_names, publish_explorable
+from attn_course.figures.explorable import explorable_html, publish_explorable
+from attn_course.lessons.softmax import figures
 from attn_course.reference.softmax import softmax
-
-NAMES = explorable_names()
+from tests.figures.support import CARDS, LESSONS, card_html, rows_of_card
 
 
 class Controls(HTMLParser):
@@ -48,20 +47,20 @@ class Controls(HTMLParser):
 
 def controls(name: str) -> Controls:
     parser = Controls()
-    parser.feed((PARTS / f"{name}.html").read_text(encoding="utf-8"))
+    parser.feed(CARDS[name].with_suffix(".html").read_text(encoding="utf-8"))
     return parser
 
 
-def test_there_is_one_and_it_has_all_its_parts():
-    assert "softmax" in NAMES
-    for name in NAMES:
-        for part in (f"{name}.html", f"{name}.js", f"{name}.css", f"{name}_words.html"):
-            assert (PARTS / part).is_file()
+def test_every_lesson_has_one_and_it_has_all_its_parts():
+    assert {card.parent.parent for card in CARDS.values()} == {path.parent for path in LESSONS.glob("*/figures.py")}
+    for name, card in CARDS.items():
+        for ending in (".html", ".js", ".css", "_words.html"):
+            assert card.with_name(name + ending).is_file()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CARDS)
 def test_it_loads_nothing_and_ends_its_script_once(name):
-    html = explorable_html(name, "x")
+    html = card_html(name, "x")
     for outside in ("http:", "https:", "src=", "href=", "@import", "url(", "//cdn", "fetch(", "import(", "eval("):
         assert outside not in html
     assert html.count("<script") == html.count("</script>") == 1
@@ -69,13 +68,13 @@ def test_it_loads_nothing_and_ends_its_script_once(name):
     assert "$" not in html.split("<script>")[0], "a front end would typeset it as mathematics"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CARDS)
 def test_the_same_slug_gives_the_same_text_and_another_slug_other_ids(name):
-    assert explorable_html(name, "a") == explorable_html(name, "a")
-    assert explorable_html(name, "a").replace("attn-a-", "attn-b-").replace('"attn-a"', '"attn-b"') == explorable_html(name, "b")
+    assert card_html(name, "a") == card_html(name, "a")
+    assert card_html(name, "a").replace("attn-a-", "attn-b-").replace('"attn-a"', '"attn-b"') == card_html(name, "b")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CARDS)
 def test_every_control_is_native_and_labelled_and_every_id_begins_with_the_slug(name):
     found = controls(name)
     assert found.inputs
@@ -90,14 +89,14 @@ def test_every_control_is_native_and_labelled_and_every_id_begins_with_the_slug(
 @pytest.mark.parametrize("slug", ["", "Softmax", "2x", "a b", "a--b", 'x" onload="', "a_b"])
 def test_a_slug_of_another_form_is_refused(slug):
     with pytest.raises(ValueError, match="slug must be lower-case words joined by hyphens"):
-        explorable_html("softmax", slug)
+        explorable_html(CARDS["softmax"], slug)
 
 
 def test_an_unknown_card_and_missing_words_are_refused(shown):
-    with pytest.raises(ValueError, match=r"name must be one of \[.*'softmax'.*\]; got 'hardmax'"):
-        explorable_html("hardmax", "x")
+    with pytest.raises(ValueError, match=r"card must be one of \['softmax'\]; got 'hardmax'"):
+        explorable_html(CARDS["softmax"].with_name("hardmax"), "x")
     with pytest.raises(ValueError, match="alt must be a text of at least 8 words; got 1"):
-        publish_explorable("softmax", "x", "short")
+        publish_explorable(CARDS["softmax"], "short")
     assert shown == []
 
 
@@ -107,14 +106,14 @@ def test_a_front_end_gets_html_and_a_terminal_gets_words(shown):
     data, _ = DisplayFormatter().format(card)
     assert set(data) == {"text/html", "text/plain"}
     assert data["text/plain"].startswith("[explorable] Sliders for four scores and a temperature;")
-    assert data["text/html"] == explorable_html("softmax", "softmax")
+    assert data["text/html"] == card_html("softmax")
 
 
 def test_the_words_of_the_softmax_card_hold_true_numbers():
-    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', (PARTS / "softmax_words.html").read_text(encoding="utf-8"))
-    assert [row[0] for row in rows] == ["0.25", "1", "4"]
+    rows = rows_of_card("softmax")
+    assert [temperature for temperature, _ in rows] == ["0.25", "1", "4"]
     for temperature, cells in rows:
         weights = softmax(np.array([2.0, 1.0, 0.0, -1.0]), temperature=float(temperature))
         entropy = -(weights * np.log(weights)).sum()
         norm = np.linalg.norm(np.diag(weights) - np.outer(weights, weights), 2)
-        assert re.findall(r"<td>(.*?)</td>", cells) == [f"{value:.3f}" for value in (*weights, entropy, norm)]
+        assert cells == [f"{value:.3f}" for value in (*weights, entropy, norm)]

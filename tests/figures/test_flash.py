@@ -1,80 +1,49 @@
 """The figures of lesson flash say what their numbers say, the table takes the newest GPU, and the card counts like the course."""
 
 import json
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect
 
-from attn_course import figures
 from attn_course.costs import materialised_attention_bytes, tiled_attention_bytes
-from attn_course.figures.explorable import explorable_html
-from attn_course.figures.flash import newest_measurement, starts
-from tests.figures.support import decode, ink_touches_the_edge
+from attn_course.lessons.flash import figures
+from tests.figures.support import Pictures, card_html
 
-ROOF = {"peak_flops_per_s": 100e9, "bandwidth_bytes_per_s": 10e9, "title": "One kernel stands below the roof"}
+ROOF = partial(figures.rooflines, peak_flops_per_s=100e9, bandwidth_bytes_per_s=10e9, title="One kernel stands below the roof")
 
-
-def draw_rooflines():
-    figures.rooflines({"a": (2.0, 5e9), "b": (40.0, 60e9)}, **ROOF)
-
-
-def draw_schedule():
-    figures.schedule(2, 1, tiles=3)
-
-
-def draw_tiles():
-    figures.causal_tiles(10, 14, 4, 3, q_offset=4)
-
-
-@pytest.mark.parametrize("draw", [draw_rooflines, draw_schedule, draw_tiles])
-def test_it_is_small_whole_not_blank_and_the_same_every_time(shown, draw):
-    draw()
-    draw()
-    first, words, second, _ = shown
-    pixels = decode(first.png)
-    assert first == second
-    assert words.alt == first.alt
-    assert len(first.png) < 60_000
-    assert pixels.min() < 128 < pixels.max()
-    assert not ink_touches_the_edge(pixels)
+DRAWN = [
+    (
+        partial(ROOF, {"a": (2.0, 5e9), "b": (40.0, 60e9)}),
+        [
+            "rises with 10.0 GB/s up to 10.0 FLOPs per byte and is level from there on at 100 GFLOP/s",
+            "b: 40.0 FLOPs per byte, 60.0 GFLOP/s.",
+        ],
+    ),
+    (partial(figures.schedule, 2, 1, tiles=3), ["With overlap: products from 0 to 2, 2 to 4, 4 to 6"]),
+    (
+        partial(figures.schedule, 3, 2, tiles=2, overlap=False),
+        ["products from 0 to 3, 5 to 8; exponentials from 3 to 5, 8 to 10"],
+    ),
+    (partial(figures.causal_tiles, 10, 14, 4, 3, q_offset=4), ["Whole, without a mask: 8. At the edge: 4. Skipped: 3"]),
+]
+REFUSED = [
+    (partial(ROOF, {}), "there must be a point"),
+    (partial(ROOF, {"a": (0.0, 1.0)}), "must be positive"),
+    (partial(figures.schedule, 0, 1), "must be positive; got 0"),
+    (partial(figures.causal_tiles, 3, 3, 0, 1), "sizes must be positive"),
+]
 
 
-def test_the_words_of_a_roofline_name_the_roof_and_the_points(shown):
-    draw_rooflines()
-    assert "rises with 10.0 GB/s up to 10.0 FLOPs per byte and is level from there on at 100 GFLOP/s" in shown.picture.alt
-    assert "b: 40.0 FLOPs per byte, 60.0 GFLOP/s." in shown.picture.alt
+class TestPictures(Pictures):
+    """Roof, schedule and tiles."""
 
 
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize(("t_1", "t_2"), [(2, 1), (1, 3), (1, 1)])
 def test_a_schedule_ends_when_the_formula_says(overlap, t_1, t_2):
-    end = starts(t_1, t_2, 5, overlap)[-1][1] + t_2
+    end = figures.starts(t_1, t_2, 5, overlap)[-1][1] + t_2
     assert end == (t_1 + 4 * max(t_1, t_2) + t_2 if overlap else 5 * (t_1 + t_2))
-
-
-def test_the_words_of_a_schedule_give_every_block(shown):
-    figures.schedule(3, 2, tiles=2, overlap=False)
-    assert "products from 0 to 3, 5 to 8; exponentials from 3 to 5, 8 to 10" in shown.picture.alt
-
-
-def test_tiles_are_counted_by_what_their_pairs_see(shown):
-    draw_tiles()
-    assert "Whole, without a mask: 8. At the edge: 4. Skipped: 3" in shown.picture.alt
-
-
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (lambda: figures.rooflines({}, **ROOF), "there must be a point"),
-        (lambda: figures.rooflines({"a": (0.0, 1.0)}, **ROOF), "must be positive"),
-        (lambda: figures.schedule(0, 1), "must be positive; got 0"),
-        (lambda: figures.causal_tiles(3, 3, 0, 1), "sizes must be positive"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(shown, draw, message):
-    with pytest.raises(ValueError, match=message):
-        draw()
-    assert shown == []
 
 
 # ---- measurements
@@ -84,7 +53,7 @@ def test_what_cannot_be_drawn_is_refused(shown, draw, message):
 def table(monkeypatch):
     """Collect the tables that are shown."""
     seen = []
-    monkeypatch.setattr("attn_course.figures.flash.display", seen.append)
+    monkeypatch.setattr("attn_course.lessons.flash.figures.display", seen.append)
     return seen
 
 
@@ -106,7 +75,7 @@ def test_the_newest_gpu_is_shown_and_a_cpu_never(table, tmp_path):
         ("c.json", report("CPU x86_64, Triton's interpreter", "2032-01-01", 0.1)),
     ):
         (tmp_path / name).write_text(json.dumps(found), encoding="utf-8")
-    assert newest_measurement(tmp_path)["device"] == "GPU B"
+    assert figures.newest_measurement(tmp_path)["device"] == "GPU B"
     figures.gpu_rates("forward", tmp_path)
     assert repr(table[0]).splitlines() == [
         "forward, TFLOP/s on GPU B, 2031-05-01; a large product before and after: 700 and 691",
@@ -124,7 +93,7 @@ class TestInABrowser:
     """By keyboard and by pointer; counts against the course's own."""
 
     def test_it_counts_the_numbers_that_the_formulas_count(self, page):
-        page.set_content(explorable_html("tiles", "x"))
+        page.set_content(card_html("tiles", "x"))
         page.get_by_role("slider", name="keys in a tile").fill("2")  # the third size, 3 keys
         for place, rows in enumerate((1, 2, 3, 4, 6, 12)):
             page.get_by_role("slider", name="queries in a tile").fill(str(place))
@@ -139,21 +108,13 @@ class TestInABrowser:
         assert page.locator('[data-fact="plain"]').inner_text() == str(plain)
 
     def test_stepping_to_the_end_gives_the_output_over_all_keys(self, page):
-        page.set_content(explorable_html("tiles", "x"))
+        page.set_content(card_html("tiles", "x"))
         steps = page.get_by_role("slider", name="steps done")
         assert page.locator('[data-fact="output"]').inner_text() == "none yet"
         page.get_by_role("button", name="Next tile").click()
         expect(steps).to_have_attribute("aria-valuetext", "1 of 12")
         assert page.locator('[data-fact="factor"]').inner_text() == "0.000"
-        steps.focus()
-        page.keyboard.press("End")
+        steps.press("End")
         assert page.locator('[data-fact="output"]').inner_text() == page.locator('[data-fact="final"]').inner_text()
         assert page.locator('[data-fact="moved"]').inner_text() == page.locator('[data-fact="all"]').inner_text()
         expect(page.get_by_role("status")).to_contain_text("After 12 of 12 tiles query 2 has the output")
-
-    def test_without_scripts_the_words_stay(self, browser):
-        context = browser.new_context(java_script_enabled=False)
-        page = context.new_page()
-        page.set_content(explorable_html("tiles", "x"))
-        expect(page.get_by_text("Scripts do not run here")).to_be_visible()
-        context.close()

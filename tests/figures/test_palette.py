@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from attn_course import figures
 from attn_course.figures import palette
 from attn_course.figures.drawing import contrast
 
@@ -50,7 +49,7 @@ def test_the_distance_can_fail():
 def test_every_role_has_its_own_colour_of_okabe_and_ito():
     assert len(set(palette.ROLES.values())) == len(palette.ROLES)
     assert set(palette.ROLES.values()) <= set(palette.OKABE_ITO.values())
-    assert palette.OKABE_ITO["blue"] == figures.QUERY
+    assert palette.OKABE_ITO["blue"] == palette.QUERY
 
 
 def test_curves_without_a_role_borrow_no_colour_of_query_key_value_or_weights_and_no_dash_pattern_twice():

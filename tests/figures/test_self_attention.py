@@ -1,60 +1,38 @@
 """The figures of lesson self_attention say what their numbers say, and its card turns as the reference does."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
-from attn_course import figures
-from attn_course.figures.explorable import PARTS, explorable_html
+from attn_course.lessons.self_attention import figures
 from attn_course.reference import rope
-from tests.figures.support import assert_sound
+from tests.figures.support import Pictures, card_html, described, words_of_card
 
-MAPS = {"one": np.full((12, 12), 1 / 12), "two": np.eye(12)}
+EVEN = np.full((12, 12), 1 / 12)
 ROWS = {"first": [0.1, 0.7, 0.2], "second": [0.0, 0.05, 0.95]}
-TEXT = {"title": "A finding in words", "alt": "Two maps of twelve by twelve weights, one even, one diagonal."}
+MAPS = partial(figures.weight_maps, title="A finding in words", alt="Two maps of twelve by twelve weights, one even, one diagonal.")
+QUERY_ROWS = partial(figures.query_rows, title="A finding in words")
 QUERY = np.array([[1.0, 0.0, 0.8, 0.5, 0.6, 0.8]])
 KEY = np.array([[0.9, 0.3, 1.0, 0.0, 0.3, 0.9]])
 
-
-def draw_maps(**options):
-    figures.weight_maps(MAPS, hide_diagonal=True, blocks={"pairs": 4, "free": 8}, **(TEXT | options))
-
-
-def draw_rows(**options):
-    figures.query_rows(ROWS, ["the", "cat", "sat"], **({"title": "A finding in words"} | options))
-
-
-@pytest.mark.parametrize("draw", [draw_maps, draw_rows])
-def test_each_is_small_whole_not_blank_and_the_same_every_time(shown, draw):
-    assert_sound(shown, draw)
-
-
-@pytest.mark.parametrize("draw", [draw_maps, draw_rows])
-def test_the_words_can_be_given(shown, draw):
-    draw(alt="One two three four five six seven eight nine.")
-    assert shown.words.alt == "One two three four five six seven eight nine."
+DRAWN = [
+    (partial(MAPS, {"one": EVEN, "two": np.eye(12)}, hide_diagonal=True, blocks={"pairs": 4, "free": 8}), []),
+    (partial(QUERY_ROWS, ROWS, ["the", "cat", "sat"]), ["first: 0.70 at place 1; second: 0.95 at place 2."]),
+]
+REFUSED = [
+    (partial(MAPS, {"one": EVEN, "two": np.eye(3)}), r"maps\['two'\] must have shape \(12, 12\); got \(3, 3\)"),
+    (partial(MAPS, {"one": -np.eye(3)}), r"maps\['one'\] must hold numbers from 0 to 1; got −1.00 to 0.00"),
+    (partial(MAPS, {}), "maps must hold at least one"),
+    (partial(QUERY_ROWS, ROWS, ["the", "cat"]), r"rows\['first'\] must have shape \(2,\); got \(3,\)"),
+    (partial(QUERY_ROWS, {"a": [0.5, 0.4]}, ["the", "cat"]), r"rows\['a'\] must sum to 1; got 0.90"),
+    (partial(QUERY_ROWS, {}, ["the"]), "rows must hold at least one"),
+]
 
 
-def test_the_words_of_the_rows_name_the_largest_weight_of_each(shown):
-    draw_rows()
-    assert "first: 0.70 at place 1; second: 0.95 at place 2." in shown.words.alt
-
-
-def test_numbers_that_do_not_fit_are_refused(shown):
-    with pytest.raises(ValueError, match=r"maps\['two'\] must have shape \(12, 12\); got \(3, 3\)"):
-        figures.weight_maps({"one": MAPS["one"], "two": np.eye(3)}, **TEXT)
-    with pytest.raises(ValueError, match=r"maps\['one'\] must hold numbers from 0 to 1; got −1.00 to 0.00"):
-        figures.weight_maps({"one": -np.eye(3)}, **TEXT)
-    with pytest.raises(ValueError, match="maps must hold at least one matrix"):
-        figures.weight_maps({}, **TEXT)
-    with pytest.raises(ValueError, match=r"rows\['first'\] must have 2 weights, one for each word; got 3"):
-        figures.query_rows(ROWS, ["the", "cat"], title="A finding in words")
-    with pytest.raises(ValueError, match=r"rows\['a'\] must sum to 1; got 0.90"):
-        figures.query_rows({"a": [0.5, 0.4]}, ["the", "cat"], title="A finding in words")
-    with pytest.raises(ValueError, match="rows must hold at least one row"):
-        figures.query_rows({}, ["the"], title="A finding in words")
-    assert shown == []
+class TestPictures(Pictures):
+    """Maps and rows."""
 
 
 # --- the card ------------------------------------------------------------------------------------------
@@ -69,7 +47,7 @@ def score(t, u) -> float:
 
 
 def test_the_words_of_the_card_hold_true_numbers():
-    rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", (PARTS / "rope_words.html").read_text("utf-8"))
+    rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", words_of_card("rope"))
     assert len(rows) == 5
     for row in rows:
         t, u, distance, shown_score = (float(text.replace("−", "-")) for text in row)
@@ -80,26 +58,25 @@ def test_the_words_of_the_card_hold_true_numbers():
 @pytest.mark.browser
 @pytest.mark.parametrize("places", [(9, 4), (0, 0), (40, 0), (3, 31)])
 def test_the_numbers_of_the_card_are_those_of_the_reference(page, places):
-    page.set_content(explorable_html("rope", "rope"))
-    shown = page.evaluate("([t, u]) => document.getElementById('attn-rope').explorable.describe(t, u, false)", list(places))
+    page.set_content(card_html("rope"))
+    shown = described(page, "rope", *places, False)
     np.testing.assert_allclose(np.ravel(shown["query"]), turned(QUERY, places[0]), atol=1e-12)
     np.testing.assert_allclose(np.ravel(shown["key"]), turned(KEY, places[1]), atol=1e-12)
     assert shown["score"] == pytest.approx(score(*places), abs=1e-12)
     assert sum(shown["parts"]) == pytest.approx(shown["score"] * np.sqrt(6), abs=1e-12)
-    still = page.evaluate("([t, u]) => document.getElementById('attn-rope').explorable.describe(t, u, true)", list(places))
+    still = described(page, "rope", *places, True)
     assert still["score"] == pytest.approx(score(0, 0), abs=1e-12)
 
 
 @pytest.mark.browser
 def test_arrow_keys_and_buttons_move_the_tokens(page):
-    page.set_content(explorable_html("rope", "rope"))
+    page.set_content(card_html("rope"))
     status = page.get_by_role("status")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
     query, key = (page.get_by_role("slider", name=f"position {name}") for name in ("t of the query", "u of the key"))
     assert query.get_attribute("aria-valuetext") == "10"
-    page.get_by_role("button", name="Both one on").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Both one on").press("Enter")
     assert (query.get_attribute("aria-valuetext"), key.get_attribute("aria-valuetext")) == ("11", "5")
     assert page.locator('[data-fact="score"]').inner_text() == f"{score(10, 4):.3f}".replace("-", "−")
     status.get_by_text("Query at 11, key at 5: distance −6").wait_for()
@@ -114,7 +91,7 @@ def test_arrow_keys_and_buttons_move_the_tokens(page):
 
 @pytest.mark.browser
 def test_at_the_end_both_start_again_with_the_same_distance(page):
-    page.set_content(explorable_html("rope", "rope"))
+    page.set_content(card_html("rope"))
     page.get_by_role("slider", name="position t of the query").fill("40")
     page.get_by_role("slider", name="position u of the key").fill("33")
     page.get_by_role("button", name="Both one on").click()

@@ -6,6 +6,7 @@ import torch
 from attn_course.gpu import attention
 from attn_course.gpu.call import validate
 from attn_course.gpu.ops import BACKENDS
+from tests.reference.support import assert_same
 
 
 def tensors(*arrays):
@@ -34,8 +35,5 @@ def gradients(arrays, options, d_output, *, d_lse=None, with_mask=False, backend
 
 
 def assert_close(got, wanted, tolerance=1e-10):
-    """Assert shape, the places of NaN and infinities, and values up to `tolerance` of the largest (at least 1)."""
-    got = got.detach().numpy() if isinstance(got, torch.Tensor) else got
-    assert got.shape == wanted.shape
-    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=tolerance * largest)
+    """Assert that a tensor or an array of float64 is what is wanted, up to `tolerance` of the largest value (at least 1)."""
+    assert_same(got.detach().numpy() if isinstance(got, torch.Tensor) else got, wanted, tolerance)

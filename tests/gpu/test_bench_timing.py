@@ -136,38 +136,21 @@ def test_peak_memory_is_what_a_call_needs_beyond_what_is_in_use(monkeypatch):
 # ---- what nvidia-smi says
 
 
+NAMES = ["driver", "sm_clock_mhz", "memory_clock_mhz", "power_w", "power_limit_w", "temperature_c"]
+
+
 @pytest.mark.parametrize(
-    ("said", "state"),
+    ("said", "numbers"),
     [
-        (
-            "580.1, 1980, 3201, 512.25, 700.00, 41\n",
-            {
-                "driver": "580.1",
-                "sm_clock_mhz": 1980.0,
-                "memory_clock_mhz": 3201.0,
-                "power_w": 512.25,
-                "power_limit_w": 700.0,
-                "temperature_c": 41.0,
-            },
-        ),
-        (
-            "580.1, 345, 3201, [N/A], [N/A], 41\n",
-            {
-                "driver": "580.1",
-                "sm_clock_mhz": 345.0,
-                "memory_clock_mhz": 3201.0,
-                "power_w": None,
-                "power_limit_w": None,
-                "temperature_c": 41.0,
-            },
-        ),
+        ("580.1, 1980, 3201, 512.25, 700.00, 41\n", ["580.1", 1980.0, 3201.0, 512.25, 700.0, 41.0]),
+        ("580.1, 345, 3201, [N/A], [N/A], 41\n", ["580.1", 345.0, 3201.0, None, None, 41.0]),
         ("", None),
     ],
 )
-def test_clocks_and_power_are_those_nvidia_smi_has(said, state, monkeypatch):
+def test_clocks_and_power_are_those_nvidia_smi_has(said, numbers, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: types.SimpleNamespace(stdout=said))
-    assert machine_state() == state
+    assert machine_state() == (numbers and dict(zip(NAMES, numbers, strict=True)))
 
 
 def test_the_gpu_that_torch_uses_is_asked_for_and_where_that_is_refused_any(monkeypatch):

@@ -1,5 +1,6 @@
 """The FlashAttention kernels, run by Triton's interpreter: every option, forward and backward, against the float64 reference."""
 
+import functools
 import os
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attn_course.gpu.flash import flash_attention
 from tests.gpu.oracle import GATES, errors, relative_error
 
 triton = pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
@@ -99,8 +101,6 @@ def test_strides_may_be_any():
 
 
 def test_padding_lengths_are_the_mask_that_hides_the_padding():
-    from attn_course.gpu.flash import flash_attention
-
     query, key, value = inputs(17, 45, batch=(3,))
     lengths = torch.tensor([45, 0, 33])[:, None]
     mask = torch.arange(45) < lengths[..., None, None]
@@ -117,40 +117,37 @@ def test_padding_lengths_are_the_mask_that_hides_the_padding():
     assert not outputs[0][0][1].any()
 
 
+HIDING = {  # options under which no query sees column 41; there are queries up to number 36 only
+    "causal": {"is_causal": True},
+    "mask": {"mask": (torch.arange(45) < 40).expand(37, 45)},
+    "bias": {"mask": torch.where(torch.arange(45) < 40, 0.5, -torch.inf).expand(37, 45)},
+    "window": {"window": (3, 3), "softcap": 2.0},
+}
+
+
+@functools.cache
+def results_with_column_41(places, value, name):
+    """Output, log-sum-exp and gradients where column 41 of keys, values or both holds a value; None leaves it as it is."""
+    tensors = zip(("query", "key", "value"), inputs(heads=1, kv_heads=1), strict=True)
+    hidden = torch.tensor([41])
+    leaves = [(one.index_fill(-2, hidden, value) if role in places else one).requires_grad_() for role, one in tensors]
+    output, lse = flash_attention(*leaves, return_lse=True, **HIDING[name])
+    loss = output[:, :36].square().sum() + lse[:, :36].sum()
+    return [output, lse, *torch.autograd.grad(loss, leaves)]
+
+
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NumPy's, for what the kernel computes and drops
 @pytest.mark.parametrize("rotten", [torch.nan, torch.inf, -torch.inf])
 @pytest.mark.parametrize("places", ["key", "value", "key and value"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"is_causal": True},
-        {"mask": (torch.arange(45) < 40).expand(37, 45)},
-        {"mask": torch.where(torch.arange(45) < 40, 0.5, -torch.inf).expand(37, 45)},
-        {"window": (3, 3), "softcap": 2.0},
-    ],
-    ids=["causal", "mask", "bias", "window"],
-)
-def test_what_is_hidden_may_hold_anything(rotten, places, options):
-    from attn_course.gpu.flash import flash_attention
-
-    query, key, value = inputs(heads=1, kv_heads=1)
-    hidden = torch.tensor([41])  # no query sees it, and there are queries up to number 36 only
-    spoiled = [tensor.index_fill(-2, hidden, rotten) if name in places else tensor for name, tensor in (("key", key), ("value", value))]
-    results = []
-    for tensors in ((query, key, value), (query, *spoiled)):
-        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
-        output, lse = flash_attention(*leaves, return_lse=True, **options)
-        loss = output[:, :36].square().sum() + lse[:, :36].sum()
-        results.append([output, lse, *torch.autograd.grad(loss, leaves)])
-    for clean, found in zip(*results, strict=True):
+@pytest.mark.parametrize("name", HIDING)
+def test_what_is_hidden_may_hold_anything(rotten, places, name):
+    for clean, found in zip(results_with_column_41("", None, name), results_with_column_41(places, rotten, name), strict=True):
         torch.testing.assert_close(found, clean, rtol=0, atol=0)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("rule", ["it sees nothing", "the loss leaves it out"])
 def test_a_query_that_holds_nan_spoils_no_gradient_of_keys(rule):
-    from attn_course.gpu.flash import flash_attention
-
     tensors = inputs(heads=1, kv_heads=1)
     mask = torch.ones(37, 45, dtype=torch.bool)
     mask[20] = rule != "it sees nothing"
@@ -170,8 +167,6 @@ def test_a_query_that_holds_nan_spoils_no_gradient_of_keys(rule):
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_a_row_that_sees_nan_alone_has_an_lse_of_nan():
-    from attn_course.gpu.flash import flash_attention
-
     query, key, value = inputs(5, 3)
     output, lse = flash_attention(query, torch.full_like(key, torch.nan), value, return_lse=True)
     assert output.isnan().all()
@@ -189,8 +184,6 @@ def test_rows_too_far_apart_for_32_bits_are_brought_together():
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_a_nan_that_is_seen_spoils_exactly_the_rows_that_see_it():
-    from attn_course.gpu.flash import flash_attention
-
     query, key, value = inputs(heads=1, kv_heads=1)
     value[:, 20] = torch.nan
     rows = flash_attention(query, key, value, is_causal=True).isnan().any(-1)[0]
@@ -198,8 +191,6 @@ def test_a_nan_that_is_seen_spoils_exactly_the_rows_that_see_it():
 
 
 def test_a_row_that_sees_nothing_is_zero_and_its_lse_is_minus_infinity():
-    from attn_course.gpu.flash import flash_attention
-
     query, key, value = (tensor.requires_grad_() for tensor in inputs(heads=1, kv_heads=1))
     output, lse = flash_attention(query, key, value, mask=bool_mask(37, 45), return_lse=True)
     assert not output[0, 2].any()
@@ -211,8 +202,6 @@ def test_a_row_that_sees_nothing_is_zero_and_its_lse_is_minus_infinity():
 
 @pytest.mark.parametrize("options", [{"is_causal": True, "softcap": 2.0}, {"enable_gqa": True, "mask": bias(1, 3, 4, dtype=torch.float64)}])
 def test_gradcheck_of_the_same_kernels_in_float64(options):
-    from attn_course.gpu.flash import flash_attention
-
     heads = 2 if options.get("enable_gqa") else 1
     leaves = [tensor.requires_grad_() for tensor in inputs(3, 4, heads=heads, kv_heads=1, d_k=2, d_v=3, dtype=torch.float64)]
     mask = options.get("mask")
@@ -247,7 +236,7 @@ def calls(draw):
 @settings(max_examples=8, deadline=None)
 @given(calls())
 def test_any_mixture_of_options_is_that_of_the_reference(call):
-    assert max(errors(*call)) < 3e-6  # few numbers, some of which cancel
+    assert max(errors(*call)) < 1e-5  # few numbers, some of which cancel: one key, one feature and 33 queries give 3.2e-6
 
 
 def test_the_relative_error_can_be_large():
@@ -260,8 +249,6 @@ def test_the_relative_error_can_be_large():
 
 @pytest.mark.parametrize("far", [2**30, 2**31, 2**70])
 def test_offset_and_window_may_each_be_beyond_any_length(far):
-    from attn_course.gpu.flash import flash_attention
-
     tensors = inputs(17, 19)
     everything = flash_attention(*tensors)
     assert torch.equal(flash_attention(*tensors, window=(None, far), q_offset=far), everything)
@@ -276,8 +263,6 @@ def test_offset_and_window_may_each_be_beyond_any_length(far):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_row_whose_mask_is_the_lowest_number_throughout_takes_the_mean(dtype):
-    from attn_course.gpu.flash import flash_attention
-
     tensors = inputs(5, 45, dtype=dtype)
     mask = torch.zeros(5, 45)
     mask[2] = torch.finfo(dtype).min
@@ -287,8 +272,6 @@ def test_a_row_whose_mask_is_the_lowest_number_throughout_takes_the_mean(dtype):
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 def test_a_cap_that_is_tiny_makes_all_scores_equal():
-    from attn_course.gpu.flash import flash_attention
-
     query, key, value = inputs(5, 45)
     torch.testing.assert_close(flash_attention(query, key, value, softcap=1e-45), value.mean(-2, keepdim=True).expand(2, 5, 7))
 
@@ -306,8 +289,6 @@ def test_tanh_loses_no_digits_anywhere():
 
 
 def test_results_lie_in_memory_as_the_inputs_do():
-    from attn_course.gpu.flash import flash_attention
-
     tensors = [normal(2, length, heads, 16, seed=seed).transpose(1, 2) for seed, (length, heads) in enumerate([(9, 4), (11, 2), (11, 2)])]
     leaves = [tensor.detach().requires_grad_() for tensor in tensors]
     output = flash_attention(*leaves, enable_gqa=True)
@@ -318,7 +299,6 @@ def test_results_lie_in_memory_as_the_inputs_do():
 
 def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
     from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward, softmax
-    from attn_course.gpu.flash import flash_attention
 
     kernels = {
         flash_forward: ["flash_forward"],
@@ -374,7 +354,5 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
     ],
 )
 def test_errors_say_what_is_wanted(tensors, options, message):
-    from attn_course.gpu.flash import flash_attention
-
     with pytest.raises((TypeError, ValueError), match=message):
         flash_attention(*tensors, **options)

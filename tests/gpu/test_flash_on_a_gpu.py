@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from attn_course.gpu import attention
+from attn_course.gpu.flash import flash_attention
 from tests.gpu.oracle import GATES, errors
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -56,8 +58,6 @@ def test_offsets_and_windows_beyond_32_bits():
 
 
 def test_results_lie_in_memory_as_the_inputs_do():
-    from attn_course.gpu.flash import flash_attention
-
     leaves = [torch.randn(2, 100, 4, 64, device="cuda", dtype=torch.bfloat16).transpose(1, 2).requires_grad_() for _ in range(3)]
     output = flash_attention(*leaves, is_causal=True)
     gradients = torch.autograd.grad(output, leaves, torch.ones_like(output))
@@ -65,8 +65,6 @@ def test_results_lie_in_memory_as_the_inputs_do():
 
 
 def test_under_autocast_inputs_are_cast_as_for_the_function_of_torch():
-    from attn_course.gpu import attention
-
     query, key, value = inputs(113, 203, 2, 2, 64, 64, torch.float32)
     with torch.autocast("cuda", dtype=torch.bfloat16):
         output = attention(query, key, value, backend="triton")
@@ -77,8 +75,6 @@ def test_under_autocast_inputs_are_cast_as_for_the_function_of_torch():
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 def test_kernels_run_where_their_tensors_are():
-    from attn_course.gpu.flash import flash_attention
-
     first = inputs(113, 203, 2, 2, 64, 64, torch.bfloat16)
     second = [tensor.to("cuda:1") for tensor in first]
     assert torch.equal(flash_attention(*second).cpu(), flash_attention(*first).cpu())
@@ -86,8 +82,6 @@ def test_kernels_run_where_their_tensors_are():
 
 @pytest.mark.parametrize("d", [64, 128])
 def test_a_hundred_backward_passes_give_the_same_bits_over_poisoned_memory(d):
-    from attn_course.gpu.flash import flash_attention
-
     leaves = [tensor.requires_grad_() for tensor in inputs(1024, 1024, 8, 2, d, d, torch.bfloat16)]
     first = None
     for _ in range(100):

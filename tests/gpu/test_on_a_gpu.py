@@ -1,10 +1,11 @@
-"""On a CUDA device: every backend against float64 on the same rounded inputs. Needs torch, numpy, pytest and attn_course.gpu only."""
+"""On a CUDA device: every backend against float64 on the same rounded inputs. Needs torch, numpy and pytest only."""
 
 import numpy as np
 import pytest
 import torch
 
 from attn_course.gpu import attention
+from tests.gpu.oracle import relative_error, wide
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -35,12 +36,6 @@ def rules(q_len, kv_len):
     }
 
 
-def relative_error(got, wanted):
-    """Frobenius norm of the difference, over that of what is wanted (or alone, if that is 0)."""
-    norm = wanted.norm().item()
-    return (got.double() - wanted).norm().item() / (norm if norm else 1.0)
-
-
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("rule", list(rules(4, 4)))
@@ -50,22 +45,22 @@ def test_output_and_gradients_agree_with_float64(backend, rule, shape, dtype):
     rng = np.random.default_rng(7)
     sizes = ((2, heads, q_len, d_k), (2, kv_heads, kv_len, d_k), (2, kv_heads, kv_len, d_v))
     narrow = [torch.from_numpy(rng.normal(size=size)).to("cuda", dtype).requires_grad_() for size in sizes]
-    wide = [part.detach().double().requires_grad_() for part in narrow]
+    exact = [part.detach().double().requires_grad_() for part in narrow]
     options = rules(q_len, kv_len)[rule] | {"enable_gqa": True}
     if "mask" in options:
         options["mask"] = options["mask"].cuda()
         if options["mask"].is_floating_point():
             options["mask"] = options["mask"].to(dtype)
 
-    output, wanted = attention(*narrow, **options, backend=backend), attention(*wide, **options, backend="eager")
+    output, wanted = attention(*narrow, **options, backend=backend), attention(*exact, **options, backend="eager")
     d_output = torch.from_numpy(rng.normal(size=output.shape)).to("cuda", dtype)
     assert output.dtype == dtype
-    assert relative_error(output, wanted) < TOLERANCE[dtype]
-    gradients, expected = torch.autograd.grad(output, narrow, d_output), torch.autograd.grad(wanted, wide, d_output.double())
+    assert relative_error(output, wide(wanted)) < TOLERANCE[dtype]
+    gradients, expected = torch.autograd.grad(output, narrow, d_output), torch.autograd.grad(wanted, exact, d_output.double())
     for name, part, other in zip(("query", "key", "value"), gradients, expected, strict=True):
         assert part.isfinite().all(), f"the gradient of {name} is not finite"
         if kv_len > 1 or name == "value":  # one key: weights are 1 whatever the scores, and the other gradients rounding only
-            assert relative_error(part, other) < 2 * TOLERANCE[dtype], f"gradient of {name}"
+            assert relative_error(part, wide(other)) < 2 * TOLERANCE[dtype], f"gradient of {name}"
 
 
 @pytest.mark.parametrize("backend", ["auto", "sdpa", "eager"])
@@ -89,4 +84,4 @@ def test_lse_and_weights_come_from_the_device_too(backend):
     wanted = attention(query.double(), key.double(), value.double(), is_causal=True, return_weights=True, return_lse=True)
     for got, expected in zip(results, wanted, strict=True):
         assert got.is_cuda
-        assert relative_error(got, expected) < TOLERANCE[torch.float32]
+        assert relative_error(got, wide(expected)) < TOLERANCE[torch.float32]

@@ -53,6 +53,19 @@ def test_another_backend_is_one_entry_more(monkeypatch):
     assert attention(X, X, X, mask=torch.ones(3, 3, dtype=torch.bool)).all()
 
 
+@pytest.fixture
+def told(monkeypatch):
+    """What torch's function is given."""
+    found = {}
+
+    def spy(query, key, value, **keywords):
+        found.update(keywords, kv_len=key.shape[-2], heads=(query.shape[1], key.shape[1]))
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, **keywords)
+
+    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", spy)
+    return found
+
+
 @pytest.mark.parametrize(
     ("q_len", "kv_len", "options", "is_causal", "has_mask"),
     [
@@ -64,14 +77,7 @@ def test_another_backend_is_one_entry_more(monkeypatch):
         (1, 7, {"is_causal": True, "q_offset": 6}, False, False),  # one query behind its cache sees everything
     ],
 )
-def test_torch_is_told_of_causality_only_where_all_agree_what_it_means(monkeypatch, q_len, kv_len, options, is_causal, has_mask):
-    told = {}
-
-    def spy(query, key, value, **keywords):
-        told.update(keywords, kv_len=key.shape[-2])
-        return torch.nn.functional.scaled_dot_product_attention(query, key, value, **keywords)
-
-    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", spy)
+def test_torch_is_told_of_causality_only_where_all_agree_what_it_means(told, q_len, kv_len, options, is_causal, has_mask):
     query, key, value = tensors(*attention_arrays(q_len=q_len, kv_len=kv_len))
     output = attention(query, key, value, **options, backend="sdpa")
     assert (told["is_causal"], told["attn_mask"] is not None) == (is_causal, has_mask)
@@ -79,14 +85,7 @@ def test_torch_is_told_of_causality_only_where_all_agree_what_it_means(monkeypat
     assert_close(output, attention(query, key, value, **options, backend="eager").numpy(), 1e-13)
 
 
-def test_torch_repeats_shared_heads_itself(monkeypatch):
-    told = {}
-
-    def spy(query, key, value, **keywords):
-        told.update(keywords, heads=(query.shape[1], key.shape[1]))
-        return torch.nn.functional.scaled_dot_product_attention(query, key, value, **keywords)
-
-    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", spy)
+def test_torch_repeats_shared_heads_itself(told):
     attention(torch.ones(2, 6, 5, 4), torch.ones(2, 3, 7, 4), torch.ones(2, 3, 7, 4), enable_gqa=True, backend="sdpa")
     assert (told["enable_gqa"], told["heads"]) == (True, (6, 3))
 
@@ -261,8 +260,9 @@ def test_a_vmapped_call_is_the_batched_one():
         assert_close(mapped(query, key, value), attention(query, key, value, is_causal=True).numpy(), 1e-13)
 
 
-def test_the_room_is_imported_without_torch_or_triton_and_its_functions_without_triton():
-    code = "import sys, attn_course.gpu; print('torch' in sys.modules); import attn_course.gpu.ops; print('triton' in sys.modules)"
+def test_the_room_is_imported_without_torch_or_triton_and_its_functions_and_the_launcher_without_triton():
+    code = "import sys, attn_course.gpu; print('torch' in sys.modules); "
+    code += "import attn_course.gpu.ops, attn_course.gpu.flash; print('triton' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

@@ -29,48 +29,33 @@ def test_the_shared_assertion_fails_on_a_small_difference():
         assert_close(torch.ones(1, 1, dtype=torch.float64), np.ones(1))
 
 
-@settings(max_examples=150)
-@given(attention_calls())
-def test_eager_gives_output_weights_and_lse_of_the_reference(call):
+def assert_agrees(backend, call, *, guard=False):
+    """Assert that output and gradients are those of the reference, and for eager also weights and log-sum-exp."""
     arrays, options = call
-    got = attention(*tensors(*arrays), **torch_options(options), return_weights=True, return_lse=True, backend="eager")
+    asked = {"return_weights": True, "return_lse": True} if backend == "eager" else {}
+    got = attention(*tensors(*arrays), **torch_options(options), **asked, guard_non_finite=guard, backend=backend)
     wanted = reference.attention(*arrays, **options, return_weights=True, return_lse=True)
-    for part, expected in zip(got, wanted, strict=True):
+    for part, expected in zip(got, wanted, strict=True) if asked else [(got, wanted[0])]:
         assert_close(part, expected)
-
-
-@settings(max_examples=150)
-@given(attention_calls(lengths=(1, 2, 3, 5, 7)), st.booleans())
-def test_sdpa_gives_the_output_of_the_reference(call, guard):
-    arrays, options = fit_for_sdpa(call)
-    got = attention(*tensors(*arrays), **torch_options(options), guard_non_finite=guard, backend="sdpa")
-    assert_close(got, reference.attention(*arrays, **options))
-
-
-@settings(max_examples=100)
-@given(attention_calls())
-def test_eager_gives_the_gradients_of_the_reference_through_output_and_lse(call):
-    arrays, options = call
-    output, lse = reference.attention(*arrays, **options, return_lse=True)
     rng = np.random.default_rng(3)
-    d_output, d_lse = rng.normal(size=output.shape), rng.normal(size=lse.shape)
+    d_output, d_lse = rng.normal(size=wanted[0].shape), rng.normal(size=wanted[2].shape) if asked else None
     with_mask = "mask" in options and options["mask"].dtype != bool
-    got = gradients(arrays, options, d_output, d_lse=d_lse, with_mask=with_mask)
+    got = gradients(arrays, {**options, "guard_non_finite": guard}, d_output, d_lse=d_lse, with_mask=with_mask, backend=backend)
     wanted = reference.attention_backward(*arrays, d_output, d_lse=d_lse, return_d_mask=with_mask, **options)
     for part, expected in zip(got, wanted, strict=True):
         assert_close(part, expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=150)
+@given(attention_calls())
+def test_eager_gives_output_weights_lse_and_gradients_of_the_reference(call):
+    assert_agrees("eager", call)
+
+
+@settings(max_examples=150)
 @given(attention_calls(lengths=(1, 2, 3, 5, 7)), st.booleans())
-def test_sdpa_gives_the_gradients_of_the_reference(call, guard):
-    arrays, options = fit_for_sdpa(call)
-    d_output = np.random.default_rng(3).normal(size=reference.attention(*arrays, **options).shape)
-    with_mask = "mask" in options and options["mask"].dtype != bool
-    got = gradients(arrays, {**options, "guard_non_finite": guard}, d_output, with_mask=with_mask, backend="sdpa")
-    wanted = reference.attention_backward(*arrays, d_output, return_d_mask=with_mask, **options)
-    for part, expected in zip(got, wanted, strict=True):
-        assert_close(part, expected)
+def test_sdpa_gives_the_output_and_the_gradients_of_the_reference(call, guard):
+    assert_agrees("sdpa", fit_for_sdpa(call), guard=guard)
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,25 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from attn_course.grading import grader as grader_module
 from attn_course.grading.grader import Grader
-from tests.grading import toy
+from tests.grading import sandbox_child, toy
 
 
 @pytest.fixture
-def toy_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toy_course(tmp_path: Path, toy_chapter: None) -> Path:
     """Root of a course with the toy chapter, which is the only chapter while the test runs."""
-    toy.install(monkeypatch.setattr)
     return toy.make_course(tmp_path)
 
 
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Class reports get no figures, which take most of the time of a small run."""
-    monkeypatch.setattr("attn_course.grading.class_report._figures", lambda marked, shares: [])
+    monkeypatch.setattr("attn_course.grading.classroom.class_page._figures", lambda *_: {})
 
 
 @pytest.fixture(scope="session")
@@ -34,9 +35,24 @@ def exercises(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def grader(exercises: Path) -> Iterator[Grader]:
-    """A grader with a warm zygote."""
+    """A grader with a warm fork server."""
     with Grader(seed=11, exercises=exercises) as grader:
         yield grader
+
+
+@pytest.fixture
+def stage() -> Iterator[sandbox_child.Stage]:
+    """A folder, a file and a port for a confined process."""
+    with sandbox_child.a_stage() as made:
+        yield made
+
+
+def beside(grader: Grader, **options: Any) -> Grader:
+    """Another grader, whose workers come from the fork server of this one, and which need not be closed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grader_module, "ForkServer", lambda: grader._workers)
+        patch.setattr(grader_module, "probe", lambda: grader.probe)
+        return Grader(**options)
 
 
 @pytest.fixture

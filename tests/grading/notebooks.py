@@ -20,6 +20,11 @@ def load(root: Path, folder: str, lesson: str) -> Notebook:
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
+def text_of(book: Notebook, cell_id: str) -> str:
+    """What stands in one cell."""
+    return "".join(next(cell["source"] for cell in book["cells"] if cell["id"] == cell_id))
+
+
 def answered(root: Path, lesson: str, answers: dict[str, str], *, folder: str = "exercises") -> Notebook:
     """A chapter's exercise with these answers, by task id."""
     book = load(root, folder, lesson)
@@ -39,9 +44,16 @@ def with_cells(book: Notebook, *, first: str = "", after: dict[str, str] | None 
     return {**book, "cells": cells}
 
 
-def without(book: Notebook, *, ending: str) -> Notebook:
+def without(book: Notebook, *endings: str) -> Notebook:
     """A copy without the cells whose ids end so."""
-    return {**book, "cells": [cell for cell in book["cells"] if not cell["id"].endswith(ending)]}
+    return {**book, "cells": [cell for cell in book["cells"] if not cell["id"].endswith(endings)]}
+
+
+def unmarked(book: Notebook) -> Notebook:
+    """A copy of its code without ids, tags and marks."""
+    sources = [cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"]
+    bare = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    return {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [bare | {"source": source} for source in sources]}
 
 
 def save(book: Notebook, path: Path) -> Path:

@@ -1,6 +1,7 @@
 """Run a few lines in a fresh interpreter that confines itself first, as this user or as nobody."""
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from attn_course.grading.sandbox.layers import LANDLOCK, LIMITS_ONLY, NO_NETWORK
 
 HERE = Path(package.__file__).parent
 ALL = package.LAYERS
+probe = functools.cache(package.probe)  # of this machine, which stays as it is
 USERS = ["this user", "nobody"]
 CONTAINERS = {"a container": NO_NETWORK_NAMESPACE, "an old container": LIMITS_ONLY}  # and the level of the sandbox there
 _START = """
@@ -97,14 +99,14 @@ def _private(path: Path) -> list[Path]:
 
 def need_all_layers() -> None:
     """Skip the test where one cannot be had, as in most containers."""
-    found = _sound(package.probe())
+    found = _sound(probe())
     if not all(layer.holds for layer in found.layers):
         pytest.skip(f"this machine cannot show all layers: {found}")
 
 
 def need_landlock() -> None:
     """Skip the test where the kernel, or a container, has none."""
-    found = _sound(package.probe())
+    found = _sound(probe())
     if LANDLOCK not in found.holding:
         pytest.skip(f"nothing shuts files on this machine: {found}")
 

@@ -7,14 +7,12 @@ import pytest
 from attn_course.grading.cells import NotebookError, read_code_cells
 from attn_course.grading.notebook_check import plan_check
 from tests.grading import toy
-from tests.grading.bad_files import BAD_FILES
+from tests.grading.bad_files import BAD_FILES, spoil
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_a_bad_file_gets_one_line_that_names_it(name, toy_course):
-    file_name, make, words = BAD_FILES[name]
-    path = toy_course / "work" / file_name
-    make(path)
+    path, words = spoil(toy_course / "work", name)
     with pytest.raises(NotebookError) as caught:
         plan_check(path, exercises=toy_course / "exercises")
     assert words in str(caught.value)

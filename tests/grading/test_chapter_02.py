@@ -7,6 +7,7 @@ import pytest
 from attn_course.cli import main
 from attn_course.numbers import cite
 from attn_course.tasks import all_tasks, get_task
+from tests.grading import notebooks
 
 
 @pytest.fixture
@@ -14,8 +15,8 @@ def check(root, tmp_path, monkeypatch, capsys):
     """Run `attn-course check` in the course's folder; return the exit code and the report on each task."""
     monkeypatch.chdir(root)
 
-    def run(notebook):
-        code = main(["check", str(notebook), "--json", "-"])
+    def run(book, name="my softmax.ipynb"):
+        code = main(["check", str(notebooks.save(book, tmp_path / name)), "--json", "-"])
         (report,) = json.loads(capsys.readouterr().out)["notebooks"]
         assert report["problems"] == []
         return code, {task["id"]: task for task in report["tasks"]}, report["points"]
@@ -23,33 +24,15 @@ def check(root, tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.fixture
-def edited_solution(root, tmp_path):
-    """Write a copy of the solution in which some answer cells hold other text, without ids if that is wanted."""
-
-    def edit(answers, *, with_ids=True):
-        notebook = json.loads((root / "solutions" / "02_softmax.ipynb").read_text(encoding="utf-8"))
-        for cell in notebook["cells"]:
-            cell["source"] = answers.get(cell["id"], cell["source"])
-        if not with_ids:
-            notebook["nbformat_minor"] = 4
-            notebook["cells"] = [cell | {"id": None, "metadata": {}} for cell in notebook["cells"]]
-        path = tmp_path / "my softmax.ipynb"
-        path.write_text(json.dumps(notebook), encoding="utf-8")
-        return path
-
-    return edit
-
-
-def test_the_solution_earns_all_points_even_without_ids_and_under_another_name(check, edited_solution):
-    code, tasks, points = check(edited_solution({}, with_ids=False))
+def test_the_solution_earns_all_points_even_without_ids_and_under_another_name(check, root):
+    code, tasks, points = check(notebooks.unmarked(notebooks.load(root, "solutions", "softmax")))
     assert code == 0
     assert list(tasks) == [task.id for task in all_tasks("softmax")]
     assert points == sum(task.points for task in all_tasks("softmax"))
 
 
 def test_the_untouched_exercise_earns_nothing_and_every_task_is_named(check, root):
-    code, tasks, points = check(root / "exercises" / "ex_02_softmax.ipynb")
+    code, tasks, points = check(notebooks.load(root, "exercises", "softmax"), "ex_02_softmax.ipynb")
     assert (code, points) == (1, 0)
     assert list(tasks) == [task.id for task in all_tasks("softmax")]
     for task_id, task in tasks.items():
@@ -57,12 +40,13 @@ def test_the_untouched_exercise_earns_nothing_and_every_task_is_named(check, roo
         assert task["hint"] == cite(get_task(task_id).hints[0])
 
 
-def test_mistakes_are_named_and_a_restated_question_is_refused(check, edited_solution):
+def test_mistakes_are_named_and_a_restated_question_is_refused(check, root):
     wrong_axis = (
         "def my_softmax(scores, axis):\n    e = np.exp(scores - scores.max(0, keepdims=True))\n    return e / e.sum(0, keepdims=True)"
     )
     restated = "import sympy\nz = sympy.symbols('z')\nmy_derivative = sympy.diff((delta_ij - s_j) * z, z)"
-    code, tasks, _ = check(edited_solution({"stable-softmax": wrong_axis, "log-softmax-derivative": restated}))
+    answers = {"stable-softmax": wrong_axis, "log-softmax-derivative": restated}
+    code, tasks, _ = check(notebooks.answered(root, "softmax", answers, folder="solutions"))
     assert code == 1
     assert [task_id for task_id, task in tasks.items() if not task["passed"]] == ["stable-softmax", "log-softmax-derivative"]
     known = next(wrong for wrong in get_task("stable-softmax").wrong if "axis" in wrong.name and "first" in wrong.name)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from attn_course.grading.class_marks import Marked, status_of
-from attn_course.grading.grader import Grader
+from attn_course.grading.classroom.marks import Marked, status_of
 from attn_course.tasks import all_tasks, lessons
 from tests.grading import notebooks, toy
+from tests.grading.conftest import beside
 from tests.grading.toy import cell
 
 REPAIRS = [task for chapter in lessons() for task in all_tasks(chapter) if task.kind == "repair"]
@@ -67,8 +67,7 @@ def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, cha
 
 @pytest.mark.parametrize("task", REPAIRS, ids=lambda task: task.id)
 def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_another(grade, root, task):
-    (asked,) = (cell["source"] for cell in notebooks.load(root, "exercises", task.lesson)["cells"] if cell["id"] == task.id)
-    asked = "".join(asked)
+    asked = notebooks.text_of(notebooks.load(root, "exercises", task.lesson), task.id)
     begin, line = asked.rstrip().rsplit("return ", 1)
     graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson}.ipynb")
     verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
@@ -92,11 +91,7 @@ def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_lea
 
 
 def test_a_repair_in_a_cell_of_ones_own_is_judged_though_the_cell_for_it_is_untouched(grade, root):
-    right = next(
-        "".join(cell["source"])
-        for cell in notebooks.load(root, "solutions", "softmax")["cells"]
-        if cell["id"] == "repair-softmax-temperature"
-    )
+    right = notebooks.text_of(notebooks.load(root, "solutions", "softmax"), "repair-softmax-temperature")
     exercise = notebooks.load(root, "exercises", "softmax")
     assert grade(notebooks.with_cells(exercise, after={"repair-softmax-temperature": right}), "02_softmax.ipynb").verdicts[4].passed
     wrong = grade(
@@ -106,9 +101,7 @@ def test_a_repair_in_a_cell_of_ones_own_is_judged_though_the_cell_for_it_is_unto
 
 
 def test_a_notebook_without_marks_is_untouched_if_every_cell_that_defines_the_name_is(grade, root):
-    bare = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    sources = [old["source"] for old in notebooks.load(root, "exercises", "softmax")["cells"] if old["cell_type"] == "code"]
-    graded = grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [bare | {"source": text} for text in sources]}, "02.ipynb")
+    graded = grade(notebooks.unmarked(notebooks.load(root, "exercises", "softmax")), "02.ipynb")
     assert graded.verdicts[4].message.startswith("tempered_weights has no answer yet")
 
 
@@ -121,9 +114,7 @@ def test_right_answers_in_five_styles_get_full_marks(grade, root, chapter, style
 
 def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
     path = notebooks.save(notebooks.load(root, "solutions", "softmax"), tmp_path / "02.ipynb")
-    other = Grader(seed=12)
-    other.close()
-    other._workers = grader._workers
+    other = beside(grader, seed=12)
     assert points(other.grade(path, student="ada")) == full("softmax")
     first, second = (who.cases(all_tasks("softmax")[0])[0].inputs["scores"] for who in (grader, other))
     assert (first != second).all()
@@ -163,57 +154,36 @@ frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.ara
     }
 
 
-def test_inputs_made_into_what_no_frame_holds_cost_their_task_and_no_later_one(grade, root):
-    own = """
-right = my_softmax
-def my_softmax(scores, axis):
-    weights = right(scores, axis)
-    scores.dtype = "V8"
-    return weights
-"""
-    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
-    assert points(graded) == {**full("softmax"), "stable-softmax": 0}
-    assert graded.verdicts[0].message.startswith("its result cannot be sent")
-
-
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
         ("return np.zeros((10_000, 1_000))", "its result cannot be sent: a frame may hold"),
         ("raise type('A' * 400_000, (Exception,), {})", "its result cannot be sent: a frame may hold"),
         ("raise KeyboardInterrupt", "my_softmax raised KeyboardInterrupt"),
+        ('weights = right(scores, axis)\n    scores.dtype = "V8"\n    return weights', "its result cannot be sent"),
+        (f"return torch.tensor([{'0, ' * 100_000}]).softmax(axis)", "my_softmax uses torch.tensor([0, 0"),
     ],
+    ids=["a large array", "a long name", "an interrupt", "an input made into what no frame holds", "a long text that is forbidden"],
 )
 def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, root, source, reason):
-    own = f"def my_softmax(scores, axis):\n    {source}"
+    own = f"import torch\nright = my_softmax\ndef my_softmax(scores, axis):\n    {source}"
     graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
     assert points(graded) == {**full("softmax"), "stable-softmax": 0}
     assert graded.verdicts[0].message.startswith(reason)
-
-
-def test_a_long_text_that_is_forbidden_costs_its_task_and_no_later_one(grade, root):
-    own = f"import torch\ndef my_softmax(scores, axis):\n    return torch.tensor([{'0, ' * 100_000}]).softmax(axis)"
-    graded = grade(notebooks.answered(root, "softmax", {"stable-softmax": own}, folder="solutions"), "02_softmax.ipynb")
-    assert points(graded) == {**full("softmax"), "stable-softmax": 0}
-    assert graded.verdicts[0].message.startswith("my_softmax uses torch.tensor([0, 0")
 
 
 # --- what learners do to notebooks ---------------------------------------------------------------------
 
 
 def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
-    graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), ending="-check"), "02_softmax.ipynb")
+    graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check"), "02_softmax.ipynb")
     assert points(graded) == full("softmax")
     assert graded.notes[0] == "the check cell of task 2.1 is gone; it is judged after the last cell that defines the answer"
 
 
 def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
-    stripped = [
-        {"cell_type": "code", "metadata": {}, "source": old["source"], "outputs": [], "execution_count": None}
-        for old in notebooks.load(root, "solutions", "softmax")["cells"]
-        if old["cell_type"] == "code" and not old["id"].endswith(("-check", "-given"))
-    ]
-    assert points(grade({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": stripped}, "02_softmax.ipynb")) == full("softmax")
+    stripped = notebooks.unmarked(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check", "-given"))
+    assert points(grade(stripped, "02_softmax.ipynb")) == full("softmax")
 
 
 def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):

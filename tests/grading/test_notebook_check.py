@@ -5,18 +5,18 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from attn_course.grading import nbval_run, notebook_check
-from attn_course.grading.nbval_run import CopiedCell, EngineError, Outcome, run_nbval
+from attn_course.grading.cells import Cell
+from attn_course.grading.nbval_run import EngineError, Outcome, run_nbval
 from attn_course.grading.notebook_check import check_notebook
 from attn_course.grading.report import REPORT_SCHEMA, report_to_dict
-from attn_course.grading.warm_kernels.settings import PLAIN
 from tests.grading import toy
+from tests.processes import is_running, wait_for
 
 
 def judge(course, cells, **options):
@@ -42,6 +42,7 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
     cells = [*toy.cells(answers), toy.cell("assert 'toy.install' in In[1], 'check reads the cells run so far'", "history")]
     cells[1] |= {"outputs": [{"output_type": "stream", "name": "stdout", "text": "stale"}], "execution_count": 7}
     (toy_course / "work" / ".progress.json").write_text('{"tasks": {}}')
+    (toy_course / "work" / ".progress.lock").touch()
     toy.write(toy_course / "work" / "ex_97_toy.ipynb", cells)
     before = tree(toy_course)
     seen = []
@@ -79,45 +80,54 @@ def test_each_task_fails_for_its_own_reason(toy_course):
 
 def test_a_loop_that_swallows_interrupts_costs_only_its_own_task(toy_course):
     endless = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
-    report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": endless}), cell_timeout_s=1.5)
+    report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": endless}), cell_timeout_s=8)
     assert statuses(report) == ["failed", "passed", "passed"]
-    assert report.tasks[0].message == "the answer cell does not run: did not finish within 1.5 s: is there a loop that never ends?"
+    assert report.tasks[0].message == "the answer cell does not run: did not finish within 8 s: is there a loop that never ends?"
 
 
-def test_a_plain_loop_is_interrupted_and_a_dead_kernel_is_noticed_at_once(tmp_path):
-    start = time.monotonic()
-    outcomes = run_nbval(
-        [CopiedCell(cell) for cell in ("while True: pass", "a = 1", "import os; os._exit(3)", "b = 2")], folder=tmp_path, cell_timeout_s=5
-    )
+def test_a_loop_is_interrupted_and_a_kernel_that_dies_is_noticed_and_takes_what_it_started_along(tmp_path):
+    leaves = "import os, pathlib, subprocess\npathlib.Path('child').write_text(str(subprocess.Popen(['sleep', '600']).pid))\nos._exit(3)"
+    outcomes = run_nbval([Cell(cell) for cell in ("while True: pass", "a = 1", leaves, "b = 2")], folder=tmp_path, cell_timeout_s=8)
     assert [(outcome.problem, outcome.alive) for outcome in outcomes.values()] == [("timeout", True), (None, True), ("died", False)]
     assert list(outcomes) == [0, 1, 2]
-    assert outcomes[2].seconds < 4  # not the time limit
-    assert time.monotonic() - start < 60
+    assert wait_for(lambda: not is_running(int((tmp_path / "child").read_text())))
 
 
-def test_a_cell_that_ends_python_is_left_out_and_the_rest_runs_again(toy_course, monkeypatch):
-    runs = []
+def test_a_kernel_that_dies_between_its_reply_and_the_end_of_its_output_has_died_and_is_not_late(tmp_path):
+    dies = "import os, time\nget_ipython().kernel._publish_status = lambda *_, **__: time.sleep(0.5) or os._exit(0)"
+    outcomes = run_nbval([Cell("a = 1"), Cell(dies)], folder=tmp_path, cell_timeout_s=60)
+    assert [(outcome.problem, outcome.alive) for outcome in outcomes.values()] == [(None, True), ("died", False)]
 
-    def run(copies, **_):
-        runs.append([copy.source for copy in copies])
-        died = next((number for number, copy in enumerate(copies) if "exit" in copy.source), len(copies))
-        fine = {number: Outcome(None, True, 0.1) for number in range(died)}
-        return fine | ({died: Outcome("died", False, 0.1)} if died < len(copies) else {})
 
-    monkeypatch.setattr(notebook_check, "run_nbval", run)
+@pytest.fixture
+def dying(monkeypatch):
+    """Takes what tells, of a cell's place and text, whether Python ends there; returns the runs, to which each adds its texts."""
+
+    def install(ends):
+        runs = []
+
+        def run(copies, **_):
+            runs.append([copy.source for copy in copies])
+            died = next((number for number, text in enumerate(runs[-1]) if ends(number, text)), len(copies))
+            fine = {number: Outcome(None, True, 0.1) for number in range(died)}
+            return fine | ({died: Outcome("died", False, 0.1)} if died < len(copies) else {})
+
+        monkeypatch.setattr(notebook_check, "run_nbval", run)
+        return runs
+
+    return install
+
+
+def test_a_cell_that_ends_python_is_left_out_and_the_rest_runs_again(toy_course, dying):
+    runs = dying(lambda number, text: "exit" in text)
     report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": "exit_of_1", "four-times": "exit_of_3"}))
     assert [["exit" in source for source in run].count(True) for run in runs] == [2, 1, 0]
     assert len({len(run) for run in runs}) == 1
     assert report.lesson == "toy"
 
 
-def test_five_cells_that_end_python_cost_no_other_task(toy_course, monkeypatch):
-    def run(copies, **_):
-        died = next((number for number, copy in enumerate(copies) if "_exit" in copy.source), len(copies))
-        fine = {number: Outcome(None, True, 0.1) for number in range(died)}
-        return fine | ({died: Outcome("died", False, 0.1)} if died < len(copies) else {})
-
-    monkeypatch.setattr(notebook_check, "run_nbval", run)
+def test_five_cells_that_end_python_cost_no_other_task(toy_course, dying):
+    dying(lambda number, text: "_exit" in text)
     exits = [toy.cell(f"os._exit({number})", f"exit-{number}") for number in range(5)]
     first, *others = toy.cells(toy.RIGHT)
     report = judge(toy_course, [first, *exits, *others])
@@ -125,43 +135,33 @@ def test_five_cells_that_end_python_cost_no_other_task(toy_course, monkeypatch):
     assert [(problem.cell, problem.first_line) for problem in report.problems] == [(2 + n, f"os._exit({n})") for n in range(5)]
 
 
-def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, monkeypatch):
-    runs = []
-
-    def run(copies, **_):
-        runs.append(copies)
-        first = next(number for number, copy in enumerate(copies) if copy.source and "sleep(" not in copy.source)
-        return {number: Outcome(None, True, 0.1) for number in range(first)} | {first: Outcome("died", False, 0.1)}
-
-    monkeypatch.setattr(notebook_check, "run_nbval", run)
+def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, dying):
+    runs = dying(lambda number, text: text and "sleep(" not in text)
     report = judge(toy_course, [*(toy.cell("a = 1", f"mine-{number}") for number in range(12)), *toy.cells(toy.RIGHT)])
     assert statuses(report) == ["not judged"] * 3
     assert len(runs) == 10
 
 
 LATER = {
-    "a shutdown": ("get_ipython().kernel.do_shutdown(True)", 1.5),
-    "a thread": ("import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()", 0.5),
+    "a shutdown": "get_ipython().kernel.do_shutdown(True)",
+    "a thread": "import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()",
 }
+WAIT_S = 2.0  # the kernels end within 1.2 s on an idle machine
 
 
 @pytest.mark.parametrize("what", LATER)
-def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course, warm, what, monkeypatch):
-    source, wait_s = LATER[what]
-    monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", wait_s)
+def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course, what, monkeypatch):
+    monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", WAIT_S)
     first, *others = toy.cells(toy.RIGHT)
-    last = toy.cell(f"import asyncio\nawait asyncio.sleep({wait_s})", "waits")
-    report = judge(toy_course, [first, toy.cell(source, "guilty"), *others, last], warm=warm)
+    last = toy.cell(f"import asyncio\nawait asyncio.sleep({WAIT_S})", "waits")
+    report = judge(toy_course, [first, toy.cell(LATER[what], "guilty"), *others, last])
     assert statuses(report) == ["passed"] * 3
     assert [(problem.cell, problem.message[:12]) for problem in report.problems] == [(2, "ended Python")]
     assert report.notes == ()
 
 
-def test_python_that_ends_whatever_is_left_out_is_said_in_a_note(toy_course, monkeypatch):
-    def run(copies, **_):  # it dies in the fifth cell, empty or not
-        return {number: Outcome(None, True, 0.1) for number in range(4)} | {4: Outcome("died", False, 0.1)}
-
-    monkeypatch.setattr(notebook_check, "run_nbval", run)
+def test_python_that_ends_whatever_is_left_out_is_said_in_a_note(toy_course, dying):
+    dying(lambda number, text: number == 4)  # empty or not
     report = judge(toy_course, toy.cells(toy.RIGHT))
     assert report.notes == ("a cell before code cell 5 ended Python",)
     assert statuses(report)[-1] == "not judged"
@@ -186,7 +186,7 @@ def test_a_kernel_that_is_gone_before_a_cell_is_the_fault_of_the_last_one_that_r
 
 def test_nbval_that_is_killed_within_a_line_is_an_error_of_the_engine(tmp_path):
     (tmp_path / "cells.jsonl").write_text('{"cell": 0, "seconds": 0.1, "stdout": ""}\n{"cell": 1, "seco')
-    (tmp_path / "output.txt").write_text("pytest says so\n\n" + PLAIN + "why\n")
+    (tmp_path / "output.txt").write_text("pytest says so\n\n")
     with pytest.raises(EngineError, match=r"^nbval ended early \(exit code -9\): pytest says so$"):
         nbval_run._read_outcomes(tmp_path, 2, -9)
 
@@ -214,23 +214,23 @@ def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkey
     (tmp_path / "ipykernel_launcher.py").write_text("raise SystemExit('no kernel here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(EngineError, match="the Python kernel did not start"):
-        run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=5)
+        run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
 
 
 def test_pytest_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(nbval_run, "_command", lambda *_: [sys.executable, "-c", "raise SystemExit('pytest is gone')"])
     with pytest.raises(EngineError, match=r"nbval ended early \(exit code 1\): pytest is gone"):
-        run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=5)
+        run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
 
 
 def test_nbval_that_hangs_is_ended(tmp_path, monkeypatch):
     started = []
     popen = subprocess.Popen
-    monkeypatch.setattr(nbval_run, "_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(60)"])
-    monkeypatch.setattr(nbval_run, "STARTUP_S", -10.0)
+    monkeypatch.setattr(nbval_run, "_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(600)"])
+    monkeypatch.setattr(nbval_run, "STARTUP_S", -70.0)
     monkeypatch.setattr(nbval_run.subprocess, "Popen", lambda *args, **options: started.append(popen(*args, **options)) or started[0])
     with pytest.raises(EngineError, match="did not finish within"):
-        run_nbval([CopiedCell("a = 1")], folder=tmp_path, cell_timeout_s=1)
+        run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
     assert started[0].poll() is not None
 
 

@@ -94,7 +94,7 @@ def test_a_notebook_without_any_ids_still_works_under_any_name(toy_course):
 
 
 def test_tasks_are_ordered_by_number_not_by_text(toy_course, monkeypatch):
-    monkeypatch.setattr(toy.registry, "_lesson_tasks", lambda lesson: [*toy.TASKS, type("Task", (), {"id": "ten-times"})()])
+    monkeypatch.setattr(toy.registry, "declared_tasks", lambda lesson: [*toy.TASKS, type("Task", (), {"id": "ten-times"})()])
     exercise = [*toy.cells({}), toy.cell('check("ten-times", ten)', "ten-times-check")]
     toy.write(toy_course / "exercises" / "ex_97_toy.ipynb", exercise[::-1])
     assert plan_of(toy_course, exercise).tasks == ("twice", "thrice", "four-times", "ten-times")
@@ -119,11 +119,11 @@ def test_the_plan_names_the_repairs_that_nobody_touched(root, tmp_path):
         return plan_check(notebooks.save(book, path), exercises=root / "exercises").untouched
 
     exercise = notebooks.load(root, "exercises", "softmax")
-    asked = next("".join(cell["source"]) for cell in exercise["cells"] if cell["id"] == "repair-softmax-temperature")
+    asked = notebooks.text_of(exercise, "repair-softmax-temperature")
     assert untouched(exercise) == {"repair-softmax-temperature"}
     assert untouched(notebooks.answered(root, "softmax", {"repair-softmax-temperature": asked + "  # hm"})) == {
         "repair-softmax-temperature"
     }
     assert untouched(notebooks.answered(root, "softmax", {"repair-softmax-temperature": asked.replace("return ", "return -")})) == set()
     assert untouched(notebooks.with_cells(exercise, after={"repair-softmax-temperature": "tempered_weights = 3"})) == set()
-    assert untouched(notebooks.without(exercise, ending="repair-softmax-temperature")) == set()
+    assert untouched(notebooks.without(exercise, "repair-softmax-temperature")) == set()

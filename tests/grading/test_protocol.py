@@ -1,18 +1,17 @@
 """Frames: what goes in comes out; what is forged is refused before an array is made of it."""
 
+import io
 import json
 
 import numpy as np
 import pytest
 
 from attn_course.grading import protocol
-from attn_course.grading.protocol import LENGTHS, ProtocolError, decode, encode, lengths
+from attn_course.grading.protocol import LENGTHS, ProtocolError, decode, encode, receive
 
 
 def through(message):
-    frame = encode(message)
-    header, _ = lengths(frame[: LENGTHS.size])
-    return decode(frame[LENGTHS.size : LENGTHS.size + header], frame[LENGTHS.size + header :])
+    return receive(io.BytesIO(encode(message)).read)
 
 
 ARRAYS = [
@@ -78,6 +77,6 @@ def test_a_forged_frame_is_refused(header, body, words):
 
 def test_a_frame_that_claims_to_be_huge_is_refused_before_it_is_read():
     with pytest.raises(ProtocolError, match="claims"):
-        lengths(LENGTHS.pack(10, protocol.MAX_BODY_BYTES + 1))
+        receive(io.BytesIO(LENGTHS.pack(10, protocol.MAX_BODY_BYTES + 1)).read)
     with pytest.raises(ProtocolError, match="claims"):
-        lengths(LENGTHS.pack(2**32 - 1, 0))
+        receive(io.BytesIO(LENGTHS.pack(2**32 - 1, 0)).read)

@@ -29,6 +29,15 @@ def slow_library(monkeypatch, tmp_path):
     sys.modules.pop("slow_library", None)
 
 
+@pytest.fixture
+def library(monkeypatch):
+    """A library that is there already."""
+    made = types.ModuleType("slow_library")
+    made.softmax = lambda x: x
+    monkeypatch.setitem(sys.modules, "slow_library", made)
+    return made
+
+
 def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow_library, monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     session = Session(forbid=RULES)
@@ -56,10 +65,7 @@ def test_another_name_of_a_forbidden_function_is_seen_in_the_text_while_its_stub
     assert [refusal.partition(",")[0] for refusal in refusals] == ["f uses f (numpy.exp)", "f uses f (sympy.integrate)"]
 
 
-def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(monkeypatch):
-    library = types.ModuleType("slow_library")
-    library.softmax = lambda x: x
-    monkeypatch.setitem(sys.modules, "slow_library", library)
+def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(library):
     stubs = Stubs()
     assert [stubs.install(RULES), stubs.install(RULES)] == [True, False]
     with stubs.forbidding(["torch.softmax"]):
@@ -69,7 +75,7 @@ def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(monkeypatch):
     assert stubs.caught == "slow_library.softmax"
 
 
-def test_what_stubs_stood_in_front_of_comes_back_as_it_was(monkeypatch):
+def test_what_stubs_stood_in_front_of_comes_back_as_it_was(library):
     class Base:
         def softmax(self):
             return 1
@@ -81,9 +87,7 @@ def test_what_stubs_stood_in_front_of_comes_back_as_it_was(monkeypatch):
     class Tensor(Base):
         pass
 
-    library = types.ModuleType("slow_library")
     library.Tensor, library.softmax = Tensor, len
-    monkeypatch.setitem(sys.modules, "slow_library", library)
     before = [dict(vars(owner)) for owner in (library, Base, Tensor)]
     stubs = Stubs()
     rules = ["slow_library.softmax", "slow_library.Tensor", "slow_library.Tensor.softmax", "slow_library.Tensor.exp"]
@@ -96,10 +100,7 @@ def test_what_stubs_stood_in_front_of_comes_back_as_it_was(monkeypatch):
     assert stubs.install(rules), "they can be put up again"
 
 
-def test_a_session_leaves_no_stub_to_the_next(monkeypatch):
-    library = types.ModuleType("slow_library")
-    library.softmax = lambda x: x
-    monkeypatch.setitem(sys.modules, "slow_library", library)
+def test_a_session_leaves_no_stub_to_the_next(library):
     first = library.softmax
     session = Session(setup=["import slow_library"], given=["def helper(x):\n    return slow_library.softmax(x)"], forbid=RULES)
     assert library.softmax is not first
@@ -107,10 +108,8 @@ def test_a_session_leaves_no_stub_to_the_next(monkeypatch):
     assert library.softmax is first
 
 
-def test_the_methods_of_a_numpy_function_are_there_and_refused_with_it(monkeypatch):
-    library = types.ModuleType("slow_library")
+def test_the_methods_of_a_numpy_function_are_there_and_refused_with_it(library):
     library.softmax = np.power
-    monkeypatch.setitem(sys.modules, "slow_library", library)
     stubs = Stubs()
     stubs.install(RULES)
     assert library.softmax.outer([2, 3], [1, 2]).tolist() == [[2, 4], [3, 9]]

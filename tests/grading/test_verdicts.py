@@ -21,8 +21,12 @@ def raised(name, text, **more):
     return Outcome("exception", True, 0.25, error_name=name, error_text=text, **more)
 
 
+UNDEFINED = raised("NameError", "name 'twice' is not defined in line 1 of the cell")
+KNOWN = {"task": "twice", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
+
+
 @pytest.fixture(autouse=True)
-def _toy(toy_course):
+def _toy(toy_chapter):
     """All tests here know the toy tasks."""
 
 
@@ -44,14 +48,12 @@ def test_a_check_that_prints_something_else_is_not_believed():
 
 
 def test_a_known_mistake_brings_its_name_and_hint():
-    verdict = {"task": "twice", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
-    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=KNOWN))
     assert (task.status, task.mistake, task.hint, task.message) == ("failed", "lost the sign", "mind the sign", "this is “lost the sign”")
 
 
 def test_a_function_to_repair_that_nobody_touched_is_unanswered_and_no_mistake():
-    verdict = {"task": "twice", "message": "this is “lost the sign”", "mistake": "lost the sign", "hint": "mind the sign"}
-    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict), untouched={"twice"})
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=KNOWN), untouched={"twice"})
     assert (task.status, task.points, task.mistake, task.hint) == ("unanswered", 0, None, "first nudge for twice")
     assert task.message == "twice has no answer yet: its cell is as the exercise hands it out"
     assert judge(FINE, FINE, FINE, untouched={"twice"})[0].status == "passed"  # another cell may have mended it
@@ -70,21 +72,19 @@ def test_a_verdict_of_another_form_or_task_is_not_used(verdict):
 
 
 def test_an_answer_cell_that_fails_is_named_not_the_missing_name():
-    undefined = raised("NameError", "name 'twice' is not defined in line 1 of the cell")
-    task, problems = judge(FINE, raised("SyntaxError", "invalid syntax in line 3 of the cell"), undefined)
+    task, problems = judge(FINE, raised("SyntaxError", "invalid syntax in line 3 of the cell"), UNDEFINED)
     assert task.status == "failed"
     assert task.message == "the answer cell does not run: SyntaxError: invalid syntax in line 3 of the cell"
     assert problems == ()
 
 
 def test_an_answer_under_another_name_is_told_the_right_one():
-    task, _ = judge(FINE, FINE, raised("NameError", "name 'twice' is not defined"))
+    task, _ = judge(FINE, FINE, UNDEFINED)
     assert (task.status, task.message) == ("failed", "the answer cell does not define twice")
 
 
 def test_a_deleted_answer_is_missing():
-    undefined = raised("NameError", "name 'twice' is not defined")
-    task, _ = judge(FINE, undefined, cells=(CELLS[SETUP], CELLS[CHECK]))
+    task, _ = judge(FINE, UNDEFINED, cells=(CELLS[SETUP], CELLS[CHECK]))
     assert task.status == "missing"
     assert "a cell must define twice" in task.message
 
@@ -113,17 +113,15 @@ def test_a_failing_cell_is_not_blamed_for_other_names_nor_one_that_stands_below(
     "cell", [Cell("def twice(x): return 2 * x", "answer", "twice"), Cell("twice = abs"), Cell("from a import b as twice")]
 )
 def test_an_answer_that_is_defined_only_below_its_check_is_told_so(cell):
-    undefined = raised("NameError", "name 'twice' is not defined")
-    task, _ = judge(FINE, undefined, FINE, cells=(CELLS[SETUP], CELLS[CHECK], cell))
+    task, _ = judge(FINE, UNDEFINED, FINE, cells=(CELLS[SETUP], CELLS[CHECK], cell))
     assert (task.status, task.points) == ("failed", 0)
     assert task.message == "twice is defined only below its check: a notebook is checked from top to bottom"
-    task, _ = judge(FINE, FINE, undefined, FINE, cells=(CELLS[SETUP], Cell("a = 1", "answer", "twice"), CELLS[CHECK], cell))
+    task, _ = judge(FINE, FINE, UNDEFINED, FINE, cells=(CELLS[SETUP], Cell("a = 1", "answer", "twice"), CELLS[CHECK], cell))
     assert "only below its check" in task.message
 
 
 def test_a_cell_below_that_fails_defines_nothing():
-    undefined = raised("NameError", "name 'twice' is not defined")
-    task, _ = judge(FINE, undefined, raised("SyntaxError", "no"), cells=(CELLS[SETUP], CELLS[CHECK], Cell("twice = abs")))
+    task, _ = judge(FINE, UNDEFINED, raised("SyntaxError", "no"), cells=(CELLS[SETUP], CELLS[CHECK], Cell("twice = abs")))
     assert task.status == "missing"
 
 

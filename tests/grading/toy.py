@@ -50,7 +50,8 @@ NUMBERS = {kind: {**known, **OWN[kind]} for kind, known in numbers.tables().item
 def install(set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
     """Make the toy lesson the only one with tasks; a test passes `monkeypatch.setattr`."""
     set_attribute(registry, "lessons", lambda: ["toy"])
-    set_attribute(registry, "_lesson_tasks", lambda lesson: TASKS)
+    for name in ("declared_tasks", "_lesson_tasks"):
+        set_attribute(registry, name, lambda lesson: TASKS)
     set_attribute(numbers, "tables", lambda: NUMBERS)
 
 

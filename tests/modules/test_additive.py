@@ -6,30 +6,13 @@ import torch
 
 from attn_course import reference
 from attn_course.modules import AdditiveAttention
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
+from tests.modules.support import arrays, tensors
 
 SIZES = {"d_q": 7, "d_k": 5, "d_hidden": 13}
 
 
-def arrays(*shapes, seed=7):
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=shape) for shape in shapes]
-
-
-def tensors(*parts):
-    return [torch.from_numpy(part) for part in parts]
-
-
-def fresh_layer(seed=3):
-    return AdditiveAttention(**SIZES, generator=torch.Generator().manual_seed(seed)).double()
+def fresh_layer(**options):
+    return AdditiveAttention(**SIZES, **options, generator=torch.Generator().manual_seed(3)).double()
 
 
 def by_reference(layer, query, key, value, mask=None):
@@ -68,33 +51,6 @@ def test_keys_projected_once_give_the_same_as_all_at_once():
     torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=1e-12, atol=1e-14)
 
 
-def test_the_gradients_are_those_of_finite_differences():
-    layer = fresh_layer()
-    query, key, value = (part.requires_grad_() for part in tensors(*arrays((2, 3, 7), (2, 4, 5), (2, 4, 2))))
-    mask = torch.ones(2, 3, 4, dtype=torch.bool)
-    mask[0, 1, 2:] = False
-    mask[1, 2] = False
-
-    def loss(query, key, value, w_query, w_key, w_score):
-        parts = {"w_query": w_query, "w_key": w_key, "w_score": w_score}
-        return torch.func.functional_call(layer, parts, (query, key, value), {"mask": mask})[0]
-
-    assert torch.autograd.gradcheck(loss, (query, key, value, layer.w_query, layer.w_key, layer.w_score))
-
-
-def test_a_query_that_sees_nothing_gets_zeros_and_leaves_every_gradient_finite():
-    layer = fresh_layer()
-    query, key, value = (part.requires_grad_() for part in tensors(*arrays((5, 7), (11, 5), (11, 3))))
-    mask = torch.ones(5, 11, dtype=torch.bool)
-    mask[2] = False
-    output, weights = layer(query, key, value, mask=mask)
-    output.square().sum().backward()
-    assert not output[2].any()
-    assert not weights[2].any()
-    assert not query.grad[2].any()
-    assert all(part.grad.isfinite().all() for part in (query, key, value, *layer.parameters()))
-
-
 def test_what_padding_holds_changes_nothing_and_no_keys_at_all_give_zeros():
     query, key, value = tensors(*arrays((3, 5, 7), (3, 11, 5), (3, 11, 2)))
     lengths, layer = torch.tensor([11, 4, 0]), fresh_layer()
@@ -119,24 +75,6 @@ def test_lengths_and_mask_close_together():
     assert ((weights > 0).sum(dim=-1) == torch.tensor([[5], [0]])).all()
 
 
-def test_a_stored_layer_comes_back_as_it_was():
-    query, key = tensors(*arrays((5, 7), (11, 5)))
-    layer, other = fresh_layer(), fresh_layer(seed=4)
-    state = layer.state_dict()
-    assert {name: tuple(part.shape) for name, part in state.items()} == {"w_query": (7, 13), "w_key": (5, 13), "w_score": (13,)}
-    assert not torch.equal(layer(query, key)[0], other(query, key)[0])
-    other.load_state_dict(state)
-    assert torch.equal(layer(query, key)[0], other(query, key)[0])
-
-
-def test_the_first_weights_have_the_promised_spread_and_a_seed_gives_the_same_ones():
-    first, again = (AdditiveAttention(400, 100, 300, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
-    assert first.w_query.std().item() == pytest.approx(1 / 20, rel=0.02)
-    assert first.w_key.std().item() == pytest.approx(1 / 10, rel=0.02)
-    assert first.w_score.std().item() == pytest.approx(300**-0.5, rel=0.2)
-
-
 @pytest.mark.parametrize("bias", [False, True])
 def test_with_a_bias_it_learns_which_key_is_the_query_and_without_one_it_cannot(bias):
     generator = torch.Generator().manual_seed(0)
@@ -155,7 +93,7 @@ def test_with_a_bias_it_learns_which_key_is_the_query_and_without_one_it_cannot(
 
 def test_the_score_is_odd_without_a_bias_and_the_bias_is_added_inside_tanh():
     query, key = tensors(*arrays((5, 7), (11, 5)))
-    layer = AdditiveAttention(**SIZES, bias=True, generator=torch.Generator().manual_seed(3)).double()
+    layer = fresh_layer(bias=True)
     with torch.no_grad():
         pairs = torch.stack([torch.tanh(query[i] @ layer.w_query + key @ layer.w_key + layer.bias) @ layer.w_score for i in range(5)])
         torch.testing.assert_close(layer(query, key)[1], pairs.softmax(dim=-1))
@@ -163,21 +101,3 @@ def test_the_score_is_odd_without_a_bias_and_the_bias_is_added_inside_tanh():
         plus, minus = (layer(sign * query, sign * key)[1].log() for sign in (1, -1))
     centred = plus - plus.mean(dim=-1, keepdim=True) + minus - minus.mean(dim=-1, keepdim=True)
     assert centred.abs().max() < 1e-12
-
-
-@pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        (((5, 6), (11, 5), (11, 2)), "query must have d_q = 7 features, its last axis; got 6"),
-        (((5, 7), (11, 7), (11, 2)), "key must have d_k = 5 features, its last axis; got 7"),
-        (((5, 7), (11, 5), (13, 2)), "key and value must share kv_len, the second to last axis; got 11 and 13"),
-    ],
-)
-def test_shapes_that_do_not_fit_are_named(shapes, message):
-    with pytest.raises(ValueError, match=message):
-        fresh_layer()(*tensors(*arrays(*shapes)))
-
-
-def test_sizes_below_one_are_named():
-    with pytest.raises(ValueError, match="d_hidden must be at least 1; got 0"):
-        AdditiveAttention(7, 5, 0)

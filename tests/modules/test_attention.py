@@ -6,15 +6,7 @@ import torch
 
 from attn_course import reference
 from attn_course.modules import Attention, attention
-
-
-def arrays(*shapes, seed=7):
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=shape) for shape in shapes]
-
-
-def tensors(*parts):
-    return [torch.from_numpy(part) for part in parts]
+from tests.modules.support import arrays, tensors
 
 
 @pytest.mark.parametrize("scale", [None, 0.3])
@@ -29,18 +21,6 @@ def test_output_and_weights_are_those_of_the_reference(scale, is_causal, masked)
     expected = reference.attention(query, key, value, mask=mask, is_causal=is_causal, scale=scale, return_weights=True)
     np.testing.assert_allclose(output, expected[0], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(weights, expected[1], rtol=1e-12, atol=1e-14)
-
-
-def test_a_query_that_sees_nothing_gets_zeros_and_leaves_every_gradient_finite():
-    query, key, value = (part.requires_grad_() for part in tensors(*arrays((5, 7), (11, 7), (11, 3))))
-    mask = torch.ones(5, 11, dtype=torch.bool)
-    mask[2] = False
-    output, weights = attention(query, key, value, mask=mask)
-    output.square().sum().backward()
-    assert not output[2].any()
-    assert not weights[2].any()
-    assert all(part.grad.isfinite().all() for part in (query, key, value))
-    assert not query.grad[2].any()
 
 
 def test_the_gradients_are_those_of_the_reference():
@@ -70,22 +50,3 @@ def test_without_a_value_size_the_values_pass_as_they_are_and_self_attention_is_
     np.testing.assert_allclose(own, reference.attention(x @ w_query, x @ w_key, x, scale=1.0), rtol=1e-12)
     np.testing.assert_allclose(given, reference.attention(x @ w_query, x @ w_key, value, scale=1.0), rtol=1e-12)
     assert [name for name, _ in layer.named_parameters()] == ["w_query", "w_key"]
-
-
-def test_the_first_projections_keep_unit_variance_and_a_seed_gives_the_same_ones():
-    first, again = (Attention(400, 300, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    assert torch.equal(first.w_query, again.w_query)
-    assert first.w_query.std().item() == pytest.approx(1 / 20, rel=0.01)
-    assert Attention(400, 300, query_std=0.5).w_query.std().item() == pytest.approx(0.5, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        (((5, 7), (11, 3), (11, 2)), "query and key must share d_k, the last axis; got 7 and 3"),
-        (((5, 7), (11, 7), (13, 2)), "key and value must share kv_len, the second to last axis; got 11 and 13"),
-    ],
-)
-def test_shapes_that_do_not_fit_are_named(shapes, message):
-    with pytest.raises(ValueError, match=message):
-        attention(*tensors(*arrays(*shapes)))

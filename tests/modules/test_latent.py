@@ -13,15 +13,12 @@ from torch.utils._pytree import tree_leaves
 
 from attn_course import costs, reference
 from attn_course.modules import KeyValueCache, LatentAttention, MeasuredCache, MultiHeadAttention, leaks, rope
+from tests.modules.support import normal
 
 BATCH, LEN, D_MODEL, HEADS = 2, 7, 11, 3
 SIZES = {"d_latent": 5, "d_query_latent": 13, "d_head": 7, "d_rope": 4, "d_v": 2}
 PLAIN = {**SIZES, "d_query_latent": None}
 FORMS = ["naive", "absorbed"]
-
-
-def normal(*shape, seed=7):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
 
 
 def layer(kind=LatentAttention, n_heads=HEADS, *, sizes=SIZES, **options):
@@ -110,17 +107,6 @@ def test_gradients_reach_every_weight_and_the_input_and_agree(sizes):
     for name, gradient in found[0].items():
         assert gradient.abs().max() > 1e-3, name
         torch.testing.assert_close(found[1][name], gradient, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_gradients_are_those_of_finite_differences(form):
-    made = LatentAttention(3, 2, d_latent=2, d_query_latent=3, d_head=2, d_rope=2, d_v=1, backend="eager", form=form).double()
-    names, parameters = zip(*made.named_parameters(), strict=True)
-
-    def function(x, *values):
-        return torch.func.functional_call(made, dict(zip(names, values, strict=True)), (x,))
-
-    assert torch.autograd.gradcheck(function, [normal(3, 3).requires_grad_(), *(part.detach().requires_grad_() for part in parameters)])
 
 
 # ---- positions
@@ -343,22 +329,6 @@ def test_padding_on_the_left_is_masked_and_positions_start_behind_it(form):
     torch.testing.assert_close(torch.cat([first[:, 2:], last], dim=1), wanted, rtol=0, atol=1e-12)
 
 
-def test_a_compiled_layer_gives_the_same_output_and_gradients():
-    x = normal(BATCH, LEN, D_MODEL)
-    for form in FORMS:
-        torch.compiler.reset()
-        made = layer(form=form)
-        compiled = torch.compile(made, backend="aot_eager", fullgraph=True)
-        results = []
-        for function in (made, compiled):
-            made.zero_grad()
-            output = function(x, lengths=torch.tensor([7, 3]))
-            output.square().sum().backward()
-            results.append([output, *(parameter.grad for parameter in made.parameters())])
-        for got, wanted in zip(*results, strict=True):
-            torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
-
-
 # ---- weights in and out
 
 
@@ -374,62 +344,3 @@ def test_weights_go_out_by_the_names_of_the_reference_and_come_in_again(sizes):
         assert LatentAttention.from_weights(weights, n_heads=HEADS).w_query_down is None
     weights["w_output"].zero_()
     assert made.w_output.any()
-
-
-def test_a_seed_gives_the_same_first_weights_and_they_keep_unit_variance():
-    sizes = {"d_latent": 64, "d_head": 32, "d_rope": 16}
-    first, again = (LatentAttention(128, 4, **sizes, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    assert all(torch.equal(one, other) for one, other in zip(first.parameters(), again.parameters(), strict=True))
-    assert first.w_key_up.std().item() == pytest.approx(1 / 8, rel=0.02)
-
-
-def small(**options):
-    return LatentAttention(D_MODEL, HEADS, **{**PLAIN, **options})
-
-
-def renamed():
-    weights = small(norm=False).latent_weights()
-    return {"w_out" if name == "w_output" else name: matrix for name, matrix in weights.items()}
-
-
-X = torch.ones(2, 5, D_MODEL)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: small(d_latent=0), "d_latent must be 1 or more; got 0"),
-        (lambda: small(d_query_latent=0), "d_query_latent must be 1 or more; got 0"),
-        (lambda: small(d_rope=3), "d_rope must be even and not negative, for a rotation of pairs; got 3"),
-        (lambda: small(form="fast"), "form must be one of auto, naive, absorbed; got 'fast'"),
-        (lambda: small()(X, form="fast"), "form must be one of auto, naive, absorbed; got 'fast'"),
-        (lambda: small()(torch.ones(2, 5, 7)), "x must have the axes (..., len, 11); got shape (2, 5, 7)"),
-        (lambda: small()(torch.ones(11)), "x must have the axes (..., len, 11); got shape (11,)"),
-        (lambda: small()(X, positions=torch.arange(4)), "positions must have the axes (..., len) with len = 5"),
-        (lambda: small()(X, positions=torch.ones(3, 1, 5)), "positions must broadcast to (2, 5), the axes of x"),
-        (
-            lambda: small()(X, mask=torch.ones(2, 5, 5)),
-            "mask must broadcast to (..., n_heads, len, kv_len) = (2, 3, 5, 5); got shape (2, 5, 5)",
-        ),
-        (lambda: small()(X, mask=torch.ones(5)), "mask must broadcast to"),
-        (lambda: small()(X, lengths=torch.tensor(3)), "lengths must have one number for each sequence, shape (2,); got ()"),
-        (lambda: small(backend="fast")(X), "backend must be one of auto, sdpa, eager, triton"),
-        (lambda: LatentAttention.from_weights(renamed(), n_heads=3), "missing or unknown: ['w_out', 'w_output']"),
-        (
-            lambda: LatentAttention.from_weights(small().latent_weights(), n_heads=2),
-            "w_query_up must have shape (11, 20), to fit the others and 2 heads; got (11, 21)",
-        ),
-    ],
-)
-def test_errors_name_the_argument_what_is_wanted_and_what_came(make, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is checked below
-        make()
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("call", [{"mask": torch.ones(4, 4)}, {"positions": torch.ones(3, 1, 5)}, {"form": "fast"}])
-def test_a_call_that_is_refused_leaves_the_cache_as_it_was(call):
-    made, cache = small(), KeyValueCache()
-    with pytest.raises(ValueError, match="must"):
-        made(X, cache=cache, **call)
-    assert len(cache) == 0

@@ -7,23 +7,14 @@ import torch
 from attn_course import reference
 from attn_course.modules import LinearAttention
 from attn_course.modules.linear import FEATURES, delta_rule_attention, elu_features, linear_attention, unit_features
+from tests.modules.support import tensors
 
 
-def drawn(length, *, batch=(2, 3), d_k=5, d_v=7, seed=11):
-    rng = np.random.default_rng(seed)
-    query, key = rng.normal(size=(2, *batch, length, d_k))
+def drawn(length):
+    rng = np.random.default_rng(11)
+    query, key = rng.normal(size=(2, 2, 3, length, 5))
     key /= np.linalg.norm(key, axis=-1, keepdims=True)
-    return (
-        query,
-        key,
-        rng.normal(size=(*batch, length, d_v)),
-        rng.uniform(0, 1, size=(*batch, length, 1)),
-        rng.normal(size=(*batch, d_k, d_v)),
-    )
-
-
-def tensors(*arrays):
-    return [torch.from_numpy(array) for array in arrays]
+    return query, key, rng.normal(size=(2, 3, length, 7)), rng.uniform(0, 1, size=(2, 3, length, 1)), rng.normal(size=(2, 3, 5, 7))
 
 
 @pytest.mark.parametrize("length", [1, 2, 13, 31])
@@ -138,26 +129,3 @@ def test_gradients_are_right_and_reach_every_weight(name):
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())
     short = x[:1].clone().requires_grad_()
     torch.autograd.gradcheck(module, (short,))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rule": "hebb"}, "rule must be"),
-        ({"features": "relu"}, "features must be one of"),
-        ({"rule": "delta", "normalize": True}, "normalize needs the linear rule"),
-        ({"features": "unit", "normalize": True}, "normalize needs the linear rule"),
-        ({"n_heads": 5}, "n_heads must divide d_model"),
-    ],
-)
-def test_what_makes_no_layer_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        LinearAttention(**{"d_model": 12, "n_heads": 3, **options})
-
-
-def test_a_chunk_holds_at_least_one_position():
-    query, key, value, beta, _ = tensors(*drawn(3))
-    with pytest.raises(ValueError, match="chunk must be at least 1; got 0"):
-        linear_attention(query, key, value, chunk=0)
-    with pytest.raises(ValueError, match="chunk must be at least 1; got 0"):
-        delta_rule_attention(query, key, value, beta, chunk=0)

@@ -11,12 +11,9 @@ from torch import nn
 
 from attn_course import reference
 from attn_course.modules import KeyValueCache, MultiHeadAttention, rope
+from tests.modules.support import normal
 
 BATCH, Q_LEN, KV_LEN, D_MODEL, HEADS = 2, 5, 7, 12, 4
-
-
-def normal(*shape, seed=7):
-    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
 
 
 def layer(*arguments, **options):
@@ -106,18 +103,6 @@ def test_a_copied_layer_has_memory_of_its_own_and_the_gradients_of_the_module():
     assert ours.w_query.any()
 
 
-@pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1, "rope_theta": 100.0, "is_causal": True}, {"softcap": 2.0, "bias": True}])
-def test_the_gradients_are_those_of_finite_differences(options):
-    made = layer(4, 2, **options, backend="eager")
-    names, parameters = zip(*made.named_parameters(), strict=True)
-
-    def function(x, *values):
-        return torch.func.functional_call(made, dict(zip(names, values, strict=True)), (x,), {"lengths": torch.tensor([2])})
-
-    inputs = [normal(1, 3, 4).requires_grad_(), *(parameter.detach().requires_grad_() for parameter in parameters)]
-    assert torch.autograd.gradcheck(function, inputs)
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "window": (3, 0)}, {"n_kv_heads": 2, "rope_theta": 50.0, "d_k": 6, "bias": True}]
 )
@@ -155,15 +140,6 @@ def test_rotations_are_applied_to_queries_and_keys_at_the_positions_given(layout
     shifted = made(x, positions=where + 100)  # only differences of positions count
     torch.testing.assert_close(shifted, made(x, positions=where))
     assert not torch.allclose(made(x), made(x, positions=where))
-
-
-@pytest.mark.parametrize("options", [{}, {"rope_theta": 100.0, "d_k": 6, "n_kv_heads": 2}, {"window": (2, 0)}])
-def test_what_comes_later_changes_nothing_before(options):
-    made, x = layer(D_MODEL, HEADS, is_causal=True, **options), normal(BATCH, 7, D_MODEL)
-    changed = torch.cat([x[:, :4], normal(BATCH, 3, D_MODEL, seed=8)], dim=1)
-    assert torch.equal(made(changed)[:, :4], made(x)[:, :4])
-    torch.testing.assert_close(made(x[:, :4]), made(x)[:, :4], rtol=0, atol=1e-13)
-    assert not torch.allclose(made(changed)[:, 4:], made(x)[:, 4:])
 
 
 def test_what_padding_holds_changes_nothing_and_a_sequence_without_keys_gives_the_bias():
@@ -213,39 +189,6 @@ def test_a_block_of_gpt2_gives_what_its_own_formula_gives():
     torch.testing.assert_close(made(x), merged @ w_proj + b_proj, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("options", [{}, {"bias": True}, {"n_kv_heads": 2, "output_bias": True, "d_key_value": 7}])
-def test_the_state_goes_there_and_back(options):
-    made, other = layer(D_MODEL, HEADS, **options), MultiHeadAttention(D_MODEL, HEADS, **options).double()
-    other.load_state_dict(made.state_dict())
-    assert made.state_dict().keys() == other.state_dict().keys() == dict(made.named_parameters()).keys()
-    for name, part in made.state_dict().items():
-        assert torch.equal(other.state_dict()[name], part)
-
-
-def test_a_compiled_layer_gives_the_same_output_and_gradients():
-    torch.compiler.reset()
-    made, x = layer(D_MODEL, HEADS, n_kv_heads=2, d_k=6, rope_theta=100.0, is_causal=True, bias=True), normal(BATCH, Q_LEN, D_MODEL)
-    compiled = torch.compile(made, backend="aot_eager", fullgraph=True)
-    results = []
-    for function in (made, compiled):
-        made.zero_grad()
-        output = function(x, lengths=torch.tensor([5, 3]))
-        output.square().sum().backward()
-        results.append([output, *(parameter.grad for parameter in made.parameters())])
-    for got, wanted in zip(*results, strict=True):
-        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
-
-
-@pytest.fixture
-def one_thread():
-    """Small products are quicker on one thread, and their sums always the same."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("one_thread")
 def test_it_learns_which_letter_follows_the_one_asked_for():
     """A position holds its letter and the letter before; the question is a letter, the answer the one that follows it."""
     generator = torch.Generator().manual_seed(0)
@@ -270,69 +213,3 @@ def test_it_learns_which_letter_follows_the_one_asked_for():
         optimiser.step()
     assert before < 0.5
     assert accuracy_and_loss(512)[0] > 0.95
-
-
-def test_a_seed_gives_the_same_first_weights_and_they_keep_unit_variance():
-    first, again = (MultiHeadAttention(256, 4, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    assert all(torch.equal(one, other) for one, other in zip(first.parameters(), again.parameters(), strict=True))
-    assert first.w_output.std().item() == pytest.approx(1 / 16, rel=0.02)
-
-
-X = torch.ones(2, 5, 12)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: MultiHeadAttention(12, 4, n_kv_heads=3), "n_kv_heads must divide n_heads; got 3 and 4"),
-        (lambda: MultiHeadAttention(12, 5), "n_heads must divide d_model, or d_k and d_v be given; got 5 and 12"),
-        (lambda: MultiHeadAttention(12, 4, rope_theta=10.0), "d_k must be even for a rotation of pairs; got 3"),
-        (lambda: MultiHeadAttention(12, 4)(torch.ones(2, 5, 7)), "x must have the axes (..., len, 12); got shape (2, 5, 7)"),
-        (lambda: MultiHeadAttention(12, 4, d_key_value=7)(X, X), "x_key_value must have the axes (..., len, 7); got shape (2, 5, 12)"),
-        (lambda: MultiHeadAttention(12, 4)(X, X, cache=KeyValueCache()), "x_key_value must be left out with a cache or a rotation"),
-        (lambda: MultiHeadAttention(12, 2, rope_theta=10.0)(X, X), "x_key_value must be left out with a cache or a rotation"),
-        (lambda: MultiHeadAttention(12, 4)(X, positions=torch.arange(5)), "positions must be left out: this layer has no rope_theta"),
-        (lambda: MultiHeadAttention(12, 4)(X, mask=torch.ones(2, 5, 5)), "leading axes must broadcast"),
-        (
-            lambda: MultiHeadAttention(12, 4).load_packed(torch.ones(12, 35)),
-            "packed must have 12 + 12 + 12 columns for query, key and value; got 35",
-        ),
-        (
-            lambda: MultiHeadAttention(12, 4).load_packed(torch.ones(36, 36)),
-            "packed must have d_model = d_key_value = 12 rows; got shape (36, 36)",
-        ),
-        (lambda: MultiHeadAttention(12, 4, bias=True).load_packed(torch.ones(12, 36)), "bias must be given: the layer has some"),
-        (lambda: MultiHeadAttention(12, 4).load_packed(torch.ones(12, 36), torch.ones(36)), "bias must be left out: the layer has none"),
-        (
-            lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(12, 4, add_zero_attn=True)),
-            "module must have neither add_bias_kv nor",
-        ),
-        (lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(12, 4, kdim=3, vdim=5)), "of one width; got kdim 3 and vdim 5"),
-        (lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(12, 4, dropout=0.1)), "got dropout 0.1 in training mode"),
-    ],
-)
-def test_errors_name_the_argument_what_is_wanted_and_what_came(make, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is checked below
-        make()
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        (torch.ones(2, 3, 4), torch.ones(2, 1, 5), r"key and value must share len, the axis before the last; got 3 and 1"),
-        (
-            torch.ones(1, 3, 4),
-            torch.ones(2, 3, 5),
-            r"key must have the shape of the past but for len, \(2, 3, 4\), and its dtype torch\.float32; got",
-        ),
-        (torch.ones(2, 3, 4), torch.ones(2, 3, 5).double(), r"value must have the shape .* got \(2, 3, 5\) and torch\.float64"),
-    ],
-)
-def test_a_cache_refuses_what_does_not_fit_its_past(key, value, message):
-    cache = KeyValueCache()
-    assert len(cache) == 0
-    cache.append(torch.ones(2, 2, 4), torch.ones(2, 2, 5))
-    with pytest.raises(ValueError, match=message):
-        cache.append(key, value)
-    assert len(cache) == 2

@@ -28,25 +28,3 @@ def test_narrow_numbers_are_rotated_in_float32_and_come_back_narrow():
     wanted = rope(x.double(), torch.arange(5) + 100_000)
     assert got.dtype == torch.bfloat16
     torch.testing.assert_close(got.double(), wanted, rtol=0, atol=2e-2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((torch.ones(3, 5), torch.arange(3)), r"^x must have an even number of features, the last axis; got 5$"),
-        (
-            (torch.ones(3, 4), torch.arange(2)),
-            r"^positions must have the axes \(\.\.\., len\) with len = 3, one for each row of x; got \(2,\)$",
-        ),
-        ((torch.ones(3, 4), torch.arange(3), 0.0), r"^theta must be positive; got 0\.0$"),
-        ((torch.ones(3, 4), torch.arange(3), 10.0, "pairs"), r'^layout must be "halves" or "interleaved"; got \'pairs\'$'),
-    ],
-)
-def test_errors_name_the_argument(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        rope(*arguments)
-
-
-def test_a_negative_length_is_named():
-    with pytest.raises(ValueError, match=r"^length must be 0 or more and d_model 1 or more; got -1 and 4$"):
-        sinusoidal_positions(-1, 4)

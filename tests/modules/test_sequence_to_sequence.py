@@ -1,27 +1,9 @@
 """The encoder-decoder without recurrence: equal to its parts, blind to padding and to the future, the same step by step."""
 
-import pytest
 import torch
 
-from attn_course.modules import CrossAttention, MultiHeadAttention, SequenceToSequence
-
-N_SOURCE, N_TARGET, PADDING, START, END = 11, 13, 0, 1, 2
-SOURCE = torch.tensor([[3, 5, 7, 9, 4], [6, 8, 10, 0, 0], [5, 0, 0, 0, 0]])
-TARGET = torch.tensor([[4, 6, 12, 2, 0, 0, 0], [5, 7, 11, 9, 8, 6, 2], [2, 0, 0, 0, 0, 0, 0]])
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def fresh_model(seed=0, **sizes):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return SequenceToSequence(N_SOURCE, N_TARGET, **{"d_model": 12, "n_heads": 3, **sizes}).double()
+from attn_course.modules import CrossAttention, MultiHeadAttention
+from tests.modules.test_encoder_decoder import SOURCE, START, TARGET, fresh_model
 
 
 def test_the_two_halves_of_cross_attention_are_multi_head_attention():
@@ -56,35 +38,14 @@ def test_cross_attention_equals_the_formula_written_as_loops():
             torch.testing.assert_close(output[i], torch.cat(heads) @ layer.w_output)
 
 
-def test_padding_of_source_and_target_changes_nothing():
-    model = fresh_model()
-    with torch.no_grad():
-        logits, alignments = model(SOURCE, TARGET)
-        alone, rows = model(SOURCE[1:2, :3], TARGET[1:2])
-        wider, _ = model(torch.cat([SOURCE, torch.zeros(3, 2, dtype=torch.long)], dim=1), TARGET)
-    torch.testing.assert_close(logits[1:2], alone)
-    torch.testing.assert_close(wider, logits)
-    torch.testing.assert_close(alignments[1:2, ..., :3], rows)
-    assert not alignments[1, ..., 3:].any()
-    torch.testing.assert_close(alignments.sum(dim=-1), torch.ones(3, 3, 7, dtype=torch.float64))
-
-
-def test_a_position_does_not_see_the_token_it_is_to_write_nor_later_ones():
-    model, changed = fresh_model(), TARGET.clone()
-    changed[:, 3:] = 10
-    with torch.no_grad():
-        torch.testing.assert_close(model(SOURCE, changed)[0][:, :4], model(SOURCE, TARGET)[0][:, :4])
-        assert not torch.allclose(model(SOURCE, changed)[0][:, 4], model(SOURCE, TARGET)[0][:, 4])
-
-
 def test_the_order_of_the_source_matters():
-    model = fresh_model()
+    model = fresh_model("heads")
     with torch.no_grad():
         assert not torch.allclose(model(SOURCE[:1].flip(1), TARGET[:1])[0], model(SOURCE[:1], TARGET[:1])[0])
 
 
 def test_writing_step_by_step_with_the_kept_source_is_the_parallel_pass():
-    model = fresh_model()
+    model = fresh_model("heads")
     first = torch.cat([torch.full((3, 1), START), TARGET[:, :-1]], dim=1)
     with torch.no_grad():
         prepared = model.encode(SOURCE)
@@ -96,59 +57,8 @@ def test_writing_step_by_step_with_the_kept_source_is_the_parallel_pass():
 
 
 def test_the_source_is_projected_once_however_long_the_target(monkeypatch):
-    model, calls = fresh_model(), []
+    model, calls = fresh_model("heads"), []
     answers = CrossAttention.answers
     monkeypatch.setattr(CrossAttention, "answers", lambda self, y: calls.append(1) or answers(self, y))
     model.greedy(SOURCE, 6)
     assert len(calls) == 1
-
-
-def test_greedy_tokens_are_the_likeliest_ones_given_those_before():
-    model = fresh_model(seed=1)
-    tokens, alignments = model.greedy(SOURCE, 6)
-    with torch.no_grad():
-        logits, again = model(SOURCE, tokens)
-    for row, wanted in zip(tokens, logits.argmax(dim=-1), strict=True):
-        written = (row != PADDING).nonzero()[-1] + 1 if END in row else 6
-        assert torch.equal(row[:written], wanted[:written])
-    assert alignments.shape == (3, 3, 6, 5)
-    torch.testing.assert_close(alignments[:, :, 0], again[:, :, 0])
-
-
-def test_after_the_end_token_only_padding_is_written():
-    model = fresh_model()
-    with torch.no_grad():
-        model.output.bias[END] = 100.0
-    tokens, _ = model.greedy(SOURCE, 4)
-    assert tokens.tolist() == [[END, PADDING, PADDING, PADDING]] * 3
-
-
-def test_the_loss_is_the_mean_over_real_tokens_worked_by_hand():
-    model = fresh_model()
-    with torch.no_grad():
-        logs = model(SOURCE, TARGET)[0].log_softmax(dim=-1)
-        terms = [-logs[n, i, TARGET[n, i]] for n, length in enumerate([4, 7, 1]) for i in range(length)]
-        torch.testing.assert_close(model.loss(SOURCE, TARGET), torch.stack(terms).mean())
-
-
-def test_every_parameter_gets_a_finite_gradient():
-    model = fresh_model()
-    model.loss(SOURCE, TARGET).backward()
-    for name, part in model.named_parameters():
-        assert part.grad is not None, name
-        assert part.grad.isfinite().all(), name
-        assert part.grad.abs().sum() > 0, name
-
-
-def test_a_few_steps_learn_to_copy():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = SequenceToSequence(8, 8, d_model=16)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    source = torch.tensor([[3, 4, 5], [6, 7, 3], [4, 6, 7], [7, 5, 4]])
-    target = torch.cat([source, torch.full((4, 1), END)], dim=1)
-    for _ in range(60):
-        optimiser.zero_grad()
-        model.loss(source, target).backward()
-        optimiser.step()
-    assert torch.equal(model.greedy(source, 4)[0], target)

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,9 +14,11 @@ import pytest
 
 from attn_course.authoring.nbgrader_source import prepare
 from attn_course.tasks import all_tasks
+from tests.nbgrader.interpreter import Interpreter
 
 ROOT = Path(__file__).parents[2]
 NAME = "softmax"
+MARKS = "attn_course.grading.classroom.nbgrader_marks"
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +33,26 @@ def python() -> Path:
     return found
 
 
-def run(python: Path, *words: str, cwd: Path, warnings: str = "ignore") -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON", "PYTEST"))}
-    path = f"{python.parent}{os.pathsep}{environment['PATH']}"  # nbgrader calls alembic by name
-    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(cwd), "PYTHONWARNINGS": warnings, "PATH": path}
-    return subprocess.run([str(python), "-m", *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+def environment_of(python: Path, home: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON", "PYTEST"))}
+    path = f"{python.parent}{os.pathsep}{kept['PATH']}"  # nbgrader calls alembic by name
+    return kept | {"PYTHONPATH": str(ROOT), "HOME": str(home), "PYTHONWARNINGS": "ignore", "PATH": path}
+
+
+def run(python: Path, *words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a module as a command; 300 s are many times what the slowest takes."""
+    variables = environment_of(python, cwd) | environment
+    return subprocess.run([str(python), "-m", *words], cwd=cwd, env=variables, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def interpreter(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interpreter]:
+    """One process of nbgrader's environment for all exports; the command itself runs where a test says so."""
+    command = [str(python), str(Path(__file__).with_name("interpreter.py"))]
+    environment = environment_of(python, tmp_path_factory.mktemp("home"))
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Interpreter(process)
+        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +147,25 @@ def two_chapters(*, statuses: tuple[str, str] = ("graded", "graded")) -> dict:
     return {"report_version": 2, "students": [{"student": name, "notebooks": notebooks} for name, notebooks in students.items()]}
 
 
-def export(python: Path, report: dict, gradebook: Path, **options: str) -> subprocess.CompletedProcess[str]:
+def export(interpreter: Interpreter, report: dict, gradebook: Path) -> subprocess.CompletedProcess[str]:
     (gradebook.parent / "report.json").write_text(json.dumps(report), encoding="utf-8")
-    words = ("attn_course.grading.nbgrader_marks", str(gradebook.parent), str(gradebook))
-    return run(python, *words, cwd=gradebook.parent, **options)
+    code = f"import sys; from {MARKS} import main; sys.exit(main())"
+    return interpreter.run(code, gradebook.parent, str(gradebook.parent), str(gradebook))
+
+
+@pytest.fixture(scope="module")
+def empty(interpreter: Interpreter, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gradebook that nbgrader has just made: that alone takes longer than to fill it."""
+    path = tmp_path_factory.mktemp("empty") / "gradebook.db"
+    ran = export(interpreter, {"report_version": 2, "students": []}, path)
+    assert ran.stdout == f"0 marks in {path}\n", ran.stderr
+    return path
+
+
+@pytest.fixture
+def gradebook(empty: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return Path(shutil.copyfile(empty, tmp_path / "gradebook.db"))
 
 
 def notebooks(gradebook: Path) -> dict[str, set[str]]:
@@ -148,13 +181,11 @@ def notebooks(gradebook: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_our_marks_stand_in_its_gradebook(course, python, tmp_path, known):
-    gradebook = tmp_path / "gradebook.db"
+def test_our_marks_stand_in_its_gradebook(course, interpreter, gradebook, known):
     if known:
         shutil.copyfile(course / "gradebook.db", gradebook)
-    (tmp_path / "report.json").write_text(json.dumps(report_of({"stable-softmax": 3, "softmax-jacobian": 2})), encoding="utf-8")
     for _ in range(2):  # a second export replaces the first
-        ran = run(python, "attn_course.grading.nbgrader_marks", str(tmp_path), str(gradebook), cwd=tmp_path)
+        ran = export(interpreter, report_of({"stable-softmax": 3, "softmax-jacobian": 2}), gradebook)
         assert (ran.returncode, ran.stdout) == (0, f"9 marks in {gradebook}\n"), ran.stderr
     found = scores(gradebook)["zoë"]
     assert {cell: score for cell, score in found.items() if score} == {"stable-softmax-check": 3.0, "softmax-jacobian-check": 2.0}
@@ -165,10 +196,9 @@ def test_our_marks_stand_in_its_gradebook(course, python, tmp_path, known):
     assert comments["entropy-by-hand"].endswith("is not right  think")
 
 
-def test_nbgraders_own_export_lists_our_marks(course, python, tmp_path):
+def test_nbgraders_own_export_lists_our_marks(course, interpreter, python, tmp_path):
     folder = shutil.copytree(course, tmp_path / "course")
-    (tmp_path / "report.json").write_text(json.dumps(report_of({"stable-softmax": 3})), encoding="utf-8")
-    run(python, "attn_course.grading.nbgrader_marks", str(tmp_path), str(folder / "gradebook.db"), cwd=tmp_path)
+    assert export(interpreter, report_of({"stable-softmax": 3}), folder / "gradebook.db").returncode == 0
     ran = run(python, "nbgrader", "export", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     (line,) = [line for line in (folder / "grades.csv").read_text(encoding="utf-8").splitlines() if "zoë" in line]
@@ -187,25 +217,26 @@ def test_nbgraders_own_export_lists_our_marks(course, python, tmp_path):
 def test_a_bad_report_is_one_line(python, tmp_path, content, wanted):
     if content is not None:
         (tmp_path / "report.json").write_text(content, encoding="utf-8")
-    ran = run(python, "attn_course.grading.nbgrader_marks", str(tmp_path), str(tmp_path / "x.db"), cwd=tmp_path)
+    ran = run(python, MARKS, str(tmp_path), str(tmp_path / "x.db"), cwd=tmp_path)
     assert ran.returncode == 2
     assert wanted in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
     assert not (tmp_path / "x.db").exists()
 
 
-def test_a_file_that_is_no_gradebook_is_left_alone(python, tmp_path):
-    (tmp_path / "report.json").write_text(json.dumps(report_of({})), encoding="utf-8")
+def test_a_file_that_is_no_gradebook_is_left_alone(interpreter, tmp_path):
     (tmp_path / "x.db").write_text("my thesis, not a database", encoding="utf-8")
-    ran = run(python, "attn_course.grading.nbgrader_marks", str(tmp_path), str(tmp_path / "x.db"), cwd=tmp_path)
+    ran = export(interpreter, report_of({}), tmp_path / "x.db")
     assert ran.returncode == 2
     assert "cannot be used as a gradebook" in ran.stderr
     assert (tmp_path / "x.db").read_text(encoding="utf-8") == "my thesis, not a database"
 
 
-def test_an_assignment_on_two_chapters_has_two_notebooks_and_all_marks(python, tmp_path):
+def test_the_command_makes_a_gradebook_without_a_path_and_exports_two_chapters(python, tmp_path):
     gradebook = tmp_path / "marks? #2.db"
-    ran = export(python, two_chapters(), gradebook, warnings="default")
+    (tmp_path / "report.json").write_text(json.dumps(two_chapters()), encoding="utf-8")
+    bare = {"PATH": "/nowhere", "PYTHONWARNINGS": "default"}  # nbgrader's programs are found, and nothing warns
+    ran = run(python, MARKS, str(tmp_path), str(gradebook), cwd=tmp_path, **bare)
     n_tasks = len(all_tasks("lookup")) + len(all_tasks("softmax"))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{2 * n_tasks} marks in {gradebook}\n", "")
     wanted = {"lookup": {f"{task.id}-check" for task in all_tasks("lookup")}}
@@ -219,31 +250,29 @@ def test_an_assignment_on_two_chapters_has_two_notebooks_and_all_marks(python, t
     assert {path.name for path in tmp_path.iterdir()} == {"report.json", gradebook.name}
 
 
-def test_a_chapter_that_was_not_handed_in_is_zero_also_where_a_mark_stood(python, tmp_path):
-    gradebook = tmp_path / "gradebook.db"
+def test_a_chapter_that_was_not_handed_in_is_zero_also_where_a_mark_stood(interpreter, gradebook):
     for statuses in (("graded", "graded"), ("graded", "missing")):
         report = two_chapters(statuses=statuses)
         if statuses[1] == "missing":
             report["students"][1]["notebooks"][1] = notebook_of("softmax", {}, "week3", "missing")
-        assert export(python, report, gradebook).returncode == 0
+        assert export(interpreter, report, gradebook).returncode == 0
     assert set(scores(gradebook)["zoë"].values()) == {0.0}
     assert scores(gradebook)["ada"]["stable-softmax-check"] == 3.0
 
 
-def test_a_chapter_that_comes_later_joins_the_submissions_that_are_there(python, tmp_path):
-    gradebook, first = tmp_path / "gradebook.db", two_chapters()
+def test_a_chapter_that_comes_later_joins_the_submissions_that_are_there(interpreter, gradebook):
+    first = two_chapters()
     for student in first["students"]:
         del student["notebooks"][0]
-    assert export(python, first, gradebook).returncode == 0
+    assert export(interpreter, first, gradebook).returncode == 0
     assert notebooks(gradebook).keys() == {"softmax"}
-    assert export(python, two_chapters(), gradebook).returncode == 0
+    assert export(interpreter, two_chapters(), gradebook).returncode == 0
     assert notebooks(gradebook).keys() == {"lookup", "softmax"}
     assert scores(gradebook)["ada"]["kernel-regression-check"] == 2.0
 
 
-def test_a_refused_export_leaves_the_gradebook_as_it_was(python, tmp_path):
-    gradebook = tmp_path / "gradebook.db"
-    assert export(python, two_chapters(), gradebook).returncode == 0
+def test_a_refused_export_leaves_the_gradebook_as_it_was(interpreter, gradebook, tmp_path):
+    assert export(interpreter, two_chapters(), gradebook).returncode == 0
     before = gradebook.read_bytes()
     report = two_chapters()
     for student in report["students"]:
@@ -251,49 +280,48 @@ def test_a_refused_export_leaves_the_gradebook_as_it_was(python, tmp_path):
         student["notebooks"][1]["tasks"].append(
             {"task": "softmax-of-the-moon", "points": 1, "max_points": 5, "passed": False, "message": "", "hint": None}
         )
-    ran = export(python, report, gradebook)
+    ran = export(interpreter, report, gradebook)
     assert ran.returncode == 2
     assert "notebook softmax of assignment week3 is in the gradebook with other tasks, and has submissions" in ran.stderr
     assert gradebook.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"report.json", gradebook.name}
 
 
-def test_an_error_nobody_foresaw_leaves_no_gradebook(python, tmp_path):
+def test_an_error_nobody_foresaw_leaves_no_gradebook(interpreter, tmp_path):
     report = two_chapters()
     del report["students"][1]["notebooks"][1]["tasks"][3]["points"]
-    assert export(python, report, tmp_path / "gradebook.db").returncode != 0
+    ran = export(interpreter, report, tmp_path / "gradebook.db")
+    assert ran.returncode != 0
+    assert "KeyError: 'points'" in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_nbgraders_programs_are_found_without_a_path(python, tmp_path):
-    report = tmp_path / "report.json"
-    report.write_text(json.dumps(two_chapters()), encoding="utf-8")
-    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    words = [str(python), "-m", "attn_course.grading.nbgrader_marks", str(report), "gradebook.db"]
-    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.endswith(" marks in gradebook.db\n")
+WITHOUT_ALEMBIC = f"""
+import os, pathlib
+from unittest import mock
+from {MARKS} import MarksError, export_marks
+
+with mock.patch("sysconfig.get_path", lambda name: "/nowhere"), mock.patch.dict(os.environ, PATH="/nowhere"):
+    try:
+        export_marks({{"students": []}}, pathlib.Path("x.db"))
+    except MarksError as error:
+        print(error)
+"""
 
 
-def test_without_alembic_it_is_one_sentence_and_no_file(python, tmp_path):
-    code = (
-        "import pathlib, sysconfig; sysconfig.get_path = lambda name: '/nowhere';"
-        "from attn_course.grading.nbgrader_marks import MarksError, export_marks\n"
-        "try:\n    export_marks({'students': []}, pathlib.Path('x.db'))\nexcept MarksError as error:\n    print(error)"
-    )
-    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    ran = subprocess.run([str(python), "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+def test_without_alembic_it_is_one_sentence_and_no_file(interpreter, tmp_path):
+    ran = interpreter.run(WITHOUT_ALEMBIC, tmp_path)
     assert ran.stdout.startswith("nbgrader cannot make a gradebook, for want of the program alembic that came with it"), ran.stderr
     assert len(ran.stdout.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_of_something_else_is_left_alone(python, tmp_path):
+def test_a_database_of_something_else_is_left_alone(interpreter, tmp_path):
     with closing(sqlite3.connect(tmp_path / "x.db")) as database:
         database.execute("create table recipes (name text)")
         database.commit()
     before = (tmp_path / "x.db").read_bytes()
-    ran = export(python, report_of({}), tmp_path / "x.db")
+    ran = export(interpreter, report_of({}), tmp_path / "x.db")
     assert ran.returncode == 2
     assert "is a database of something else" in ran.stderr
     assert (tmp_path / "x.db").read_bytes() == before

@@ -1,9 +1,9 @@
-"""Columns as positions, and states the other way round: computed there, and here after conversion."""
+"""Columns as positions: computed there, and here after conversion."""
 
 import numpy as np
 import pytest
 
-from attn_course import notation, reference
+from attn_course import reference
 from attn_course.notation import columns_from_rows, rows_from_columns
 from tests.notation.support import assert_differs, assert_equal_to, assert_own_memory, normal
 
@@ -40,7 +40,7 @@ def test_a_causal_mask_is_strictly_lower_there_and_strictly_upper_here():
     wanted = reference.multi_head_attention(x, x, *weights, n_heads=1, is_causal=True)
     assert_equal_to(rows_from_columns(there), wanted)
     assert_equal_to(reference.multi_head_attention(x, x, *weights, n_heads=1, mask=rows_from_columns(lower)), wanted)
-    np.testing.assert_array_equal(rows_from_columns(lower), notation.additive_mask(reference.causal_mask(Q_LEN, Q_LEN)))
+    np.testing.assert_array_equal(rows_from_columns(lower) == 0.0, reference.causal_mask(Q_LEN, Q_LEN))
     with np.errstate(invalid="ignore"):
         upper = column_attention(*map(columns_from_rows, (x, x, *weights)), added=lower.T)
     assert_differs(rows_from_columns(upper), wanted)
@@ -99,51 +99,7 @@ def test_absorbed_matrices_of_many_heads_turn_each_on_its_own():
 @pytest.mark.parametrize("dtype", [np.float32, bool, np.int64])
 def test_there_and_back_is_the_same_array(shape, dtype):
     array = (normal(*shape) > 0).astype(dtype)
-    for there, back in ((columns_from_rows, rows_from_columns), (rows_from_columns, columns_from_rows), (notation.swap_state_layout,) * 2):
+    for there, back in ((columns_from_rows, rows_from_columns), (rows_from_columns, columns_from_rows)):
         assert there(array).shape == (*shape[:-2], shape[-1], shape[-2])
         np.testing.assert_array_equal(back(there(array)), array, strict=True)
         assert_own_memory(there(array), array)
-
-
-def state_inputs(length):
-    key = normal(length, D_K)
-    return (
-        normal(length, D_K, seed=8),
-        key / np.linalg.norm(key, axis=-1, keepdims=True),
-        normal(length, D_V),
-        np.random.default_rng(7).uniform(size=(length, 1)),
-    )
-
-
-def test_fast_weights_written_as_values_times_keys_hold_the_same_state():
-    query, key, value, _ = state_inputs(9)
-    state = np.zeros((D_V, D_K))
-    output = []
-    for q, k, v in zip(query, key, value, strict=True):
-        state = state + np.outer(v, k)
-        output.append(state @ q)
-    wanted, here = reference.linear_attention(query, key, value, return_state=True)
-    assert_equal_to(np.array(output), wanted)
-    assert_equal_to(notation.swap_state_layout(state), here)
-
-
-def test_a_delta_rule_that_starts_there_goes_on_here():
-    query, key, value, beta = state_inputs(9)
-    state = np.zeros((D_V, D_K))
-    for k, v, b in zip(key[:4], value[:4], beta[:4, 0], strict=True):
-        state = state @ (np.eye(D_K) - b * np.outer(k, k)) + b * np.outer(v, k)  # as the papers write it
-    wanted, final = reference.delta_rule_attention(query, key, value, beta, return_state=True)
-    rest = [array[4:] for array in (query, key, value, beta)]
-    got, last = reference.delta_rule_attention(*rest, initial_state=notation.swap_state_layout(state), return_state=True)
-    assert_equal_to(got, wanted[4:])
-    assert_equal_to(last, final)
-
-
-def test_a_state_goes_on_there_after_it_began_here():
-    query, key, value, beta = state_inputs(9)
-    wanted = reference.delta_rule_attention(query, key, value, beta)
-    _, state = reference.delta_rule_attention(*(array[:4] for array in (query, key, value, beta)), return_state=True)
-    state = notation.swap_state_layout(state)
-    for t in range(4, 9):
-        state = state + np.outer(beta[t] * (value[t] - state @ key[t]), key[t])
-        assert_equal_to(state @ query[t], wanted[t])

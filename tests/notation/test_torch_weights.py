@@ -10,66 +10,47 @@ from tests.notation.support import assert_differs, assert_equal_to, assert_own_m
 E, HEADS, BATCH, Q_LEN, KV_LEN = 6, 3, 2, 5, 7
 
 
-def module(d_key_value=None, bias=True):
-    """A module whose biases are not zero, in float64."""
-    torch.manual_seed(7)
-    made = torch.nn.MultiheadAttention(E, HEADS, bias=bias, kdim=d_key_value, vdim=d_key_value, batch_first=True, dtype=torch.float64)
-    for parameter in made.parameters():
-        torch.nn.init.normal_(parameter)
-    return made.eval()
-
-
-def arrays(made):
-    return {name: part.detach().numpy() for name, part in made.state_dict().items()}
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("d_key_value", [None, 11])
-def test_the_course_computes_what_the_module_computes(d_key_value, bias):
-    made = module(d_key_value, bias)
-    x, y = normal(BATCH, Q_LEN, E), normal(BATCH, KV_LEN, d_key_value or E)
-    wanted, weights = made(tensor(x), tensor(y), tensor(y), average_attn_weights=False)
-    converted = notation.from_torch_weights(arrays(made))
-    got = reference.multi_head_attention(x, y, **converted, n_heads=HEADS, return_weights=True)
-    assert_equal_to(got[0], wanted.detach())
-    assert_equal_to(got[1], weights.detach())
-    assert_own_memory(converted, *arrays(made).values())
-
-
-@pytest.mark.parametrize("d_key_value", [E, 11])
-def test_the_module_computes_what_the_course_computes(d_key_value):
-    widths = {"w_query": (E, E), "w_key": (d_key_value, E), "w_value": (d_key_value, E), "w_output": (E, E)}
+def drawn(d_key=E, d_value=E, bias=True):
+    """Weights of the course whose biases are not zero."""
+    widths = {"w_query": (E, E), "w_key": (d_key, E), "w_value": (d_value, E), "w_output": (E, E)}
     weights = {name: normal(*shape, seed=seed) for seed, (name, shape) in enumerate(widths.items())}
-    weights |= {f"b_{role}": normal(E, seed=seed) for seed, role in enumerate(("query", "key", "value", "output"))}
-    made = module(d_key_value)
+    biases = {f"b_{role}": normal(E, seed=seed) for seed, role in enumerate(("query", "key", "value", "output"))}
+    return weights | (biases if bias else {})
+
+
+def module(weights):
+    """torch's module with these weights, in float64."""
+    kdim, vdim = (len(weights[name]) for name in ("w_key", "w_value"))
+    made = torch.nn.MultiheadAttention(E, HEADS, bias="b_query" in weights, kdim=kdim, vdim=vdim, batch_first=True, dtype=torch.float64)
     state = notation.to_torch_weights(weights)
     assert_own_memory(state, *weights.values())
     made.load_state_dict({name: tensor(array) for name, array in state.items()})
-    x, y = normal(BATCH, Q_LEN, E), normal(BATCH, KV_LEN, d_key_value)
-    got = made(tensor(x), tensor(y), tensor(y), need_weights=False)[0]
-    assert_equal_to(got.detach(), reference.multi_head_attention(x, y, **weights, n_heads=HEADS))
+    return made.eval()
 
 
-@pytest.mark.parametrize(("kdim", "vdim", "bias"), [(None, None, True), (None, None, False), (11, 11, True), (11, 5, False), (E, 5, True)])
-def test_there_and_back_is_the_same_state(kdim, vdim, bias):
-    state = arrays(torch.nn.MultiheadAttention(E, HEADS, bias=bias, kdim=kdim, vdim=vdim))
-    back = notation.to_torch_weights(notation.from_torch_weights(state))
-    assert back.keys() == state.keys()
-    for name, array in state.items():
-        np.testing.assert_array_equal(back[name], array, strict=True)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("d_key", "d_value"), [(E, E), (11, 11), (11, 5), (E, 5)])
+def test_the_module_computes_what_the_course_computes(d_key, d_value, bias):
+    weights = drawn(d_key, d_value, bias)
+    x, key, value = normal(BATCH, Q_LEN, E), normal(BATCH, KV_LEN, d_key), normal(BATCH, KV_LEN, d_value)
+    output, maps = module(weights)(tensor(x), tensor(key), tensor(value), average_attn_weights=False)
+    # the course takes keys and values from one input, so both are put side by side and rows of zeros ignore the other's features
+    both = np.concatenate([key, value], axis=-1)
+    wide = weights | {
+        "w_key": np.pad(weights["w_key"], ((0, d_value), (0, 0))),
+        "w_value": np.pad(weights["w_value"], ((d_key, 0), (0, 0))),
+    }
+    wanted = reference.multi_head_attention(x, both, **wide, n_heads=HEADS, return_weights=True)
+    assert_equal_to(output.detach(), wanted[0])
+    assert_equal_to(maps.detach(), wanted[1])
 
 
 def test_square_weights_used_without_transposing_would_be_noticed():
-    made = module()
-    x = normal(BATCH, Q_LEN, E)
-    wanted = made(tensor(x), tensor(x), tensor(x), need_weights=False)[0].detach()
-    right = notation.from_torch_weights(arrays(made))
-    assert_equal_to(reference.multi_head_attention(x, x, **right, n_heads=HEADS), wanted)
-    for name in ("w_query", "w_key", "w_value", "w_output"):
-        wrong = right | {name: right[name].T}
-        assert_differs(reference.multi_head_attention(x, x, **wrong, n_heads=HEADS), wanted)
-    swapped = right | {"w_query": right["w_key"], "w_key": right["w_query"]}
-    assert_differs(reference.multi_head_attention(x, x, **swapped, n_heads=HEADS), wanted)
+    right, x = drawn(), normal(BATCH, Q_LEN, E)
+    wanted = module(right)(tensor(x), tensor(x), tensor(x), need_weights=False)[0].detach()
+    wrong = [{name: right[name].T} for name in ("w_query", "w_key", "w_value", "w_output")]
+    for change in (*wrong, {"w_query": right["w_key"], "w_key": right["w_query"]}):
+        assert_differs(reference.multi_head_attention(x, x, **(right | change), n_heads=HEADS), wanted)
 
 
 MASKS = {
@@ -89,24 +70,26 @@ MASKS = {
 def test_masks_of_the_module_hide_the_same_keys_after_conversion(kind):
     attn_mask, key_padding_mask = MASKS[kind]
     given = [mask for mask in MASKS[kind] if mask is not None]
-    made, (x, y) = module(11), (normal(BATCH, Q_LEN, E), normal(BATCH, given[0].shape[-1] if given else KV_LEN, 11))
+    weights = drawn(11, 11)
+    x, y = normal(BATCH, Q_LEN, E), normal(BATCH, given[0].shape[-1] if given else KV_LEN, 11)
     options = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
     tensors = {name: None if mask is None else tensor(mask) for name, mask in options.items()}
-    wanted = made(tensor(x), tensor(y), tensor(y), need_weights=False, **tensors)[0].detach()
+    wanted, maps = module(weights)(tensor(x), tensor(y), tensor(y), average_attn_weights=False, **tensors)
+    wanted = wanted.detach()
     assert torch.isfinite(wanted).all()  # no query of this test is without keys
     mask = notation.from_torch_masks(**options, n_heads=HEADS)
-    got = reference.multi_head_attention(x, y, **notation.from_torch_weights(arrays(made)), n_heads=HEADS, mask=mask)
-    assert_equal_to(got, wanted)
+    got = reference.multi_head_attention(x, y, **weights, n_heads=HEADS, mask=mask, return_weights=True)
+    assert_equal_to(got[0], wanted)
+    assert_equal_to(got[1], maps.detach())
     if mask is not None:
         assert_own_memory(mask, *given)
-        unmasked = reference.multi_head_attention(x, y, **notation.from_torch_weights(arrays(made)), n_heads=HEADS)
-        assert_differs(unmasked, wanted)
+        assert_differs(reference.multi_head_attention(x, y, **weights, n_heads=HEADS), wanted)
 
 
 def test_a_boolean_and_a_float_mask_become_one_float_mask():
     hidden, added = np.array([[False, True], [False, False]]), np.array([[0.5, -np.inf], [0.0, 1.0]])
     mask = notation.from_torch_masks(hidden, added)
-    assert_equal_to(np.exp(mask), np.exp(np.where(hidden, -np.inf, added[:, None, None, :])))
+    np.testing.assert_array_equal(mask, np.broadcast_to(np.where(hidden, -np.inf, added[:, None, None, :]), mask.shape))
 
 
 def test_the_two_functions_of_torch_have_opposite_polarity():
@@ -122,18 +105,7 @@ def test_the_two_functions_of_torch_have_opposite_polarity():
     )
 
 
-def test_masks_there_and_back():
+def test_a_mask_inverted_twice_is_the_same_mask():
     mask = normal(3, 5) > 0
     np.testing.assert_array_equal(notation.invert_mask(notation.invert_mask(mask)), mask, strict=True)
-    for dtype in (np.float16, np.float32, np.float64):
-        added = notation.additive_mask(mask, dtype)
-        assert added.dtype == dtype
-        np.testing.assert_array_equal(notation.boolean_mask(added), mask, strict=True)
-
-
-def test_added_and_boolean_masks_give_the_same_attention():
-    query, key, value, mask = normal(5, 3), normal(7, 3), normal(7, 2), normal(5, 7) > 0
-    mask[2] = False
-    wanted = reference.attention(query, key, value, mask=mask)
-    assert_equal_to(reference.attention(query, key, value, mask=notation.additive_mask(mask)), wanted)
-    assert_differs(reference.attention(query, key, value, mask=notation.invert_mask(mask)), wanted)
+    assert_own_memory(notation.invert_mask(mask), mask)

@@ -1,126 +1,381 @@
-"""The authors' guide tells the truth: its miniature chapter builds, its equation holds, its task judges."""
+"""The authors' guide tells the truth: typed in from it alone, its miniature passes the gate and the build, and each fault is told."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
-import numpy as np
+import nbformat
 import pytest
 
-from attn_course import authoring, numbers
-from attn_course.authoring.outputs import settle
-from attn_course.equations import core
-from attn_course.tasks.core import Task
+from attn_course import numbers
+from attn_course.authoring.course import units
 
-from . import formulas
 from .chapters import ROOT
 
 GUIDE = (ROOT / "docs/authors-guide.md").read_text(encoding="utf-8")
-LESSON, EQUATION, TASK, SOLUTION = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+LESSON, EQUATIONS, FIGURES, TASKS, SOLUTION, RIGHT = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 (ENTRY,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
 SLUG = tomllib.loads(ENTRY)["lesson"][0]["slug"]
 FILES = {path.format(SLUG): text for path, text in {
-    "notebooks/series.toml": ENTRY,
     "notebooks/src/{}.py": LESSON,
     "solutions/src/{}.py": SOLUTION,
-    "attn_course/lessons/{}/equations.py": EQUATION,
-    "attn_course/lessons/{}/tasks.py": TASK,
+    "attn_course/lessons/{}/equations.py": EQUATIONS,
+    "attn_course/lessons/{}/tasks.py": TASKS,
+    "attn_course/lessons/{}/figures.py": FIGURES,
+    "tests/exercises/right_answers/{}.py": RIGHT,
 }.items()}  # fmt: skip
+LESSON_PY, SOLUTION_PY, EQUATIONS_PY, TASKS_PY, FIGURES_PY, RIGHT_PY = FILES
+LIST = "notebooks/series.toml"
+NUMBER = len([unit for unit in units(ROOT) if unit.folder == "notebooks"])
+BUILT = [f"notebooks/{NUMBER}_{SLUG}.ipynb", f"solutions/{NUMBER}_{SLUG}.ipynb", f"exercises/ex_{NUMBER}_{SLUG}.ipynb"]
+WRITTEN = ["attn_course/numbers.json", "README.md"]
+
+# Run in a copy of the course: for each set of edits a process of its own (forked, so that libraries are imported once) makes them,
+# builds if that is asked for, without a kernel, and checks.
+TRIED = """
+import json, os, sys
+from pathlib import Path
+import jupytext, nbformat, sympy, torch
+from attn_course import authoring, equations
+from attn_course.authoring import gates, render
+from attn_course.authoring.outputs import settle
+from attn_course.tasks import gates
+
+for slug in equations.lessons():
+    if slug != sys.argv[1]:
+        equations.all_equations(slug)
+
+for edits in json.load(sys.stdin):
+    before = {name: Path(name).read_text(encoding="utf-8") for name, *_ in edits if name != "build"}
+    child = os.fork()
+    if child == 0:
+        try:
+            for name, *change in edits:
+                if name == "build":
+                    authoring.build(".", only=change, execute=lambda notebook, *rest: settle(notebook, "n"))
+                elif change == [None]:
+                    Path(name).unlink()
+                else:
+                    text = Path(name).read_text(encoding="utf-8")
+                    assert change[0] in text, change
+                    Path(name).write_text(text.replace(*change, 1), encoding="utf-8")
+            print(json.dumps([str(problem) for problem in authoring.check(".", only=[sys.argv[1]])]), flush=True)
+        except Exception as error:
+            print(json.dumps([str(error)]), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    if not any(name == "build" for name, *_ in edits):
+        for name, text in before.items():
+            Path(name).write_text(text, encoding="utf-8")
+"""
+
+
+def in_copy(root: Path, *command: str, given: str = "") -> str:
+    """What a command says in a copy of the course, which it also imports; nothing it imports is cached, for files change quickly."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, *command], cwd=root, env=environment, input=given, capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def attn_course(root: Path, *arguments: str) -> list[str]:
+    """The lines that attn-course prints there."""
+    return in_copy(root, "-c", "from attn_course.cli import main; main()", *arguments).splitlines()
+
+
+def tried(root: Path, *edits: list) -> list[list[str]]:
+    """What the check says after each set of edits."""
+    return [json.loads(line) for line in in_copy(root, "-c", TRIED, SLUG, given=json.dumps(edits)).splitlines()]
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def changed(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    names: dict = {}
-    exec(compile(TASK, "guide, task", "exec"), names)
-    (only,) = names["TASKS"]
-    return only
-
-
-@pytest.fixture
-def registry(monkeypatch):
-    """A registry of its own, filled by the guide's code."""
-    registry = core.Registry()
-    monkeypatch.setattr(core, "equation", registry.equation)
-    exec(compile(EQUATION, "guide, equation", "exec"), {"__name__": "guide"})
-    return registry
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory, task):
-    """The folder of the miniature, built without a kernel."""
+def course(tmp_path_factory) -> Path:
+    """A copy of the course into which the guide is typed."""
     root = tmp_path_factory.mktemp("guide")
+    for folder in ("attn_course", "notebooks", "solutions", "exercises", "docs", "tests/exercises/right_answers"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("README.md", "LICENSE"):
+        shutil.copy(ROOT / name, root)
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    authoring.build(
-        root, get_task={task.id: task}.__getitem__, execute=lambda notebook, folder, package, name, on_cell: settle(notebook, name)
-    )
+    (root / LIST).write_text(f"{(root / LIST).read_text(encoding='utf-8')}\n{ENTRY}", encoding="utf-8")
     return root
 
 
-def read(path):
-    import nbformat
+@pytest.fixture(scope="module")
+def said_before(course) -> list[str]:
+    """What the check says before anything is built."""
+    return attn_course(course, "notebooks", "check", SLUG)
 
-    return nbformat.read(path, as_version=4)
+
+@pytest.fixture(scope="module")
+def built(course, said_before) -> tuple[Path, dict[str, bytes]]:
+    """The copy with the miniature built by real kernels, and its files before."""
+    before = contents(course)
+    assert attn_course(course, "notebooks", "build", SLUG) == [
+        *(f"wrote {name}" for name in BUILT),
+        "3 written, 2 run, 0 left as they were",
+    ]
+    return course, before
 
 
-def test_the_miniature_builds_and_passes_the_check(built, task):
-    assert authoring.check(built, get_task={task.id: task}.__getitem__) == []
+def read(root: Path, name: str):
+    return nbformat.read(root / name, as_version=4)
 
 
 def test_the_guide_names_every_file_that_it_shows():
-    assert [name for name in FILES if f"`{name}`" not in GUIDE] == []
+    assert [name for name in (*FILES, LIST) if f"`{name}`" not in GUIDE] == []
+
+
+def test_typed_in_from_the_guide_alone_nothing_is_wrong_but_what_the_builder_writes(said_before):
+    assert said_before == [
+        *(f"{name}: missing; run attn-course notebooks build" for name in BUILT),
+        *(f"{name}: stale; run attn-course notebooks build" for name in WRITTEN),
+    ]
+
+
+def test_the_build_writes_that_and_no_more_and_then_nothing_is_wrong(built):
+    root, before = built
+    assert changed(before, contents(root)) == sorted([*BUILT, *WRITTEN])
+    assert attn_course(root, "notebooks", "check", SLUG) == ["nothing is wrong"]
+
+
+def test_the_readme_and_the_map_of_equations_know_the_new_lesson(built):
+    root, _ = built
+    row = f"| {NUMBER} | [Centring]({BUILT[0]}) | [1 tasks, 2 points]({BUILT[2]}) | what is left of some numbers when their mean is gone |"
+    assert row in (root / "README.md").read_text(encoding="utf-8").splitlines()
+    counted = "from attn_course.equations.links import chapter_map as m; print(m().titles[{0}], m().counts[{0}])"
+    assert in_copy(root, "-c", counted.format(NUMBER)) == "Centring 1\n"
 
 
 def test_the_numbers_are_those_of_its_place_in_the_list(built):
-    tables = json.loads((built / "attn_course" / "numbers.json").read_text(encoding="utf-8"))
-    assert tables == {
-        "labels": {"centring": {"centred-sum": "0.1"}},
-        "tasks": {"centring": {"centre-rows": "0.1"}},
-        "slugs": {"centring": {"number": 0, "title": "Centring"}},
-    }
-    headings = [cell.source.splitlines()[0] for cell in read(built / "notebooks/00_centring.ipynb").cells if cell.source.startswith("#")]
-    assert headings == ["# 00 Centring", "## 0.1 Nothing on balance"]
+    root, _ = built
+    tables = json.loads((root / "attn_course/numbers.json").read_text(encoding="utf-8"))
+    assert tables["slugs"][SLUG] == {"number": NUMBER, "title": "Centring"}
+    assert (tables["labels"][SLUG], tables["tasks"][SLUG]) == ({"centred-sum": f"{NUMBER}.1"}, {"centre-rows": f"{NUMBER}.1"})
+    headings = [cell.source.splitlines()[0] for cell in read(root, BUILT[0]).cells if cell.source.startswith("#")]
+    assert headings == [f"# {NUMBER} Centring", f"## {NUMBER}.1 Nothing on balance", "## Formula card"]
+
+
+def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
+    root, _ = built
+    (cell,) = (cell for cell in read(root, BUILT[0]).cells if cell.id == "sum-code")
+    printed, picture, _ = cell.outputs
+    assert printed.text == f"Eq. ({NUMBER}.1) holds (numeric, n = 2, 3 and 5)\n0.0\n"
+    assert picture.metadata["image/png"]["alt"].startswith("Bars of the numbers 1.00, 2.00 and 6.00, and beside them")
+    solution = {cell.id: cell for cell in read(root, BUILT[1]).cells}
+    assert solution["centre-rows-check"].outputs[0].text == f"ok {NUMBER}.1 centre the rows: 2 cases, 2 points\n"
+
+
+def test_the_exercise_is_a_stub(built):
+    cells = {cell.id: cell for cell in read(built[0], BUILT[2]).cells}
+    assert cells["centre-rows"].source.endswith("    # YOUR CODE HERE\n    raise NotImplementedError()")
+    assert "centre-rows-why" not in cells
 
 
 @pytest.mark.parametrize("role", re.findall(r"^\| `` (\{.*?`.*?`) ``.*\| (.*?) \|$", GUIDE, re.MULTILINE))
 def test_the_roles_of_the_guide_become_what_it_says(built, role):
     written, shown = role
-    tables = json.loads((built / "attn_course" / "numbers.json").read_text(encoding="utf-8"))
-    thirteenth = json.loads(json.dumps(tables).replace('"0.1"', '"13.1"').replace('"number": 0', '"number": 13'))
+    text = (built[0] / "attn_course/numbers.json").read_text(encoding="utf-8")
+    thirteenth = json.loads(text.replace(f'"{NUMBER}.1"', '"13.1"').replace(f'"number": {NUMBER},', '"number": 13,'))
     assert numbers.cite(written, thirteenth, {"sum": "13.1"}) == shown
 
 
-def test_its_formula_is_the_registered_one_and_is_verified(built, registry, monkeypatch):
-    monkeypatch.setattr(numbers, "tables", lambda: json.loads((built / "attn_course" / "numbers.json").read_text(encoding="utf-8")))
-    lesson = read(built / "notebooks" / "00_centring.ipynb")
-    assert formulas.tag_findings(lesson) == []
-    assert [label for _, label, _ in formulas.tagged(lesson)] == ["centred-sum"]
-    assert formulas.registry_findings(lesson, {"centred-sum": registry.get_equation("centred-sum").latex}) == []
-    assert formulas.verify_findings(lesson) == []
+SHOWN = r"(x_i - \bar{x}) = 0 \label"
+FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines that begin like this, stale notebooks aside
+    "a sign flipped in the lesson": (
+        [(LESSON_PY, SHOWN, SHOWN.replace("-", "+"))],
+        [f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i - \\bar{{x}}) = 0', the lesson '\\sum_"],
+    ),
+    "a sign flipped in the equation": (
+        [(EQUATIONS_PY, "np.sum(x - np.mean(x))", "np.sum(x + np.mean(x))")],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left side "],
+    ),
+    "a wrong form that is right": (
+        [(EQUATIONS_PY, "np.sum(x) - np.mean(x)", "np.sum(x) - 3 * np.mean(x)")],
+        [f'{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: the wrong form "the mean is subtracted only once" passes the check'],
+    ),
+    "an unknown topic": (
+        [(EQUATIONS_PY, 'rows=["B2"]', 'rows=["ZZ"]')],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum names the unknown topic 'ZZ'; topics go from A1 to N1"],
+    ),
+    "an equation that the lesson does not use": (
+        [(LESSON_PY, r" \label{centred-sum}", ""), (LESSON_PY, 'verify("centred-sum")\n', ""), (LESSON_PY, ", {eq}`centred-sum`", ""),
+         (TASKS_PY, '"centred-sum"', "None")],
+        [f"{LESSON_PY}: Eq. centred-sum is registered, but the lesson does not show it"],
+    ),
+    "an equation that is not verified": (
+        [(LESSON_PY, 'verify("centred-sum")\n', "")],
+        [f'{LESSON_PY} [sum]: Eq. centred-sum: wanted verify("centred-sum") in a cell below it, got none'],
+    ),
+    "a known wrong answer equal to the right one": (
+        [(TASKS_PY, "lambda x: x - x.mean(), ", "lambda x: x - x.mean(axis=-1)[..., None], ")],
+        [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
+    ),
+    "two known wrong answers that are one": (
+        [(TASKS_PY, "lambda x: x - x.mean(axis=0), ", "lambda x: x - x.mean(), ")],
+        [f"{TASKS_PY} [centre-rows]: the known wrong answer “columns” is not told by its name, but: this is “one mean for all”"],
+    ),
+    "no right answers": (
+        [(RIGHT_PY, None)],
+        [f"{RIGHT_PY}: missing; wanted RIGHT = {{id of a task: [two or more right answers, ...]}}"],
+    ),
+    "one right answer": (
+        [(RIGHT_PY, ", centred_in_torch]", "]")],
+        [f"{RIGHT_PY} [centre-rows]: wanted 2 or more differently written right answers, got 1"],
+    ),
+    "right answers without torch": (
+        [(RIGHT_PY, "return x - x.mean(dim=-1, keepdim=True)", "return (x - x.mean(dim=-1, keepdim=True)).numpy()")],
+        [f"{RIGHT_PY} [centre-rows]: wanted right answers in NumPy and in torch, in float32 and in float64; none gives Tensor"],
+    ),
+    "a right answer that the check refuses": (
+        [(RIGHT_PY, "sum(row) / len(row)", "row[0]")],
+        [f"{RIGHT_PY} [centre-rows]: the right answer centred_row_by_row is refused: task {NUMBER}.1 (Centre the rows): my_centre is not"],
+    ),
+    "a solution that is wrong": (
+        [(SOLUTION_PY, "axis=-1", "axis=0")],
+        [f"{SOLUTION_PY} [centre-rows]: the solution is refused: task {NUMBER}.1 (Centre the rows): this is “columns”"],
+    ),
+    "no solution": (
+        [(SOLUTION_PY, None)],
+        [f"{SOLUTION_PY}: missing; wanted the tasks of {TASKS_PY} with their answers"],
+    ),
+    "a task without cells": (
+        [(TASKS_PY, "    ),\n]\n", "    ),\n]\nTASKS.append(__import__('dataclasses').replace(TASKS[0], id='scale-rows'))\n"),
+         (RIGHT_PY, 'RIGHT = {"centre-rows": [centred_row_by_row, centred_in_torch]}',
+          'RIGHT = dict.fromkeys(("centre-rows", "scale-rows"), [centred_row_by_row, centred_in_torch])')],
+        [f"{TASKS_PY} [scale-rows]: no cells: wanted scale-rows-text, scale-rows and scale-rows-check in {SOLUTION_PY}"],
+    ),
+    "cells without a task": (
+        [(SOLUTION_PY, "centre-rows", "centre-columns"), (SOLUTION_PY, '"centre-rows" tags', '"centre-columns" tags'),
+         (SOLUTION_PY, "centre-rows", "centre-columns"), (SOLUTION_PY, "centre-rows", "centre-columns")],
+        [f"{SOLUTION_PY}: cell 'centre-columns': wanted the id of a registered task (there is no task 'centre-columns'"],
+    ),
+    "a solution that leans on the course": (
+        [(SOLUTION_PY, "Rows without their mean.", "As attn_course has it.")],
+        [f"{SOLUTION_PY}: wanted cells tagged setup, given, task that do without attn_course: they are what a learner hands in"],
+    ),
+    "a solution that breaks": (
+        [(SOLUTION_PY, "def my_centre", "1 / 0\n\n\ndef my_centre")],
+        [f"{SOLUTION_PY}: its answers cannot be run: ZeroDivisionError: division by zero"],
+    ),
+    "a check with more in it": (
+        [(SOLUTION_PY, 'check("centre-rows", my_centre)', 'print(check("centre-rows", my_centre))')],
+        [f'{SOLUTION_PY} [centre-rows-check]: wanted check("centre-rows", my_centre) and nothing else'],
+    ),
+    "a task listed twice": (
+        [(TASKS_PY, "    ),\n]\n", "    ),\n] * 2\n")],
+        [f"{TASKS_PY} [centre-rows]: wanted an id of its own, got it a second time"],
+    ),
+    "right answers to no task": (
+        [(RIGHT_PY, 'RIGHT = {"centre-rows"', 'RIGHT = {"nowhere": [], "centre-rows"')],
+        [f"{RIGHT_PY} [nowhere]: right answers to no task of this lesson"],
+    ),
+    "cases that cannot be drawn": (
+        [(TASKS_PY, "rng.normal(size=(3, 5))", "rng.abnormal(size=(3, 5))")],
+        [f"{file} [centre-rows]: cannot be tried: AttributeError: 'numpy.random._generator.Generator' object has no attribute 'abnormal'"
+         for file in (TASKS_PY, SOLUTION_PY, RIGHT_PY)],
+    ),
+    "a role that names nothing": (
+        [(LESSON_PY, "{eq}`centred-sum`", "{eq}`centered-sum`")],
+        [f"{LESSON_PY}: line 25: {{eq}}`centered-sum`: there is no equation 'centered-sum'; is it centred-sum"],
+    ),
+    "a role that names nothing in a hint": (
+        [(TASKS_PY, "Which axis is a row?", "Which axis is a row in {eq}`nowhere`?")],
+        [f"{TASKS_PY} [centre-rows]: {{eq}}`nowhere`: there is no equation 'nowhere'"],
+    ),
+    "a reference to no equation": (
+        [(FIGURES_PY, "Show some numbers,", "Show Eq. nowhere,")],
+        [f"{FIGURES_PY}: Eq. nowhere does not exist"],
+    ),
+    "a lesson without its ending": (
+        [(LESSON_PY, "## Sources", "Sources")],
+        [f"{LESSON_PY}: wanted the last sections Formula card, Summary, Sources; got {NUMBER}.1 Nothing on balance, Formula card, Summary"],
+    ),
+    "a file that is no Python": (
+        [(EQUATIONS_PY, "x = rng", "x = = rng")],
+        [f"{EQUATIONS_PY}: line 11: wanted Python, got 'x = = rng.normal(size=n)'"],
+    ),
+    "a README out of date": (
+        [("README.md", "1 tasks, 2 points", "1 tasks, 3 points")],
+        ["README.md: stale; run attn-course notebooks build"],
+    ),
+    "a planned lesson whose equation does not hold": (
+        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"), (EQUATIONS_PY, "np.sum(x - np.mean(x))", "np.sum(x + np.mean(x))")],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum is not confirmed: left side "],
+    ),
+    "a planned lesson with a wrong answer that is right": (
+        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"),
+         (TASKS_PY, "lambda x: x - x.mean(), ", "lambda x: x - x.mean(axis=-1)[..., None], ")],
+        [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
+    ),
+    "a planned lesson without its notebooks": (
+        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"), (LESSON_PY, None), (SOLUTION_PY, None)],
+        [],
+    ),
+    "a title too long for the map": (
+        [(LIST, '"Centring"', '"Centring and everything"')],
+        [f"{LIST}: wanted a title of at most 22 characters"],
+    ),
+}  # fmt: skip
 
 
-def test_its_equation_holds_and_its_wrong_form_does_not(registry):
-    equation = registry.get_equation("centred-sum")
-    equation.check()
-    (wrong,) = equation.wrongs
-    with pytest.raises(core.Refuted):
-        equation.check(wrong.statement)
+@pytest.fixture(scope="module")
+def faults(built) -> dict[str, list[str]]:
+    """What the check says of each fault."""
+    return dict(zip(FAULTS, tried(built[0], *(edits for edits, _ in FAULTS.values())), strict=True))
 
 
-def test_its_solution_is_right_and_each_wrong_answer_is_not(task):
-    names: dict = {"np": np}
-    answer = SOLUTION.split("# %% ")[4].split("\n", 1)[1]
-    exec(compile(answer, "guide, solution", "exec"), names)
-    for case in task.cases(np.random.default_rng(3)):
-        right = task.answer(**case.inputs)
-        np.testing.assert_allclose(names["my_centre"](**case.inputs), right)
-    case = task.cases(np.random.default_rng(3))[0]
-    for wrong in task.wrong:
-        assert not np.allclose(wrong.function(**case.inputs), task.answer(**case.inputs)), wrong.name
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_fault_is_one_clear_line_with_its_place(faults, what):
+    _, wanted = FAULTS[what]
+    stale = [f"{name}: stale; run attn-course notebooks build" for name in WRITTEN]
+    found = [line for line in faults[what] if line in wanted or not (line in stale or line.split(" ")[0].rstrip(":") in BUILT)]
+    assert len(found) == len(wanted), found
+    for line, beginning in zip(found, wanted, strict=True):
+        assert line.startswith(beginning)
+        assert "\n" not in line
 
 
-def test_the_exercise_is_a_stub(built):
-    cells = {cell.id: cell for cell in read(built / "exercises" / "ex_00_centring.ipynb").cells}
-    assert cells["centre-rows"].source.endswith("    # YOUR CODE HERE\n    raise NotImplementedError()")
-    assert "centre-rows-why" not in cells
+SECOND = r'''
+@equation("mean-times-n", r"n \bar{x} = \sum_{i=1}^{n} x_i", rows=["B2"], kind="numeric", scope="n = 3")
+def mean_times_n(rng):
+    """The mean is the sum, divided by n."""
+    x = rng.normal(size=3)
+    yield 3 * np.mean(x), x[0] + x[1] + x[2]
+
+
+@mean_times_n.wrong("the mean is the sum")
+def _(rng):
+    x = rng.normal(size=3)
+    yield np.mean(x), x[0] + x[1] + x[2]
+
+'''
+
+
+def test_an_equation_inserted_in_the_middle_changes_two_files_and_what_is_built(built):
+    root, _ = built
+    before = contents(root)
+    insert = [
+        [LESSON_PY, "The mean, taken $n$ times, is the sum", "$$n \\bar{x} = \\sum_{i=1}^{n} x_i \\label{mean-times-n}$$\n# It"],
+        [LESSON_PY, 'verify("centred-sum")', 'verify("mean-times-n")\nverify("centred-sum")'],
+        [EQUATIONS_PY, "\n\n@equation", f"\n{SECOND}\n@equation"],
+        ["build", SLUG],
+    ]
+    assert tried(root, insert) == [[]]
+    assert changed(before, contents(root)) == sorted([LESSON_PY, EQUATIONS_PY, *BUILT, "attn_course/numbers.json"])
+    assert "\\tag{" + f"{NUMBER}.2" + "}" in next(cell for cell in read(root, BUILT[0]).cells if cell.id == "sum").source

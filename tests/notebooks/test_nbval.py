@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.authoring.nbval import run_nbval
+
 from .chapters import EXECUTED, ROOT
-from .nbval_run import run_nbval
 
 
 @pytest.mark.parametrize("stem", sorted({Path(name).stem for name in EXECUTED}))
-def test_outputs_are_what_the_code_gives(stem, warm):
+def test_outputs_are_what_the_code_gives(stem):
     names = [name for name in EXECUTED if Path(name).stem == stem]
-    run = run_nbval([ROOT / name for name in names], warm)
+    run = run_nbval([ROOT / name for name in names])
     assert run.passed, f"{stem}: cells {', '.join(run.failed) or '(none ran)'} differ\n{run.text[-6000:]}"
 
 
-def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path, warm):
+def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path):
     name = next(name for name in EXECUTED if name.startswith("solutions/"))
     path = tmp_path / "copy.ipynb"
     shutil.copy(ROOT / name, path)
@@ -27,6 +28,6 @@ def test_one_changed_digit_of_an_output_fails_and_names_the_cell(tmp_path, warm)
     line = cell["outputs"][0]["text"][0]
     cell["outputs"][0]["text"][0] = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), line, count=1)
     path.write_text(json.dumps(raw), encoding="utf-8")
-    run = run_nbval([path], warm)
+    run = run_nbval([path])
     assert not run.passed
     assert run.failed == [f"{path.parent.name}/copy.ipynb:{cell['id']}"]

@@ -23,8 +23,10 @@ LAST = ("IPython", "ipykernel", "jupyter_server", "jupyterlab", "matplotlib", "n
 ROOMS = {
     "__init__": Room(in_functions=(COURSE,)),
     "numbers": Room(),
+    "files": Room(in_functions=("filelock",)),
     "reference": Room(("numpy", "jaxtyping")),
     "costs": Room(("numpy",)),
+    "formulas": Room(("numpy", "sympy")),
     "notation": Room(("numpy",)),
     "gpu": Room(("torch", "triton", f"{COURSE}.costs")),  # triton: see kernel files below
     "modules": Room(("torch", "jaxtyping", f"{COURSE}.gpu.ops")),
@@ -32,26 +34,26 @@ ROOMS = {
     "distributed": Room(("torch", f"{COURSE}.gpu.ops")),
     "equations": Room(("sympy", "numpy", f"{COURSE}.reference", f"{COURSE}.costs")),
     "tasks": Room(("numpy", "sympy", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
-    "figures": Room(("numpy", "matplotlib", "IPython")),
+    "figures": Room(("numpy", "matplotlib", "PIL", "IPython")),
     "grading": Room(
         (
-            *(
-                "nbformat",
-                "nbclient",
-                "jupyter_client",
-                "IPython",
-                "numpy",
-                "ipykernel",
-                f"{COURSE}.tasks",
-                f"{COURSE}.figures",
-                f"{COURSE}.distributed",
-            ),
-            *("nbval", "pytest"),  # the plugin that watches a notebook run under nbval
+            "nbformat",
+            "nbclient",
+            "IPython",
+            "numpy",
+            "nbval",
+            "pytest",
+            "jinja2",
+            f"{COURSE}.tasks",
+            f"{COURSE}.figures",
+            f"{COURSE}.distributed",
         ),
         exactly=(COURSE, f"{COURSE}.__version__"),
         in_functions=("distributed", "nbgrader", "sqlalchemy"),  # extras: a class on a cluster; the gradebook of nbgrader
     ),
-    "authoring": Room(("nbformat", "nbclient", "jupytext", f"{COURSE}.equations", f"{COURSE}.tasks")),
+    "authoring": Room(  # reference and experiments: what a lesson defines again; stored results
+        ("nbformat", "nbclient", "jupytext", *(f"{COURSE}.{room}" for room in ("equations", "tasks", "reference", "experiments")))
+    ),
     "cli": Room(
         anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core"),
         exactly=(COURSE, f"{COURSE}.__version__"),
@@ -59,11 +61,12 @@ ROOMS = {
     ),
 }
 WORKER_HALF = (  # what runs a learner's code knows no answer: these files import but each other and WORKER_NEEDS
-    *(f"{COURSE}.grading.{name}" for name in ("magics", "protocol", "sandbox", "stubs", "worker", "zygote")),
+    *(f"{COURSE}.grading.{name}" for name in ("magics", "protocol", "sandbox", "stubs", "worker", "fork_server")),
     *(f"{COURSE}.tasks.{name}" for name in ("forms", "module_call", "run", "slices", "source", "time_limit")),
 )
 WORKER_NEEDS = ("numpy", "torch", "sympy", "IPython")
-WITHOUT_NUMBERS = ("reference", "costs", "notation")  # every other room may ask which number a name has
+SHARED = (f"{COURSE}.numbers", f"{COURSE}.files")  # every room may ask which number a name has, and write a file whole ...
+WITHOUT_SHARED = ("reference", "costs", "notation")  # ... but these
 ONE_ROOM = {"commands": "cli"}  # folders that belong to a room of another name
 
 
@@ -90,7 +93,8 @@ def violations(package: Path) -> list[str]:
             if _is_within(".".join((package.name, *place.with_suffix("").parts)), WORKER_HALF):
                 complaint = _complaint_of_worker(imported)
             else:
-                complaint = _complaint(name, imported, is_kernel_file="@triton.jit" in text, in_lesson=place.parts[0] == "lessons")
+                lesson = place.parts[1] if place.parts[0] == "lessons" else ""
+                complaint = _complaint(name, imported, is_kernel_file="@triton.jit" in text, lesson=lesson)
             if complaint:
                 found.append(f"{place}:{imported.line}: {complaint}")
     return found
@@ -126,12 +130,12 @@ def _waits(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
 
 
-def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool, in_lesson: bool) -> str | None:
+def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool, lesson: str) -> str | None:
     if imported.name.split(".")[0] in sys.stdlib_module_names or _is_within(imported.name, _own(room_name)):
         return None
-    if room_name not in WITHOUT_NUMBERS and _is_within(imported.name, (f"{COURSE}.numbers",)):
+    if room_name not in WITHOUT_SHARED and _is_within(imported.name, SHARED):
         return None
-    if in_lesson and re.match(rf"{COURSE}\.lessons\.\w+\.{room_name}(_\w+)?(\.|$)", imported.name):  # what a lesson adds to the same room
+    if lesson and re.match(rf"{COURSE}\.lessons\.{lesson}\.{room_name}(_\w+)?(\.|$)", imported.name):  # what it adds to the same room
         return None
     room = ROOMS[room_name]
     if _is_within(imported.name, ("triton",)) and "triton" in room.anywhere and not is_kernel_file:

@@ -114,3 +114,18 @@ def torch_attention(query, key, value, allowed, *, bias=None, scale=None, softca
     weights = torch.where(allowed, torch.softmax(safe, -1), 0.0)
     lse = torch.where(some[..., 0], torch.logsumexp(safe, -1), -math.inf)
     return torch.einsum("...ij,...jf->...if", weights, value), lse
+
+
+def by_autograd(arrays, options, d_output, d_lse):
+    """Return the gradients with respect to query, key, value and, if it is a float mask, the mask."""
+    mask = options.get("mask")
+    biased = mask is not None and mask.dtype != bool
+    leaves = [torch.from_numpy(array.astype(np.float64)).requires_grad_() for array in (*arrays, *([mask] if biased else []))]
+    plain = {name: option for name, option in options.items() if name in ("scale", "softcap", "enable_gqa")}
+    allowed = torch.from_numpy(allowed_pairs(*arrays, **options))
+    output, lse = torch_attention(*leaves[:3], allowed, bias=leaves[3] if biased else None, **plain)
+    total = (output * torch.from_numpy(d_output)).sum()
+    if d_lse is not None:
+        total = total + (torch.where(torch.isfinite(lse), lse, 0.0) * torch.from_numpy(d_lse)).sum()
+    gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+    return [torch.zeros_like(leaf).numpy() if g is None else g.numpy() for g, leaf in zip(gradients, leaves, strict=True)]

@@ -1,6 +1,7 @@
 """What several test files of this room share: how results are compared, and random calls of attention."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 # Twice the spacing of floats at 1, and a little more for float32 sums.
@@ -33,6 +34,14 @@ def assert_untouched(function, *arrays, **options):
     for part in result if isinstance(result, tuple) else (result,):
         assert not any(np.shares_memory(part, array) for array in given)
     return result
+
+
+def assert_says(error, message, function, *arguments, **options):
+    """Assert that the call raises exactly this error with exactly this message."""
+    with pytest.raises(error) as caught:
+        function(*arguments, **options)
+    assert type(caught.value) is error
+    assert str(caught.value) == message
 
 
 def sub_shape(draw, shape):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attn_course.reference import attention, merge_heads, multi_head_attention, repeat_key_value, split_heads
 from tests.reference.oracles import loop_attention
-from tests.reference.support import EPS, assert_same, assert_untouched
+from tests.reference.support import EPS, assert_same
 
 batches = st.lists(st.integers(0, 3), max_size=2).map(tuple)
 sizes = st.sampled_from([0, 1, 2, 3, 5])
@@ -58,15 +58,6 @@ def test_repeating_shared_heads_first_equals_grouped_queries_and_torchs_repeat_i
     repeated = repeat_key_value(key, 3), repeat_key_value(value, 3)
     np.testing.assert_array_equal(repeated[0], torch.from_numpy(key).repeat_interleave(3, dim=-3).numpy())
     assert_same(attention(query, *repeated), attention(query, key, value, enable_gqa=True))
-
-
-@pytest.mark.parametrize("dtype", EPS)
-def test_cutting_and_repeating_keeps_the_dtype_and_the_input(dtype):
-    x = np.random.default_rng(7).normal(size=(2, 3, 5, 6)).astype(dtype)
-    x.flags.writeable = False
-    before = x.copy()
-    assert split_heads(x, 3).dtype == merge_heads(x).dtype == repeat_key_value(x, 2).dtype == dtype
-    np.testing.assert_array_equal(x, before)
 
 
 # --- multi-head attention -----------------------------------------------------------------------------
@@ -180,61 +171,6 @@ def test_results_come_in_the_order_output_weights_lse():
         assert [part.shape for part in results] == [(2, 5, 5), *(shapes[name] for name in shapes if name in asked)]
 
 
-def torch_module(inputs, biases, n_heads):
-    """Return nn.MultiheadAttention with our weights: its Linear layers hold them transposed, packed in the order q, k, v."""
-    _, x_key_value, w_query, w_key, w_value, w_output = (torch.from_numpy(array) for array in inputs)
-    own = w_query.shape[0]
-    module = torch.nn.MultiheadAttention(
-        own, n_heads, kdim=x_key_value.shape[-1], vdim=x_key_value.shape[-1], batch_first=True, dtype=torch.float64
-    )
-    with torch.no_grad():
-        if module.in_proj_weight is not None:
-            module.in_proj_weight.copy_(torch.cat([w_query.T, w_key.T, w_value.T]))
-        else:
-            for theirs, ours in ((module.q_proj_weight, w_query), (module.k_proj_weight, w_key), (module.v_proj_weight, w_value)):
-                theirs.copy_(ours.T)
-        module.in_proj_bias.copy_(torch.cat([torch.from_numpy(biases[f"b_{role}"]) for role in ("query", "key", "value")]))
-        module.out_proj.weight.copy_(w_output.T)
-        module.out_proj.bias.copy_(torch.from_numpy(biases["b_output"]))
-    return module
-
-
-@pytest.mark.parametrize("d_key_value", [12, 10])
-@pytest.mark.parametrize("mask", ["none", "attn_mask", "float attn_mask", "one for each head", "key_padding_mask", "causal"])
-def test_torchs_module_agrees_with_its_masks_inverted(d_key_value, mask):
-    inputs, biases = problem(d_query=12, d_key_value=d_key_value, n_heads=4, n_kv_heads=4, d_k=3, d_v=3, d_output=12)
-    rng = np.random.default_rng(3)
-    ours, theirs = {}, {}
-    if mask == "attn_mask":
-        may = (rng.random((5, 7)) < 0.6) | np.eye(5, 7, dtype=bool)
-        ours, theirs = {"mask": may}, {"attn_mask": torch.from_numpy(~may)}  # theirs: True = hide
-    elif mask == "float attn_mask":
-        added = rng.normal(size=(5, 7))
-        ours, theirs = {"mask": added}, {"attn_mask": torch.from_numpy(added)}
-    elif mask == "one for each head":
-        may = (rng.random((2, 4, 5, 7)) < 0.6) | np.eye(5, 7, dtype=bool)
-        ours, theirs = {"mask": may}, {"attn_mask": torch.from_numpy(~may.reshape(8, 5, 7))}
-    elif mask == "key_padding_mask":
-        may = np.array([[True] * 7, [True] * 4 + [False] * 3])
-        ours, theirs = {"mask": may[:, None, None]}, {"key_padding_mask": torch.from_numpy(~may)}
-    elif mask == "causal":
-        ours, theirs = {"is_causal": True}, {"attn_mask": torch.ones(5, 7, dtype=torch.bool).triu(1)}
-    x_query, x_key_value = (torch.from_numpy(x) for x in inputs[:2])
-    wanted = torch_module(inputs, biases, 4)(x_query, x_key_value, x_key_value, average_attn_weights=False, **theirs)
-    got = multi_head_attention(*inputs, n_heads=4, return_weights=True, **biases, **ours)
-    for part, want in zip(got, wanted, strict=True):
-        assert_same(part, want.detach().numpy())
-
-
-@pytest.mark.parametrize("dtype", EPS)
-def test_results_have_the_common_dtype_and_are_computed_in_float32_or_wider(dtype):
-    inputs, biases = problem(dtype=dtype)
-    got = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, return_weights=True, return_lse=True, **biases)
-    wide = ([x.astype(np.float64) for x in inputs], 4, 2, {name: bias.astype(np.float64) for name, bias in biases.items()})
-    for part, wanted in zip(got, one_head_at_a_time(*wide), strict=True):
-        assert_same(part, wanted, EPS[dtype] + 500 * EPS["float32" if dtype == "float16" else dtype], dtype)
-
-
 def test_projections_beyond_the_range_of_float16_are_kept_wide_until_the_end():
     x = np.array([[300.0, -300.0], [300.0, 300.0]], np.float16)
     grow, shrink = np.eye(2, dtype=np.float16) * 300, np.eye(2, dtype=np.float16) / 300
@@ -263,9 +199,3 @@ def test_permuting_positions_of_self_attention_permutes_its_output():
     x, *weights = (rng.normal(size=shape) for shape in ((7, 6), (6, 6), (6, 6), (6, 6), (6, 6)))
     order = rng.permutation(7)
     assert_same(multi_head_attention(x[order], x[order], *weights, n_heads=3), multi_head_attention(x, x, *weights, n_heads=3)[order])
-
-
-@pytest.mark.parametrize("dtype", EPS)
-def test_inputs_may_be_read_only_and_stay_as_they_are(dtype):
-    inputs, biases = problem(dtype=dtype)
-    assert_untouched(multi_head_attention, *inputs, n_heads=4, n_kv_heads=2, mask=np.ones((5, 7), bool), return_weights=True, **biases)

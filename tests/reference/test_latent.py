@@ -1,13 +1,12 @@
 """Latent attention against the paper's equations as loops; rebuilt = absorbed; decoding from the cache; RoPE decoupled."""
 
-import re
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from attn_course.reference import KeyValueCache, LatentWeights, latent_attention, latent_attention_absorbed, rope
-from tests.reference.support import EPS, assert_same, assert_untouched
+from tests.reference.support import assert_same, assert_untouched
 
 FORMS = {"rebuilt": latent_attention, "absorbed": latent_attention_absorbed}
 N_HEADS, D_HEAD, D_ROPE, D_V, D_MODEL, D_QUERY, D_LATENT = 3, 5, 4, 7, 11, 13, 6
@@ -125,17 +124,6 @@ def test_no_token_sees_the_future(form):
     np.testing.assert_array_equal(outputs[0][:4], outputs[1][:4])
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("dtype", EPS)
-def test_dtypes_are_kept_and_arithmetic_is_wide(form, dtype):
-    x, weights = np.random.default_rng(8).normal(size=(6, D_MODEL)).astype(dtype), some_weights(dtype=dtype)
-    wide = LatentWeights(**{field.name: getattr(weights, field.name).astype(float) for field in fields(weights)})
-    got = form(x, weights, n_heads=N_HEADS, positions=np.arange(6))
-    assert_same(
-        got, by_the_paper(x.astype(float), wide, np.arange(6)), 64 * EPS[dtype] if dtype == "float32" else 4 * EPS[dtype] + 1e-13, dtype
-    )
-
-
 def test_without_rotary_features_it_is_attention_with_low_rank_keys_and_values():
     weights = some_weights()
     plain = replace(weights, w_query_rope=np.zeros((D_QUERY, 0)), w_key_rope=np.zeros((D_MODEL, 0)))
@@ -146,63 +134,11 @@ def test_without_rotary_features_it_is_attention_with_low_rank_keys_and_values()
 
 
 @pytest.mark.usefixtures("no_shape_check")
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("name", "shape", "message"),
-        [
-            ("w_query_up", (12, 15), "w_query_up must have 13 entries on axis 0, as w_query_down has on axis 1; got 12"),
-            ("w_key_up", (6, 16), "w_key_up must have 15 entries on axis 1, as w_query_up has on axis 1; got 16"),
-            ("w_latent_down", (10, 6), "w_latent_down must have 11 entries on axis 0, as w_query_down has on axis 0; got 10"),
-            ("w_output", (20, 11), "w_output must have 21 entries on axis 0, as w_value_up has on axis 1; got 20"),
-            ("w_value_up", (6,), "w_value_up must have two axes; got shape (6,)"),
-        ],
-    )
-    def test_matrices_that_do_not_meet(self, name, shape, message):
-        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-            replace(some_weights(), **{name: np.zeros(shape)})
-
-    def test_a_matrix_that_is_no_ndarray_of_floats(self):
-        with pytest.raises(TypeError, match=r"^w_output must be an ndarray of floats; got list$"):
-            replace(some_weights(), w_output=[[1.0]])
-
-    @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-    @pytest.mark.parametrize(
-        ("changed", "error", "message"),
-        [
-            ({"x": np.zeros((5, 10))}, ValueError, "x must have d_model = 11 features, the rows of w_query_down; got 10"),
-            ({"x": np.zeros(11)}, ValueError, "x must have the axes (..., len, d_model); got shape (11,)"),
-            ({"x": np.zeros((5, 11), int)}, TypeError, "x must be an ndarray of floats; got int64 ndarray"),
-            ({"weights": {}}, TypeError, "weights must be LatentWeights; got dict"),
-            ({"n_heads": 2}, ValueError, "n_heads must divide the columns of w_query_up; got 2 and 15"),
-            ({"n_heads": 0}, ValueError, "n_heads must be 1 or more; got 0"),
-            ({"n_heads": "3"}, TypeError, "n_heads must be an integer; got str '3'"),
-            ({"n_heads": 1}, ValueError, "w_query_rope must have n_heads * d_rope = 4 columns; got 12"),
-            (
-                {"positions": np.arange(4)},
-                ValueError,
-                r"positions must have the axes (..., len) with len = 5, one for each row of x; got (4,)",
-            ),
-            (
-                {"positions": np.zeros((2, 5))},
-                ValueError,
-                "positions must broadcast to (5,), the axes of x but for its features; got (2, 5)",
-            ),
-            ({"positions": [0] * 5}, TypeError, "positions must be an ndarray of integers or floats; got list"),
-            ({"cache": []}, TypeError, "cache must be a KeyValueCache or None; got list"),
-            ({"norm_q": 1.0}, TypeError, "norm_q must be callable or None; got float"),
-            ({"norm_kv": lambda c: c[:1]}, ValueError, "norm_kv must return an ndarray of shape (5, 6); got (1, 6)"),
-        ],
-    )
-    def test_a_malformed_call(self, form, changed, error, message):
-        call = {"x": np.zeros((5, 11)), "weights": some_weights(), "n_heads": 3, "positions": np.arange(5)} | changed
-        with pytest.raises(error, match=f"^{re.escape(message)}$"):
-            form(**call)
-
-    def test_an_odd_rotary_width_or_no_width_at_all(self):
-        odd = replace(some_weights(), w_query_rope=np.zeros((13, 9)), w_key_rope=np.zeros((11, 3)))
-        with pytest.raises(ValueError, match=r"^w_key_rope must have an even number of columns, for RoPE; got 3$"):
-            latent_attention(np.zeros((5, 11)), odd, n_heads=3, positions=np.arange(5))
-        nothing = {"w_query_up": (13, 0), "w_key_up": (6, 0), "w_query_rope": (13, 0), "w_key_rope": (11, 0)}
-        empty = replace(some_weights(), **{name: np.zeros(shape) for name, shape in nothing.items()})
-        with pytest.raises(ValueError, match=r"^w_query_up and w_query_rope must not both be without columns$"):
-            latent_attention(np.zeros((5, 11)), empty, n_heads=3, positions=np.arange(5))
+def test_an_odd_rotary_width_or_no_width_at_all():
+    odd = replace(some_weights(), w_query_rope=np.zeros((13, 9)), w_key_rope=np.zeros((11, 3)))
+    with pytest.raises(ValueError, match=r"^w_key_rope must have an even number of columns, for RoPE; got 3$"):
+        latent_attention(np.zeros((5, 11)), odd, n_heads=3, positions=np.arange(5))
+    nothing = {"w_query_up": (13, 0), "w_key_up": (6, 0), "w_query_rope": (13, 0), "w_key_rope": (11, 0)}
+    empty = replace(some_weights(), **{name: np.zeros(shape) for name, shape in nothing.items()})
+    with pytest.raises(ValueError, match=r"^w_query_up and w_query_rope must not both be without columns$"):
+        latent_attention(np.zeros((5, 11)), empty, n_heads=3, positions=np.arange(5))

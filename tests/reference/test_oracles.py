@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.reference.oracles import allowed_pairs, loop_attention, torch_attention
-from tests.reference.support import assert_same, assert_untouched
+from tests.reference.support import assert_same, assert_says, assert_untouched
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,15 @@ def test_loops_and_torch_agree(options):
     tensors = torch_attention(*(torch.from_numpy(array) for array in arrays), allowed, bias=torch.from_numpy(mask), **options)
     assert_same(tensors[0].numpy(), output)
     assert_same(tensors[1].numpy(), lse)
+
+
+def test_assert_says_fails_on_another_message_another_error_and_no_error():
+    def fail(error):
+        raise error
+
+    assert_says(ValueError, "x must be 1; got 2", fail, ValueError("x must be 1; got 2"))
+    for wrong in (ValueError("x must be 1; got 3"), UnicodeError("x must be 1; got 2")):
+        with pytest.raises(AssertionError):
+            assert_says(ValueError, "x must be 1; got 2", fail, wrong)
+    with pytest.raises(pytest.fail.Exception):
+        assert_says(ValueError, "x", lambda: None)

@@ -1,7 +1,6 @@
 """Sinusoids and RoPE against loops, complex numbers and the property they exist for: only distances count."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -132,38 +131,3 @@ def test_empty_arrays_keep_their_shape(shape):
 def test_padding_that_holds_anything_harms_no_other_row_and_warns_of_nothing():
     x = np.array([[np.nan, np.inf], [1.0, 2.0], [-np.inf, np.inf]])
     np.testing.assert_array_equal(rope(x, np.array([5, 6, 7]))[1], rope(x[1:2], np.array([6]))[0])
-
-
-@pytest.mark.usefixtures("no_shape_check")
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: sinusoidal_positions(-1, 4), ValueError, "length must be 0 or more; got -1"),
-        (lambda: sinusoidal_positions(3, 0), ValueError, "d_model must be 1 or more; got 0"),
-        (lambda: sinusoidal_positions(3.0, 4), TypeError, "length must be an integer; got float 3.0"),
-        (lambda: rope([[1.0, 2.0]], np.array([0])), TypeError, "x must be an ndarray of floats; got list"),
-        (lambda: rope(np.zeros(4), np.array([0])), ValueError, "x must have the axes (..., len, d_k); got shape (4,)"),
-        (lambda: rope(np.zeros((2, 3)), np.arange(2)), ValueError, "x must have an even number of features, the last axis; got 3"),
-        (lambda: rope(np.zeros((2, 4)), [0, 1]), TypeError, "positions must be an ndarray of integers or floats; got list"),
-        (
-            lambda: rope(np.zeros((2, 4)), np.array([True, False])),
-            TypeError,
-            "positions must be an ndarray of integers or floats; got bool ndarray",
-        ),
-        (
-            lambda: rope(np.zeros((2, 4)), np.arange(3)),
-            ValueError,
-            "positions must have the axes (..., len) with len = 2, one for each row of x; got (3,)",
-        ),
-        (lambda: rope(np.zeros((3, 2, 4)), np.zeros((5, 2))), ValueError, "leading axes must broadcast; got x (3,), positions (5,)"),
-        (lambda: rope(np.zeros((2, 4)), np.arange(2), theta=0.0), ValueError, "theta must be positive and finite; got 0.0"),
-        (
-            lambda: rope(np.zeros((2, 4)), np.arange(2), layout="pairs"),
-            ValueError,
-            'layout must be "halves" or "interleaved"; got \'pairs\'',
-        ),
-    ],
-)
-def test_a_malformed_call_names_the_argument(call, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        call()

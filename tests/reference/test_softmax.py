@@ -10,44 +10,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from attn_course.reference import logsumexp, softmax
-from tests.reference.softmax_exact import DTYPES, exact_logsumexp, exact_softmax, same, vectors
-
-
-@pytest.mark.parametrize(("got", "dtype"), [([1.0 + 1e-13], "float64"), ([np.nan], "float64"), ([[1.0]], "float64"), ([1.0], "float32")])
-def test_the_assertion_helper_fails_on_a_wrong_value_nan_shape_or_dtype(got, dtype):
-    same(np.array([1.0]), [1.0])
-    with pytest.raises(AssertionError):
-        same(np.array(got, dtype=dtype), [1.0])
-
-
-def test_softmax_matches_the_formula_written_as_loops():
-    scores = np.random.default_rng(7).normal(size=(2, 3, 5)) * 4
-    weights = softmax(scores)
-    for batch, row in np.ndindex(2, 3):
-        denominator = sum(math.exp(scores[batch, row, j]) for j in range(5))
-        for i in range(5):
-            assert weights[batch, row, i] == pytest.approx(math.exp(scores[batch, row, i]) / denominator, rel=1e-14)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
-def test_softmax_agrees_with_torch_on_every_axis_and_keeps_the_dtype(axis, dtype):
-    scores = (np.random.default_rng(7).normal(size=(3, 5, 7)) * 6).astype(dtype)
-    wanted = torch.softmax(torch.from_numpy(scores).double(), dim=axis).numpy()
-    same(softmax(scores, axis), wanted, dtype)
+from tests.reference.softmax_exact import exact_logsumexp, exact_softmax, vectors
+from tests.reference.support import EPS, assert_same
 
 
 @pytest.mark.usefixtures("no_shape_check")  # beartype takes no int for a float, which Python does
 @pytest.mark.parametrize("temperature", [0.3, 1, 2.5, np.float32(4.0), np.int64(3)])
 def test_temperature_divides_the_scores(temperature):
     scores = np.random.default_rng(8).normal(size=11) * 5
-    same(softmax(scores, temperature=temperature), exact_softmax(scores, temperature))
+    assert_same(softmax(scores, temperature=temperature), exact_softmax(scores, temperature), 1e-14)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 def test_scores_that_overflow_exp_give_the_exact_weights(dtype):
     scores = np.array([12_000.0, 12_008.0, 11_992.0, -12_000.0]).astype(dtype)
-    same(softmax(scores), exact_softmax(scores), dtype)
+    assert_same(softmax(scores), exact_softmax(scores), 8 * EPS[dtype], dtype)
 
 
 @pytest.mark.parametrize("largest", [1e300, 1.7e308])
@@ -57,7 +34,7 @@ def test_a_spread_as_wide_as_the_floats_gives_one_hot_weights_without_a_warning(
     assert logsumexp(np.array([largest, -largest])) == largest
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 @pytest.mark.parametrize("temperature", [1e-300, 5e-324, 1e-50])
 def test_a_tiny_temperature_shares_the_weight_among_the_maxima_without_a_warning(temperature, dtype):
     weights = softmax(np.array([2.0, 3.0, -np.inf, 3.0, -4.0]).astype(dtype), temperature=temperature)
@@ -65,14 +42,14 @@ def test_a_tiny_temperature_shares_the_weight_among_the_maxima_without_a_warning
     assert weights.dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 @pytest.mark.parametrize("temperature", [1e300, 1e40])
 def test_a_huge_temperature_is_uniform_over_the_finite_entries_without_a_warning(temperature, dtype):
     weights = softmax(np.array([2.0, 3.0, -np.inf, -4.0]).astype(dtype), temperature=temperature)
-    same(weights, [1 / 3, 1 / 3, 0.0, 1 / 3], dtype)
+    assert_same(weights, [1 / 3, 1 / 3, 0.0, 1 / 3], 8 * EPS[dtype], dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 def test_minus_infinity_gets_no_weight_and_leaves_the_others_as_if_it_were_absent(dtype):
     scores = np.array([[1.5, -np.inf, 0.25, -np.inf, -2.0], [0.5, 1.0, 2.0, 3.0, 4.0]]).astype(dtype)
     weights = softmax(scores)
@@ -101,7 +78,7 @@ def test_nan_or_plus_infinity_makes_its_own_slice_nan_and_no_other(bad):
     assert np.isfinite(lse[[0, 2]]).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 def test_a_single_entry_has_weight_one(dtype):
     np.testing.assert_array_equal(softmax(np.array([[-3.0], [60_000.0], [0.0]]).astype(dtype)), [[1.0], [1.0], [1.0]])
 
@@ -151,23 +128,8 @@ def test_a_larger_score_never_has_a_smaller_weight(scores):
 def test_any_shape_and_axis_agrees_with_torch(scores, data):
     axis = data.draw(st.integers(-scores.ndim, scores.ndim - 1))
     tensor = torch.from_numpy(scores).double()
-    same(softmax(scores, axis), torch.softmax(tensor, axis).numpy(), "float32", factor=64)
-    same(
-        logsumexp(scores, axis), torch.logsumexp(tensor, axis).numpy(), "float32", at_least=1.0
-    )  # the sum is at least 1, its logarithm may be tiny
-
-
-def test_logsumexp_matches_the_formula_written_as_loops():
-    scores = np.random.default_rng(7).normal(size=(2, 5)) * 4
-    wanted = [math.log(sum(math.exp(z) for z in row)) for row in scores]
-    same(logsumexp(scores), wanted)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
-def test_logsumexp_agrees_with_torch_on_every_axis_and_keeps_the_dtype(axis, dtype):
-    scores = (np.random.default_rng(9).normal(size=(3, 5, 7)) * 300).astype(dtype)
-    same(logsumexp(scores, axis), torch.logsumexp(torch.from_numpy(scores).double(), dim=axis).numpy(), dtype)
+    assert_same(softmax(scores, axis), torch.softmax(tensor, axis).numpy(), 64 * EPS["float32"], "float32")
+    assert_same(logsumexp(scores, axis), torch.logsumexp(tensor, axis).numpy(), 8 * EPS["float32"], "float32")
 
 
 @given(vectors)

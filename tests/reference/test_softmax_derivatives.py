@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
-from tests.reference.softmax_exact import DTYPES, exact_softmax, same, vectors
+from tests.reference.softmax_exact import exact_softmax, vectors
+from tests.reference.support import EPS, assert_same
 
 
 def test_the_jacobian_matches_central_differences_of_the_definition():
@@ -22,7 +23,7 @@ def test_the_jacobian_matches_central_differences_of_the_definition():
         np.testing.assert_allclose(jacobian[:, j], slope, atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 def test_the_jacobian_matches_autograd_for_every_row_of_a_batch(dtype):
     weights = softmax(np.random.default_rng(7).normal(size=(2, 3, 5)) * 2).astype(dtype)
     jacobian = softmax_jacobian(weights)
@@ -30,7 +31,7 @@ def test_the_jacobian_matches_autograd_for_every_row_of_a_batch(dtype):
         scores = torch.from_numpy(weights[batch, row].astype(np.float64)).log()
         # softmax(log s) = s / sum(s), and a rounded s sums to 1 only up to its own rounding
         wanted = torch.autograd.functional.jacobian(lambda z: torch.softmax(z, -1), scores).numpy()
-        same(jacobian[batch, row], wanted, dtype)
+        assert_same(jacobian[batch, row], wanted, 8 * EPS[dtype], dtype)
     assert jacobian.shape == (2, 3, 5, 5)
 
 
@@ -43,14 +44,14 @@ def test_the_jacobian_is_symmetric_positive_semidefinite_and_blind_to_a_common_s
     assert np.linalg.norm(jacobian, 2) <= 0.5 + 1e-15
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EPS)
 def test_the_vjp_matches_autograd(dtype):
     rng = np.random.default_rng(7)
     scores = torch.from_numpy(rng.normal(size=(2, 3, 5)) * 2).requires_grad_()
     d_weights = rng.normal(size=(2, 3, 5)).astype(dtype)
     weights = torch.softmax(scores, -1)
     weights.backward(torch.from_numpy(d_weights.astype(np.float64)))
-    same(softmax_vjp(weights.detach().numpy().astype(dtype), d_weights), scores.grad.numpy(), dtype)
+    assert_same(softmax_vjp(weights.detach().numpy().astype(dtype), d_weights), scores.grad.numpy(), 8 * EPS[dtype], dtype)
 
 
 @given(vectors, st.integers(0, 2**32 - 1))
@@ -80,3 +81,21 @@ def test_float16_sums_do_not_overflow():
     weights, d_weights = np.full(4, 0.25, np.float16), np.full(4, 60_000.0, np.float16)
     np.testing.assert_array_equal(softmax_vjp(weights, d_weights), np.zeros(4, np.float16), strict=True)
     assert logsumexp(np.zeros(70_000, np.float16)) == np.float16(math.log(70_000))
+
+
+FUNCTIONS = {
+    "softmax": softmax,
+    "logsumexp": logsumexp,
+    "jacobian": lambda array: softmax_jacobian(softmax(array)),
+    "vjp": lambda array: softmax_vjp(softmax(array), np.ones_like(array)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", EPS)
+def test_an_underflow_is_a_zero_and_no_error_where_floating_point_flags_raise(name, dtype):
+    for row in ([0.0, -9.0, -14.0], [1.0, -np.inf, -3e4], [1.0, float(np.finfo(dtype).tiny), 0.0]):
+        calm = FUNCTIONS[name](np.array(row, dtype=dtype))
+        with np.errstate(all="raise"):
+            strict = FUNCTIONS[name](np.array(row, dtype=dtype))
+        np.testing.assert_array_equal(strict, calm, strict=True)

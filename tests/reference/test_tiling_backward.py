@@ -1,16 +1,14 @@
 """Tiled gradients against autograd on the whole matrix and against the dense backward pass, at block sizes that do not fit."""
 
-import re
 import tracemalloc
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 
 from attn_course.reference import attention_backward, flash_attention, flash_attention_backward
-from tests.reference.oracles import allowed_pairs, torch_attention
-from tests.reference.support import EPS, assert_same, assert_untouched, attention_calls
+from tests.reference.oracles import by_autograd
+from tests.reference.support import assert_same, attention_calls
 from tests.reference.test_tiling import BLOCKS, OPTIONS, large
 
 
@@ -19,19 +17,6 @@ def upstream(arrays, options, seed=5):
     rng = np.random.default_rng(seed)
     output, lse = flash_attention(*arrays, **options, block_q=1000, block_kv=1000, return_lse=True)
     return rng.normal(size=output.shape), rng.normal(size=lse.shape), output, lse
-
-
-def by_autograd(arrays, options, d_output, d_lse):
-    """Gradients with respect to query, key, value and, if it is a float mask, the mask."""
-    mask = options.get("mask")
-    biased = mask is not None and mask.dtype != bool
-    leaves = [torch.from_numpy(array.astype(np.float64)).requires_grad_() for array in (*arrays, *([mask] if biased else []))]
-    plain = {name: option for name, option in options.items() if name in ("scale", "softcap", "enable_gqa")}
-    allowed = torch.from_numpy(allowed_pairs(*arrays, **options))
-    output, lse = torch_attention(*leaves[:3], allowed, bias=leaves[3] if biased else None, **plain)
-    total = (output * torch.from_numpy(d_output)).sum() + (torch.where(torch.isfinite(lse), lse, 0.0) * torch.from_numpy(d_lse)).sum()
-    gradients = torch.autograd.grad(total, leaves, allow_unused=True)
-    return [torch.zeros_like(leaf).numpy() if g is None else g.numpy() for g, leaf in zip(gradients, leaves, strict=True)]
 
 
 @settings(max_examples=60)
@@ -115,45 +100,3 @@ def test_rows_that_see_nothing_and_what_a_mask_hides_get_no_gradient():
     np.testing.assert_array_equal(got[0][..., 4, :], 0.0)
     for gradient in got[1:]:
         np.testing.assert_array_equal(gradient[..., [0, 3, 10], :], 0.0)
-
-
-@pytest.mark.parametrize("dtype", EPS)
-def test_gradients_have_the_dtype_of_their_input_and_inputs_are_left_alone(dtype):
-    arrays = [x.astype(dtype) for x in large(9, 11)]
-    d_output = np.random.default_rng(3).normal(size=(2, 4, 9, 5)).astype(dtype)
-    got = assert_untouched(flash_attention_backward, *arrays, d_output, enable_gqa=True, block_q=4, block_kv=3)
-    wanted = attention_backward(*(x.astype(float) for x in (*arrays, d_output)), enable_gqa=True)
-    for gradient, wide in zip(got, wanted, strict=True):
-        assert_same(gradient, wide, 64 * EPS[dtype], dtype)
-
-
-@pytest.mark.usefixtures("no_shape_check")
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
-        ({"block_kv": 0}, ValueError, "block_kv must be 1 or more; got 0"),
-        ({"d_output": [[0.0]]}, TypeError, "d_output must be an ndarray of floats; got list"),
-        ({"d_output": np.zeros((5, 3))}, ValueError, "d_output must have shape (5, 4), that of the output; got (5, 3)"),
-        ({"d_lse": np.zeros((5, 1))}, ValueError, "d_lse must have shape (5,), that of the log-sum-exp; got (5, 1)"),
-        ({"output": np.zeros((5, 4))}, ValueError, "output and lse must be given together; got output alone"),
-        ({"lse": np.zeros(5)}, ValueError, "output and lse must be given together; got lse alone"),
-        (
-            {"output": np.zeros((5, 4)), "lse": np.zeros(4)},
-            ValueError,
-            "lse must have shape (5,), that of the log-sum-exp; got (4,)",
-        ),
-        (
-            {"output": np.zeros((6, 4)), "lse": np.zeros(6), "d_output": np.zeros((6, 4))},
-            ValueError,
-            "output must have shape (5, 4), that of the output of attention; got (6, 4)",
-        ),
-        ({"return_d_mask": True}, ValueError, "return_d_mask needs a float mask; got no mask"),
-        ({"return_d_mask": True, "mask": np.ones((5, 7), bool)}, ValueError, "return_d_mask needs a float mask; got bool"),
-        ({"return_d_mask": 1}, TypeError, "return_d_mask must be True or False; got int"),
-        ({"value": np.zeros((6, 4))}, ValueError, "key and value must share kv_len, the axis before the last; got 7 and 6"),
-    ],
-)
-def test_a_malformed_call_names_the_argument(changed, error, message):
-    call = {"query": np.zeros((5, 3)), "key": np.zeros((7, 3)), "value": np.zeros((7, 4)), "d_output": np.zeros((5, 4))}
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        flash_attention_backward(**({**call, "block_q": 2, "block_kv": 3} | changed))

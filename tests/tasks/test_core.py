@@ -50,18 +50,12 @@ def test_each_hint_folds_out_on_its_own():
     assert "<details><summary>Hint 2</summary>\n\nb\n\n</details>" in folded
 
 
-def test_a_derive_task_hands_out_real_symbols_and_its_functions():
+@pytest.mark.parametrize("task", [DERIVE, changed(DERIVE, symbols=("t",), functions=())], ids=["two symbols", "a single one"])
+def test_a_derive_task_hands_out_real_symbols_and_its_functions(task):
     names = {}
-    exec(DERIVE.given_source, names)
-    assert names["s_i"] == sympy.Symbol("s_i", real=True)
-    assert names["s_j"] == sympy.Symbol("s_j", real=True)
-    assert names["log"] is sympy.log
-
-
-def test_a_derive_task_with_a_single_symbol_hands_out_a_symbol():
-    names = {}
-    exec(changed(DERIVE, symbols=("t",), functions=()).given_source, names)
-    assert names["t"] == sympy.Symbol("t", real=True)
+    exec(task.given_source, names)
+    assert {name: names[name] for name in task.symbols} == {name: sympy.Symbol(name, real=True) for name in task.symbols}
+    assert {name: names[name] for name in task.functions} == {name: getattr(sympy, name) for name in task.functions}
 
 
 def helper_for_the_exercise(x):

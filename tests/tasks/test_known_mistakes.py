@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from attn_course.tasks import Wrong
-from tests.tasks.runs import S_I, S_J, verdict_of
+from attn_course.tasks.gates import as_answer
+from tests.tasks.runs import verdict_of
 from tests.tasks.toys import ALL, WRITE, changed
 
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
 def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
     for wrong in task.wrong:
-        answer = wrong.function if task.wants_function else wrong.function(S_I, S_J) if task.kind == "derive" else wrong.function()
-        verdict = verdict_of(task, answer)
+        verdict = verdict_of(task, as_answer(task, wrong.function))
         assert (verdict.passed, verdict.points, verdict.mistake, verdict.hint) == (False, 0, wrong.name, wrong.hint)
         assert verdict.message.startswith(f"this is “{wrong.name}”")
 

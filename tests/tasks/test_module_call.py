@@ -10,6 +10,7 @@ from attn_course.tasks import Case, CheckFailed, Task, Wrong, check, registry
 from attn_course.tasks.module_call import ModuleCall, call_module
 from tests.grading import toy
 from tests.grading.toy import NUMBERS
+from tests.tasks.toys import COMMON
 
 
 def scaled_linear(scale=1.0, bias_sign=1.0):
@@ -46,11 +47,6 @@ TASK = Task(
     title="Twice a linear layer",
     entry="Twice",
     kind="write",
-    equation=None,
-    points=4,
-    difficulty=1,
-    minutes=1,
-    trains="modules",
     cases=_cases,
     answer=lambda: scaled_linear(2.0),
     module=ModuleCall(construct=("d_in", "d_out"), inputs=("x",), d_output="d_output"),
@@ -59,7 +55,7 @@ TASK = Task(
         Wrong("bias subtracted", lambda: scaled_linear(2.0, -1.0), "add the bias"),
         Wrong("bias without gradient", lambda: Detached, "do not detach"),
     ],
-    hints=["a", "b", "c"],
+    **COMMON,
 )
 RIGHT = """
 import torch
@@ -77,7 +73,8 @@ class Twice(torch.nn.Module):
 def _only_this_task(monkeypatch):
     monkeypatch.setattr(numbers, "tables", lambda: NUMBERS)
     monkeypatch.setattr(registry, "lessons", lambda: ["toy"])
-    monkeypatch.setattr(registry, "_lesson_tasks", lambda lesson: (TASK,))
+    for name in ("declared_tasks", "_lesson_tasks"):
+        monkeypatch.setattr(registry, name, lambda lesson: [TASK])
 
 
 def defined(source):
@@ -88,7 +85,7 @@ def defined(source):
 
 def test_a_right_module_passes(capsys):
     check("twice", defined(RIGHT))
-    assert capsys.readouterr().out == "ok 97.1 twice a linear layer: 2 cases, 4 points\n"
+    assert capsys.readouterr().out == "ok 97.1 twice a linear layer: 2 cases, 3 points\n"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +125,7 @@ def test_every_known_wrong_module_is_named():
 def test_a_class_grades_modules_alike(tmp_path):
     toy.write(tmp_path / "ex_97_toy.ipynb", [toy.cell("import numpy as np", "setup")])
     with Grader(seed=3, exercises=tmp_path) as grader:
-        for source, points in ((RIGHT, 4), (RIGHT.replace("2 * ", ""), 0)):
+        for source, points in ((RIGHT, 3), (RIGHT.replace("2 * ", ""), 0)):
             path = toy.write(tmp_path / "97_mine.ipynb", [toy.cell(source, "twice")])
             (verdict,) = grader.grade(path, student="ada").verdicts
             assert verdict.points == points, verdict

@@ -1,6 +1,6 @@
 """Confine a worker that runs a learner's code, and find out by trying what this machine lets us confine.
 
-Standard library only, and no import of the course: a zygote can load this package alone. Linux on x86_64 and aarch64 has all layers;
+Standard library only, and no import of the course: a fork server can load this package alone. Linux on x86_64 and aarch64 has all layers;
 elsewhere there are resource limits only.
 """
 

@@ -28,13 +28,13 @@ def confine(
     environment variables stay, the working directory, HOME and tempfile are `writable`, no capabilities are left, and the process dies with
     its parent.
 
-    It does not hide the course from `import`: the zygote takes it off sys.path and sys.meta_path, or an attempt is a PermissionError
+    It does not hide the course from `import`: the fork server takes it off sys.path and sys.meta_path, or an attempt is a PermissionError
     where it should be a ModuleNotFoundError.
 
     Parameters
     ----------
     readable : sequence of Path, optional
-        Files and folders to read. None: `landlock.interpreter_paths()`, best computed once in the zygote.
+        Files and folders to read. None: `landlock.interpreter_paths()`, best computed once in the fork server.
     writable : Path
         The worker's own temporary directory, which exists. With the layer namespaces it is covered by an empty memory disk.
     limits : Limits, optional

@@ -104,7 +104,7 @@ def _allow(ruleset: int, path: str | Path, accesses: int) -> None:
 def interpreter_paths() -> tuple[Path, ...]:
     """Return what Python needs to go on importing: itself, its libraries, installed packages, shared libraries; never the course.
 
-    Ask once, in the zygote: folders of packages that hold the course are listed entry by entry.
+    Ask once, in the fork server: folders of packages that hold the course are listed entry by entry.
     """
     if sys.platform != "linux":
         return ()  # no layer asks

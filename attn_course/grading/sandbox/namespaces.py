@@ -15,15 +15,15 @@ _HERE, _AT_RECURSIVE = -100, 0x8000
 _EVERY_MOUNT_READ_ONLY = struct.pack("=4Q", _READ_ONLY | _NO_SET_USER_ID, 0, 0, 0)
 
 
-class _Zygote:
-    """What the zygote did for its workers: its namespace of process numbers, and whether it left the network."""
+class _ForkServer:
+    """What the fork server did for its workers: its namespace of process numbers, and whether it left the network."""
 
     pids: int | None = None
     no_network = False
 
 
 def leave_for_own_namespaces() -> bool:
-    """Go on as the only process of fresh user, pid and network namespaces; call it once, first thing in the zygote.
+    """Go on as the only process of fresh user, pid and network namespaces; call it once, first thing in the fork server.
 
     The caller's process stays behind: it waits, and ends as the new one ends; killed, it takes the new one along (so does Popen.kill).
     The new process is number 1 of its namespace: signals from inside do not end it, from outside only SIGKILL does. Every worker
@@ -43,7 +43,7 @@ def leave_for_own_namespaces() -> bool:
     if child:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.closerange(3, held)
-        os.closerange(held + 1, os.sysconf("SC_OPEN_MAX"))  # the zygote's sockets are not this process's to hold open
+        os.closerange(held + 1, os.sysconf("SC_OPEN_MAX"))  # the fork server's sockets are not this process's to hold open
         status = os.waitpid(child, 0)[1]
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     os.close(held)
@@ -55,11 +55,11 @@ def leave_for_own_namespaces() -> bool:
     except BlockingIOError:
         pass
     os.close(alive)
-    _Zygote.no_network = True
+    _ForkServer.no_network = True
     pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
         system_call("setns", pids, _NEW_PIDS)  # without it there is no way back from the namespace of a worker
-        _Zygote.pids = pids
+        _ForkServer.pids = pids
     except SandboxError:
         os.close(pids)
     return True
@@ -69,15 +69,15 @@ def fork_alone() -> int:
     """Fork; the child is alone in a pid namespace of its own where `leave_for_own_namespaces` made that possible.
 
     A pid namespace takes effect for children only: that is why it is made before the fork, here, and not by `confine`.
-    Stops signals to the zygote, the grader and other workers, and any view of them; what the child starts ends with it.
+    Stops signals to the fork server, the grader and other workers, and any view of them; what the child starts ends with it.
 
     Returns
     -------
     pid : int
-        As os.fork: 0 in the child, the child's number in the zygote.
+        As os.fork: 0 in the child, the child's number in the fork server.
     """
     seccomp.prepare()
-    if _Zygote.pids is None:
+    if _ForkServer.pids is None:
         return os.fork()
     try:
         system_call("unshare", _NEW_PIDS)
@@ -88,7 +88,7 @@ def fork_alone() -> int:
         child = os.fork()
     finally:
         if child:
-            system_call("setns", _Zygote.pids, _NEW_PIDS)
+            system_call("setns", _ForkServer.pids, _NEW_PIDS)
     return child
 
 
@@ -111,7 +111,7 @@ def isolate(writable: Path, directory_bytes: int) -> None:
     SandboxError
         If the system forbids it, as containers and Ubuntu may.
     """
-    _unshare(_NEW_MOUNTS | _NEW_IPC | _NEW_NAMES | (0 if _Zygote.no_network else _NEW_NETWORK))
+    _unshare(_NEW_MOUNTS | _NEW_IPC | _NEW_NAMES | (0 if _ForkServer.no_network else _NEW_NETWORK))
     _mount(None, "/", _RECURSIVE | _PRIVATE)
     system_call("mount_setattr", _HERE, b"/", _AT_RECURSIVE, _EVERY_MOUNT_READ_ONLY, len(_EVERY_MOUNT_READ_ONLY))
     _mount("tmpfs", os.fspath(writable), _NO_SET_USER_ID | _NO_DEVICES, f"size={directory_bytes},nr_inodes=4096,mode=700")

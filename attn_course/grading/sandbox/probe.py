@@ -20,7 +20,7 @@ from .layers import LAYERS, SandboxError, level_of
 from .limits import MIB, Limits
 from .namespaces import fork_alone, leave_for_own_namespaces
 
-PIDS = "pid namespace"  # made by the zygote, not by confine
+PIDS = "pid namespace"  # made by the fork server, not by confine
 _SECONDS = 20.0
 _RUN = "import sys; sys.path.append(sys.argv[1]); from {package}.probe import report; report(sys.argv[2])"
 
@@ -69,7 +69,7 @@ def probe(layers: Collection[str] = (*LAYERS, PIDS)) -> Probe:
     Returns
     -------
     probe : Probe
-        One entry for each layer, and one for the pid namespace of the zygote.
+        One entry for each layer, and one for the pid namespace of the fork server.
     """
     here = Path(__file__).resolve().parent
     command = [sys.executable, "-I", "-S", "-c", _RUN.format(package=here.name), str(here.parent), ",".join(layers)]
@@ -112,12 +112,12 @@ class _Stage:
         return Layer(name, not why, why)
 
     def try_pids(self) -> Layer:
-        """A worker of a zygote that left for its own namespaces is number 1, and its parent is nobody."""
+        """A worker of a fork server that left for its own namespaces is number 1, and its parent is nobody."""
         if not hasattr(os, "fork"):
             return Layer(PIDS, False, "this system cannot fork")
         ear, mouth = os.pipe()
-        zygote = os.fork()
-        if zygote == 0:
+        server = os.fork()
+        if server == 0:
             why = "the system refuses it"
             if leave_for_own_namespaces():
                 worker = fork_alone()
@@ -127,7 +127,7 @@ class _Stage:
             os.write(mouth, why.encode() or b".")
             os._exit(0)
         os.close(mouth)
-        why = _listen(ear, zygote)
+        why = _listen(ear, server)
         return Layer(PIDS, why == ".", "" if why == "." else why)
 
     def complaint(self, layers: list[str], forbidden: tuple[attacks.Act, ...]) -> str:

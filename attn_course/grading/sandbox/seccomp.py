@@ -11,51 +11,24 @@ from collections.abc import Iterable
 from .layers import SandboxError
 from .system_calls import LAST_KNOWN, c_library, machine, number, system_call
 
-REFUSED = (
-    *(
-        "ptrace",
-        "process_vm_readv",
-        "process_vm_writev",
-        "kcmp",
-        "process_madvise",
-        "process_mrelease",
-        "perf_event_open",
-    ),  # others' memory
-    *("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_getfd", "pidfd_send_signal"),  # others' lives
-    *(
-        "setpgid",
-        "setsid",
-        "setpriority",
-        "ioprio_set",
-        "sched_setattr",
-        "sched_setparam",
-        "sched_setscheduler",
-        "migrate_pages",
-        "move_pages",
-    ),
-    *("socket", "connect", "bind", "listen", "accept", "accept4"),
-    *("fork", "vfork", "execve", "execveat"),
-    *("unshare", "setns", "chroot", "pivot_root", "mount", "umount2", "mount_setattr", "move_mount", "open_tree"),
-    *(
-        "fsopen",
-        "fsconfig",
-        "fsmount",
-        "fspick",
-        "open_by_handle_at",
-        "name_to_handle_at",
-        "fanotify_init",
-        "inotify_init",
-        "inotify_init1",
-    ),
-    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "truncate"),  # Landlock lets these pass
-    *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
-    *("memfd_create", "memfd_secret", "shmget", "msgget", "semget", "mq_open"),  # memory that no rlimit counts
-    *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semop", "semtimedop", "semctl", "mq_unlink"),  # what others left there
-    *("bpf", "keyctl", "add_key", "request_key", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register"),
-    *("kexec_load", "kexec_file_load", "reboot", "init_module", "finit_module", "delete_module", "swapon", "swapoff", "acct", "quotactl"),
-    *("quotactl_fd", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "syslog", "vhangup"),
-    *("ioperm", "iopl", "modify_ldt", "personality", "uselib", "statmount", "listmount"),
-)
+_REFUSED_WITH_REASON = """
+others' memory: ptrace process_vm_readv process_vm_writev kcmp process_madvise process_mrelease perf_event_open
+others' lives: tkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_getfd pidfd_send_signal
+others' turns: setpgid setsid setpriority ioprio_set sched_setattr sched_setparam sched_setscheduler migrate_pages move_pages
+connections: socket connect bind listen accept accept4
+processes: fork vfork execve execveat
+views of the system: unshare setns chroot pivot_root mount umount2 mount_setattr move_mount open_tree
+more of these: fsopen fsconfig fsmount fspick open_by_handle_at name_to_handle_at fanotify_init inotify_init inotify_init1
+what Landlock lets pass: chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat truncate
+times and attributes: utime utimes utimensat futimesat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
+memory that no rlimit counts: memfd_create memfd_secret shmget msgget semget mq_open
+what others left there: shmat shmctl msgsnd msgrcv msgctl semop semtimedop semctl mq_unlink
+the kernel's own programs: bpf keyctl add_key request_key userfaultfd io_uring_setup io_uring_enter io_uring_register
+the machine: kexec_load kexec_file_load reboot init_module finit_module delete_module swapon swapoff acct quotactl quotactl_fd
+its clocks and names: settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname syslog vhangup
+its hardware: ioperm iopl modify_ldt personality uselib statmount listmount
+"""
+REFUSED = tuple(name for line in _REFUSED_WITH_REASON.splitlines() for name in line.partition(":")[2].split())
 _THREAD, _NAMESPACES = 0x10000, 0x7E020080  # flags of clone
 _UNIX, _STREAM, _SOCKET_KIND = 1, 1, 0xF
 _SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX = 8, 10, 15  # fcntl: a signal to anybody when a file is ready

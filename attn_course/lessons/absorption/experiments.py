@@ -2,8 +2,7 @@
 
 import functools
 import math
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,8 +11,10 @@ from torch.nn.functional import cross_entropy, one_hot
 from torch.utils.flop_counter import FlopCounterMode
 
 from attn_course.experiments.core import Experiment
-from attn_course.lessons.heads.experiments import Neighbours, accuracies, shared
-from attn_course.lessons.heads.experiments import train as train_neighbours
+from attn_course.experiments.neighbours import Neighbours, accuracies, shared
+from attn_course.experiments.neighbours import train as train_neighbours
+from attn_course.experiments.timing import cpu_seconds
+from attn_course.experiments.training import descend
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
@@ -69,16 +70,14 @@ def train_asker(d_k: int, seed: int, steps: int = STEPS) -> Asker:
     """Train a head; the squares of W_Q and W_K are added to the loss (weight decay)."""
     generator = torch.Generator().manual_seed(seed)
     model = Asker(d_k, generator)
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         x, wanted = tokens(BATCH, generator)
-        loss = cross_entropy(model(x).flatten(0, 1), wanted.flatten())
-        loss = loss + DECAY / 2 * (model.w_query.square().sum() + model.w_key.square().sum())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        mistakes = cross_entropy(model(x).flatten(0, 1), wanted.flatten())
+        return mistakes + DECAY / 2 * (model.w_query.square().sum() + model.w_key.square().sum())
+
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    descend(optimiser, loss, steps, schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps))
     return model
 
 
@@ -109,7 +108,7 @@ TRAINED_RANKS = RANKS[:3]
 
 
 @torch.no_grad()
-def circuits(seed: int) -> dict[str, Any]:
+def circuits(seed: int, trained_ranks: Sequence[int] = TRAINED_RANKS, steps: int = STEPS) -> dict[str, Any]:
     """Train a head, change its gauge, and use parts of its bilinear form.
 
     Parameters
@@ -122,11 +121,11 @@ def circuits(seed: int) -> dict[str, Any]:
     result : dict
         "form" (names x names, with the scale) and "map" (features x colours): the QK and OV circuits. "w_query" and "w_key" of the names
         as trained and in the "other gauge". "told": shares told right, by what stands for the form. "balance": by gauge. "truncated" and
-        "trained": shares told right by rank: cut from the trained form, RANKS, or trained at that width, TRAINED_RANKS.
+        "trained": shares told right by rank: cut from the trained form, RANKS, or trained at that width, `trained_ranks`.
     """
     with torch.enable_grad():
-        model = train_asker(NAMES, seed)
-        narrow = [train_asker(rank, seed) for rank in TRAINED_RANKS]
+        model = train_asker(NAMES, seed, steps)
+        narrow = [train_asker(rank, seed, steps) for rank in trained_ranks]
     form = model.form()
     change = torch.randn(NAMES, NAMES, generator=torch.Generator().manual_seed(20_000 + seed), dtype=torch.float64)
     query, key = model.w_query.double() @ change, model.w_key.double() @ torch.linalg.inv(change).T
@@ -188,13 +187,15 @@ def squeezed(model: Neighbours, d_latent: int, generator: torch.Generator) -> Ne
     return copy
 
 
-def compression(seed: int) -> dict[str, Any]:
+def compression(seed: int, **training: int) -> dict[str, Any]:
     """Train four heads on the neighbours of lesson heads; then keep fewer numbers of each token, in two ways, without more training.
 
     Parameters
     ----------
     seed : int
         Of the first weights and of the texts.
+    **training : int
+        "steps" of the training, if not those of lesson heads.
 
     Returns
     -------
@@ -204,7 +205,7 @@ def compression(seed: int) -> dict[str, Any]:
     """
     generator = torch.Generator().manual_seed(seed)
     model = Neighbours(4, generator)
-    train_neighbours(model, generator)
+    train_neighbours(model, generator, **training)
     with torch.no_grad():
         x = (model.symbols[:, None] + model.places).flatten(0, 1)
         singular = torch.linalg.svdvals(x @ torch.cat([model.attention.w_key, model.attention.w_value], dim=1))
@@ -231,17 +232,6 @@ LENGTHS = (64, 256, 1024)
 REPEATS = 5
 
 
-@torch.no_grad()
-def least_seconds(work: Callable[[], Any]) -> float:
-    """Return the CPU time of the fastest of a few runs; time in which other programs have the processor does not count."""
-    found = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
-
-
 def counted_flops(work: Callable[[], Any]) -> int:
     """Return the FLOPs of all matrix products, as torch counts them while they run."""
     with FlopCounterMode(display=False) as counter:
@@ -250,7 +240,7 @@ def counted_flops(work: Callable[[], Any]) -> int:
 
 
 @torch.no_grad()
-def decoding(seed: int) -> dict[str, Any]:
+def decoding(seed: int, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
     """Fill the caches of four layers, and time one step and one prompt of latent attention in both forms, on one thread.
 
     Parameters
@@ -273,18 +263,18 @@ def decoding(seed: int) -> dict[str, Any]:
         name: MultiHeadAttention(D_MODEL, N_HEADS, n_kv_heads=heads, d_k=D_HEAD, d_v=D_HEAD, is_causal=True, generator=generator)
         for name, heads in (("multi-head", N_HEADS), ("grouped, 2 key heads", 2), ("multi-query", 1))
     }
-    text = torch.randn(1, max(LENGTHS) + 1, D_MODEL, generator=generator)
-    result: dict[str, Any] = {"bytes per token": {}, "lengths": list(LENGTHS)}
+    text = torch.randn(1, max(lengths) + 1, D_MODEL, generator=generator)
+    result: dict[str, Any] = {"bytes per token": {}, "lengths": list(lengths)}
     for name, layer in {**layers, "latent": latent}.items():
         cache = MeasuredCache()
         for t in range(64):
             layer(text[:, t : t + 1], cache=cache)
         result["bytes per token"][name] = cache.n_bytes / len(cache)
     for kind, work in (("step", _step), ("prompt", _prompt)):
-        runs = {form: [functools.partial(work, latent, text, t, form) for t in LENGTHS] for form in ("naive", "absorbed")}
-        result[f"{kind} ms"] = {form: [1000 * least_seconds(run) for run in runs[form]] for form in runs}
+        runs = {form: [functools.partial(work, latent, text, t, form) for t in lengths] for form in ("naive", "absorbed")}
+        result[f"{kind} ms"] = {form: (1000 * cpu_seconds(runs[form], REPEATS).min(axis=1)).tolist() for form in runs}
         result[f"{kind} flops"] = {form: [counted_flops(run) for run in runs[form]] for form in runs}
-    outputs = [_step(latent, text, max(LENGTHS), form) for form in ("naive", "absorbed")]
+    outputs = [_step(latent, text, max(lengths), form) for form in ("naive", "absorbed")]
     result["largest difference"] = (outputs[0] - outputs[1]).abs().max().item()
     torch.set_num_threads(threads)
     return result
@@ -315,7 +305,38 @@ def conclude_decoding(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-CIRCUITS = Experiment("results/circuits.json", circuits, conclude_circuits)
-COMPRESSION = Experiment("results/compression.json", compression, conclude_compression)
-DECODING = Experiment("results/decoding.json", decoding, conclude_decoding)
+def quick_circuits(seed: int) -> dict[str, bool]:
+    """Say after a quarter of the steps whether the form works in every gauge and only in the right direction."""
+    told_right = circuits(seed, [], STEPS // 4)["told"]
+    return {
+        "as trained most are told": told_right["as trained"] > 0.8,
+        "as many in the other gauge": abs(told_right["other gauge"] - told_right["as trained"]) < 0.05,
+        "transposed less than 0.5": told_right["transposed"] < 0.5,
+    }
+
+
+def quick_compression(seed: int) -> dict[str, bool]:
+    """Say after 200 steps whether 16 numbers of each token do more as a latent vector than as one key head."""
+    result = compression(seed, steps=200)
+    return {
+        "latent beats one key head": result["latent"]["16"] > result["shared"]["16"] + 0.3,
+        "2 numbers, latent: below half": result["latent"]["2"] < 0.5,
+    }
+
+
+def quick_decoding(seed: int) -> dict[str, bool]:
+    """Say behind 128 tokens how many bytes a token takes, and which form has fewer FLOPs where."""
+    result = decoding(seed, lengths=(8, 128))
+    held, flops = result["bytes per token"], {kind: result[f"{kind} flops"] for kind in ("step", "prompt")}
+    return {
+        "latent: fewer bytes than multi-head, more than two key heads": held["multi-head"] > held["latent"] > held["grouped, 2 key heads"],
+        "a step: the naive form has more": flops["step"]["naive"][-1] > 4 * flops["step"]["absorbed"][-1],
+        "a prompt: the absorbed form has more": flops["prompt"]["absorbed"][-1] > flops["prompt"]["naive"][-1],
+        "same output": result["largest difference"] < 1e-4,
+    }
+
+
+CIRCUITS = Experiment("results/circuits.json", circuits, conclude_circuits, quick_circuits)
+COMPRESSION = Experiment("results/compression.json", compression, conclude_compression, quick_compression)
+DECODING = Experiment("results/decoding.json", decoding, conclude_decoding, quick_decoding)
 EXPERIMENTS = [CIRCUITS, COMPRESSION, DECODING]

@@ -4,6 +4,7 @@ Two lookups and one translation. In the first lookup keys are words, in the seco
 projection has to find the key that the query asks for. The translation has a dictionary and writes its sentences backwards.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.training import descend
 from attn_course.modules.additive import AdditiveAttention
 from attn_course.modules.encoder_decoder import Aligner, DotAttention, EncoderDecoder
 
@@ -97,27 +99,26 @@ def train_lookup(
         "accuracy": share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step;
         "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none).
     """
-    optimizer = torch.optim.Adam([*layer.parameters(), *task.tables], lr=rate)
     rights: list[float] = []
     accuracy: list[float] = []
-    first = steps + 1
-    for step in range(1, steps + 1):
+
+    def loss() -> Tensor:
         query, key, wanted = task.batch()
         value = torch.randn(BATCH, N_KEYS, D_VALUE, generator=task.generator)
         output, weights = layer.attend(query, layer.project_keys(key), value)
-        optimizer.zero_grad()
-        (output[:, 0] - value[torch.arange(BATCH), wanted]).square().mean().backward()
-        optimizer.step()
         rights.append(float((weights[:, 0].argmax(dim=-1) == wanted).float().mean()))
         accuracy.append(round(float(np.mean(rights[-WINDOW:])), 3))
-        if first > steps and step >= WINDOW and accuracy[-1] > LEARNT:
-            first = step
-            if stop_when_learnt:
-                break
+        return (output[:, 0] - value[torch.arange(BATCH), wanted]).square().mean()
+
+    def learnt() -> bool:
+        return stop_when_learnt and len(accuracy) >= WINDOW and accuracy[-1] > LEARNT
+
+    descend(torch.optim.Adam([*layer.parameters(), *task.tables], lr=rate), loss, steps, stop=learnt)
+    first = next((step for step, share in enumerate(accuracy, 1) if step >= WINDOW and share > LEARNT), steps + 1)
     return {"accuracy": accuracy, "steps": first}
 
 
-def lookups(seed: int) -> dict[str, Any]:
+def lookups(seed: int, kinds: Sequence[str] = KINDS, widths: Sequence[int] = WIDTHS, vector_steps: int = VECTOR_STEPS) -> dict[str, Any]:
     """Train each score at each width on words, and each once on vectors.
 
     Parameters
@@ -131,8 +132,8 @@ def lookups(seed: int) -> dict[str, Any]:
         "words": kind -> d_hidden -> steps until learnt; "vectors": kind -> what `train_lookup` saw.
     """
     found: dict[str, Any] = {"words": {}, "vectors": {}}
-    for kind in KINDS:
-        for width in WIDTHS:
+    for kind in kinds:
+        for width in widths:
             generator = torch.Generator().manual_seed(seed)
             layer = layer_of(kind, D_WORD, width, generator)
             seen = train_lookup(layer, Words(generator), WORD_STEPS, WORD_RATE, stop_when_learnt=True)
@@ -140,7 +141,7 @@ def lookups(seed: int) -> dict[str, Any]:
     for kind in ("additive", "additive without bias", "scaled dot"):
         generator = torch.Generator().manual_seed(seed)
         layer = layer_of(kind, D_VECTOR, D_HIDDEN, generator)
-        found["vectors"][kind] = train_lookup(layer, Vectors(generator), VECTOR_STEPS, VECTOR_RATE)
+        found["vectors"][kind] = train_lookup(layer, Vectors(generator), vector_steps, VECTOR_RATE)
     return found
 
 
@@ -221,16 +222,11 @@ def train_translation(attention: Aligner | None, seed: int, steps: int = STEPS) 
         model = EncoderDecoder(size, size, attention=attention, d_embed=D_EMBED, d_state=D_STATE)
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model.loss(*task.batch(SENTENCES, 2, LONGEST_TRAINED)).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+    descend(optimizer, lambda: model.loss(*task.batch(SENTENCES, 2, LONGEST_TRAINED)), steps, schedule=schedule, longest=1.0)
     return model
 
 
-def translations(seed: int) -> dict[str, Any]:
+def translations(seed: int, lengths: Sequence[int] = TEST_LENGTHS, steps: int = STEPS) -> dict[str, Any]:
     """Train with and without an aligner, and translate fresh sentences of one length at a time.
 
     Parameters
@@ -244,14 +240,14 @@ def translations(seed: int) -> dict[str, Any]:
         "lengths"; "additive" and "none": share of words right at each length; "on the right word": mean weight there, for
         each length; "alignment" (7, 6): weights of one sentence of 6 words, its end token included.
     """
-    found: dict[str, Any] = {"lengths": list(TEST_LENGTHS)}
+    found: dict[str, Any] = {"lengths": list(lengths)}
     aligners: dict[str, Aligner | None] = {"additive": "additive", "none": None}
     for name, attention in aligners.items():
-        model = train_translation(attention, seed)
+        model = train_translation(attention, seed, steps)
         task = Translation(seed)
         task.generator.manual_seed(1000 + seed)
         shares, right_weights = [], []
-        for length in TEST_LENGTHS:
+        for length in lengths:
             source, target = task.batch(TEST_EXAMPLES, length, length)
             tokens, alignments = model.greedy(source, length + 1)
             shares.append(round(float((tokens == target)[:, :length].float().mean()), 3))
@@ -281,6 +277,26 @@ def conclude_translations(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-LOOKUPS = Experiment("results/lookups.json", lookups, conclude_lookups)
-TRANSLATIONS = Experiment("results/translations.json", translations, conclude_translations)
+def quick_lookups(seed: int) -> dict[str, bool]:
+    """Say at one width whether words are learnt with the scale only, and whether vectors need a bias in additive scores."""
+    found = lookups(seed, widths=(64,), vector_steps=VECTOR_STEPS // 3)
+    steps, last = found["words"], {kind: seen["accuracy"][-1] for kind, seen in found["vectors"].items()}
+    return {
+        "words: additive and scaled dot learn": max(steps["additive"]["64"], steps["scaled dot"]["64"]) <= WORD_STEPS,
+        "words: unscaled dot takes twice the steps of scaled dot": steps["unscaled dot"]["64"] >= 2 * steps["scaled dot"]["64"],
+        "vectors: the bias helps": last["additive"] > last["additive without bias"],
+    }
+
+
+def quick_translations(seed: int) -> dict[str, bool]:
+    """Say after a third of the steps whether sentences of 12 words are translated better with an aligner."""
+    found = translations(seed, lengths=(4, 12), steps=STEPS // 3)
+    return {
+        "4 words: more than 0.8 right with an aligner": found["additive"][0] > 0.8,
+        "12 words: twice as many right as without": found["additive"][1] > 2 * found["none"][1],
+    }
+
+
+LOOKUPS = Experiment("results/lookups.json", lookups, conclude_lookups, quick_lookups)
+TRANSLATIONS = Experiment("results/translations.json", translations, conclude_translations, quick_translations)
 EXPERIMENTS = [LOOKUPS, TRANSLATIONS]

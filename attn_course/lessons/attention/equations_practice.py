@@ -13,9 +13,8 @@ from attn_course.equations.core import equation
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.equations.derivatives import jacobian, plain_softmax
 from attn_course.equations.moments import Expr, standard, variance
-from attn_course.equations.symbols import positive_symbols, real_symbols, softmax_symbols, total
+from attn_course.equations.symbols import dot, positive_symbols, real_symbols, softmax_symbols, squared_distance, total
 from attn_course.lessons.attention.equations import inputs
-from attn_course.lessons.scaling.equations import dot, squared_distance
 
 k_i, k_j = real_symbols("k", 3), real_symbols("l", 3)
 p, v, x = positive_symbols("p", 3), real_symbols("v", 3), real_symbols("x", 3)

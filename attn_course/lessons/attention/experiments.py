@@ -1,5 +1,6 @@
 """Lesson attention: how many random bits one output of attention can hold, and how many one output per question."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.training import descend
 from attn_course.modules.attention import Attention
 
 LENGTHS = (2, 4, 8, 16, 32)
@@ -89,21 +91,19 @@ def accuracy(model: nn.Module, length: int, generator: torch.Generator, steps: i
     accuracy : float
         Between 0.5 (guessing) and 1.
     """
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         bits = torch.randint(2, (BATCH, length), generator=generator).float()
-        loss = binary_cross_entropy_with_logits(model(bits), bits)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        return binary_cross_entropy_with_logits(model(bits), bits)
+
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    descend(optimiser, loss, steps, schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps))
     with torch.no_grad():
         bits = torch.randint(2, (TEST_EXAMPLES, length), generator=generator).float()
         return float(((model(bits) > 0) == (bits > 0.5)).float().mean())
 
 
-def capacity(seed: int) -> dict[str, Any]:
+def capacity(seed: int, lengths: Sequence[int] = LENGTHS, widths: Sequence[int] = WIDTHS, steps: int = STEPS) -> dict[str, Any]:
     """Train each model at each length, and return the accuracies.
 
     Parameters
@@ -117,9 +117,9 @@ def capacity(seed: int) -> dict[str, Any]:
         "lengths", "widths", "one output" (a row for each width) and "one output per question" (at the smaller width).
     """
     generator = torch.Generator().manual_seed(seed)
-    one = [[accuracy(OneOutput(length, d_v, generator), length, generator) for length in LENGTHS] for d_v in WIDTHS]
-    many = [accuracy(OneOutputPerQuestion(length, WIDTHS[0], generator), length, generator) for length in LENGTHS]
-    return {"lengths": list(LENGTHS), "widths": list(WIDTHS), "one output": one, "one output per question": many}
+    one = [[accuracy(OneOutput(length, d_v, generator), length, generator, steps) for length in lengths] for d_v in widths]
+    many = [accuracy(OneOutputPerQuestion(length, widths[0], generator), length, generator, steps) for length in lengths]
+    return {"lengths": list(lengths), "widths": list(widths), "one output": one, "one output per question": many}
 
 
 def conclude(result: dict[str, Any]) -> dict[str, Any]:
@@ -132,5 +132,17 @@ def conclude(result: dict[str, Any]) -> dict[str, Any]:
     return {**held, "one output per question": longest(result["one output per question"])}
 
 
-CAPACITY = Experiment("results/capacity.json", capacity, conclude)
+def quick(seed: int) -> dict[str, bool]:
+    """Say after a fifth of the steps whether one narrow output holds two bits and not 32, where one output per question does."""
+    found = capacity(seed, lengths=(2, 32), widths=WIDTHS[:1], steps=STEPS // 5)
+    (few, many), (few_each, many_each) = found["one output"][0], found["one output per question"]
+    return {
+        "one output holds two bits": few > 0.95,
+        "one output does not hold 32 bits": many < 0.8,
+        "one output per question holds two bits": few_each > 0.95,
+        "one output per question holds 32 bits": many_each > 0.95,
+    }
+
+
+CAPACITY = Experiment("results/capacity.json", capacity, conclude, quick)
 EXPERIMENTS = [CAPACITY]

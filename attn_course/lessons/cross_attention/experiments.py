@@ -5,19 +5,20 @@ Three translators: a recurrent one with additive attention, the same with a fixe
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.training import descend
 from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.sequence_to_sequence import SequenceToSequence
-
-Translator: TypeAlias = EncoderDecoder | SequenceToSequence
+from attn_course.modules.translator import Translator
 
 PADDING, START, END = "<pad>", "<start>", "<end>"
 MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
@@ -242,14 +243,12 @@ def train(kind: str, days: list[date], seed: int, steps: int = STEPS) -> Transla
     model, rng = new_translator(kind, seed), np.random.default_rng(seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps, pct_start=0.1)
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         texts, drawn = batch(days, BATCH, rng)
-        loss = model.loss(encode_sources(texts), encode_targets(drawn))
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
+        return model.loss(encode_sources(texts), encode_targets(drawn))
+
+    descend(optimiser, loss, steps, schedule=schedule, longest=1.0)
     return model
 
 
@@ -273,21 +272,15 @@ def written(model: Translator, texts: list[str], hide: str | None = None) -> tup
         One for each head; none for a model without attention.
     """
     source = encode_sources(texts)
-    if hide is None:
-        tokens, alignments = model.greedy(source, TARGET_LENGTH)
-        if alignments is None:
-            return tokens, []
-        return tokens, list(alignments.unbind(dim=1)) if alignments.ndim == 4 else [alignments]
-    assert isinstance(model, EncoderDecoder)
     with torch.no_grad():
         encoded = model.encode(source)
+    if hide is not None:
         for row, text in zip(encoded.mask[:, 0], texts, strict=True):
             row[: len(roles(text))] = torch.tensor([role != hide for role in roles(text)])
-        state, steps = encoded.state, [source.new_full((len(source),), TARGET_TOKENS.index(START))]
-        for _ in range(TARGET_LENGTH):
-            state, features, _ = model.step(model.target_embedding(steps[-1]), state, encoded)
-            steps.append(model.output(features).argmax(dim=-1))
-    return torch.stack(steps[1:], dim=1), []
+    tokens, alignments = model.greedy(source, TARGET_LENGTH, encoded=encoded)
+    if alignments is None:
+        return tokens, []
+    return tokens, list(alignments.unbind(dim=1)) if alignments.ndim == 4 else [alignments]
 
 
 def exact(model: Translator, days: list[date], rng: np.random.Generator) -> float:
@@ -347,7 +340,7 @@ def alignment(example: dict[str, Any], head: int = 0) -> np.ndarray:
     return np.array([[int(percent) for percent in row.split()] for row in example["heads"][head]]) / 100
 
 
-def dates(seed: int) -> dict[str, Any]:
+def dates(seed: int, kinds: Sequence[str] = KINDS, steps: int = STEPS) -> dict[str, Any]:
     """Train a model of each kind, and test it on dates and years that it has never seen.
 
     Parameters
@@ -365,8 +358,8 @@ def dates(seed: int) -> dict[str, Any]:
     parts = split(np.random.default_rng(seed))
     texts, drawn = batch(parts.new_dates, TEST_EXAMPLES, np.random.default_rng([seed, 1]))
     result: dict[str, Any] = {name: {} for name in ("new dates", "new years", "parts", "read", "examples", "parameters")}
-    for kind in KINDS:
-        model = train(kind, parts.train, seed)
+    for kind in kinds:
+        model = train(kind, parts.train, seed, steps)
         result["parameters"][kind] = sum(weight.numel() for weight in model.parameters())
         result["new dates"][kind] = exact(model, parts.new_dates, np.random.default_rng([seed, 2]))
         result["new years"][kind] = exact(model, parts.new_years, np.random.default_rng([seed, 3]))
@@ -389,5 +382,16 @@ def conclude(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-DATES = Experiment("results/dates.json", dates, conclude)
+def quick(seed: int) -> dict[str, bool]:
+    """Say after a quarter of the steps whether attention is ahead of a fixed vector, and has begun to read what it writes."""
+    found = dates(seed, ("additive", "fixed vector"), STEPS // 4)
+    parts, (read,) = found["parts"], found["read"]["additive"]
+    return {
+        "with attention more years are right": parts["additive"]["year"] > parts["fixed vector"]["year"],
+        "with attention more days are right": parts["additive"]["day"] > parts["fixed vector"]["day"],
+        "the digits of the year get more than their share of weight": read["year"] > 0.2,
+    }
+
+
+DATES = Experiment("results/dates.json", dates, conclude, quick)
 EXPERIMENTS = [DATES]

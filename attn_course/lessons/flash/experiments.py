@@ -1,7 +1,6 @@
 """Lesson flash: how fast a CPU carries and computes, where attention stands under that roof, and what rounding does to it."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,25 +9,19 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.timing import cpu_seconds
 from attn_course.reference import attention
 
 LENGTHS = (512, 1024, 2048, 4096)
 WIDTHS = (16, 64, 128)
-LONGEST = LENGTHS[-1]
 COPIED = 32 * 2**20  # float32 numbers, 128 MiB: several times the largest cache
 PRODUCT = 1024
 REPEATS = 3
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """Return the CPU time of a call at best: one warm-up, then the least of a few; other programs' time does not count."""
-    call()
-    times = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+    """Return the CPU time of a call at best."""
+    return float(cpu_seconds([call], REPEATS).min())
 
 
 def eager(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
@@ -37,7 +30,9 @@ def eager(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.
 
 
 @torch.no_grad()
-def roofline(seed: int) -> dict[str, Any]:
+def roofline(
+    seed: int, lengths: Sequence[int] = LENGTHS, widths: Sequence[int] = WIDTHS, copied: int = COPIED, product: int = PRODUCT
+) -> dict[str, Any]:
     """Measure a copy, a product, a softmax and two ways to compute attention, in float32 on one thread.
 
     Parameters
@@ -49,26 +44,26 @@ def roofline(seed: int) -> dict[str, Any]:
     -------
     result : dict
         "copy_bytes_per_s" (read and written, into memory in use), "new_copy_bytes_per_s" (into memory just asked for),
-        "product_flops_per_s", "softmax_s" and "new_softmax_s" (LONGEST rows of as many scores), and for each width "eager_s" and
-        "sdpa_s", a list over LENGTHS.
+        "product_flops_per_s", "softmax_s" and "new_softmax_s" (of the longest length, squared), and for each width "eager_s" and
+        "sdpa_s", a list over `lengths`.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(seed)
-    source = torch.randn(COPIED, generator=generator)
+    source = torch.randn(copied, generator=generator)
     target = torch.zeros_like(source)
-    left, right = torch.randn(2, PRODUCT, PRODUCT, generator=generator)
-    scores = torch.randn(LONGEST, LONGEST, generator=generator)
+    left, right = torch.randn(2, product, product, generator=generator)
+    scores = torch.randn(lengths[-1], lengths[-1], generator=generator)
     weights = torch.zeros_like(scores)
     result: dict[str, Any] = {
         "copy_bytes_per_s": 2 * source.nbytes / seconds(lambda: target.copy_(source)),
         "new_copy_bytes_per_s": 2 * source.nbytes / seconds(source.clone),
-        "product_flops_per_s": 2 * PRODUCT**3 / seconds(lambda: left @ right),
+        "product_flops_per_s": 2 * product**3 / seconds(lambda: left @ right),
         "softmax_s": seconds(lambda: torch.softmax(scores, -1, out=weights)),
         "new_softmax_s": seconds(lambda: torch.softmax(scores, -1)),
     }
     for name, call in (("eager_s", eager), ("sdpa_s", scaled_dot_product_attention)):
-        result[name] = {str(width): [_attention_s(call, length, width, generator) for length in LENGTHS] for width in WIDTHS}
+        result[name] = {str(width): [_attention_s(call, length, width, generator) for length in lengths] for width in widths}
     torch.set_num_threads(threads)
     return result
 
@@ -81,7 +76,7 @@ def _attention_s(call: Callable[..., torch.Tensor], length: int, width: int, gen
 def conclude_roofline(result: dict[str, Any]) -> dict[str, Any]:
     """Return rankings at the longest sequence; factors are so far from 1 that a busy machine keeps them."""
     gains = [result["eager_s"][str(width)][-1] / result["sdpa_s"][str(width)][-1] for width in WIDTHS]
-    carried_s = 8 * LONGEST**2 / result["copy_bytes_per_s"]
+    carried_s = 8 * LENGTHS[-1] ** 2 / result["copy_bytes_per_s"]
     return {
         "sdpa is ahead of eager at every width": min(gains) > 1.0,
         "its lead is larger for heads of 16 than of 128": gains[0] > gains[-1],
@@ -184,6 +179,28 @@ def conclude_errors(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-ROOFLINE = Experiment("results/roofline.json", roofline, conclude_roofline)
-ERRORS = Experiment("results/errors.json", errors, conclude_errors)
+def quick_roofline(seed: int) -> dict[str, bool]:
+    """Say at small sizes what holds on any machine, however busy: 8 times the length takes longer, a product does more than carry."""
+    result = roofline(seed, lengths=(128, 1024), widths=(16,), copied=2**24, product=512)
+    return {
+        "eager: the longer sequence takes 8 times as long and more": result["eager_s"]["16"][1] > 8 * result["eager_s"]["16"][0],
+        "sdpa: the longer sequence takes longer": result["sdpa_s"]["16"][1] > result["sdpa_s"]["16"][0],
+        "more FLOPs than bytes in a second": result["product_flops_per_s"] > result["copy_bytes_per_s"],
+    }
+
+
+def quick_errors(seed: int) -> dict[str, bool]:
+    """Say whether float16 without a maximum overflows, and what a state in float16 costs; this is the whole experiment."""
+    found = conclude_errors(errors(seed))
+    return {
+        "only wide scores without a maximum are not finite": found["not finite"] == ["float16, no maximum, wide scores"],
+        "a state in float16 is worse than one in float32": all(
+            best[0] == "float16, in tiles" for best in found["float16, best first"].values()
+        ),
+        "float32 below": found["float32 below"],
+    }
+
+
+ROOFLINE = Experiment("results/roofline.json", roofline, conclude_roofline, quick_roofline)
+ERRORS = Experiment("results/errors.json", errors, conclude_errors, quick_errors)
 EXPERIMENTS = [ROOFLINE, ERRORS]

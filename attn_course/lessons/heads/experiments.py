@@ -3,84 +3,9 @@
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from attn_course.experiments.core import Experiment
-from attn_course.modules.multi_head import MultiHeadAttention
-
-SYMBOLS = 8
-LENGTH = 8
-D_MODEL = 32
-D_HIDDEN = 128
-OFFSETS = (-1, 1)
-BATCH = 64
-STEPS = 600
-LEARNING_RATE = 5e-3
-TEST_EXAMPLES = 1024
-
-
-class Neighbours(nn.Module):
-    """One layer of attention over symbols on a ring; each position names the symbol before it and the symbol after it.
-
-    Parameters
-    ----------
-    n_heads : int
-        Heads of width D_MODEL / n_heads.
-    generator : torch.Generator
-        Source of the first weights.
-    n_kv_heads : int, optional
-        Key and value heads; `n_heads` if left out.
-    hidden : bool
-        Whether a layer of rectified linear units stands between the layer and the answers; without it answers are linear.
-    """
-
-    def __init__(self, n_heads: int, generator: torch.Generator, *, n_kv_heads: int | None = None, hidden: bool = False) -> None:
-        super().__init__()
-        self.symbols = nn.Parameter(torch.randn(SYMBOLS, D_MODEL, generator=generator))
-        self.places = nn.Parameter(torch.randn(LENGTH, D_MODEL, generator=generator))
-        self.attention = MultiHeadAttention(D_MODEL, n_heads, n_kv_heads=n_kv_heads, backend="eager", generator=generator)
-        self.hidden = nn.Parameter(torch.randn(D_MODEL, D_HIDDEN, generator=generator) * (2.0 / D_MODEL) ** 0.5) if hidden else None
-        width = D_HIDDEN if hidden else D_MODEL
-        self.answers = nn.Parameter(torch.randn(width, len(OFFSETS) * SYMBOLS, generator=generator) / width**0.5)
-
-    def forward(self, text: Tensor) -> Tensor:
-        """Return logits: (batch, LENGTH) symbols -> (batch, LENGTH, 2, SYMBOLS)."""
-        output = self.attention(self.symbols[text] + self.places)
-        if self.hidden is not None:
-            output = torch.relu(output @ self.hidden)
-        return (output @ self.answers).unflatten(-1, (len(OFFSETS), SYMBOLS))
-
-    def weights(self, text: Tensor) -> Tensor:
-        """Return the weights of each head: (batch, LENGTH) -> (batch, n_heads, LENGTH, LENGTH)."""
-        return self.attention(self.symbols[text] + self.places, return_weights=True)[1]
-
-
-def texts(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return random symbols on a ring, (count, LENGTH), and the neighbours of each, (count, LENGTH, 2)."""
-    text = torch.randint(SYMBOLS, (count, LENGTH), generator=generator)
-    return text, torch.stack([text.roll(-offset, dims=1) for offset in OFFSETS], dim=-1)
-
-
-def train(model: Neighbours, generator: torch.Generator, steps: int = STEPS) -> None:
-    """Train a model in place on fresh texts."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
-        text, wanted = texts(BATCH, generator)
-        loss = cross_entropy(model(text).flatten(0, 2), wanted.flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-
-
-@torch.no_grad()
-def accuracies(model: Neighbours, generator: torch.Generator) -> list[float]:
-    """Return the share of symbols named right: before, after, and both at once."""
-    text, wanted = texts(TEST_EXAMPLES, generator)
-    right = model(text).argmax(dim=-1) == wanted
-    return [*right.float().mean(dim=(0, 1)).tolist(), right.all(dim=-1).float().mean().item()]
+from attn_course.experiments.neighbours import STEPS, TEST_EXAMPLES, Neighbours, accuracies, shared, texts, train
 
 
 @torch.no_grad()
@@ -101,7 +26,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def heads(seed: int) -> dict[str, Any]:
+def heads(seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Train each model, and look at the heads of the one that has two.
 
     Parameters
@@ -118,7 +43,7 @@ def heads(seed: int) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     models = {name: Neighbours(generator=generator, **options) for name, options in MODELS.items()}
     for model in models.values():
-        train(model, generator)
+        train(model, generator, steps)
     pair = models["two heads"]
     with torch.no_grad():
         maps = pair.weights(texts(TEST_EXAMPLES, generator)[0]).mean(dim=0)
@@ -141,26 +66,11 @@ def conclude_heads(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@torch.no_grad()
-def shared(model: Neighbours, n_kv_heads: int, how: str, generator: torch.Generator) -> Neighbours:
-    """Return a copy of a model whose key and value heads are shared: the "mean" of each group, its "first" head, or "random" ones."""
-    old = model.attention
-    copy = Neighbours(old.n_heads, generator, n_kv_heads=n_kv_heads)
-    state = model.state_dict()
-    for role, width in (("key", old.d_k), ("value", old.d_v)):
-        groups = state[f"attention.w_{role}"].unflatten(1, (n_kv_heads, -1, width))  # (d_model, n_kv_heads, heads of a group, width)
-        random = getattr(copy.attention, f"w_{role}").clone()
-        chosen = {"mean": groups.mean(dim=2).flatten(1), "first": groups[:, :, 0].flatten(1), "random": random}[how]
-        state[f"attention.w_{role}"] = chosen
-    copy.load_state_dict(state)
-    return copy
-
-
 WAYS = ("mean", "first", "random")
-UPTRAINING = (0, STEPS // 20, STEPS // 5)  # steps after the conversion: none, 5 and 20 % of those before
+UPTRAINING = (0, 5, 20)  # steps after the conversion, in percent of those before
 
 
-def sharing(seed: int) -> dict[str, Any]:
+def sharing(seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Train four heads, convert them to two and to one key head in each way, and train on.
 
     Parameters
@@ -176,16 +86,17 @@ def sharing(seed: int) -> dict[str, Any]:
     """
     generator = torch.Generator().manual_seed(seed)
     model = Neighbours(4, generator)
-    train(model, generator)
-    result: dict[str, Any] = {"steps": list(UPTRAINING), "four heads": accuracies(model, generator)[-1]}
+    train(model, generator, steps)
+    later = [steps * percent // 100 for percent in UPTRAINING]
+    result: dict[str, Any] = {"steps": later, "four heads": accuracies(model, generator)[-1]}
     for name, n_kv_heads in (("two key heads", 2), ("one key head", 1)):
-        result[name] = {how: _uptrained(shared(model, n_kv_heads, how, generator), generator) for how in WAYS}
+        result[name] = {how: _uptrained(shared(model, n_kv_heads, how, generator), later, generator) for how in WAYS}
     return result
 
 
-def _uptrained(model: Neighbours, generator: torch.Generator) -> list[float]:
+def _uptrained(model: Neighbours, steps: list[int], generator: torch.Generator) -> list[float]:
     found = []
-    for before, after in zip((0, *UPTRAINING[:-1]), UPTRAINING, strict=True):
+    for before, after in zip((0, *steps[:-1]), steps, strict=True):
         train(model, generator, after - before)
         found.append(accuracies(model, generator)[-1])
     return found
@@ -201,6 +112,24 @@ def conclude_sharing(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-HEADS = Experiment("results/heads.json", heads, conclude_heads)
-SHARING = Experiment("results/sharing.json", sharing, conclude_sharing)
+def quick_heads(seed: int) -> dict[str, bool]:
+    """Say after a third of the steps whether two heads name both neighbours where one head cannot."""
+    both = {name: found[-1] for name, found in heads(seed, STEPS // 3)["accuracies"].items()}
+    return {
+        "one head names both in less than a third": both["one head"] < 1 / 3,
+        "two heads name both in more than two thirds": both["two heads"] > 2 / 3,
+    }
+
+
+def quick_sharing(seed: int) -> dict[str, bool]:
+    """Say after a third of the steps whether a key head from the mean learns faster than a random one."""
+    result = sharing(seed, STEPS // 3)
+    return {
+        f"{name}: the mean is ahead of a random head": result[name]["mean"][1] > result[name]["random"][1]
+        for name in ("two key heads", "one key head")
+    }
+
+
+HEADS = Experiment("results/heads.json", heads, conclude_heads, quick_heads)
+SHARING = Experiment("results/sharing.json", sharing, conclude_sharing, quick_sharing)
 EXPERIMENTS = [HEADS, SHARING]

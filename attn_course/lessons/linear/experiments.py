@@ -1,5 +1,6 @@
 """Lesson linear: how many pairs of key and value softmax, sums of outer products and the delta rule can recall, and which of two values."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softplus
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.training import descend
 from attn_course.modules.linear import LinearAttention
 from attn_course.modules.multi_head import MultiHeadAttention
 
@@ -88,18 +90,16 @@ def pairs(n: int, count: int, generator: torch.Generator, *, twice: bool) -> tup
     return keys, values, asked, values.gather(1, last)
 
 
-def train(model: Recall, generator: torch.Generator, *, twice: bool) -> None:
+def train(model: Recall, generator: torch.Generator, steps: int = STEPS, *, twice: bool) -> None:
     """Train a model in place on fresh examples of all lengths."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
-    for _ in range(STEPS):
+
+    def loss() -> Tensor:
         n = PAIRS[int(torch.randint(len(PAIRS), (1,), generator=generator))]
         *given, wanted = pairs(n, BATCH, generator, twice=twice)
-        loss = cross_entropy(model(*given).flatten(0, 1), wanted.flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        return cross_entropy(model(*given).flatten(0, 1), wanted.flatten())
+
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    descend(optimiser, loss, steps, schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps))
 
 
 @torch.no_grad()
@@ -112,12 +112,12 @@ def accuracies(model: Recall, generator: torch.Generator, *, twice: bool) -> lis
     return found
 
 
-def _measure(seed: int, names: list[str], *, twice: bool) -> dict[str, Any]:
+def _measure(seed: int, names: Sequence[str], steps: int, *, twice: bool) -> dict[str, Any]:
     shares = {}
     for name in names:
         generator = torch.Generator().manual_seed(seed)
         model = Recall(name, generator)
-        train(model, generator, twice=twice)
+        train(model, generator, steps, twice=twice)
         shares[name] = accuracies(model, generator, twice=twice)
     return {"pairs": list(PAIRS), "accuracies": shares}
 
@@ -126,7 +126,7 @@ ONCE = [name for name in MIXERS if "nearer" not in name]
 TWICE = [name for name in MIXERS if "positive" not in name]
 
 
-def recall(seed: int) -> dict[str, Any]:
+def recall(seed: int, names: Sequence[str] = ONCE, steps: int = STEPS) -> dict[str, Any]:
     """Train each layer where every key is written once.
 
     Parameters
@@ -139,7 +139,7 @@ def recall(seed: int) -> dict[str, Any]:
     result : dict
         "pairs": how many there are. "accuracies": the share answered right for each of these numbers, by layer.
     """
-    return _measure(seed, ONCE, twice=False)
+    return _measure(seed, names, steps, twice=False)
 
 
 def conclude_recall(result: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def conclude_recall(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def overwriting(seed: int) -> dict[str, Any]:
+def overwriting(seed: int, names: Sequence[str] = TWICE, steps: int = STEPS) -> dict[str, Any]:
     """Train each layer where every key is written twice and the later value counts.
 
     Parameters
@@ -166,7 +166,7 @@ def overwriting(seed: int) -> dict[str, Any]:
     result : dict
         As that of `recall`.
     """
-    return _measure(seed, TWICE, twice=True)
+    return _measure(seed, names, steps, twice=True)
 
 
 def conclude_overwriting(result: dict[str, Any]) -> dict[str, Any]:
@@ -183,6 +183,24 @@ def conclude_overwriting(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-RECALL = Experiment("results/recall.json", recall, conclude_recall)
-OVERWRITING = Experiment("results/overwriting.json", overwriting, conclude_overwriting)
+def quick_recall(seed: int) -> dict[str, bool]:
+    """Say after a fifth of the steps whether softmax recalls 32 pairs, more of them than a state does."""
+    found = recall(seed, ["softmax", "sums, positive features"], STEPS // 5)["accuracies"]
+    return {
+        "softmax recalls most of 32 pairs": found["softmax"][-1] > 0.8,
+        "a state recalls fewer": found["sums, positive features"][-1] < found["softmax"][-1] - 0.3,
+    }
+
+
+def quick_overwriting(seed: int) -> dict[str, bool]:
+    """Say after two fifths of the steps whether softmax needs the distance to tell the later of two values."""
+    found = overwriting(seed, ["softmax", "softmax, nearer is better"], 2 * STEPS // 5)["accuracies"]
+    return {
+        "without order about half": max(found["softmax"]) < 0.65,
+        "with the distance more than three quarters": min(found["softmax, nearer is better"]) > 0.75,
+    }
+
+
+RECALL = Experiment("results/recall.json", recall, conclude_recall, quick_recall)
+OVERWRITING = Experiment("results/overwriting.json", overwriting, conclude_overwriting, quick_overwriting)
 EXPERIMENTS = [RECALL, OVERWRITING]

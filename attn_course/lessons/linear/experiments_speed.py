@@ -1,8 +1,8 @@
 """Lesson linear: where the state overtakes the scores, on one thread of a CPU, against the crossover counted in FLOPs."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.timing import cpu_seconds
 from attn_course.modules.linear import linear_attention
 
 BATCH = 4
@@ -21,16 +22,9 @@ LONG = (1024, 2048)
 CHUNK = 64
 
 
-def cpu_seconds(calls: Sequence[Callable[[], Any]], repeats: int = REPEATS) -> list[float]:
-    """Return the median CPU time of each call, taken in turn so that a busy machine disturbs all alike."""
-    found: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeats):
-        for call, times in zip(calls, found, strict=True):
-            start = time.process_time()
-            for _ in range(3):
-                call()
-            times.append((time.process_time() - start) / 3)
-    return [float(np.median(times)) for times in found]
+def median_seconds(calls: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
+    """Return the median CPU time of each call."""
+    return np.median(cpu_seconds(calls, repeats, runs=3), axis=1).tolist()
 
 
 def scores_first(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -68,7 +62,9 @@ def crossing(lengths: Sequence[int], ratio: Sequence[float]) -> float:
     return float(lengths[0] if ratio[0] >= 1 else lengths[-1])
 
 
-def speed(seed: int) -> dict[str, Any]:
+def speed(
+    seed: int, widths: Sequence[int] = WIDTHS, fractions: Sequence[float] = FRACTIONS, ends: tuple[int, int] = LONG, repeats: int = REPEATS
+) -> dict[str, Any]:
     """Measure both brackets, softmax attention, and the forms of linear attention.
 
     Parameters
@@ -96,14 +92,14 @@ def speed(seed: int) -> dict[str, Any]:
         "crossing": {},
         "share of softmax": {},
     }
-    result["predicted"] = {str(width): 2 * width * width / (width + width) for width in WIDTHS}  # Eq. linear-attention-crossover
-    for width in WIDTHS:
-        lengths, plain, soft = [round(width * fraction) for fraction in FRACTIONS], [], []
+    result["predicted"] = {str(width): 2 * width * width / (width + width) for width in widths}  # Eq. linear-attention-crossover
+    for width in widths:
+        lengths, plain, soft = [round(width * fraction) for fraction in fractions], [], []
         for length in lengths:
             arrays = drawn(length, width)
             scores = arrays[0] @ arrays[1].mT
-            calls = [lambda f=f, a=arrays: f(*a) for f in (scores_first, state_first, softmax_attention)]
-            first, second, third, alone = cpu_seconds([*calls, lambda s=scores: torch.softmax(s, dim=-1)])  # type: ignore[misc]
+            calls = [partial(f, *arrays) for f in (scores_first, state_first, softmax_attention)]
+            first, second, third, alone = median_seconds([*calls, partial(torch.softmax, scores, dim=-1)], repeats)
             plain.append(first / second)
             soft.append(third / second)
             if length == width:
@@ -111,13 +107,14 @@ def speed(seed: int) -> dict[str, Any]:
         result["lengths"][str(width)] = lengths
         result["scores first / state first"][str(width)], result["softmax / state first"][str(width)] = plain, soft
         result["crossing"][str(width)] = [crossing(lengths, plain), crossing(lengths, soft)]
-    short, long = (drawn(length, 64) for length in LONG)
-    times = cpu_seconds([lambda: causal_softmax(*short), lambda: causal_softmax(*long),
-                         lambda: linear_attention(*short, chunk=CHUNK), lambda: linear_attention(*long, chunk=CHUNK)], 5)  # fmt: skip
+    short, long = (drawn(length, 64) for length in ends)
+    both_ends: list[Callable[[], Any]] = [partial(causal_softmax, *arrays) for arrays in (short, long)]
+    both_ends += [partial(linear_attention, *arrays, chunk=CHUNK) for arrays in (short, long)]
+    times = median_seconds(both_ends, min(repeats, 5))
     result["doubling"] = {"softmax": times[1] / times[0], "chunked": times[3] / times[2]}
     arrays = drawn(512, 64)
     sizes = {"recurrent": 1, "chunked": CHUNK, "parallel": 512}
-    forms = cpu_seconds([lambda size=size: linear_attention(*arrays, chunk=size) for size in sizes.values()], 5)  # type: ignore[misc]
+    forms = median_seconds([partial(linear_attention, *arrays, chunk=size) for size in sizes.values()], min(repeats, 5))
     result["forms"] = {name: 1000 * found for name, found in zip(sizes, forms, strict=True)}
     return result
 
@@ -135,5 +132,16 @@ def conclude_speed(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-SPEED = Experiment("results/speed.json", speed, conclude_speed)
+def quick(seed: int) -> dict[str, bool]:
+    """Say at one width whether the state is ahead well behind the crossover, and the recurrent form the slowest."""
+    result = speed(seed, widths=(64,), fractions=(0.25, 1.0, 8.0), ends=(128, 1024), repeats=3)
+    return {
+        "8 times the width: scores first takes longer": result["scores first / state first"]["64"][-1] > 1,
+        "8 times the width: softmax takes longer": result["softmax / state first"]["64"][-1] > 1,
+        "8 times the length: softmax grows more than chunked": result["doubling"]["softmax"] > result["doubling"]["chunked"],
+        "slowest form at 512": max(result["forms"], key=result["forms"].get) == "recurrent",
+    }
+
+
+SPEED = Experiment("results/speed.json", speed, conclude_speed, quick)
 EXPERIMENTS = [SPEED]

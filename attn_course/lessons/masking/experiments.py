@@ -5,6 +5,7 @@ there, so an honest model that has learnt the code tells 8 symbols for certain a
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.training import descend
 
 SYMBOLS, HALF = 8, 8
 D_MODEL, D_K, D_HIDDEN = 32, 16, 64
@@ -109,17 +111,13 @@ def train(model: NextToken, generator: torch.Generator, steps: int = STEPS) -> f
     loss : float
         Mean cross-entropy of the last 20 batches, in nats.
     """
-    losses = []
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         text = texts(BATCH, generator)
-        loss = cross_entropy(model(text)[:, :-1].flatten(0, 1), text[:, 1:].flatten())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        losses.append(float(loss.detach()))
+        return cross_entropy(model(text)[:, :-1].flatten(0, 1), text[:, 1:].flatten())
+
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    losses = descend(optimiser, loss, steps, schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps))
     return sum(losses[-LAST:]) / len(losses[-LAST:])
 
 
@@ -154,13 +152,13 @@ def evaluate(model: NextToken, generator: torch.Generator) -> dict[str, float]:
     return {name: round(float(share), 3) for name, share in shares.items()}
 
 
-def leaking_masks(seed: int) -> dict[str, Any]:
+def leaking_masks(seed: int, masks: Sequence[str] = MASKS, steps: int = STEPS) -> dict[str, Any]:
     """Train a model with each mask and evaluate it; `seed` gives the first weights and the texts."""
     found = {}
-    for kind in MASKS:
+    for kind in masks:
         generator = torch.Generator().manual_seed(seed)
         model = NextToken(kind, generator)
-        loss = train(model, generator)
+        loss = train(model, generator, steps)
         found[kind] = {"loss": round(loss, 3), **evaluate(model, generator)}
     return found
 
@@ -173,5 +171,15 @@ def conclude(found: dict[str, Any]) -> dict[str, dict[str, bool]]:
     }
 
 
-LEAKS = Experiment("results/leaks.json", leaking_masks, conclude)
+def quick(seed: int) -> dict[str, bool]:
+    """Say after a fifth of the steps whether a mask that is one column too wide looks better in training, and cannot write."""
+    honest, leaking = leaking_masks(seed, MASKS[:2], STEPS // 5).values()
+    return {
+        "the leaking mask has a loss below the honest one": leaking["loss"] < HONEST_LOSS < honest["loss"],
+        "it knows the random half": leaking["first half"] > 0.8 > 0.3 > honest["first half"],
+        "it writes worse": leaking["written"] < 0.3 < honest["written"],
+    }
+
+
+LEAKS = Experiment("results/leaks.json", leaking_masks, conclude, quick)
 EXPERIMENTS = [LEAKS]

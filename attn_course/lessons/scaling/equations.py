@@ -12,22 +12,12 @@ from attn_course.equations.claims import Chain, Claims, Sides
 from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.moments import Expr, Table, expectation, standard, variance
-from attn_course.equations.symbols import real_symbols, total
+from attn_course.equations.symbols import dot, real_symbols, squared_distance, total
 
 q, k = real_symbols("q", 3), real_symbols("k", 3)
 h = sympy.Symbol("h", positive=True)
 kappa_q, kappa_k, skew = symbols("kappa_q kappa_k gamma", real=True)
 sigma_q, sigma_k = symbols("sigma_q sigma_k", positive=True)
-
-
-def dot(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
-    """Return the dot product of two tuples of symbols."""
-    return total(a_i * b_i for a_i, b_i in zip(a, b, strict=True))
-
-
-def squared_distance(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
-    """Return the squared distance of two points."""
-    return total((a_i - b_i) ** 2 for a_i, b_i in zip(a, b, strict=True))
 
 
 # ---- 3.1 Three ways to be similar

@@ -13,8 +13,8 @@ from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
 from attn_course.equations.core import equation
 from attn_course.equations.moments import NORMAL, Expr, Table, covariance, expectation, standard, variance
-from attn_course.equations.symbols import column, real_symbols, total
-from attn_course.lessons.scaling.equations import dot, independent, k, kappa_k, kappa_q, q
+from attn_course.equations.symbols import column, dot, real_symbols, total
+from attn_course.lessons.scaling.equations import independent, k, kappa_k, kappa_q, q
 
 other = real_symbols("r", 3)  # a second key
 x, y = real_symbols("x", 3), real_symbols("y", 2)

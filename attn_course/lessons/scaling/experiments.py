@@ -5,6 +5,7 @@ same in all examples; the right output is this item's value. A layer without val
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
+from attn_course.experiments.training import descend
 from attn_course.modules import Attention
 
 D_MODEL, N_ITEMS, D_VALUE, BATCH = 16, 16, 4, 32
@@ -91,30 +93,31 @@ def train(layer: Attention, seed: int, optimizer: torch.optim.Optimizer, steps: 
         step; "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none); "entropy": mean entropy of
         the weights before the first step, in nats.
     """
-    task, rights, entropy = Lookups(seed), [], math.nan
-    for step in range(steps):
+    task = Lookups(seed)
+    rights: list[float] = []
+    entropies: list[float] = []
+
+    def loss() -> Tensor:
         query, items, value, wanted = task.batch()
         output, weights = layer(query, items, value)
-        error = output[:, 0] - value[torch.arange(BATCH), wanted]
-        optimizer.zero_grad()
-        error.square().mean().backward()
-        optimizer.step()
-        if step == 0:
-            entropy = float(torch.special.entr(weights.detach()).sum(dim=-1).mean())
+        entropies.append(float(torch.special.entr(weights.detach()).sum(dim=-1).mean()))
         rights.append(float((weights[:, 0].argmax(dim=-1) == wanted).float().mean()))
+        return (output[:, 0] - value[torch.arange(BATCH), wanted]).square().mean()
+
+    descend(optimizer, loss, steps)
     accuracy = [float(np.mean(rights[max(0, n - WINDOW) : n])) for n in range(1, steps + 1)]
     first = next((n for n, value in enumerate(accuracy, 1) if n >= WINDOW and value > LEARNT), steps + 1)
-    return {"accuracy": [round(value, 3) for value in accuracy], "steps": first, "entropy": round(entropy, 3)}
+    return {"accuracy": [round(value, 3) for value in accuracy], "steps": first, "entropy": round(entropies[0], 3)}
 
 
-def with_and_without_scale(seed: int) -> dict[str, Any]:
+def with_and_without_scale(seed: int, starts: Sequence[str] = STARTS, widths: Sequence[int] = WIDTHS, steps: int = STEPS) -> dict[str, Any]:
     """Train with and without the scale, from both starts, at three d_k, by Adam with one step size for all."""
     found: dict[str, Any] = {}
-    for start in STARTS:
+    for start in starts:
         for name, scaled in (("scaled", True), ("unscaled", False)):
-            for d_k in WIDTHS:
+            for d_k in widths:
                 layer = initial_layer(d_k, scaled=scaled, start=start, seed=seed)
-                seen = train(layer, seed, torch.optim.Adam(layer.parameters(), lr=LEARNING_RATE))
+                seen = train(layer, seed, torch.optim.Adam(layer.parameters(), lr=LEARNING_RATE), steps)
                 if d_k != WIDTHS[-1]:
                     del seen["accuracy"]  # the lesson draws the curves of the largest d_k only
                 found.setdefault(start, {}).setdefault(name, {})[str(d_k)] = seen
@@ -168,16 +171,27 @@ def two_step_sizes(d_k: int, steps: int, *, step_size: float = 0.1, matched: boo
     last = []
     for layer, optimizer in zip((scaled, twin), optimizers, strict=True):
         task = Lookups(seed)
-        for _ in range(steps):
+
+        def loss(layer: Attention = layer, task: Lookups = task) -> Tensor:
             query, items, value, wanted = (part.double() if part.is_floating_point() else part for part in task.batch())
-            error = layer(query, items, value)[0][:, 0] - value[torch.arange(BATCH), wanted]
-            optimizer.zero_grad()
-            error.square().mean().backward()
-            optimizer.step()
+            return (layer(query, items, value)[0][:, 0] - value[torch.arange(BATCH), wanted]).square().mean()
+
+        descend(optimizer, loss, steps)
         query, items, value, _ = task.batch()
         last.append(layer(query.double(), items.double(), value.double())[1].detach())
     return float((last[0] - last[1]).abs().max())
 
 
-SCALE = Experiment("results/scale.json", with_and_without_scale, conclude_scale)
+def quick(seed: int) -> dict[str, bool]:
+    """Say at the largest d_k whether a start of unit variance needs the scale, and whether the twin without it walks the same path."""
+    found = with_and_without_scale(seed, STARTS[:1], WIDTHS[-1:], STEPS // 2)[STARTS[0]]
+    scaled, unscaled = (found[name][str(WIDTHS[-1])] for name in ("scaled", "unscaled"))
+    return {
+        "with the scale learnt": scaled["steps"] <= STEPS // 2,
+        "without it not yet": unscaled["steps"] > STEPS // 2,
+        "without it the first weights are sharp": unscaled["entropy"] < 0.5 * scaled["entropy"],
+    }
+
+
+SCALE = Experiment("results/scale.json", with_and_without_scale, conclude_scale, quick)
 EXPERIMENTS = [SCALE]

@@ -16,8 +16,7 @@ from attn_course.equations.claims import Chain, Claims, Sides
 from attn_course.equations.core import equation
 from attn_course.equations.derivatives import jacobian, plain_softmax
 from attn_course.equations.moments import NORMAL, Expr, Table, expectation, standard, variance
-from attn_course.equations.symbols import real_symbols
-from attn_course.lessons.scaling.equations import dot
+from attn_course.equations.symbols import dot, real_symbols
 
 x, y = real_symbols("x", 3), real_symbols("y", 3)
 kappa = sympy.Symbol("kappa", real=True)

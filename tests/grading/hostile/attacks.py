@@ -41,6 +41,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
     "kills its parent": ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", ("Error",)),
     "reads the memory": ("open('/proc/self/mem')", ("Error", "does not define")),  # its own; open where nothing shuts files
 }
+ENDLESS = {"loops", "loops and catches everything", "awaits without end", "sleeps"}  # these last as long as a cell may
 
 PATCHED_LIBRARY = """
 import numpy as np

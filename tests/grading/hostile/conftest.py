@@ -1,4 +1,4 @@
-"""Graders with short limits for hostile notebooks."""
+"""Graders for hostile notebooks."""
 
 import sys
 from collections.abc import Iterator
@@ -8,14 +8,24 @@ import pytest
 
 from attn_course.grading.grader import Grader
 from attn_course.grading.sandbox import Limits
+from tests.grading.conftest import beside
 from tests.grading.sandbox_child import command_in
+
+LIMITS = Limits(address_space_bytes=2**28, cpu_s=30.0, wall_s=120.0)
 
 
 @pytest.fixture(scope="session")
-def strict(exercises: Path) -> Iterator[Grader]:
-    """A grader that waits 1 s for a cell or a call."""
-    with _grader(exercises) as grader:
-        yield grader
+def strict(grader: Grader, exercises: Path) -> Grader:
+    """A grader that gives a submission little memory."""
+    return beside(grader, seed=5, exercises=exercises, limits=LIMITS)
+
+
+@pytest.fixture
+def hasty(strict: Grader, monkeypatch: pytest.MonkeyPatch) -> Grader:
+    """The same, while it waits 1 s for a cell or a call: for what never ends, and does next to nothing before."""
+    monkeypatch.setattr(strict, "_cell_s", 1.0)
+    monkeypatch.setattr(strict, "_call_s", 1.0)
+    return strict
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +36,6 @@ def contained(root: Path, exercises: Path, tmp_path_factory: pytest.TempPathFact
     python.chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", str(python))
-        with _grader(exercises) as grader:
-            yield grader
-
-
-def _grader(exercises: Path) -> Grader:
-    limits = Limits(address_space_bytes=2**28, cpu_s=30.0, wall_s=60.0)
-    return Grader(seed=5, exercises=exercises, cell_s=1.0, call_s=1.0, limits=limits)
+        grader = Grader(seed=5, exercises=exercises, limits=LIMITS)
+    with grader:
+        yield grader

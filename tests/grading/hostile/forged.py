@@ -41,7 +41,7 @@ FRAMES: dict[str, tuple[str, str]] = {
     "a pickle": ("import pickle; line.sendall(pickle.dumps(ValueError) * 9)", NO_ANSWER),
     "a claim of gigabytes": ('line.sendall(struct.pack(">IQ", 0, 2**40))', NO_ANSWER),
     "bytes that belong to nothing": ('send({"problem": "x"}, b"y" * 99)', NO_ANSWER + "99 bytes of a frame belong to no array"),
-    "half a frame": ('line.sendall(struct.pack(">IQ", 99, 0)); os._exit(0)', "ended Python"),
+    "half a frame": ('line.sendall(struct.pack(">IQ", 99, 0))', "ended Python"),
     "the number of the next request too": ('send({"problem": "one"}); send({"problem": "two"})', "one"),
     "a formula for a spreadsheet": ('send({"problem": "=HYPERLINK(1)"})', "HYPERLINK(1)"),
     "text that is no text": ('send({"problem": "\\ud800\\u202e\\x1b[31m"})', "[31m"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attn_course.tasks import all_tasks, judge, lessons
-from attn_course.tasks.core import CHECK_SEED
+from attn_course.tasks.gates import Bench
 from attn_course.tasks.run import Result, changed_input, quiet
 from tests.grading import toy
 from tests.grading.hostile.forged import FRAMES, SENDS
@@ -16,9 +16,7 @@ from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_forged_frame_gets_nothing_and_stops_nobody(strict, toy_chapter, tmp_path, frame):
     sent, reason = FRAMES[frame]
-    graded = grade(
-        strict, tmp_path / "97_hostile.ipynb", {"twice": toy.RIGHT["twice"], "thrice": f"{SENDS}    {sent}\n    while True: pass"}
-    )
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {"twice": toy.RIGHT["twice"], "thrice": f"{SENDS}    {sent}\n    os._exit(0)"})
     first, attacked, _ = graded.verdicts
     assert (first.points, attacked.points) == (2, 0)
     assert reason in attacked.message
@@ -58,22 +56,13 @@ STRANGE = {
 
 @pytest.mark.parametrize("chapter", lessons())
 def test_the_judge_has_words_for_every_array(chapter):
-    """`expect` is remembered by task, as the grader does: each known answer runs once."""
-    for task in all_tasks(chapter):
-        cases, remembered = task.cases(np.random.default_rng(CHECK_SEED)), {}
-
-        def expect(task, function, cases, remembered=remembered):
-            from attn_course.tasks.judge import expected
-
-            if id(function) not in remembered:
-                remembered[id(function)] = expected(task, function, cases)
-            return remembered[id(function)]
-
+    for bench in map(Bench, all_tasks(chapter)):  # it remembers, as the grader does: each known answer runs once
         with quiet():
-            rights = [right.arrays for right in expect(task, task.answer, cases)]
+            rights = [right.arrays for right in bench.expect(bench.task, bench.task.answer, bench.cases)]
             for strange in STRANGE.values():
                 for arrays in (lambda right, strange=strange: tuple(map(strange, right)), lambda right: (), lambda right: (*right, *right)):
-                    assert not judge(task, cases, [Result(arrays(right)) for right in rights], expect=expect).passed
+                    results = [Result(arrays(right)) for right in rights]
+                    assert not judge(bench.task, bench.cases, results, expect=bench.expect).passed
 
 
 @pytest.mark.parametrize(

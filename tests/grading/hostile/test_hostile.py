@@ -10,6 +10,7 @@ from tests.grading.hostile.attacks import (
     ATTENTIONS,
     AWAITED_DIFF,
     DISARMED,
+    ENDLESS,
     FORBIDDEN,
     FROM_THE_ENGINE,
     GRADIENTS,
@@ -19,24 +20,41 @@ from tests.grading.hostile.attacks import (
 from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 
 
+@pytest.fixture
+def attacked(request, attack):
+    """The grader that an attack meets."""
+    return request.getfixturevalue("hasty" if attack in ENDLESS else "strict")
+
+
+@pytest.fixture
+def verdicts(strict, root, tmp_path):
+    """Takes a lesson, a task and an answer; returns what is found in the solution with this answer, by task."""
+
+    def found(lesson, task, source):
+        book = notebooks.answered(root, lesson, {task: source}, folder="solutions")
+        graded = strict.grade(notebooks.save(book, tmp_path / "mine.ipynb"), student="mallory")
+        return {verdict.task: verdict for verdict in graded.verdicts}
+
+    return found
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_in_an_answer_cell_gets_nothing_there_and_harms_no_neighbour(strict, toy_chapter, tmp_path, attack):
+def test_an_attack_in_an_answer_cell_gets_nothing_there_and_harms_no_neighbour(attacked, toy_chapter, tmp_path, attack):
     source, reasons = ATTACKS[attack]
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source})
-    first, attacked, _ = graded.verdicts
+    first, second, _ = grade(attacked, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source}).verdicts
     assert first.passed, "a task judged before the attack keeps its points"
-    assert attacked.points == 0
-    assert any(reason in attacked.message for reason in reasons), attacked.message
-    assert_neighbour_unharmed(strict, tmp_path)
+    assert second.points == 0
+    assert any(reason in second.message for reason in reasons), second.message
+    assert_neighbour_unharmed(attacked, tmp_path)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_inside_a_called_answer_gets_nothing_either(strict, toy_chapter, tmp_path, attack):
+def test_an_attack_inside_a_called_answer_gets_nothing_either(attacked, toy_chapter, tmp_path, attack):
     body = textwrap.indent(ATTACKS[attack][0], "    ")
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": f"def thrice(x):\n{body}"})
+    graded = grade(attacked, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": f"def thrice(x):\n{body}"})
     assert graded.verdicts[0].passed
     assert graded.verdicts[1].points == 0
-    assert_neighbour_unharmed(strict, tmp_path)
+    assert_neighbour_unharmed(attacked, tmp_path)
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -47,35 +65,33 @@ def test_a_lie_gets_nothing(strict, toy_chapter, tmp_path, lie):
 
 
 @pytest.mark.parametrize("way", FORBIDDEN)
-def test_a_forbidden_call_gets_nothing_and_is_named(strict, root, tmp_path, way):
-    book = notebooks.answered(root, "softmax", {"stable-softmax": FORBIDDEN[way]}, folder="solutions")
-    graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
-    verdict = graded.verdicts[0]
+def test_a_forbidden_call_gets_nothing_and_is_named(verdicts, way):
+    others = verdicts("softmax", "stable-softmax", FORBIDDEN[way])
+    verdict = others.pop("stable-softmax")
     assert verdict.points == 0
     assert "oftmax" in verdict.message
     assert "which would answer the task for you" in verdict.message
-    assert sum(verdict.points for verdict in graded.verdicts[1:]) == 17
+    assert sum(other.points for other in others.values()) == 17
 
 
 @pytest.mark.parametrize("way", ATTENTIONS)
-def test_a_fused_attention_is_found_by_what_torch_runs(strict, root, tmp_path, way):
+def test_a_fused_attention_is_found_by_what_torch_runs(verdicts, way):
     source = f"import torch\ndef my_attention(q, k, v):\n    q, k, v = map(torch.as_tensor, (q, k, v))\n    return {ATTENTIONS[way]}"
-    book = notebooks.answered(root, "attention", {"scaled-attention": source}, folder="solutions")
-    verdicts = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts
-    assert verdicts[0].points == 0
-    assert "scaled_dot_product_attention" in verdicts[0].message
-    assert all(verdict.passed for verdict in verdicts[1:])
+    others = verdicts("attention", "scaled-attention", source)
+    attacked = others.pop("scaled-attention")
+    assert attacked.points == 0
+    assert "scaled_dot_product_attention" in attacked.message
+    assert all(other.passed for other in others.values())
 
 
 @pytest.mark.parametrize("way", GRADIENTS)
-def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp_path, way):
+def test_automatic_differentiation_is_found_by_what_torch_runs(verdicts, way):
     source = (
         "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
     )
     source += f"    d, o = torch.as_tensor(d), torch.softmax(q @ k.mT / q.shape[-1]**0.5, -1) @ v\n    {GRADIENTS[way]}"
-    book = notebooks.answered(root, "attention", {"attention-backward": source}, folder="solutions")
-    verdict = strict.grade(notebooks.save(book, tmp_path / "04.ipynb"), student="mallory").verdicts[5]
-    assert (verdict.task, verdict.points) == ("attention-backward", 0)
+    verdict = verdicts("attention", "attention-backward", source)["attention-backward"]
+    assert verdict.points == 0
     assert "which would answer the task for you" in verdict.message
 
 
@@ -83,9 +99,8 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(strict, root, tmp
     ("source", "reason"),
     [(FROM_THE_ENGINE, "calls what belongs to the grader"), (DISARMED, "'Stubs' object attribute 'forbidding' is read-only")],
 )
-def test_stubs_taken_down_are_missed(strict, root, tmp_path, source, reason):
-    book = notebooks.answered(root, "softmax", {"stable-softmax": source}, folder="solutions")
-    verdict = strict.grade(notebooks.save(book, tmp_path / "02.ipynb"), student="mallory").verdicts[0]
+def test_stubs_taken_down_are_missed(verdicts, source, reason):
+    verdict = verdicts("softmax", "stable-softmax", source)["stable-softmax"]
     assert verdict.points == 0
     assert reason in verdict.message
 
@@ -101,11 +116,10 @@ def test_a_library_call_beside_the_answer_is_no_offence(strict, root, tmp_path):
 @pytest.mark.parametrize(
     "source", [HIDDEN_DIFF, HIDDEN_DIFF.replace("my_derivative = ", 'globals()["my_" + "derivative"] = '), AWAITED_DIFF]
 )
-def test_deriving_by_a_hidden_diff_is_refused(strict, root, tmp_path, source):
-    book = notebooks.answered(root, "softmax", {"log-softmax-derivative": source}, folder="solutions")
-    graded = strict.grade(notebooks.save(book, tmp_path / "02_softmax.ipynb"), student="mallory")
-    assert graded.verdicts[2].points == 0
-    assert "diff, which would answer the task for you" in graded.verdicts[2].message
+def test_deriving_by_a_hidden_diff_is_refused(verdicts, source):
+    verdict = verdicts("softmax", "log-softmax-derivative", source)["log-softmax-derivative"]
+    assert verdict.points == 0
+    assert "diff, which would answer the task for you" in verdict.message
 
 
 def test_what_a_worker_says_is_taken_as_text_of_limited_length(strict, toy_chapter, tmp_path):

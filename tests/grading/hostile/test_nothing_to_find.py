@@ -17,7 +17,7 @@ from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 from tests.grading.sandbox_child import need_files_and_network_shut
 
 SAME_FOR_ALL_NUMBERS = {"leak-test": "where a layer leaks does not depend on the numbers in the text"}
-real_lessons, _tasks = registry.lessons, registry._lesson_tasks  # as they are before the toy chapter stands in for them
+real_lessons, _tasks = registry.lessons, registry.declared_tasks  # as they are before the toy chapter stands in for them
 READS = {
     "the solutions": "open({root!r} + '/solutions/02_softmax.ipynb')",
     "a task": "open({root!r} + '/attn_course/lessons/softmax/tasks.py')",
@@ -37,7 +37,7 @@ READS = {
     "descriptors": "__import__('os').listdir('/proc/self/fd')",
     "what others left": "1 / len(__import__('os').listdir('/tmp'))",
     "a link": "__import__('os').symlink({root!r}, 'here'); __import__('os').listdir('here/solutions')",
-    "a hard link": "__import__('os').link({root!r} + '/README.md', 'here'); open('here')",
+    "a hard link": "__import__('os').link({root!r} + '/README.md', 'there'); open('there')",
     "the memory of the process before": "c = __import__('ctypes').CDLL(None); assert c.ptrace(16, 1, 0, 0) == 0, 'Error'",
 }
 WRITES = {
@@ -50,7 +50,7 @@ WRITES = {
 }
 REACHES = {
     "a socket": "__import__('socket').create_connection(('127.0.0.1', 22), 1)",
-    "a name": "__import__('socket').getaddrinfo('localhost', 80)[0] / 0",
+    "a name": "__import__('socket').getaddrinfo('localhost', 80)",
     "a page": "__import__('urllib.request').request.urlopen('http://127.0.0.1:1', timeout=1)",
     "a program": "__import__('subprocess').run(['id'])",
     "a shell": "assert __import__('os').system('id') == 0, 'Error'",
@@ -59,8 +59,9 @@ REACHES = {
     "the grader": "__import__('os').kill(__import__('os').getppid(), 9)",
     "everybody": "__import__('os').kill(-1, 9)",
     "its group": "__import__('os').killpg(0, 9)",
-    "the zygote by ctypes": "c = __import__('ctypes').CDLL(None); assert c.kill(1, 9) == 0 and c.kill(2, 9) == 0, 'Error'",
+    "the fork server by ctypes": "c = __import__('ctypes').CDLL(None); assert c.kill(1, 9) == 0 and c.kill(2, 9) == 0, 'Error'",
 }
+TRIED = {**READS, **WRITES, **REACHES}
 
 
 def test_what_is_looked_for_is_there_when_nothing_confines(root):
@@ -74,18 +75,26 @@ def test_a_container_takes_the_namespaces_away(contained):
     assert contained.probe.level != "full", "or the tests below would show nothing about containers"
 
 
-@pytest.mark.parametrize("what", [*READS, *WRITES, *REACHES])
-@pytest.mark.parametrize("place", ["strict", "contained"])
-def test_a_worker_reaches_nothing_outside(request, toy_chapter, tmp_path, root, place, what):
-    grader = request.getfixturevalue(place)
+@pytest.fixture(scope="module", params=["strict", "contained"])
+def said(request, root, tmp_path_factory):
+    """What is said of each line, all of them in one notebook, a cell for each; and that notebook and the next get what they deserve."""
+    grader = request.getfixturevalue(request.param)
     need_files_and_network_shut(grader.probe)
-    line = {**READS, **WRITES, **REACHES}[what].format(root=str(root))
-    verdict = grade(grader, tmp_path / "97_hostile.ipynb", {"thrice": line}).verdicts[1]
-    assert verdict.points == 0
-    assert re.search("rror|ended Python|does not define", verdict.message), verdict.message
-    if "does not define" in verdict.message:
-        assert what in ("the grader", "everybody", "its group"), "only a signal may go nowhere without an error"
-    assert_neighbour_unharmed(grader, tmp_path)
+    own = {what: toy.cell(line.format(root=str(root)), "own") for what, line in TRIED.items()}
+    folder = tmp_path_factory.mktemp("tried")
+    with pytest.MonkeyPatch.context() as patch:
+        toy.install(patch.setattr)
+        path = toy.write(folder / "97_hostile.ipynb", [*own.values(), *toy.cells(toy.RIGHT)])
+        graded = grader.grade(path, student="mallory")
+        assert [verdict.points for verdict in graded.verdicts] == [2, 3, 4], graded
+        assert_neighbour_unharmed(grader, folder)
+    notes = dict(note.removeprefix("code cell ").split(": ", 1) for note in graded.notes)
+    return {what: notes.get(str(number), "") for number, what in enumerate(own, 1)}
+
+
+@pytest.mark.parametrize("what", TRIED)
+def test_a_worker_reaches_nothing_outside(said, what):
+    assert "rror" in said[what] or what in ("the grader", "everybody", "its group"), "only a signal may go nowhere without an error"
 
 
 def test_no_module_of_the_course_is_left_to_a_worker(strict, toy_chapter, tmp_path):

@@ -4,13 +4,14 @@ import pytest
 
 from tests.grading import toy
 from tests.grading.hostile.support import assert_neighbour_unharmed, grade
-from tests.grading.hostile.tricks import TRICKS
+from tests.grading.hostile.tricks import ENDLESS, TRICKS
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_a_trick_gets_nothing_for_a_reason(strict, toy_chapter, tmp_path, trick):
+def test_a_trick_gets_nothing_for_a_reason(request, toy_chapter, tmp_path, trick):
+    grader = request.getfixturevalue("hasty" if trick in ENDLESS else "strict")
     source, reason = TRICKS[trick]
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source})
+    graded = grade(grader, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source})
     first, attacked, _ = graded.verdicts
     assert first.passed, "a task judged before the trick keeps its points"
     assert attacked.points == 0
@@ -18,4 +19,4 @@ def test_a_trick_gets_nothing_for_a_reason(strict, toy_chapter, tmp_path, trick)
     assert len(attacked.message.split()) >= 4
     assert attacked.message.isprintable()
     assert len(attacked.message) < 2_500
-    assert_neighbour_unharmed(strict, tmp_path)
+    assert_neighbour_unharmed(grader, tmp_path)

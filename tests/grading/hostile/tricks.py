@@ -341,3 +341,6 @@ TRICKS: dict[str, tuple[str, str]] = {
     "an error with a name of its own": (NAME, "raised"),
     "a callable that refuses to be looked at": (CALLABLE, SAME),
 }
+ENDLESS = {trick for trick, (_, reason) in TRICKS.items() if reason == LATE} | {  # these last as long as a call may
+    *("a patched limit", "a thread bomb", "__del__", "an error that never says what it is"),
+}

@@ -1,0 +1,113 @@
+"""Rules for numbered formulas and for what refers to them. Each yields what breaks it."""
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from nbformat import NotebookNode
+
+from attn_course import numbers
+from attn_course.authoring.notebook import code_cells, markdown_cells
+from attn_course.authoring.problems import Finding
+from attn_course.authoring.source import literal_calls
+from attn_course.equations import normalise_latex
+
+_DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
+_TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
+_LABEL = r"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
+_ONE = re.compile(rf"\bEq\.[\s#]+{_LABEL}")
+_SEVERAL = re.compile(rf"\bEqs\.[\s#]+((?:{_LABEL},[\s#]+)*{_LABEL}[\s#]+and[\s#]+{_LABEL})")
+_NUMBERED = re.compile(r'(?<!")\bEqs?\.[\s#]*\(\d+\.\d+\)(?! holds)')
+
+
+def tagged(book: NotebookNode) -> list[tuple[str, str, str]]:
+    """Return (cell id, label, formula) for each displayed formula that has a number, in order; an unknown number stands for itself."""
+    labels = {number: label for known in numbers.tables()["labels"].values() for label, number in known.items()}
+    found = []
+    for cell in markdown_cells(book):
+        for block in _DISPLAY.findall(cell.source):
+            found += [(cell.id, labels.get(tag, tag), _TAG.sub("", block)) for tag in _TAG.findall(block)]
+    return found
+
+
+def tag_findings(book: NotebookNode) -> Iterator[Finding]:
+    """Labels stand one to a displayed formula."""
+    for cell in markdown_cells(book):
+        inside = [len(_TAG.findall(block)) for block in _DISPLAY.findall(cell.source)]
+        if any(count > 1 for count in inside):
+            yield cell.id, f"wanted one label to a displayed formula, got {max(inside)}"
+        if len(_TAG.findall(cell.source)) != sum(inside):
+            yield cell.id, "wanted every label inside $$ ... $$"
+
+
+def registry_findings(book: NotebookNode, registered: Mapping[str, str]) -> Iterator[Finding]:
+    """Every formula is registered, with the same formula; every registered equation is shown.
+
+    Parameters
+    ----------
+    book : NotebookNode
+        A lesson.
+    registered : mapping
+        Label -> LaTeX of the lesson's equations.
+    """
+    shown = tagged(book)
+    for cell_id, label, formula in shown:
+        if label not in registered:
+            yield cell_id, f"Eq. {label} is not registered in the equations of the lesson"
+        elif normalise_latex(formula) != normalise_latex(registered[label]):
+            yield cell_id, f"Eq. {label}: the registry has {_quoted(registered[label])}, the lesson {_quoted(formula)}"
+    yield from (
+        (None, f"Eq. {label} is registered, but the lesson does not show it") for label in registered if label not in {s[1] for s in shown}
+    )
+
+
+def verify_findings(book: NotebookNode) -> Iterator[Finding]:
+    """Every tagged formula is verified in a later cell of the lesson, by name; nothing is verified before it is shown."""
+    place = {cell.id: number for number, cell in enumerate(book.cells)}
+    verified: dict[str, int] = {}
+    for cell in code_cells(book):
+        for label in literal_calls(cell.source, "verify"):
+            verified.setdefault(label, place[cell.id])
+    for cell_id, label, _ in tagged(book):
+        if label not in verified:
+            yield cell_id, f'Eq. {label}: wanted verify("{label}") in a cell below it, got none'
+        elif verified[label] < place[cell_id]:
+            yield cell_id, f"Eq. {label}: wanted it verified below the formula, got it above"
+
+
+def only_lessons_findings(book: NotebookNode) -> Iterator[Finding]:
+    """Formulas have numbers in lessons only."""
+    yield from ((cell_id, f"wanted numbered formulas in lessons only, got Eq. {label}") for cell_id, label, _ in tagged(book))
+
+
+def labels_named(text: str) -> list[str]:
+    """Return the labels that a text refers to, as "Eq. softmax" or "Eqs. softmax, log-softmax and stable-softmax".
+
+    Examples
+    --------
+    >>> labels_named("By Eq. softmax and the chain rule; Eqs. log-softmax and stable-softmax, Eq. 1 of the paper")
+    ['log-softmax', 'softmax', 'stable-softmax']
+    """
+    several = [label for group in _SEVERAL.findall(text) for label in re.findall(_LABEL, group[0]) if label != "and"]
+    return sorted({*several, *_ONE.findall(text)})
+
+
+def reference_findings(text: str, known: Collection[str]) -> Iterator[Finding]:
+    """Every "Eq. LABEL" of a docstring, a comment or a guide names a registered equation, and none is named by a number."""
+    yield from ((None, f"Eq. {label} does not exist") for label in labels_named(text) if label not in known)
+    yield from ((None, f"{number} is a number; wanted the label") for number in _NUMBERED.findall(text))
+
+
+def role_findings(text: str) -> Iterator[Finding]:
+    """No role stands in an f-string: braces there mean something else."""
+    formatted = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.JoinedStr)]
+    for node in formatted:
+        for value, after in zip(node.values, node.values[1:], strict=False):
+            name = value.value.id if isinstance(value, ast.FormattedValue) and isinstance(value.value, ast.Name) else ""
+            if name in ("eq", "task", "lesson", "section") and isinstance(after, ast.Constant) and str(after.value).startswith("`"):
+                yield None, f"line {node.lineno}: wanted no role in an f-string, got {{{name}}}"
+
+
+def _quoted(formula: str) -> str:
+    r"""A formula in quotes, its backslashes single."""
+    return f"'{' '.join(formula.split())}'"

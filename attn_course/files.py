@@ -1,0 +1,58 @@
+"""Write files whole or not at all, and keep two processes out of one: what every room that stores something shares."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+TEMPORARY = ".tmp-"  # how files begin that are being written; one that is left over may be deleted
+
+
+class Locked(OSError):
+    """Another process holds the lock."""
+
+
+def write_atomically(path: Path, text: str, *, durable: bool = False) -> bool:
+    """Write text as UTF-8 unless the file holds it already, and return whether it was written; the folder is made.
+
+    A reader sees the old file or the new one, never a part, and nothing half-written stays behind. What UTF-8 cannot hold stands as
+    an escape. `durable` files survive a power cut.
+    """
+    content = text.encode("utf-8", "backslashreplace")
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(TEMPORARY + os.urandom(8).hex())
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(content)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    return True
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, patience_s: float) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends; its file stays.
+
+    Raises
+    ------
+    Locked
+        If another process still holds it after `patience_s`; 0 does not wait.
+    OSError
+        If its file cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(path, timeout=patience_s, poll_interval=0.01):
+            yield
+    except Timeout:
+        raise Locked(errno.EAGAIN, "another process is writing", str(path)) from None

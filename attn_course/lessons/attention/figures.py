@@ -1,0 +1,230 @@
+"""Figures of the lesson attention: the three steps of attention, and attention as a function of its query.
+
+They draw numbers they are given.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from attn_course.figures.base import picture
+from attn_course.figures.drawing import (
+    HALO,
+    LABEL_POINTS,
+    add_colour_bar,
+    as_numbers,
+    count_cells,
+    draw_heatmap,
+    draw_level,
+    draw_lines,
+    each_of_shape,
+    label_ends,
+    mark_doublings,
+    same_shape,
+)
+from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.palette import INK, KEY, OUTPUT, PAPER, QUERY, SIGNED_MAP, VALUE
+from attn_course.figures.words import listed, number, short
+
+CARDS = Path(__file__).parent / "explorables"
+CONTOURS = 17
+
+
+def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike) -> None:
+    """Show scores, weights and output of one example side by side; row i belongs to query i in all three.
+
+    Parameters
+    ----------
+    scores, weights : (q_len, kv_len) array_like
+        Before and after the softmax.
+    output : (q_len, d_v) array_like
+        Weights times values.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a row of weights does not sum to 1.
+    """
+    s, p, z = (as_numbers(name, array, 2) for name, array in (("scores", scores), ("weights", weights), ("output", output)))
+    if s.shape != p.shape or len(z) != len(p):
+        raise ValueError(f"weights must have the shape of scores and output as many rows; got {s.shape}, {p.shape} and {z.shape}")
+    if not np.allclose(p.sum(axis=1), 1.0):
+        raise ValueError(f"weights must sum to 1 in each row; got {listed(p.sum(axis=1))}")
+    title = "Row i belongs to query i all the way: the softmax makes it sum to 1, the values make it an output"
+    alt = (
+        f"Three heatmaps with one row per query. Scores, {len(s)} by {s.shape[1]}, from {number(s.min())} to {number(s.max())}. "
+        f"Weights, of the same shape, whose rows sum to 1; the largest weight of each row is {listed(p.max(axis=1))}. "
+        f"Output, {len(z)} by {z.shape[1]}."
+    )
+    widths = [s.shape[1], p.shape[1], z.shape[1]]
+    panels = ((s, "scores", "keys", True), (p, "weights", "keys", False), (z, "output", "features", True))
+    with picture(title=title, alt=alt, height=1.5 + 0.52 * len(s), columns=3, width_ratios=widths) as axes:
+        for ax, (matrix, name, columns, signed) in zip(axes, panels, strict=True):
+            draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), digits=1 if signed else 2)
+            ax.set_aspect("auto")
+            count_cells(ax, matrix.shape)
+            ax.set(title=f"{name} {len(matrix)} × {matrix.shape[1]}", xlabel=columns)
+        axes[0].set_ylabel("queries")
+
+
+def function_of_query(query: ArrayLike, curves: Mapping[str, ArrayLike], keys: ArrayLike, values: ArrayLike) -> None:
+    """Show outputs over a query that is one number, one panel per similarity, with the pairs (key, value) as points.
+
+    Parameters
+    ----------
+    query : (n,) array_like
+        Positions of the query.
+    curves : mapping of str to (n,) array_like
+        The output there, by the name of the similarity.
+    keys, values : (m,) array_like
+        The pairs.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or there is no curve.
+    """
+    q, k = as_numbers("query", query, 1), as_numbers("keys", keys, 1)
+    v = same_shape("values", values, len(k))
+    outputs = each_of_shape("curves", curves, len(q))
+    misses = {name: np.abs(np.interp(k, q, curve) - v) for name, curve in outputs.items()}
+    title = "The dot product reaches the values at the ends only; the Gaussian passes near every pair"
+    alt = (
+        f"One panel per similarity: the output against the query from {short(q.min())} to {short(q.max())}, with pairs at keys "
+        f"{listed(k, 1)} and values {listed(v, 1)}. "
+        + " ".join(f"{name}: at the keys the output misses the values by {listed(miss, 1)}." for name, miss in misses.items())
+    )
+    with picture(title=title, alt=alt, height=3.5, columns=len(outputs), sharey=True) as axes:
+        for ax, (name, curve) in zip(axes, outputs.items(), strict=True):
+            draw_lines(ax, q, {name: curve}, colours={name: OUTPUT})
+            ax.plot(k, v, "o", color=VALUE, markersize=8, markeredgecolor=PAPER, label="pairs")
+            for position, (k_j, v_j) in enumerate(zip(k, v, strict=True)):
+                above = v_j >= np.interp(k_j, q, curve)
+                ax.annotate(
+                    f"$(k_{position + 1}, v_{position + 1})$",
+                    (k_j, v_j),
+                    xytext=(0, 8 if above else -8),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom" if above else "top",
+                    fontsize=LABEL_POINTS,
+                    path_effects=HALO,
+                )
+            ax.margins(y=0.18)
+            ax.set(title=name, xlabel="query q", xlim=(q.min(), q.max()))
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
+        axes[0].set_ylabel("output z(q)")
+
+
+def query_plane(
+    axis: ArrayLike,
+    maps: Mapping[str, ArrayLike],
+    keys: ArrayLike,
+    values: Sequence[float] | np.ndarray,
+    *,
+    mark: tuple[float, float] | None = None,
+) -> None:
+    """Show the output over all queries of a square in the plane, one panel per similarity, with the keys as points.
+
+    Parameters
+    ----------
+    axis : (n,) array_like
+        Ascending positions along both axes.
+    maps : mapping of str to (n, n) array_like
+        The output, by the name of the similarity: row = second entry of the query, column = first.
+    keys : (m, 2) array_like
+        The keys.
+    values : (m,) array_like
+        One number for each key.
+    mark : (float, float), optional
+        A query to mark.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or there is no map.
+    """
+    x, k = as_numbers("axis", axis, 1), as_numbers("keys", keys, 2)
+    v = same_shape("values", values, len(k))
+    fields = each_of_shape("maps", maps, len(x), len(x))
+    at_keys = {name: [_nearest(x, field, point) for point in k] for name, field in fields.items()}
+    title = "The dot product cuts the plane into cones around the origin, the Gaussian into neighbourhoods of the keys"
+    pairs = "; ".join(f"({number(a, 1)}, {number(b, 1)}) with value {number(c, 1)}" for (a, b), c in zip(k, v, strict=True))
+    alt = (
+        f"Colour maps of the output over queries from {short(x.min())} to {short(x.max())} in both directions, one panel per similarity. "
+        f"Keys at {pairs}. " + " ".join(f"{name}: the output on top of the keys is {listed(row, 1)}." for name, row in at_keys.items())
+    )
+    with picture(title=title, alt=alt, height=4.2, columns=len(fields), sharey=True) as axes:
+        reach = float(np.abs(v).max())
+        for ax, (name, field) in zip(axes, fields.items(), strict=True):
+            levels = np.linspace(-reach, reach, CONTOURS)
+            drawn = ax.contourf(x, x, np.clip(field, -reach, reach), levels, cmap=SIGNED_MAP)
+            ax.contour(x, x, field, levels[1:-1], colors=INK, linewidths=0.35, alpha=0.5)
+            ax.plot([0.0], [0.0], "+", color=INK, markersize=9)
+            _draw_keys(ax, k, v)
+            if mark is not None:
+                ax.plot(*mark, "o", markersize=15, markerfacecolor="none", markeredgecolor=QUERY, markeredgewidth=2.4)
+            ax.grid(False)
+            ax.set(title=name, xlabel="first entry of q", aspect="equal")
+        axes[0].set_ylabel("second entry of q")
+        add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
+
+
+def _nearest(axis: np.ndarray, field: np.ndarray, point: np.ndarray) -> float:
+    column, row = (int(np.abs(axis - coordinate).argmin()) for coordinate in point)
+    return float(field[row, column])
+
+
+def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
+    look: dict[str, Any] = {"color": KEY, "markersize": 8, "markeredgecolor": PAPER}
+    ax.plot(keys[:, 0], keys[:, 1], "o", **look)
+    left, right = ax.get_xlim()
+    for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
+        text = f"$k_{position + 1}$: {number(float(value), 1)}"
+        near_the_edge = a > left + 0.85 * (right - left)  # a centred label would leave the panel
+        place: dict[str, Any] = {"xytext": (8, 9), "ha": "right"} if near_the_edge else {"xytext": (0, 9), "ha": "center"}
+        ax.annotate(text, (a, b), textcoords="offset points", fontsize=LABEL_POINTS, path_effects=HALO, **place)
+
+
+def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
+    """Show the share of bits told right against the number of bits, each a power of two.
+
+    Parameters
+    ----------
+    lengths : (n,) array_like
+        Numbers of bits, ascending.
+    shares : mapping of str to (n,) array_like
+        Shares between 0.5 (guessing) and 1, by the name of the model.
+
+    Raises
+    ------
+    ValueError
+        If a model has another number of shares, or there is none.
+    """
+    x = as_numbers("lengths", lengths, 1)
+    curves = each_of_shape("shares", shares, len(x))
+    title = "One output holds about as many bits as it has numbers; one output per question holds them all"
+    alt = f"Share of bits told right for {listed(x, 0)} bits in the context. " + " ".join(
+        f"{name}: {listed(values)}." for name, values in curves.items()
+    )
+    with picture(title=title, alt=alt, height=3.7) as (ax,):
+        draw_lines(ax, x, curves, points=True)
+        draw_level(ax, x, 0.5, "guessing")
+        mark_doublings(ax, x)
+        ax.set(xlabel="random bits T in the context", ylabel="share of bits told right", ylim=(0.47, 1.04))
+        label_ends(ax)
+
+
+def query_explorable() -> None:
+    """Show a query in the plane, moved by two sliders, with weights, output and Jacobian."""
+    publish_explorable(
+        CARDS / "query",
+        "Two sliders move a query through the plane of four keys; the weights, the output among the four values, the Jacobian and its "
+        "norm follow. Buttons put the query on key 1 (where the longer key 2 wins), at the origin, on a tie and far out, "
+        "make all keys equally long, and change the dot product to a Gaussian; then the nearest key wins.",
+    )

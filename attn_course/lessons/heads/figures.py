@@ -1,0 +1,142 @@
+"""Figures of the lesson heads: how features are cut into heads, and what each head looks at. They draw numbers they are given."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attn_course.figures.base import picture
+from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
+from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.palette import INK, KEY, PAPER, QUERY
+from attn_course.figures.words import listed, number
+
+CARDS = Path(__file__).parent / "explorables"
+
+
+def head_split(length: int, n_heads: int, d_head: int) -> None:
+    """Show which numbers of Q a head gets when it is split as it should be, and when it is merely reshaped.
+
+    Parameters
+    ----------
+    length, n_heads, d_head : int
+        Q has `length` rows and n_heads * d_head columns.
+
+    Raises
+    ------
+    ValueError
+        If a size is below 1.
+    """
+    if min(length, n_heads, d_head) < 1:
+        raise ValueError(f"length, n_heads and d_head must be positive; got {length}, {n_heads} and {d_head}")
+    position = np.repeat(np.arange(length), n_heads * d_head).reshape(length, n_heads * d_head)
+    right = position[:, :d_head]
+    bare = position.reshape(n_heads, length, d_head)[0]
+    seen = np.unique(bare)
+    title = "Split, head 0 has a part of every position; reshaped at once, it has all of a few"
+    alt = (
+        f"Three grids whose cells name the position they come from. Q, {length} by {n_heads * d_head}: row t holds position t, and lines "
+        f"cut its columns into {n_heads} heads. Head 0 after split and swap, {length} by {d_head}: positions 0 to {length - 1}, one in "
+        f"each row. Head 0 after a bare reshape, of the same shape: only positions {listed(seen, 0)}."
+    )
+    panels = ((position, "Q", n_heads), (right, "head 0: split", 1), (bare, "head 0: reshaped", 1))
+    with picture(
+        title=title, alt=alt, height=1.6 + 0.42 * length, columns=3, width_ratios=[n_heads * d_head, 1.7 * d_head, 1.7 * d_head]
+    ) as axes:
+        for ax, (grid, name, blocks) in zip(axes, panels, strict=True):
+            draw_heatmap(ax, grid.astype(float), limits=(0.0, length - 1.0), digits=0)
+            ax.set_aspect("auto")
+            for block in range(1, blocks):
+                ax.axvline(block * d_head - 0.5, color=PAPER, linewidth=5)
+                ax.axvline(block * d_head - 0.5, color=INK, linewidth=1.2)
+            ax.set(title=name, xlabel="features")
+            count_cells(ax, grid.shape)
+        axes[0].set_ylabel("rows (in the cells: position)")
+
+
+def head_maps(maps: ArrayLike, *, title: str, alt: str | None = None, annotate: bool | None = None) -> None:
+    """Show the weights of every head side by side, queries in rows and keys in columns.
+
+    Parameters
+    ----------
+    maps : (n_heads, q_len, kv_len) array_like
+        Weights; rows sum to 1.
+    title : str
+        The finding.
+    alt : str, optional
+        Replaces the text made from the numbers.
+    annotate : bool, optional
+        Write the number in each cell; by default up to 100 cells in a map.
+
+    Raises
+    ------
+    ValueError
+        If a row of weights does not sum to 1.
+    """
+    p = as_numbers("maps", maps, 3)
+    if not np.allclose(p.sum(axis=-1), 1.0, atol=1e-3):
+        raise ValueError(
+            f"maps must have rows that sum to 1; got sums from {number(p.sum(axis=-1).min())} to {number(p.sum(axis=-1).max())}"
+        )
+    heads = [f"head {head}" for head in range(len(p))]
+    alt = alt or f"{len(p)} heatmaps of weights, queries in rows and keys in columns. " + " ".join(
+        f"{name}: the keys with the largest weight, query by query, are {listed(each.argmax(axis=1), 0)}."
+        for name, each in zip(heads, p, strict=True)
+    )
+    height = 1.35 + min(0.5, 5.4 / (len(p) * p.shape[2])) * p.shape[1]
+    with picture(title=title, alt=alt, height=height, columns=len(p), sharey=True) as axes:
+        for ax, name, each in zip(axes, heads, p, strict=True):
+            image = draw_heatmap(ax, each, limits=(0.0, 1.0), annotate=annotate)
+            if max(each.shape) <= 12:
+                count_cells(ax, each.shape)
+            else:
+                name_cells(ax, None, None, each.shape)
+            ax.set(title=name, xlabel="keys")
+        axes[0].set_ylabel("queries")
+        add_colour_bar(image, axes, "weight", fraction=0.04)
+
+
+def group_map(n_heads: int, n_kv_heads: int) -> None:
+    """Show which key head serves which query head, for groups of neighbours (right) and for tiles (wrong).
+
+    Parameters
+    ----------
+    n_heads, n_kv_heads : int
+        Query heads, and key heads, which divide them.
+
+    Raises
+    ------
+    ValueError
+        If `n_kv_heads` does not divide `n_heads`.
+    """
+    if n_kv_heads < 1 or n_heads % n_kv_heads:
+        raise ValueError(f"n_kv_heads must divide n_heads; got {n_kv_heads} and {n_heads}")
+    group = n_heads // n_kv_heads
+    orders = {"repeat": np.repeat(np.arange(n_kv_heads), group), "tile": np.tile(np.arange(n_kv_heads), group)}
+    title = "Repeat gives neighbours the same key head; tile deals the heads round"
+    alt = f"Two rows of {n_heads} query heads joined by lines to {n_kv_heads} key heads. " + " ".join(
+        f"{name}: query heads 0 to {n_heads - 1} use key heads {listed(served, 0)}." for name, served in orders.items()
+    )
+    with picture(title=title, alt=alt, height=2.9, columns=2) as axes:
+        for ax, (name, served) in zip(axes, orders.items(), strict=True):
+            places = (np.arange(n_kv_heads) + 0.5) * group - 0.5
+            for head, key_head in enumerate(served):
+                ax.plot([head, places[key_head]], [1, 0], color=INK, linewidth=1.4, zorder=1)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "color": PAPER, "fontsize": 10.0, "zorder": 3}
+            for spots, level, letter in ((np.arange(n_heads), 1, "Q"), (places, 0, "K")):
+                ax.scatter(spots, np.full(len(spots), level), s=520, color=QUERY if letter == "Q" else KEY, zorder=2)
+                for count, spot in enumerate(spots):
+                    ax.text(spot, level, f"{letter}{count}", **look)
+            ax.set(title=f"{name}{' (right)' if name == 'repeat' else ' (wrong)'}", ylim=(-0.4, 1.4), xlim=(-0.8, n_heads - 0.2))
+            ax.axis("off")
+
+
+def heads_explorable() -> None:
+    """Show how many numbers and bytes a choice of query heads, key heads, width, layers and context costs."""
+    publish_explorable(
+        CARDS / "heads",
+        "Sliders for query heads, key heads, width of a head, layers and context length; coloured blocks show which query heads share a "
+        "key head, and beneath them stand the attention weights, the bytes of the cache per token and in all, and what share of a "
+        "step's reading the cache is. Buttons choose multi-head, grouped and multi-query attention, and 8-bit numbers.",
+    )

@@ -1,0 +1,228 @@
+"""Figures of the lesson lookup: recall at a distance, maps of a lookup, kernel regression, the hull. They draw numbers they are given."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Polygon
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from attn_course.figures.base import picture
+from attn_course.figures.drawing import (
+    HALO,
+    LABEL_POINTS,
+    as_numbers,
+    draw_heatmap,
+    draw_level,
+    draw_lines,
+    each_of_shape,
+    label_ends,
+    mark_doublings,
+    name_cells,
+    same_shape,
+)
+from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.palette import OUTPUT, PAPER, REFERENCE, VALUE
+from attn_course.figures.words import listed, number, short
+
+CARDS = Path(__file__).parent / "explorables"
+
+
+def recall_at_distance(
+    stretches: ArrayLike, steps: Mapping[str, ArrayLike], distances: ArrayLike, norms: Mapping[str, ArrayLike], *, most_steps: float
+) -> None:
+    """Show the training steps a model needs, and its gradient before training, against the distance.
+
+    Parameters
+    ----------
+    stretches : (n,) array_like
+        Distractions between item and question in training, ascending powers of two.
+    steps : mapping of str to (n,) array_like
+        Steps until the task was learnt, by model; `most_steps` stands for "not learnt" and is drawn as a cross.
+    distances : (m,) array_like
+        Distractions for the gradients.
+    norms : mapping of str to (m,) array_like
+        Norm of the gradient at the item, by model; positive.
+    most_steps : float
+        Where training ended.
+
+    Raises
+    ------
+    ValueError
+        If lengths or models do not fit, or there is no model.
+    """
+    x, far = as_numbers("stretches", stretches, 1), as_numbers("distances", distances, 1)
+    needed = each_of_shape("steps", steps, len(x))
+    slopes = each_of_shape("norms", norms, len(far))
+    if list(needed) != list(slopes):
+        raise ValueError(f"steps and norms must name the same models; got {list(needed)} and {list(slopes)}")
+    title = "Attention learns recall quickly at every distance tried; the recurrent networks need longer and longer, or fail"
+    alt = (
+        f"Left: training steps needed with {listed(x, 0)} distractions. "
+        + " ".join(f"{name}: {_needed(values, most_steps)}." for name, values in needed.items())
+        + f" Right: gradient norm at the item before training, from {far[0]:.0f} to {far[-1]:.0f} distractions, logarithmic axes. "
+        + " ".join(f"{name}: from {short(values[0])} to {short(values[-1])}." for name, values in slopes.items())
+    )
+    with picture(title=title, alt=alt, height=3.7, columns=2) as axes:
+        draw_lines(axes[0], x, needed, points=True)
+        draw_level(axes[0], x, most_steps)
+        note: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "fontsize": LABEL_POINTS, "color": REFERENCE}
+        axes[0].annotate("end of training; cross: not learnt", (x[0], most_steps), **note)
+        for name, values in needed.items():
+            failed = values >= most_steps
+            colour = next(line.get_color() for line in axes[0].lines if line.get_label() == name)
+            axes[0].plot(x[failed], values[failed], "X", color=colour, markersize=11, markeredgecolor=PAPER)
+        axes[0].set(ylabel="training steps needed", ylim=(0.0, 1.12 * most_steps))
+        draw_lines(axes[1], far, slopes, points=True)
+        axes[1].set(ylabel="gradient norm at the item", yscale="log")
+        for ax, ticks in zip(axes, (x, far), strict=True):
+            mark_doublings(ax, ticks)
+            ax.set_xlabel("distractions before the question")
+        label_ends(axes[1])
+
+
+def _needed(steps: np.ndarray, most_steps: float) -> str:
+    texts = ["not learnt" if value >= most_steps else f"{value:.0f}" for value in steps]
+    return ", ".join(texts[:-1]) + f" and {texts[-1]}" if len(texts) > 1 else texts[0]
+
+
+def maps_side_by_side(
+    maps: Mapping[str, ArrayLike],
+    *,
+    title: str,
+    alt: str,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    row_label: str = "queries",
+    column_label: str = "keys",
+    signed: bool = False,
+    digits: int = 2,
+) -> None:
+    """Show matrices of one shape beside each other on one colour scale.
+
+    Parameters
+    ----------
+    maps : mapping of str to (n, m) array_like
+        The matrices, by the name written above each.
+    title, alt : str
+        The finding, and what the picture shows.
+    rows, columns : sequence of str, optional
+        Names of rows and columns, common to all.
+    row_label, column_label : str
+        What rows and columns are.
+    signed : bool
+        Colours centred at zero; otherwise those of weights between 0 and 1.
+    digits : int
+        Digits after the point.
+
+    Raises
+    ------
+    ValueError
+        If there is no map, or shapes or names do not fit.
+    """
+    shape = as_numbers("maps", next(iter(maps.values()), ()), 2).shape
+    matrices = each_of_shape("maps", maps, *shape)
+    reach = max(float(np.abs(matrix).max()) for matrix in matrices.values())
+    limits = (-reach, reach) if signed else (0.0, 1.0)
+    with picture(title=title, alt=alt, height=1.5 + 0.5 * shape[0], columns=len(matrices), sharey=True) as axes:
+        for ax, (name, matrix) in zip(axes, matrices.items(), strict=True):
+            draw_heatmap(ax, matrix, signed=signed, limits=limits, digits=digits)
+            ax.set_aspect("auto")
+            name_cells(ax, rows, columns, shape)
+            ax.set(title=name, xlabel=column_label)
+        axes[0].set_ylabel(row_label)
+
+
+def kernel_fits(x: ArrayLike, y: ArrayLike, grid: ArrayLike, fits: Mapping[str, ArrayLike], *, x_label: str, y_label: str) -> None:
+    """Show measured points and curves through them, one panel for each curve.
+
+    Parameters
+    ----------
+    x, y : (m,) array_like
+        The points: keys and values.
+    grid : (n,) array_like
+        Where the curves were evaluated: the queries.
+    fits : mapping of str to (n,) array_like
+        Outputs there, by the name of the width.
+    x_label, y_label : str
+        What the axes measure, with units.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or there is no curve.
+    """
+    keys, queries = as_numbers("x", x, 1), as_numbers("grid", grid, 1)
+    values = same_shape("y", y, len(keys))
+    curves = each_of_shape("fits", fits, len(queries))
+    title = "Too narrow copies the noise, too wide forgets the curve: one width shows what changed"
+    alt = f"{len(keys)} points, {x_label} against {y_label}, and a curve in each panel. " + " ".join(
+        f"{name}: from {short(float(curve.min()))} to {short(float(curve.max()))}." for name, curve in curves.items()
+    )
+    with picture(title=title, alt=alt, height=3.3, columns=len(curves), sharey=True) as axes:
+        for ax, (name, curve) in zip(axes, curves.items(), strict=True):
+            ax.plot(keys, values, "o", color=VALUE, markersize=3.2, markeredgecolor="none", alpha=0.75)
+            draw_lines(ax, queries, {name: curve}, colours={name: OUTPUT})
+            ax.lines[-1].set_linewidth(1.6)
+            ax.set(title=name, xlabel=x_label)
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
+        axes[0].set_ylabel(y_label)
+
+
+def outputs_in_hull(values: ArrayLike, outputs: ArrayLike, *, outside: ArrayLike | None = None) -> None:
+    """Show values in the plane with their hull, and outputs among them.
+
+    Parameters
+    ----------
+    values : (m, 2) array_like
+        Corners of a convex polygon, in order around it.
+    outputs : (n, 2) array_like
+        Averages of the values.
+    outside : (2,) array_like, optional
+        A point made with negative weights.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or the corners are not those of a convex polygon in order.
+    """
+    v, z = as_numbers("values", values, 2), as_numbers("outputs", outputs, 2)
+    if v.shape[1] != 2 or z.shape[1] != 2:
+        raise ValueError(f"values and outputs must be points of the plane; got shapes {v.shape} and {z.shape}")
+    edges = np.roll(v, -1, axis=0) - v
+    following = np.roll(edges, -1, axis=0)
+    turns = np.sign(edges[:, 0] * following[:, 1] - edges[:, 1] * following[:, 0])
+    if len(v) < 3 or abs(turns.sum()) != len(v):
+        raise ValueError("values must be the corners of a convex polygon, in order around it")
+    stray = None if outside is None else same_shape("outside", outside, 2)
+    title = "Averages stay within the hull of the values; negative weights lead out"
+    points = "; ".join(f"({number(a, 1)}, {number(b, 1)})" for a, b in z)
+    alt = f"A polygon with {len(v)} values as corners and {len(z)} outputs inside it, at {points}." + (
+        "" if stray is None else f" One point with negative weights lies at ({number(stray[0], 1)}, {number(stray[1], 1)})."
+    )
+    with picture(title=title, alt=alt, width=5.4, height=3.7) as (ax,):
+        ax.add_patch(Polygon(v, closed=True, facecolor=VALUE, alpha=0.13, edgecolor="none"))
+        ax.add_patch(Polygon(v, closed=True, fill=False, edgecolor=VALUE, linewidth=1.2))
+        ax.plot(v[:, 0], v[:, 1], "o", color=VALUE, markersize=9, markeredgecolor=PAPER)
+        ax.plot(z[:, 0], z[:, 1], "s", color=OUTPUT, markersize=7, markeredgecolor=PAPER)
+        marked = [*zip(v, [f"$v_{n}$" for n in range(1, len(v) + 1)], strict=True)]
+        marked += zip(z, [f"$z_{n}$" for n in range(1, len(z) + 1)], strict=True)
+        if stray is not None:
+            ax.plot(*stray, "X", color=REFERENCE, markersize=9, markeredgecolor=PAPER)
+            marked.append((stray, "negative weights"))
+        for point, text in marked:
+            ax.annotate(text, point, xytext=(0, 8), textcoords="offset points", ha="center", fontsize=LABEL_POINTS, path_effects=HALO)
+        ax.margins(0.16)
+        ax.set(xlabel="first entry", ylabel="second entry", aspect="equal")
+
+
+def lookup_explorable() -> None:
+    """Show a query on the clock, moved by a slider, with weights and answer of a soft lookup."""
+    publish_explorable(
+        CARDS / "lookup",
+        "Sliders move a query between 0 and 24 o'clock and the width of the similarity; the weights of four noted temperatures, the "
+        "answer and the whole curve of answers follow. Buttons put the query on a key, between keys and far from all, set a narrow and "
+        "a wide similarity, and note the 9 o'clock pair twice.",
+    )

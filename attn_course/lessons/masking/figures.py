@@ -1,0 +1,137 @@
+"""Figures of the lesson masking: masks side by side, and what leaks through them. They draw what they are given."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from attn_course.figures.base import picture
+from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells
+from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.palette import GRADIENT, GRID, INK, PAPER, WEIGHTS
+
+CARDS = Path(__file__).parent / "explorables"
+MOST_COLUMNS = 4
+MOST_LINED_CELLS = 200
+
+
+def mask_patterns(masks: Mapping[str, ArrayLike], *, title: str) -> None:
+    """Show masks side by side: coloured where a query may attend to a key, hatched where not, with the number of pairs.
+
+    Parameters
+    ----------
+    masks : mapping of str to (q_len, kv_len) array_like of bool
+        True = may attend, by the name of the pattern.
+    title : str
+        The finding.
+
+    Raises
+    ------
+    ValueError
+        If there is no mask, one has not two axes, or `title` is too short.
+    """
+    cells = {name: as_numbers(f"masks[{name!r}]", mask, 2) != 0.0 for name, mask in masks.items()}
+    if not cells:
+        raise ValueError("masks must hold at least one pattern; got none")
+    counts = {name: f"{mask.sum()} of {mask.size} pairs" for name, mask in cells.items()}
+    alt = "Masks with queries in rows and keys in columns, visible cells coloured and hidden ones hatched. " + " ".join(
+        f"{name}: {count} visible, {_rows_in_words(mask)}." for (name, count), mask in zip(counts.items(), cells.values(), strict=True)
+    )
+    with _panels(title, alt, [mask.shape for mask in cells.values()]) as axes:
+        for ax, (name, mask) in zip(axes, cells.items(), strict=True):
+            _draw_cells(ax, np.where(mask, 1, 0), [PAPER, WEIGHTS])
+            hatch_cells(ax, ~mask)
+            ax.set_title(f"{name}\n{counts[name]}")
+
+
+def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_least: float = 1e-9, title: str) -> None:
+    """Show which outputs depend on which inputs, and mark the dependences that are not allowed.
+
+    Parameters
+    ----------
+    influences : mapping of str to (q_len, kv_len) array_like
+        How far output row i moves when input row j moves, by the name of the layer.
+    allowed : (q_len, kv_len) array_like of bool
+        True where input j may influence output i.
+    at_least : float
+        Smallest influence that counts.
+    title : str
+        The finding.
+
+    Raises
+    ------
+    ValueError
+        If there is no map, shapes differ, or `title` is too short.
+    """
+    may = as_numbers("allowed", allowed, 2) != 0.0
+    maps = {name: numbers >= at_least for name, numbers in each_of_shape("influences", influences, *may.shape).items()}
+    counts = {name: int((found & ~may).sum()) for name, found in maps.items()}
+    alt = (
+        f"Maps of influence, outputs in rows and inputs in columns; of {(~may).sum()} pairs that must not influence each other do: "
+        + ", ".join(f"{name} {count}" for name, count in counts.items())
+        + "."
+    )
+    with _panels(title, alt, [found.shape for found in maps.values()], "outputs", "inputs") as axes:
+        for ax, (name, found) in zip(axes, maps.items(), strict=True):
+            leaks = found & ~may
+            _draw_cells(ax, np.select([leaks, found], [2, 1], 0), [PAPER, GRID, GRADIENT])
+            hatch_cells(ax, ~found)
+            for row, column in np.argwhere(leaks):
+                ax.text(column, row, "!", ha="center", va="center_baseline", color=INK, fontsize=10, fontweight="bold")
+            ax.set_title(f"{name}\n{counts[name] or 'no'} {'leak' if counts[name] == 1 else 'leaks'}")
+
+
+def _rows_in_words(mask: np.ndarray) -> str:
+    """How many keys the rows see, from the first to the last."""
+    seen = mask.sum(axis=1).tolist()
+    return f"{seen[0]} in each row" if len(set(seen)) == 1 else f"by rows {', '.join(map(str, seen))}"
+
+
+@contextmanager
+def _panels(
+    title: str, alt: str, shapes: Sequence[tuple[int, ...]], rows_are: str = "queries", columns_are: str = "keys"
+) -> Iterator[list[Axes]]:
+    """Open a picture with one panel for each shape, at most four to a row."""
+    rows = -(-len(shapes) // MOST_COLUMNS)
+    columns = -(-len(shapes) // rows)
+    tallest = max(shape[0] / shape[1] for shape in shapes)
+    height = 0.75 + rows * (0.65 + min(2.6, tallest * 5.9 / columns))
+    with picture(title=title, alt=alt, height=height, rows=rows, columns=columns) as axes:
+        yield axes[: len(shapes)]
+        for number, ax in enumerate(axes):
+            if number >= len(shapes):
+                ax.set_axis_off()
+            elif number % columns == 0:
+                ax.set_ylabel(rows_are)
+        for ax in axes[max(0, len(shapes) - columns) : len(shapes)]:
+            ax.set_xlabel(columns_are)
+
+
+def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
+    """Colour each cell by its kind, 0, 1, ...; small grids get lines between the cells."""
+    ax.imshow(kinds, cmap=ListedColormap(list(colours)), vmin=-0.5, vmax=len(colours) - 0.5, interpolation="nearest")
+    ax.spines[:].set_visible(False)
+    ax.grid(False)
+    ax.tick_params(length=0)
+    for axis, count in ((ax.yaxis, kinds.shape[0]), (ax.xaxis, kinds.shape[1])):
+        axis.set_major_locator(MaxNLocator(nbins=min(count, 8), integer=True))
+    if kinds.size <= MOST_LINED_CELLS:
+        ax.set_xticks(np.arange(kinds.shape[1] + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)
+        ax.tick_params(which="minor", length=0)
+        ax.grid(True, which="minor", axis="both", color=PAPER, linewidth=1.0)
+
+
+def mask_explorable() -> None:
+    """Show a mask that is painted cell by cell, with the weights, the outputs and the leaks that it makes."""
+    publish_explorable(
+        CARDS / "mask",
+        "A grid of six queries and six keys: arrow keys move through it, the space bar hides or shows a pair. Weights and outputs "
+        "follow, and every pair through which a later token reaches an earlier output is marked as a leak. Buttons set causal, window, "
+        "padding, transposed and empty masks, put the mask after the softmax, and let the softmax run over the queries.",
+    )

@@ -1,0 +1,192 @@
+"""Rules that every task obeys. Each gate returns what is wrong, in words, or nothing."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from attn_course import numbers
+from attn_course.tasks.core import CHECK_SEED, Case, Task, Verdict
+from attn_course.tasks.judge import expected, judge
+from attn_course.tasks.notebook import assess, plain
+from attn_course.tasks.run import Result
+
+SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
+MIN_RIGHT_ANSWERS = 2
+
+
+class Bench:
+    """A task with its cases of one seed; what its own answer and its known mistakes give there is computed once."""
+
+    def __init__(self, task: Task, seed: int = CHECK_SEED) -> None:
+        self.task, self.seed = task, seed
+        self.cases = task.cases(np.random.default_rng(seed))
+        self._given: dict[Callable[..., Any], list[Result]] = {}
+
+    def expect(self, task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
+        """Run a trusted function of the task, as `judge` asks for it."""
+        if function not in self._given:
+            self._given[function] = expected(task, function, cases)
+        return self._given[function]
+
+    def verdict(self, function: Callable[..., Any], *, narrow: bool = False) -> Verdict:
+        """Judge a trusted function by its results alone, as in a class; `narrow`: as if it computed in float32."""
+        results = self.expect(self.task, function, self.cases)
+        if narrow:
+            results = _changed(results, lambda array: array.astype(np.float32))
+        return judge(self.task, self.cases, results, expect=self.expect)
+
+    def assess(self, answer: Any, cells: Sequence[str] = (), names: Mapping[str, Any] | None = None) -> Verdict:
+        """Assess an answer as a notebook does."""
+        return assess(self.task, answer, cells, names, seed=self.seed, expect=self.expect)
+
+
+def as_answer(task: Task, function: Callable[..., Any]) -> Any:
+    """Return what a learner hands in, made from a function: itself, an expression or a value."""
+    if task.wants_function:
+        return function
+    if task.kind == "derive":
+        import sympy
+
+        return function(*(sympy.Symbol(name, real=True) for name in task.symbols))
+    return function()
+
+
+def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
+    """Its equation exists, every role in its texts names something, and none stands where none is read: in keys and titles."""
+    found = [] if task.equation is None or task.equation in labels else [numbers.unknown("eq", task.equation, labels)]
+    texts = [*task.hints, *(wrong.hint for wrong in task.wrong), *map(inspect.getsource, task.given)]
+    for text in [*texts, inspect.getsource(task.broken) if task.broken else ""]:
+        try:
+            numbers.cite(text)
+        except numbers.UnknownName as error:
+            found.append(str(error))
+    kept = [task.title, task.trains, task.entry, *(wrong.name for wrong in task.wrong)]
+    kept += [case.name for case in task.cases(np.random.default_rng(2))]
+    return found + [
+        f"wanted no role in a title or in the name of a mistake or a case, got {text!r}" for text in kept if numbers.ROLE.search(text)
+    ]
+
+
+def case_problems(task: Task) -> list[str]:
+    """A seed always draws the same cases, their names differ, and so do the axes of an array."""
+    found = []
+    for seed in SEEDS:
+        once, again = (task.cases(np.random.default_rng(seed)) for _ in range(2))
+        if [(case.name, repr(case.inputs)) for case in once] != [(case.name, repr(case.inputs)) for case in again]:
+            found.append("wanted cases that the seed alone decides, got others the second time")
+        if len({case.name for case in once}) < len(once):
+            found.append(f"wanted cases whose names all differ, got {', '.join(case.name for case in once)}")
+        shapes = {case.name: value.shape for case in once for value in case.inputs.values() if isinstance(value, np.ndarray)}
+        alike = [f"{shape} in the case “{name}”" for name, shape in shapes.items() if len(set(shape)) < len(shape)]
+        found += [f"wanted arrays whose axes all differ in length, got {each}" for each in alike]
+    return list(dict.fromkeys(found))
+
+
+def wrong_answer_problems(task: Task) -> list[str]:
+    """Every known wrong answer fails under its own name, in float32 too, and a function to repair fails."""
+    found = []
+    benches = [Bench(task, seed) for seed in SEEDS]
+    for wrong in task.wrong:
+        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, f"this is “{wrong.name}”") for bench in benches]
+        if task.wants_function:
+            tries.append(_mistaken(benches[0].verdict(wrong.function, narrow=True), wrong.name))
+        found += [f"the known wrong answer “{wrong.name}” {said}" for said in tries if said][:1]
+    if task.broken is not None and any(bench.verdict(task.broken).passed for bench in benches):
+        found.append("the function to repair passes: it is right as it stands")
+    return found + _leaks(benches[0])
+
+
+def _mistaken(verdict: Verdict, name: str, words: str = "") -> str:
+    """What is wrong if the verdict on a known wrong answer is not its own name, and says these words."""
+    if verdict.passed:
+        return "passes: it equals the right one in every case"
+    return "" if verdict.mistake == name and words in verdict.message else f"is not told by its name, but: {verdict.message}"
+
+
+def _leaks(bench: Bench) -> list[str]:
+    """No message tells a number that is the learner's to find."""
+    task = bench.task
+    if task.kind not in ("predict", "figure"):
+        return []
+    rights = {f"{number:.3g}" for number in np.ravel(task.answer())}
+    found = []
+    for wrong in task.wrong:
+        message = bench.verdict(wrong.function).message
+        given = {f"{number:.3g}" for number in np.ravel(wrong.function())}
+        said = {f"{float(number):.3g}" for number in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", message.removeprefix(task.entry))}
+        found += [f"the message about “{wrong.name}” tells the right number {number}" for number in sorted((said - given) & rights)]
+    return found
+
+
+def sensitivity_problems(task: Task) -> list[str]:
+    """Its own answer passes in float32 too; a constant, and a result that is a little off, fail."""
+    if not task.wants_function:
+        return []
+    bench = Bench(task)
+    right = bench.expect(task, task.answer, bench.cases)
+    found = [] if bench.verdict(task.answer, narrow=True).passed else ["its own answer fails in float32: mind the tolerance"]
+    changes: dict[str, Callable[..., Any]] = {
+        f"the constant {constant:g}": partial(np.full_like, fill_value=constant) for constant in (0.0, 1.0, 1e6)
+    }
+    changes |= {f"a result that is off by {error:g} of itself": partial(np.multiply, 1.0 + error) for error in (1e-6, 1e-2)}
+    changes["a float32 result that is off by 0.01 of itself"] = lambda array: np.float32(array * 1.01)
+    return found + [
+        f"{what} passes" for what, change in changes.items()
+        if judge(task, bench.cases, _changed(right, change), expect=bench.expect).passed
+    ]  # fmt: skip
+
+
+def _changed(results: Sequence[Result], change: Callable[..., Any]) -> list[Result]:
+    """Results with each of their arrays changed; a problem stays one."""
+    with np.errstate(over="ignore"):  # float32 has less room
+        return [replace(result, arrays=tuple(map(change, result.arrays))) if result.arrays else result for result in results]
+
+
+def right_answer_problems(task: Task, functions: Sequence[Callable[..., Any]]) -> list[str]:
+    """Right answers that are written in other ways pass: two or more; of a function also in torch and in float32."""
+    if len(functions) < MIN_RIGHT_ANSWERS:
+        return [f"wanted {MIN_RIGHT_ANSWERS} or more differently written right answers, got {len(functions)}"]
+    found = []
+    benches = [Bench(task, seed) for seed in SEEDS]
+    for function in functions:
+        answer = as_answer(task, function)
+        refused = next((verdict for bench in benches if not (verdict := bench.assess(answer)).passed), None)
+        if refused is not None:
+            found.append(f"the right answer {function.__name__} is refused: {plain(refused)}".replace("\n", " "))
+    if not task.wants_function:
+        return found
+    bodies = {inspect.getsource(function).partition(":\n")[2] for function in functions}
+    if len(bodies) < len(functions):
+        found.append("wanted right answers that are written differently, got one twice")
+    inputs = task.cases(np.random.default_rng(0))[0].inputs.values()
+    with np.errstate(all="ignore"):
+        results = [function(*inputs) for function in functions]
+    first = [result[-1] if isinstance(result, tuple) else result for result in results]
+    forms = {"ndarray" if isinstance(item, np.ndarray | float) else type(item).__name__ for item in first}
+    forms |= {str(getattr(item, "dtype", "float64")).removeprefix("torch.") for item in first}
+    if missing := sorted({"Tensor", "ndarray", "float32", "float64"} - forms):
+        found.append(f"wanted right answers in NumPy and in torch, in float32 and in float64; none gives {' or '.join(missing)}")
+    return found
+
+
+def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]) -> list[str]:
+    """The answer of the solution passes, on the notebook's cases and on fresh ones.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    cells : sequence of str
+        The code of the solution, less its checks.
+    names : mapping
+        The names that this code defines.
+    """
+    if task.entry not in names:
+        return [f"the solution defines no {task.entry}"]
+    verdicts = [Bench(task, seed).assess(names[task.entry], cells, names) for seed in SEEDS]
+    return [f"the solution is refused: {plain(verdict)}".replace("\n", " ") for verdict in verdicts if not verdict.passed][:1]

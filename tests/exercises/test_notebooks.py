@@ -1,0 +1,84 @@
+"""The built exercises: a cell for each answer and each check, no answer in sight, and a run fails at the checks and nowhere else.
+
+That solutions and other right answers pass, and known mistakes do not, is the gate's part: tests/notebooks/test_sync.py.
+"""
+
+import os
+import re
+import sys
+
+import pytest
+from nbclient import NotebookClient
+
+from attn_course.tasks import all_tasks, lessons
+from tests.exercises.answers import notebook
+
+
+def cells_tagged(book, tag):
+    return [cell for cell in book.cells if tag in cell.metadata.get("tags", [])]
+
+
+@pytest.mark.parametrize("chapter", lessons())
+@pytest.mark.parametrize("folder", ["solutions", "exercises"])
+def test_every_task_has_one_answer_cell_and_one_check_cell_in_order(root, folder, chapter):
+    book, tasks = notebook(root, folder, chapter), all_tasks(chapter)
+    assert [cell.id for cell in cells_tagged(book, "task")] == [task.id for task in tasks]
+    checks = cells_tagged(book, "check")
+    assert [cell.id for cell in checks] == [f"{task.id}-check" for task in tasks]
+    assert [cell.source for cell in checks] == [f'check("{task.id}", {task.entry})' for task in tasks]
+
+
+@pytest.mark.parametrize("chapter", lessons())
+def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
+    book = notebook(root, "exercises", chapter)
+    assert not any(cell.get("outputs") for cell in book.cells)
+    for task, cell in zip(all_tasks(chapter), cells_tagged(book, "task"), strict=True):
+        solved = next(other for other in notebook(root, "solutions", chapter).cells if other.id == cell.id)
+        assert "SOLUTION" not in cell.source
+        if task.kind == "repair":
+            assert cell.source == task.broken_source
+        elif task.wants_function:
+            assert "    # YOUR CODE HERE\n    raise NotImplementedError()" in cell.source
+        else:
+            assert cell.source == f"{task.entry} = ...  # your answer"
+        inside = re.search(r"### BEGIN SOLUTION\n(.+?)\n *### END SOLUTION", solved.source, re.DOTALL).group(1)
+        assert inside.strip() not in cell.source
+
+
+@pytest.fixture(scope="module", params=lessons())
+def untouched(request, root, tmp_path_factory):
+    """A chapter, and its exercise notebook after a run that goes on after errors."""
+    book = notebook(root, "exercises", request.param)
+    folder = str(tmp_path_factory.mktemp("untouched"))  # not work/: nothing is recorded
+    client = NotebookClient(book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}})
+    client.create_kernel_manager().kernel_spec.argv[0] = sys.executable  # whatever kernels this machine has
+    return request.param, client.execute(env={**os.environ, "IPYTHONDIR": folder})
+
+
+def test_the_untouched_exercise_fails_at_exactly_its_check_cells_naming_each_task(untouched):
+    chapter, book = untouched
+    errors = {cell.id: output for cell in book.cells for output in cell.get("outputs", []) if output.output_type == "error"}
+    assert list(errors) == [f"{task.id}-check" for task in all_tasks(chapter)]
+    for task in all_tasks(chapter):
+        error = errors[f"{task.id}-check"]
+        assert error.ename == "CheckFailed"
+        assert error.evalue.startswith(f"task {task.number} ({task.title}): ")
+        assert len(error.traceback) == 1, "the learner wants the reason, not our stack"
+
+
+def test_a_failing_check_cell_shows_one_bundle_with_its_verdict(untouched):
+    chapter, book = untouched
+    for task, cell in zip(all_tasks(chapter), cells_tagged(book, "check"), strict=True):
+        shown, error = cell.outputs
+        assert shown.output_type == "display_data"
+        assert set(shown.data) == {"text/html", "text/plain", "application/vnd.attn-course.verdict+json"}
+        verdict = shown.data["application/vnd.attn-course.verdict+json"]
+        assert (verdict["task"], verdict["passed"], verdict["points"], verdict["max_points"]) == (task.id, False, 0, task.points)
+        assert shown.data["text/plain"] == error.evalue
+
+
+def test_an_untouched_answer_is_told_that_it_is_none_yet_and_a_function_to_repair_that_it_is_not_right(untouched):
+    chapter, book = untouched
+    for task, cell in zip(all_tasks(chapter), cells_tagged(book, "check"), strict=True):
+        wanted = " First wrong: " if task.kind == "repair" else f"{task.entry} has no answer yet"
+        assert wanted in cell.outputs[-1].evalue

@@ -1,0 +1,150 @@
+"""Which notebook counts, what is missing or late, and the tables that say so."""
+
+import csv
+
+import pytest
+
+from attn_course.grading.classroom.hand_ins import parse_time
+from attn_course.grading.classroom.marks import cell
+from attn_course.tasks import all_tasks
+
+TASKS = all_tasks("softmax")
+FULL = " ".join(str(number) for number, _ in enumerate(TASKS, 1))
+MOST = {lesson: sum(task.points for task in all_tasks(lesson)) for lesson in ("softmax", "scaling", "attention")}
+
+
+@pytest.fixture(autouse=True)
+def _quick(without_pictures):
+    """The tables need no figures."""
+
+
+def rows(room, name="grades.csv"):
+    with (room / "out" / name).open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def diagnoses(room, status):
+    return [row["diagnosis"] for row in rows(room) if row["status"] == status]
+
+
+def test_every_task_of_every_student_has_a_row(room):
+    (room.with_students(3) / "in" / "zoe").mkdir()
+    room.grade()
+    found = rows(room)
+    assert [(row["student"], row["task"]) for row in found] == [(s, t.id) for s in ("s00", "s01", "s02", "zoe") for t in TASKS]
+    assert {row["status"] for row in found if row["student"] == "zoe"} == {"missing"}
+    assert [row["points"] for row in found if row["student"] == "s01"] == [str(TASKS[0].points)] + ["0"] * (len(TASKS) - 1)
+    assert {row["assignment"] for row in found} == {"softmax"}
+
+
+def test_the_summary_has_one_row_for_each_student(room):
+    room.hand_in("bea", right=FULL)
+    room.hand_in("adam", "03_scaling.ipynb", "scaling")
+    room.grade()
+    adam, bea = rows(room, "summary.csv")
+    most = MOST["softmax"] + MOST["scaling"]
+    assert adam["student"] == "adam"
+    assert ",".join(bea) == (
+        "student,points,max_points,percent,remarks,softmax points,softmax max_points,scaling points,scaling max_points"
+    )
+    assert ",".join(bea.values()) == (
+        f"bea,{MOST['softmax']},{most},{100 * MOST['softmax'] / most:.1f},1 missing,{MOST['softmax']},{MOST['softmax']},0,{MOST['scaling']}"
+    )
+
+
+def test_of_two_notebooks_on_a_chapter_the_better_counts_and_the_other_says_so(room):
+    room.hand_in("bea", right="1")
+    room.hand_in("bea", "02_softmax-Copy1.ipynb", right=FULL)
+    marked = room.grade().marked
+    assert [(each.notebook, each.status) for each in marked] == [("02_softmax-Copy1.ipynb", "graded"), ("02_softmax.ipynb", "duplicate")]
+    assert len(rows(room)) == len(TASKS) + 1
+    (diagnosis,) = diagnoses(room, "duplicate")
+    assert diagnosis.startswith("02_softmax.ipynb: 02_softmax-Copy1.ipynb counts for chapter 2; this one has 3 of 20 points")
+
+
+def test_a_chapter_counts_once_in_whatever_folders_its_notebooks_lie(room):
+    for folder, right in (("", "1"), ("Old/", FULL), ("backup/", FULL)):
+        room.hand_in("ada", f"{folder}02_softmax.ipynb", right=right)
+    assert [(each.place, each.status) for each in room.grade().marked] == [
+        ("ada/02_softmax.ipynb", "duplicate"),
+        ("ada/Old/02_softmax.ipynb", "graded"),
+        ("ada/backup/02_softmax.ipynb", "duplicate"),
+    ]
+    (row,) = rows(room, "summary.csv")
+    assert (row["points"], row["max_points"], row["remarks"]) == ("20", "20", "2 duplicate")
+    assert all("Old/02_softmax.ipynb counts for chapter 2" in text for text in diagnoses(room, "duplicate"))
+
+
+def test_a_chapter_has_one_column_whatever_its_folders_are_called(room):
+    for student, folder in (("ada", "week3/"), ("bea", "week3/"), ("bob", ""), ("cy", "Week 3/")):
+        room.hand_in(student, f"{folder}02_softmax.ipynb", right=FULL)
+    room.hand_in("ada", "week3/03_scaling.ipynb", "scaling")
+    room.grade()
+    found = rows(room, "summary.csv")
+    assert [name for name in found[0] if name.endswith(" points")] == ["week3 points"]
+    assert [row["week3 points"] for row in found] == ["20"] * 4
+    assert {row["week3 max_points"] for row in found} == {found[0]["max_points"]}
+
+
+def test_late_is_said_and_costs_nothing(room):
+    for student, minute in (("early", 58), ("late", 59)):
+        path = room.hand_in(student, "week 1/02_softmax.ipynb", right="1")
+        (path.parent / "timestamp.txt").write_text(f"2026-11-21 01:{minute}:00 UTC")
+    marked = room.grade(due=parse_time("2026-11-20 23:58:30 UTC")).marked
+    assert diagnoses(room, "late") == [
+        "02_softmax.ipynb: handed in 1 h 59 min after it was due",
+        "02_softmax.ipynb: handed in 2 h after it was due",
+    ]
+    assert {each.points for each in marked} == {3}
+    assert rows(room, "summary.csv")[1]["remarks"] == "1 late"
+
+
+def test_a_file_that_cannot_be_graded_gets_no_points_and_the_reason(room):
+    notebook = room.hand_in("bea", right="1")
+    (room / "in" / "adam").mkdir()
+    (room / "in" / "adam" / "02_softmax.ipynb").symlink_to(notebook)
+    room.grade()
+    adam = [row for row in rows(room) if row["student"] == "adam"]
+    assert {(row["points"], row["status"]) for row in adam[:-1]} == {("0", "not judged")}
+    assert adam[0]["diagnosis"] == "not judged: 02_softmax.ipynb is a symbolic link: hand in the notebook itself"
+    assert adam[-1]["status"] == "not judged"
+
+
+def test_a_file_that_the_grader_cannot_read_is_not_judged(room):
+    room.hand_in("bea", words="unreadable the file is damaged")
+    (marked,) = room.grade().marked
+    assert (marked.status, marked.sandbox) == ("not judged", "")  # nothing of it ran
+    said = diagnoses(room, "not judged")
+    assert said == ["not judged: the file is damaged"] * len(TASKS) + ["02_softmax.ipynb: the file is damaged"]
+    assert len(said) == len(rows(room))
+
+
+def test_only_chapters_asked_for_count(room):
+    room.hand_in("bea")
+    room.hand_in("bea", "03_scaling.ipynb", "scaling")
+    marked = room.grade(lessons=("softmax", "attention")).marked
+    assert [(each.lesson, each.status) for each in marked] == [
+        ("softmax", "graded"),
+        ("scaling", "not asked for"),
+        ("attention", "missing"),
+    ]
+    assert sum(each.max_points for each in marked if each.counts) == MOST["softmax"] + MOST["attention"]
+
+
+def test_an_assignment_is_missing_under_the_name_the_class_uses(room):
+    for student in ("adam", "bea", "cleo"):
+        room.hand_in(student, f"{'week 1' if student != 'cleo' else 'weak 1'}/02_softmax.ipynb")
+    (room / "in" / "zoe").mkdir()
+    assert [each.assignment for each in room.grade().marked] == ["week 1", "week 1", "weak 1", "week 1"]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", '=HYPERLINK("http://x","y")'])
+def test_a_cell_that_a_spreadsheet_would_run_is_quoted(text):
+    assert cell(text) == "'" + text
+
+
+def test_hostile_names_and_words_stay_text_in_the_tables(room):
+    room.hand_in("=cmd|' calc'!A0", words='say @SUM(1),"x"')
+    room.grade()
+    assert (rows(room)[0]["student"], rows(room)[0]["diagnosis"]) == ("'=cmd|' calc'!A0", '\'@SUM(1),"x"')
+    assert rows(room, "summary.csv")[0]["student"].startswith("'=")

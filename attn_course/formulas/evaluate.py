@@ -1,0 +1,384 @@
+"""Tree and givens to values: whole arrays, one axis for each index letter, the same for floats and for SymPy expressions."""
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attn_course.formulas import arithmetic, calculus, calls, relations, sums
+from attn_course.formulas.compiled import OWN, Definition, Formula, Use, flattened
+from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed
+from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called, raw_of
+from attn_course.formulas.sums import MOST_ENTRIES
+from attn_course.formulas.tree import Node, write
+from attn_course.formulas.values import Value, entrywise, gathered, one_by_one, oriented, transposed
+
+ROUND_OFF = 1e-14
+MOST_STEPS = 30_000  # of one evaluation, each the value of one node
+
+
+@dataclass
+class Notes:
+    """What an evaluation learns on its way, shared by all that is derived from it.
+
+    `biggest` is the largest number that was added to another, and a result may be off by `noise` of it; `slack` is by how much a given may
+    be off; `weights` are those of the outcomes of each group; `changed` are the names that change with a
+    name.
+    """
+
+    biggest: float = 0.0
+    noise: float = ROUND_OFF
+    slack: float = 0.0
+    steps: int = 0
+    changed: dict[str, set[str]] = field(default_factory=dict)
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Evaluation:
+    """A formula with givens; `value` gives the value of any of its nodes for all values of the index letters in force.
+
+    Attributes
+    ----------
+    letters : dict of str to Value
+        The index letters in force and their values, each along its own axis.
+    mask : array or None
+        Which combinations of these count: conditions of sums and clauses, premises.
+    """
+
+    def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
+        self.formula = formula
+        self.givens: dict[str, AnyGiven] = {name: as_given(given) for name, given in givens.items()}
+        arrays = [given for given in self.givens.values() if isinstance(given, Given) and given.form != "opaque"]
+        self.exact = any(np.asarray(given.raw).dtype == object for given in arrays)
+        random = {"": None} | {given.group: None for given in self.givens.values() if isinstance(given, Outcomes)}
+        self.groups = {group: len(formula.letters) + place for place, group in enumerate(random)}  # the axis of their outcomes
+        self.axes = len(formula.letters) + len(self.groups)
+        self.cache: dict[str, Value] = {}
+        self.made: dict[str, AnyGiven] = {}
+        self.letters: dict[str, Value] = {}
+        self.whole: dict[str, tuple[int, int]] = {}  # letters that run over all of what they index: first and count
+        self.locals: dict[str, Value] = {}
+        self.mask: np.ndarray | None = None
+        self.notes = Notes()
+        self.running: frozenset[str] = frozenset()
+
+    def value(self, node: Node) -> Value:
+        """Return the value of a node; a complaint names its place."""
+        self.notes.steps += 1
+        try:
+            if self.notes.steps > MOST_STEPS:
+                raise Malformed(f"this takes more than {MOST_STEPS:,} steps")
+            if node.kind not in RULES:
+                raise Malformed("this has no value")
+            return RULES[node.kind](self, node)
+        except Malformed as error:
+            if error.place == NOWHERE:
+                raise Malformed(error.problem, node.place) from None
+            raise
+        except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
+            if isinstance(error, FormulaError):
+                raise
+            raise Malformed(f"this cannot be computed: {(str(error) or type(error).__name__).splitlines()[0]}", node.place) from error
+
+    def given(self, name: str) -> AnyGiven:
+        """Return a given; one that is computed from others is made from them as they are now."""
+        if name not in self.givens:
+            raise Malformed(f"{name} is not given")
+        given = self.givens[name]
+        if not isinstance(given, Of):
+            return given
+        if name not in self.made:
+            plain = [raw_of(self.given(other), other) for other in given.names]
+            self.made[name] = as_given(called(given.call, plain, name))
+        return self.made[name]
+
+    def with_given(self, name: str, raw: Any) -> "Evaluation":
+        """Return the same evaluation in which one given has another value, and all that depends on it is made again."""
+        given = self.given(name)
+        if not isinstance(given, Given) or given.form in ("opaque", "set"):
+            raise Malformed(f"{name} is no number or array that could vary")
+        other = copy.copy(self)
+        other.givens = {**self.givens, name: replace(given, raw=raw)}
+        changed = self.notes.changed.get(name) or self.dependents(name)
+        other.made = {key: thing for key, thing in self.made.items() if key not in changed}
+        other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
+        return other
+
+    def dependents(self, name: str) -> set[str]:
+        """Return a name and the names of all that is computed from it."""
+        changed = {name}
+        for dependent, how in [*self.givens.items()] * 2:
+            if isinstance(how, Of | Range) and changed & set(how.names):
+                changed.add(dependent)
+        self.notes.changed[name] = changed
+        return changed
+
+    def named(self, node: Node) -> Value:
+        """Return the value of a name: an argument, a definition, or a given."""
+        name = node.value
+        if name in self.locals:
+            return self.locals[name]
+        if name not in self.cache:
+            if name in self.formula.definitions:
+                return self.defined(name, self.formula.definitions[name])
+            given = self.given(name)
+            if isinstance(given, Outcomes):
+                found = self.random(given)
+            elif isinstance(given, Given):
+                found = given.value(self.axes, self.exact)
+                self.notes.slack = max(self.notes.slack, given.noise)
+            else:
+                raise Malformed(f"{name} is a function or an index, and stands here alone")
+            self.cache[name] = found
+        return self.cache[name]
+
+    def random(self, given: Outcomes) -> Value:
+        """Put the outcomes of a random given on the axis that all outcomes share."""
+        listed = given.given.value(self.axes, self.exact)
+        if not np.array_equal(self.notes.weights.setdefault(given.group, given.weights), given.weights):
+            raise Malformed("two random givens of one group have different outcomes: enumerate them together")
+        axis = self.groups[given.group]
+        data = np.moveaxis(listed.data, self.axes, axis).squeeze(axis + 1)
+        return Value(data, listed.form, listed.lists - 1, listed.starts[1:])
+
+    def note(self, value: Value) -> None:
+        """Remember the largest finite number that is added to others: it says what round-off may do."""
+        if value.data.dtype.kind in "fc" and value.data.size:
+            sizes = np.abs(value.data)
+            self.notes.biggest = max(self.notes.biggest, float(np.max(sizes, where=np.isfinite(sizes), initial=0.0)))
+
+    def defined(self, name: str, definition: Definition) -> Value:
+        """Evaluate a definition: closed, but for letters of the place where it stands if it has no own ones."""
+        if name in self.running:
+            raise Malformed(f"{name} is defined by itself")
+        if definition.parameters:
+            raise Malformed(f"{name} is a function: its argument is missing")
+        inner = copy.copy(self)
+        inner.running = self.running | {name}
+        inner.locals = {}
+        inner.letters = {letter: value for letter, value in self.letters.items() if letter in definition.open_letters}
+        inner.whole = dict(self.whole)
+        if not definition.open_letters:
+            inner.mask = None
+        for letter in inner.ordered(definition.own, definition.body):
+            inner.enter(letter, definition.body)
+        found = inner.value(definition.body)
+        if definition.own:
+            found = inner.listed(found, definition.own)
+        if not definition.open_letters:
+            self.cache[name] = found
+        return found
+
+    def listed(self, value: Value, own: tuple[str, ...]) -> Value:
+        """Turn the axes of letters into axes of a list: numbers become a vector or a matrix."""
+        axes = [self.formula.letters[letter] for letter in own]
+        starts = tuple(int(self.letters[letter].data.ravel()[0]) for letter in own)
+        shape = list(value.data.shape)
+        for axis, letter in zip(axes, own, strict=True):
+            shape[axis] = self.letters[letter].data.size
+        data = np.broadcast_to(value.data, shape)
+        data = np.moveaxis(data, axes, range(self.axes - len(axes), self.axes))
+        data = data.reshape((*data.shape[: self.axes - len(axes)], *[1] * len(axes), *data.shape[self.axes - len(axes) :]))
+        kept = [axis for axis in range(self.axes) if axis not in axes]
+        data = np.moveaxis(data, range(len(kept)), kept) if len(kept) < self.axes else data
+        if value.form == "scalar" and not value.lists and len(own) <= 2:
+            return Value(data, "vector" if len(own) == 1 else "matrix", 0, starts)
+        return Value(data, value.form, value.lists + len(own), (*starts, *value.starts))
+
+    def ordered(self, letters: Iterable[str], scope: Node) -> list[str]:
+        """Order letters so that those with a range of their own come before those that need another's."""
+        return sorted(letters, key=lambda letter: not any(use.base.kind == "name" for use in self.formula.uses(letter, scope)))
+
+    def enter(self, letter: str, scope: Node) -> None:
+        """Let a letter run over the lengths of what it indexes in the scope, or over its declared range."""
+        declared = self.givens.get(letter.rstrip(OWN))
+        if isinstance(declared, Range):
+            self.run_over(letter, declared.call(*(raw_of(self.given(name), name) for name in declared.names)))
+            return
+        spans: dict[tuple[int, int], Use] = {}
+        states: list[tuple[int, int]] = []
+        for use in self.formula.uses(letter, scope):
+            if use.base.kind == "name" or (not spans and not states and use.base.letters() <= self.letters.keys()):
+                found = self.span(use.base, use.position)
+                if found is not None:
+                    first, count, may_be_longer = found
+                    if may_be_longer:
+                        states.append((first, count))
+                    else:
+                        spans.setdefault((first, count), use)
+        if len(spans) > 1:
+            said = [f"from {a} to {a + n - 1} in {write(use.base)}" for (a, n), use in spans.items()]
+            raise Malformed(f"{letter.rstrip(OWN)} runs {' and '.join(said)}", list(spans.values())[1].base.place)
+        if not spans and not states:
+            unknown = f"the range of {letter.rstrip(OWN)} is not known"
+            raise Malformed(f"{unknown}: it is the index of nothing that has a length", scope.place)
+        first, count = next(iter(spans)) if spans else min(states, key=lambda span: span[1])
+        self.run_over(letter, np.arange(first, first + count))
+        if spans:
+            self.whole[letter] = (first, count)
+
+    def span(self, base: Node, position: int) -> tuple[int, int, bool] | None:
+        """Return from where and how far an index may run at a position of a value, and whether steps may be fewer."""
+        value = self.value(base)
+        if position < 0:
+            return (value.start(0), value.data.shape[-1], False) if value.form == "set" else None
+        shape = value.indexed.shape[self.axes :]
+        if position >= len(shape):
+            raise Malformed(f"{write(base)} has {len(shape)} {'index' if len(shape) == 1 else 'indices'} at most", base.place)
+        return value.start(position), shape[position], value.states
+
+    def run_over(self, letter: str, values: np.ndarray) -> None:
+        """Put a letter in force, with its values along its own axis."""
+        axis = self.formula.letters[letter]
+        others = math.prod(max(value.data.shape[: self.axes]) for key, value in self.letters.items() if key != letter)
+        if others * len(values) > MOST_ENTRIES:
+            raise Malformed(f"{letter.rstrip(OWN)} makes {others * len(values):,} terms; at most {MOST_ENTRIES:,} are computed")
+        shape = [1] * self.axes
+        shape[axis] = len(values)
+        self.whole.pop(letter, None)
+        self.letters[letter] = Value(self.number(values).reshape((*shape, *values.shape[1:])), "powers" if values.ndim > 1 else "scalar")
+
+    def number(self, array: Any) -> np.ndarray:
+        """Return numbers as they are computed with: floats, or SymPy's exact ones."""
+        array = np.asarray(array)
+        if not self.exact:
+            return array.astype(float) if array.dtype.kind in "biu" else array
+        import sympy
+
+        return one_by_one(sympy.sympify, array.astype(object))
+
+    def restricted(self, condition: np.ndarray) -> "Evaluation":
+        """Return the same evaluation where only some combinations of indices count."""
+        inner = self.here()
+        inner.mask = condition if self.mask is None else self.mask & condition
+        return inner
+
+    def here(self) -> "Evaluation":
+        """Return the same evaluation with a set of letters of its own."""
+        inner = copy.copy(self)
+        inner.letters, inner.whole = dict(self.letters), dict(self.whole)
+        return inner
+
+    def needed(self, names: frozenset[str]) -> set[str]:
+        """Return the names a formula needs: those it names, and what these are computed from."""
+        found = set(names)
+        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range) for name in how.names} - found:
+            found |= more
+        return found
+
+    def index(self, node: Node) -> Value:
+        """Return the values of an index letter, along its axis."""
+        if node.value in self.locals:
+            return self.locals[node.value]
+        if node.value not in self.letters:
+            raise Malformed(f"{node.value.rstrip(OWN)} has no value here")
+        return self.letters[node.value]
+
+    def entry(self, node: Node) -> Value:
+        """Return entries of a list, a vector or a matrix for all values of their indices; fewer indices leave a row or an item."""
+        base_node, indices = flattened(node)
+        if base_node == Node("constant", (), "1"):
+            return self.indicator(indices)
+        if base_node == Node("index", (), r"\delta"):
+            if len(indices) != 2:
+                raise Malformed(r"\delta has two indices: 1 where they are equal, else 0")
+            left, right = (self.value(index) for index in indices)
+            return Value(self.number((left.data == right.data) * 1))
+        base = self.value(base_node)
+        data = base.indexed
+        axes = data.ndim - self.axes
+        if len(indices) > axes:
+            raise Malformed(f"{base} has {axes} {'index' if axes == 1 else 'indices'} at most")
+        if indices[0].kind == "slice":
+            first, last = (self.whole_number(end) - base.start(0) for end in indices[0].children)
+            if len(indices) > 1 or not 0 <= first <= last + 1 <= data.shape[self.axes]:
+                raise Malformed(f"the slice reaches beyond {base}")
+            cut = data[(slice(None),) * self.axes + (slice(first, last + 1),)]
+            return base.like(oriented(cut, base.form).data if base.form in ("row", "column") else cut)
+        taken = [self.position(index, base.start(axis), data.shape[self.axes + axis], base) for axis, index in enumerate(indices)]
+        found = gathered(data, self.axes, taken)
+        items = base.lists - len(taken)
+        if items >= 0:
+            return Value(oriented(found, base.form).data, base.form, items, base.starts[len(taken) :])
+        if base.form == "matrix" and items == -1:
+            return Value(found[..., None, :], "row")
+        return Value(found)
+
+    def position(self, node: Node, start: int, count: int, base: Value) -> np.ndarray:
+        """Return where in an axis an index points; beyond its ends is an error where it counts."""
+        value = self.value(node)
+        if value.form != "scalar" or value.lists:
+            raise Malformed(f"an index is a whole number, not {value}", node.place)
+        numbers = value.data.astype(float)
+        places = np.rint(numbers)
+        if not np.all(np.abs(numbers - places) < 1e-9):
+            raise Malformed("an index is a whole number", node.place)
+        if node.kind == "index" and self.whole.get(node.value, (start, count)) != (start, count) and not base.states:
+            first, other = self.whole[node.value]
+            said = f"{node.value.rstrip(OWN)} runs from {first} to {first + other - 1}, and here from {start} to {start + count - 1}"
+            raise Malformed(said, node.place)
+        places = places.astype(int) - start
+        outside = (places < 0) | (places >= count)
+        if outside.any():
+            counts = outside if self.mask is None else outside & self.mask
+            if counts.any():
+                asked = int((places + start)[outside].ravel()[0])
+                raise Malformed(f"the index reaches {asked}, beyond {start} to {start + count - 1}", node.place)
+            places = np.clip(places, 0, count - 1)
+        return places
+
+    def indicator(self, indices: tuple[Node, ...]) -> Value:
+        """Return 1 at one position, or at those of a set, and 0 elsewhere."""
+        if len(indices) != 1:
+            raise Malformed(r"\mathbf{1} has one index at most")
+        where = self.value(indices[0])
+        if where.form == "set":
+            return Value(self.number(where.data * 1), "vector")
+        return Value(np.stack([where.data, np.ones_like(where.data)], axis=-1), "unit")
+
+    def whole_number(self, node: Node) -> int:
+        """Return the value of an expression that is one whole number."""
+        value = self.value(node)
+        if value.form != "scalar" or value.data.size != 1 or not float(value.data.item()).is_integer():
+            raise Malformed("expected one whole number", node.place)
+        return int(value.data.item())
+
+    def truth(self, node: Node) -> np.ndarray:
+        """Return for which indices a condition holds."""
+        return relations.holds(self, node)
+
+
+RULES: dict[str, Callable[[Evaluation, Node], Value]] = {
+    "number": arithmetic.literal,
+    "constant": arithmetic.constant,
+    "name": Evaluation.named,
+    "index": Evaluation.index,
+    "entry": Evaluation.entry,
+    "sum": arithmetic.plus,
+    "neg": arithmetic.neg,
+    "product": arithmetic.times,
+    **dict.fromkeys(("dot", "odot", "times"), arithmetic.dotted),
+    "over": arithmetic.over,
+    "power": arithmetic.raised,
+    "transpose": lambda evaluation, node: transposed(evaluation.value(node.children[0])),
+    "factorial": arithmetic.factorial,
+    **dict.fromkeys(("union", "intersection"), arithmetic.sets),
+    **dict.fromkeys(("bars", "norm"), arithmetic.measured),
+    "floor": lambda evaluation, node: entrywise("floor", evaluation.value(node.children[0])),
+    "ceil": lambda evaluation, node: entrywise("ceil", evaluation.value(node.children[0])),
+    "tuple": arithmetic.tuple_of,
+    "blocks": arithmetic.block_matrix,
+    "cases": arithmetic.cases,
+    "iverson": arithmetic.iverson,
+    "set": sums.built_set,
+    "big": sums.big,
+    "integral": sums.integral,
+    "call": calls.call,
+    "operator": calls.operator,
+    "derivative": calculus.partial,
+    "nabla": calculus.nabla,
+    "at": calculus.at,
+}

@@ -1,0 +1,254 @@
+"""The types of givens: what a symbol of a formula stands for, with its orientation, where it is counted from, and what it depends on."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from attn_course.formulas.errors import Malformed
+from attn_course.formulas.values import FORM_AXES, Value, one_by_one
+
+DIFFERENCES = 5e-11  # what a derivative by central differences is good for, in parts of the largest number met
+STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # central differences of order 6
+STEP = 2.0**-11  # of a first derivative; round-off makes the step of a second one larger
+
+
+@dataclass(frozen=True)
+class Given:
+    """An array with a form; `start` says from which number its positions are counted, one for each axis where they differ."""
+
+    raw: Any
+    form: str
+    start: int | tuple[int, ...] = 1
+    states: bool = False
+    noise: float = 0.0  # by how much its entries may be off: derivatives by differences are not exact
+
+    def value(self, letters: int, exact: bool) -> Value:
+        """Return it as a value of a formula with so many index letters."""
+        if self.form == "opaque":
+            data = np.empty((), dtype=object)
+            data[()] = self.raw
+            return Value(data[(None,) * letters], "opaque")
+        data = np.asarray(self.raw)
+        if self.form == "set":
+            data = data.astype(bool)
+        elif exact:
+            import sympy
+
+            data = one_by_one(sympy.sympify, data) if data.dtype != object else data
+        elif data.dtype.kind not in "fcO":
+            data = data.astype(float)
+        if self.form in ("row", "column"):
+            if data.ndim == 0:
+                raise ValueError(f"a {self.form} wants an array of at least one axis; got a number")
+            data = data[..., None, :] if self.form == "row" else data[..., None]
+        lists = data.ndim - FORM_AXES[self.form]
+        if lists < 0:
+            raise ValueError(f"a {self.form} wants an array of {FORM_AXES[self.form]} axes; got the shape {np.shape(self.raw)}")
+        counted = lists + {"vector": 1, "set": 1, "matrix": 2}.get(self.form, 0)
+        starts = self.start if isinstance(self.start, tuple) else (self.start,) * counted
+        return Value(data[(None,) * letters], self.form, lists, starts, states=self.states)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A Python function of plain arrays; rows and columns come as one axis, indices beneath as whole numbers in front.
+
+    One axis that it returns is oriented like its first row or column unless `returns` names a form; an `entrywise` function of numbers is
+    called once for all indices.
+    """
+
+    call: Callable[..., Any]
+    returns: str | None = None
+    start: int = 1
+    entrywise: bool = False
+
+
+@dataclass(frozen=True)
+class Of:
+    """A given computed from others: call(name, ...) is any given, and is made again where a derivative or a limit changes one of them."""
+
+    call: Callable[..., Any]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values an index runs over: whole numbers, or lists of exponents (`powers`); call(name, ...) makes them."""
+
+    call: Callable[..., np.ndarray]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """A random given: the first axis of the array lists its outcomes; random givens of one group share them and their weights."""
+
+    weights: np.ndarray
+    given: Given
+    group: str = ""
+
+
+AnyGiven: TypeAlias = Given | Function | Of | Range | Outcomes
+Givens: TypeAlias = Mapping[str, Any]
+
+
+def _given(entries: Any, form: str, start: int | tuple[int, ...] = 1, states: bool = False) -> Given:
+    return Given(entries.raw, form, start, states, entries.noise) if isinstance(entries, Given) else Given(entries, form, start, states)
+
+
+def vector(entries: Any, start: int = 1, *, states: bool = False) -> Given:
+    """Return numbers in a list, without orientation: indices and dot products, but no transpose. More axes: a list of vectors."""
+    return _given(entries, "vector", start, states)
+
+
+def row(entries: Any) -> Given:
+    """Return a row (1, n), from n entries."""
+    return _given(entries, "row")
+
+
+def column(entries: Any) -> Given:
+    """Return a column (n, 1), from n entries."""
+    return _given(entries, "column")
+
+
+def rows(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = False) -> Given:
+    """Return a list of rows, from a table with one in each row; with states=True it may be longer than there are steps."""
+    return _given(entries, "row", start, states)
+
+
+def columns(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = False) -> Given:
+    """Return a list of columns, from a table with one in each row."""
+    return _given(entries, "column", start, states)
+
+
+def matrix(entries: Any, start: int | tuple[int, ...] = 1) -> Given:
+    """Return a matrix; one index of it is a row."""
+    return _given(entries, "matrix", start)
+
+
+def matrices(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = False) -> Given:
+    """Return a list of matrices."""
+    return _given(entries, "matrix", (start, 1, 1) if isinstance(start, int) else start, states)
+
+
+def subset(members: Any, start: int = 1) -> Given:
+    """Return a set as a mask over its universe; a table of masks is a list of sets."""
+    return Given(members, "set", start)
+
+
+def opaque(thing: Any) -> Given:
+    """Return a thing that only functions may touch."""
+    return Given(thing, "opaque")
+
+
+def function(call: Callable[..., Any], returns: str | None = None, start: int = 1, *, entrywise: bool = False) -> Function:
+    """Return a function of plain arrays; see `Function`."""
+    return Function(call, returns, start, entrywise)
+
+
+def of(call: Callable[..., Any], *names: str) -> Of:
+    """Return a given that is computed from others, in the order of their names."""
+    return Of(call, names)
+
+
+def index(first: int, last: int) -> Range:
+    """Return the range of an index that subscripts nothing."""
+    return Range(lambda: np.arange(first, last + 1))
+
+
+def powers(count: int, degree: int | str) -> Range:
+    """Return all lists of `count` exponents with a sum of at most `degree`, a number or the name of a given."""
+
+    def lists(degree: float) -> np.ndarray:
+        grid = itertools.product(range(int(degree) + 1), repeat=count)
+        return np.array([exponents for exponents in grid if sum(exponents) <= degree])
+
+    return Range(lists, (degree,)) if isinstance(degree, str) else Range(lambda: lists(degree))
+
+
+def outcomes(weights: Any, given: Given, group: str = "") -> Outcomes:
+    """Return a random given: `given` has one more axis, in front, and its entry i comes with the probability weights[i].
+
+    Those of one group are enumerated together and may depend on each other; different groups are independent.
+    """
+    return Outcomes(np.asarray(weights, dtype=float), given, group)
+
+
+def independent(values: Sequence[float], weights: Sequence[float], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return all outcomes (len(values)^count, count) of so many independent variables, and their probabilities."""
+    grids = np.meshgrid(*[np.asarray(values, dtype=float)] * count, indexing="ij")
+    chances = np.meshgrid(*[np.asarray(weights, dtype=float)] * count, indexing="ij")
+    return np.stack([grid.ravel() for grid in grids], axis=-1), np.prod([chance.ravel() for chance in chances], axis=0)
+
+
+def normal_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return Gauss nodes and weights of a standard normal variable, exact for polynomials of degree 2 count - 1."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    return nodes, weights / weights.sum()
+
+
+def derivative(call: Callable[[np.ndarray], Any], at: Any) -> Given:
+    """Return all derivatives of a function of one array by central differences, the axes of the argument last.
+
+    A scalar function of a table gives a matrix, a vector function of a vector its Jacobian; wrap it in `row` or `column` to orient it.
+    """
+    at = np.asarray(at, dtype=float)
+    found = [difference(lambda moved: np.asarray(call(moved), dtype=float), at, place) for place in np.ndindex(at.shape)]
+    slopes = np.moveaxis(np.array(found), 0, -1).reshape((*np.shape(found[0]), *at.shape))
+    noise = DIFFERENCES * max(float(np.abs(part).max(initial=0.0)) for part in (call(at), slopes))
+    return Given(slopes, ("scalar", "vector", "matrix", "matrix")[min(slopes.ndim, 3)], noise=noise)
+
+
+def difference(call: Callable[[np.ndarray], np.ndarray], at: np.ndarray, place: tuple[int, ...]) -> np.ndarray:
+    """Return the derivative of a function by one entry of its argument."""
+    step = STEP * scale_of(at[place])
+    total: Any = 0.0
+    for count, weight in STENCIL:
+        there, back = at.copy(), at.copy()
+        there[place] += count * step
+        back[place] -= count * step
+        total = total + weight * (call(there) - call(back))
+    return total / step
+
+
+def scale_of(entry: Any) -> float:
+    """Return in which units a step is taken away from a number: those of its own size, near 0 a quarter."""
+    return max(0.25, float(np.abs(entry)))
+
+
+def as_given(thing: Any) -> AnyGiven:
+    """Return a plain number, array or function as a given: one axis is a vector, two are a matrix, three a list of matrices."""
+    if isinstance(thing, Given | Function | Of | Range | Outcomes):
+        return thing
+    if callable(thing) and not hasattr(thing, "free_symbols"):
+        return Function(thing)
+    data = np.asarray(thing)
+    if data.dtype == object and data.ndim == 0 and not hasattr(thing, "free_symbols"):
+        return opaque(thing)
+    return Given(thing, ("scalar", "vector", "matrix", "matrix")[min(data.ndim, 3)])
+
+
+def names_of(givens: Givens) -> list[str]:
+    """Return the names for the reader: those of functions end in "()", ranges of indices are no names."""
+    kinds = {name: as_given(given) for name, given in givens.items()}
+    return [name + "()" * isinstance(kind, Function) for name, kind in kinds.items() if not isinstance(kind, Range)]
+
+
+def raw_of(given: AnyGiven, name: str) -> Any:
+    """Return the plain array of a given, for a function that depends on it."""
+    if isinstance(given, Given):
+        return given.raw
+    raise Malformed(f"{name} is no array that another given may depend on")
+
+
+def called(call: Callable[..., Any], arguments: Sequence[Any], name: str) -> Any:
+    """Call a function that is given; what it refuses is malformed."""
+    try:
+        return call(*arguments)
+    except Malformed:
+        raise
+    except (ValueError, TypeError, IndexError, ArithmeticError, np.linalg.LinAlgError) as error:
+        raise Malformed(f"{name} does not take these arguments: {(str(error) or type(error).__name__).splitlines()[0]}") from None

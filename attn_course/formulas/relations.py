@@ -1,0 +1,176 @@
+"""Relations: for which indices they hold, on floats to a tolerance and on SymPy expressions exactly."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attn_course.formulas.errors import Malformed
+from attn_course.formulas.tree import Node
+from attn_course.formulas.values import FLAT, Value, fitted, lifted, one_by_one
+
+if TYPE_CHECKING:
+    from attn_course.formulas.evaluate import Evaluation
+
+TOLERANCE = 1e-10  # of the larger side, entry by entry
+STRICT = 1e-12  # by which < must be strict
+ZERO = Node("number", (), "0")
+
+
+def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
+    """Return for which values of the letters a condition holds."""
+    if node.kind == "all":
+        parts = [holds(evaluation, child) for child in node.children]
+    elif node.kind == "chain":
+        parts = []
+        for relation, left, right in links(evaluation, node):
+            fulfilled = compare(evaluation, relation, left, right, node).fulfilled
+            parts.append(np.asarray(fulfilled.all(axis=tuple(range(evaluation.axes, fulfilled.ndim)))))
+    else:
+        raise Malformed("expected a relation", node.place)
+    result = parts[0]
+    for part in parts[1:]:
+        result = result & part
+    return result
+
+
+def links(evaluation: "Evaluation", chain: Node) -> list[tuple[Node, tuple[Node, Value | None], tuple[Node, Value | None]]]:
+    """Return relation, left and right side of each link; each side is evaluated once; spaces such as \\mathbb{R}^n have no value."""
+    nodes = chain.children[::2]
+    values = [None if _is_space(node) else evaluation.value(node) for node in nodes]
+    sides = list(zip(nodes, values, strict=True))
+    found = []
+    for place, relation in enumerate(chain.children[1::2]):
+        left = sides[place]
+        if relation.children:
+            going = Node("big", (Node("domain", relation.children, place=relation.place), left[0]), r"\lim", left[0].place)
+            left = (left[0], evaluation.value(going))
+        found.append((relation, left, sides[place + 1]))
+    return found
+
+
+def _is_space(node: Node) -> bool:
+    return (node.children[0] if node.kind == "power" else node) == Node("constant", (), r"\mathbb{R}")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Where a relation is fulfilled, where its sides are equal, and both sides in the form they have in common."""
+
+    fulfilled: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    form: str
+    attained: np.ndarray
+
+
+def compare(
+    evaluation: "Evaluation", relation: Node, left: tuple[Node, Value | None], right: tuple[Node, Value | None], chain: Node
+) -> Comparison:
+    """Compare two sides of a relation, for all indices and entries."""
+    sign = relation.value
+    (left_node, a), (right_node, b) = left, right
+    if a is None:
+        raise Malformed("a space stands on the right side only", left_node.place)
+    if b is None or sign in (r"\in", r"\notin"):
+        return _membership(evaluation, sign, a, right_node, b)
+    place = (chain.children[0].place[0], chain.children[-1].place[1])
+    if ZERO in (left_node, right_node) and not a.lists and not b.lists:
+        a, b = _zero_like(a, b) if left_node == ZERO else a, _zero_like(b, a) if right_node == ZERO else b
+    try:
+        x, y, fit = fitted(a, b)
+    except Malformed as error:
+        raise Malformed(f"{'the two sides' if sign == '=' else 'the sides of ' + sign} do not fit: {error.problem}", place) from None
+    if fit.form == "set":
+        if x.shape[-1] != y.shape[-1] and not (right_node.value == r"\emptyset" or left_node.value == r"\emptyset"):
+            raise Malformed("the two sets have different universes", place)
+        same = x == y
+        return Comparison(same if sign == "=" else ~same, x, y, "set", same)
+    if sign not in ("=", r"\ne", r"\approx", "\\xrightarrow") and fit.form != "scalar":
+        raise Malformed(f"{sign} stands between numbers", relation.place)
+    x, y = np.broadcast_arrays(x, y)
+    if object in (x.dtype, y.dtype):
+        return _exact(sign, x, y, fit.form)
+    size = np.where(np.isfinite(x) & np.isfinite(y), np.maximum(np.abs(x), np.abs(y)), 0)
+    notes = evaluation.notes
+    slack = TOLERANCE * size + notes.noise * notes.biggest + notes.slack
+    equal = (x == y) | (np.abs(x - y) <= slack)
+    match sign:
+        case "=" | "\\xrightarrow":
+            fulfilled = equal
+        case r"\ne":
+            fulfilled = ~equal & ~np.isnan(x) & ~np.isnan(y)
+        case r"\le":
+            fulfilled = (x <= y) | equal
+        case r"\ge":
+            fulfilled = (x >= y) | equal
+        case "<":
+            fulfilled = (x < y) & ~(y - x <= STRICT * size)
+        case ">":
+            fulfilled = (x > y) & ~(x - y <= STRICT * size)
+        case _:
+            fulfilled = np.abs(x - y) <= _half_a_digit(right_node)
+    return Comparison(fulfilled, x, y, fit.form, equal)
+
+
+def _zero_like(zero: Value, other: Value) -> Value:
+    """Return zeros of any form: 0 stands for them all."""
+    plain = other.data if other.form not in ("identity", "unit", "set", "opaque") else zero.data
+    return Value(
+        np.zeros((1,) * other.letters + plain.shape[other.letters :], dtype=plain.dtype), other.form, other.lists, (), other.stretch
+    )
+
+
+def _half_a_digit(node: Node) -> float:
+    number = node.children[0] if node.kind == "neg" else node
+    if number.kind != "number":
+        raise Malformed(r"behind \approx stands a number as it is printed", node.place)
+    return 0.5 * 10.0 ** -len(number.value.partition(".")[2]) * (1 + 1e-9)
+
+
+def _exact(sign: str, x: np.ndarray, y: np.ndarray, form: str) -> Comparison:
+    """Compare SymPy expressions: by simplifying their difference, after a trial in numbers."""
+    import sympy
+
+    def same(a: Any, b: Any) -> bool:
+        difference = sympy.expand(a - b)
+        if difference == 0 or a == b:
+            return True
+        symbols = sorted(difference.free_symbols, key=str)
+        tried = {symbol: sympy.Rational(37 + 11 * place, 29 + 7 * place) for place, symbol in enumerate(symbols)}
+        if abs(complex(difference.subs(tried).evalf(30))) > 1e-20:
+            return False
+        if sympy.simplify(difference) != 0:
+            raise Malformed(f"not decided: {difference} is 0 in a trial, and could not be simplified to 0")
+        return True
+
+    comparisons = {
+        "<": lambda a, b: bool(a < b),
+        ">": lambda a, b: bool(a > b),
+        r"\le": lambda a, b: bool(a <= b),
+        r"\ge": lambda a, b: bool(a >= b),
+    }
+    try:
+        if sign in comparisons:
+            fulfilled = one_by_one(comparisons[sign], x, y).astype(bool)
+            return Comparison(fulfilled, x, y, form, one_by_one(lambda a, b: a == b, x, y).astype(bool))
+        equal = one_by_one(same, x, y).astype(bool)
+    except TypeError:
+        raise Malformed(f"{sign} between expressions cannot be decided") from None
+    return Comparison(~equal if sign == r"\ne" else equal, x, y, form, equal)
+
+
+def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, right: Value | None) -> Comparison:
+    if right is None:
+        sizes = node.children[1] if node.kind == "power" else None
+        wanted = (
+            [] if sizes is None else [evaluation.whole_number(size) for size in (sizes.children if sizes.kind == "times" else (sizes,))]
+        )
+        shape = list(left.shape) if len(wanted) != 1 or left.form not in FLAT else [left.indexed.shape[-1]]
+        x, y = (np.reshape(np.array([*ends, *[0.0] * (4 - len(ends))]), (1,) * evaluation.axes + (4,)) for ends in (shape, wanted))
+        return Comparison(x == y, x, y, "shape", x == y)
+    if right.form != "set" or right.lists or left.form != "scalar" or left.lists:
+        raise Malformed(f"{left} cannot be in {right}", node.place)
+    places = np.rint(left.data.astype(float)) - right.start(0)
+    member = (right.data & (np.arange(right.data.shape[-1]) == lifted(places, 1))).any(axis=-1)
+    return Comparison(member if sign == r"\in" else ~member, np.broadcast_to(left.data, member.shape), member * 1.0, "scalar", member)

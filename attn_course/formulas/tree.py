@@ -1,0 +1,287 @@
+r"""The tree of a formula: plain, frozen nodes of one type, and the way back to LaTeX: read(write(tree)) == tree.
+
+kind          value                children
+formula                            statements: chain, where, all, implies, given
+chain                              expression, relation, expression, ...
+relation      = \le \in ...        (\xrightarrow only: variable, target, as `to`)
+where                              clause, condition, ...             `p = q \quad (i \ne j)`
+all                                clauses of a premise or conclusion, joined by commas
+implies       \Rightarrow \iff     premise, conclusion
+given                              premise, statement, ...            `premise: statement, \qquad statement`
+number        0.5
+constant      e \pi \infty 1 I \emptyset \mathbb{R}
+name          a given or defined name, as the givens spell it
+index         a letter
+word          rows, columns        (beneath a function)
+sum, product  terms (one with a minus is a neg), factors side by side
+neg                                one
+dot, odot, times, union, intersection, operator (value: \oplus)   two
+over          / or \frac           numerator, denominator
+power, transpose, factorial        base and exponent; one; one
+entry                              base, index, ...                   `s_{ij}`, `W_Q^{(h)}`
+slice                              first, last                        `1:t`
+call          the function         what stands beneath or none, argument, ...
+big           \sum \max \lim ...   domain, body
+domain                             index, range(index, from, to), chain, to(variable, target)
+integral                           variable, from or none, to or none, body
+derivative    \partial or d        numerator, by, ...                 nabla: by or none, body
+at                                 body, chain                        `f |_{x = 0}`
+bars, norm    (norm: 2 F 1)        one
+floor, ceil, iverson, set          one; one; one; index, condition
+tuple                              entries                            `(a, b)`
+blocks        pmatrix or [         cells                              `[A, B; C, D]`
+cells                              expression or run(first, last)
+cases                              value, condition, value, condition, ...
+none                               nothing stands here
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from attn_course.formulas.errors import NOWHERE, Place
+
+FAMILY = re.compile(r"^(.*)\^\{\((?:[A-Za-z]|\\[a-z]+)\)\}$")  # W_Q^{(h)}: a name whose index stands above it
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node; `place` is the slice of the LaTeX it was read from and takes no part in comparisons."""
+
+    kind: str
+    children: tuple["Node", ...] = ()
+    value: str = ""
+    place: Place = field(default=NOWHERE, compare=False)
+
+    def walk(self) -> Iterator["Node"]:
+        """Yield the node and all beneath it, from left to right."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def map(self, change: Callable[["Node"], "Node"]) -> "Node":
+        """Return the tree with every node changed, children first."""
+        return change(replace(self, children=tuple(child.map(change) for child in self.children)))
+
+    def letters(self) -> frozenset[str]:
+        """Return the letters of the indices in it that nothing in it binds."""
+        if self.kind == "index":
+            return frozenset([self.value])
+        return frozenset[str]().union(*(child.letters() for child in self.children)) - bound_by(self)
+
+
+def bound_by(node: Node) -> frozenset[str]:
+    r"""Return the letters that the node binds: those of \sum_j, \sigma_l(...), a set builder, an integral."""
+    if node.kind == "big":
+        return frozenset(bound_in(item) for item in node.children[0].children) - {""}
+    if node.kind in ("set", "integral") or (node.kind == "call" and node.value == r"\sigma"):
+        return frozenset([node.children[0].value] if node.children[0].kind == "index" else [])
+    return frozenset()
+
+
+def bound_in(item: Node) -> str:
+    """Return the letter that one item of a domain binds: the first in it; a limit binds none."""
+    if item.kind in ("index", "range"):
+        return item.value if item.kind == "index" else item.children[0].value
+    return next((node.value for node in item.walk() if node.kind == "index"), "") if item.kind == "chain" else ""
+
+
+# Back to LaTeX. A level says how tightly a node binds; a child that binds less than its place asks for gets parentheses.
+RELATION, SUM, OPERATION, SIDE_BY_SIDE, FACTOR, ATOM, CLOSED, BASE = range(8)  # the last two: see _closed and _base
+LEVELS = {
+    **dict.fromkeys(("formula", "given", "where", "all", "implies", "chain", "relation", "slice", "to", "cells", "run"), RELATION),
+    **dict.fromkeys(("sum", "neg", "union"), SUM),
+    **dict.fromkeys(("dot", "odot", "times", "operator", "intersection", "/"), OPERATION),
+    **dict.fromkeys(("product", "big", "integral", "nabla"), SIDE_BY_SIDE),
+    **dict.fromkeys(("power", "transpose", "factorial", "entry", "at"), FACTOR),
+}
+COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "lse", "rank", "softmax", "tr", "strictly lower"}
+TEMPLATES: dict[str, tuple[str, tuple[int, ...]]] = {  # by value or kind: the text, and the levels of the children
+    "none": ("", ()),
+    **dict.fromkeys(("number", "index", "name", "constant", "relation"), ("{value}", ())),
+    "word": (r"\text{{{value}}}", ()),
+    "dot": (r"{} \cdot {}", (CLOSED, CLOSED)),
+    "odot": (r"{} \odot {}", (CLOSED, CLOSED)),
+    "times": (r"{} \times {}", (CLOSED, CLOSED)),
+    "union": (r"{} \cup {}", (CLOSED, CLOSED)),
+    "intersection": (r"{} \cap {}", (CLOSED, CLOSED)),
+    "operator": ("{} {value} {}", (CLOSED, CLOSED)),
+    "/": ("{} / {}", (CLOSED, FACTOR)),
+    r"\frac": (r"\frac{{{}}}{{{}}}", (RELATION, RELATION)),
+    "power": ("{}^{{{}}}", (BASE, RELATION)),
+    "transpose": (r"{}^\top", (BASE,)),
+    "factorial": ("{}!", (BASE,)),
+    "at": (r"{} \Big|_{{{}}}", (BASE, RELATION)),
+    "bars": (r"\lvert {} \rvert", (RELATION,)),
+    "norm": (r"\lVert {} \rVert{value}", (RELATION,)),
+    "floor": (r"\lfloor {} \rfloor", (RELATION,)),
+    "ceil": (r"\lceil {} \rceil", (RELATION,)),
+    "iverson": ("[{}]", (RELATION,)),
+    "set": (r"\{{ {} : {} \}}", (RELATION, RELATION)),
+    "run": (r"{} \cdots {}", (SIDE_BY_SIDE, SIDE_BY_SIDE)),
+    "slice": ("{}:{}", (SUM, SUM)),
+    "implies": (r"{} \; {value} \; {}", (RELATION, RELATION)),
+    "to": (r"{} \to {}{value}", (RELATION, SUM)),
+    "nabla": (r"\nabla{} {}", (RELATION, FACTOR)),
+}
+
+
+def write(node: Node, level: int = RELATION) -> str:
+    """Return the LaTeX of a tree; reading it gives the same tree again."""
+    if level == BASE:
+        return _base(node)
+    text = _WRITERS[node.kind](node) if node.kind in _WRITERS else _filled(node)
+    own = LEVELS.get("/" if node.value == "/" else node.kind, ATOM)
+    if level == CLOSED:  # the right neighbour of an operand must not be swallowed
+        return _parenthesised(text) if own <= OPERATION or _ends_open(node) else text
+    return _parenthesised(text) if own < level or (level == FACTOR and _ends_open(node)) else text
+
+
+def _filled(node: Node) -> str:
+    template, levels = TEMPLATES[node.value if node.kind == "over" else node.kind]
+    value = node.value
+    match node.kind:
+        case "constant":
+            value = r"\mathbf{1}" if value == "1" else value
+        case "norm":
+            value = value and f"_{value}"
+        case "to":
+            value = value and f"^{value}"
+        case "relation" if node.children:
+            value = rf"\xrightarrow[{write(node.children[0])}]{{}}"
+    children = [write(child, at) for child, at in zip(node.children, levels, strict=False)]
+    if node.kind == "nabla":
+        children[0] = children[0] and f"_{{{children[0]}}}"
+    if node.kind == "transpose" and node.children[0].kind == "power" and write(node.children[0].children[1]) == "-1":
+        return rf"{_base(node.children[0].children[0])}^{{-\top}}"
+    return template.format(*children, value=value)
+
+
+def _parenthesised(text: str) -> str:
+    tall = r"\frac" in text or r"\begin" in text or r"\sum" in text
+    return rf"\left( {text} \right)" if tall else f"({text})"
+
+
+def _ends_open(node: Node) -> bool:
+    """Whether what follows would be read as part of the node: sums and integrals reach to the end of their term."""
+    if node.kind in ("big", "integral", "nabla", "neg"):
+        return True
+    return node.kind in ("product", "dot", "odot", "times", "operator") and _ends_open(node.children[-1])
+
+
+def _base(node: Node) -> str:
+    """Write what carries an index, an exponent or a sign of transposition."""
+    if "^" in (node.value if node.kind == "name" else node.children[0].value if node.kind == "entry" else ""):
+        return f"{{{write(node)}}}"
+    if node.kind == "entry" and node.children[0].kind != "power":
+        return write(node)
+    return _parenthesised(write(node)) if LEVELS.get(node.kind, ATOM) <= FACTOR or node.value == "/" else write(node)
+
+
+def _joined(separator: str, nodes: Iterable[Node], level: int = RELATION) -> str:
+    return separator.join(write(node, level) for node in nodes)
+
+
+def _write_chain(node: Node) -> str:
+    return " ".join(write(child, RELATION if child.kind == "relation" else SUM) for child in node.children)
+
+
+def _write_where(node: Node) -> str:
+    return rf"{write(node.children[0])} \quad ({_joined(', ', node.children[1:])})"
+
+
+def _write_neg(node: Node) -> str:
+    return "-" + write(node.children[0], ATOM if node.children[0].kind == "neg" else OPERATION)
+
+
+def _write_sum(node: Node) -> str:
+    first, *rest = node.children
+    text = _parenthesised(write(first)) if first.kind in ("sum", "union") else write(first)
+    for term in rest:
+        sign, body = ("-", term.children[0]) if term.kind == "neg" else ("+", term)
+        text += f" {sign} {write(body, OPERATION)}"
+    return text
+
+
+def _write_product(node: Node) -> str:
+    parts: list[str] = []
+    for factor in node.children:
+        written = _parenthesised(write(factor)) if factor.kind == "product" else write(factor, SIDE_BY_SIDE)
+        swallows = _ends_open(factor) and factor is not node.children[-1]
+        parts.append(_parenthesised(write(factor)) if swallows or (parts and written[:1].isdigit()) else written)
+    return r"\, ".join(parts)
+
+
+def _write_entry(node: Node) -> str:
+    base, *indices = node.children
+    family = FAMILY.match(base.value) if base.kind == "name" else None
+    apart = base.kind in ("entry", "norm") or (base.kind == "name" and "_" in base.value)  # no index beneath an index: (W_Q)_{ar}
+    written = f"{family[1]}^{{({write(indices.pop(0))})}}" if family else f"({write(base)})" if apart else _base(base)
+    if not indices:
+        return written
+    tight = all(index.kind in ("index", "name") for index in indices)
+    return f"{written}_{{{_joined(' ' if tight else ', ', indices)}}}"
+
+
+def _write_call(node: Node) -> str:
+    under, *arguments = node.children
+    name = rf"\mathrm{{{node.value}}}" if node.value in COMMANDS else r"\mathbb{E}" if node.value == "E" else node.value
+    if name == r"\sqrt":
+        return rf"\sqrt{{{write(arguments[0])}}}"
+    inside = _joined(r" \,\|\, " if node.value == "KL" else ", ", arguments)
+    beneath = f"_{{{write(under)}}}" if under.kind != "none" else ""
+    return name + beneath + (f"[{inside}]" if node.value in ("E", "Var", "Cov") else _parenthesised(inside))
+
+
+def _write_big(node: Node) -> str:
+    domain, body = node.children
+    above = "".join(f"^{{{write(item.children[2])}}}" for item in domain.children if item.kind == "range")
+    return f"{node.value}_{{{_joined(', ', domain.children)}}}{above} {write(body, OPERATION)}"
+
+
+def _write_integral(node: Node) -> str:
+    variable, low, high, body = node.children
+    bounds = f"_{{{write(low)}}}^{{{write(high)}}}" if low.kind != "none" else ""
+    return rf"\int{bounds} {write(body, SIDE_BY_SIDE)}\,d{write(variable)}"
+
+
+def _write_derivative(node: Node) -> str:
+    numerator, *by = node.children
+    d = r"\partial" if node.value == r"\partial" else r"\mathrm{d}"
+    above = f"{d}^{len(by)}" if len(by) > 1 else d
+    below = r"\, ".join(f"{d} {write(one, FACTOR)}" for one in by)
+    return rf"\frac{{{above} {write(numerator, CLOSED)}}}{{{below}}}"
+
+
+def _write_blocks(node: Node) -> str:
+    if node.value == "[":
+        return f"[{'; '.join(_joined(', ', row.children) for row in node.children)}]"
+    rows = r" \\ ".join(_joined(" & ", row.children) for row in node.children)
+    return rf"\begin{{pmatrix}} {rows} \end{{pmatrix}}"
+
+
+def _write_cases(node: Node) -> str:
+    rows = r" \\ ".join(_joined(" & ", node.children[place : place + 2]) for place in range(0, len(node.children), 2))
+    return rf"\begin{{cases}} {rows} \end{{cases}}"
+
+
+_WRITERS: dict[str, Callable[[Node], str]] = {
+    "formula": lambda node: _joined(r", \qquad ", node.children),
+    "given": lambda node: rf"{write(node.children[0])}: \qquad " + _joined(r", \qquad ", node.children[1:]),
+    "where": _write_where,
+    "all": lambda node: _joined(r", \quad ", node.children),
+    "chain": _write_chain,
+    "neg": _write_neg,
+    "sum": _write_sum,
+    "product": _write_product,
+    "entry": _write_entry,
+    "call": _write_call,
+    "big": _write_big,
+    "domain": lambda node: _joined(", ", node.children),
+    "range": lambda node: _joined("=", node.children[:2]),
+    "integral": _write_integral,
+    "derivative": _write_derivative,
+    "tuple": lambda node: f"({_joined(', ', node.children, SUM)})",
+    "blocks": _write_blocks,
+    "cases": _write_cases,
+}

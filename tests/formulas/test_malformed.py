@@ -1,0 +1,178 @@
+r"""What cannot be read, or has no meaning, is malformed: what was wanted, and where."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+from attn_course.formulas import (
+    Formula,
+    Malformed,
+    Refuted,
+    column,
+    function,
+    judge,
+    matrix,
+    names_of,
+    of,
+    read,
+    row,
+    rows,
+    vector,
+)
+
+NAMES = ["a", "b", "c", "d", "f()", "Q", "t", "u", r"\omega"]
+
+
+@pytest.mark.parametrize(
+    ("latex", "problem", "place"),
+    [
+        ("a +", "expected a number, a symbol", ""),
+        ("a = (b + c", "expected a closing parenthesis ), the formula ends", ""),
+        ("a = b)", "expected the end of the formula or an operator, found )", ")"),
+        (r"\frac{a}{b = c", "expected a closing brace }", "="),
+        (r"a = \sum b_j", r"expected an index beneath \sum", "b"),
+        (r"a = \sum_{j=1} b_j", "expected where j ends", "j=1"),
+        (r"\sum_{j,k}^{n} b_j = a", "expected one index and where it starts", "j"),
+        (r"a = \max_{a} b", r"expected an index beneath \max, one that is not given", "{a}"),
+        ("a = b / c d", "behind a / comes one factor only", "d"),
+        (r"a = \cos\omega(t - u)", r"\cos takes one factor only", "("),
+        (r"a = b \odot c \cdot d", "stand side by side: put one of them in parentheses", r"\cdot"),
+        ("a = Q^T", r"for the transpose write ^\top", "T"),
+        ("a = x_i_j", "an index stands beneath an index", "_"),
+        ("a = x^2^3", "a second exponent", "^"),
+        ("a = x_{}", "expected an index", "{"),
+        (r"a = \text{cost}", "cost is neither given nor known", r"\text{cost}"),
+        (r"a = \foo", r"\foo is not known", r"\foo"),
+        ("a = d 2", "a number stands behind a factor", "2"),
+        (r"a = \begin{pmatrix} a & b \\ c \end{pmatrix}", "the rows have different lengths", r"\begin"),
+        (r"a = \begin{cases} 1 \\ 2 \end{cases}", "each case wants a value & its condition", r"\begin"),
+        ("a", r"expected a relation such as = or \le", ""),
+        (r"a = \|b\|_3", "expected one of the norms 1, 2, F", "3"),
+        (r"a = \{ j + 1 : j < 2 \}", "expected one index before the colon of a set", "j + 1"),
+        (r"a = \frac{\partial^2 b}{\partial c}", "order 2, the one beneath 1", "}"),
+        ("a = b ; c", "expected the end of the formula or an operator, found ;", ";"),
+        ("a = b ° c", "the sign '°' has no meaning here", "°"),
+        (r"a = \int b", "expected the d of the variable", ""),
+        ("a = f + 1", "f is a function: expected its argument", "+"),
+        ("a = |b", "expected |", ""),
+        ("a = b:", "expected what holds under the premise", ""),
+        ("a == b", "expected a number", "="),
+    ],
+)
+def test_what_cannot_be_read_is_pointed_at(latex, problem, place):
+    with pytest.raises(Malformed) as caught:
+        read(latex, NAMES)
+    assert problem in str(caught.value)
+    assert latex[slice(*caught.value.place)] == place
+
+
+GIVENS = {
+    "x": vector(np.arange(3.0)),
+    "y": vector(np.arange(5.0)),
+    "q": row(np.ones(3)),
+    "k": column(np.ones(3)),
+    "A": matrix(np.ones((3, 5))),
+    "v": rows(np.ones((3, 5))),
+    "n": 3,
+    "f": function(lambda array: array[7]),
+    "g": of(lambda n: n + 1, "n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("latex", "problem", "place"),
+    [
+        ("n = 2 z", "z is neither given, nor defined, nor an index", "z"),
+        ("n = h(x)", "h is neither given, nor defined", "h"),
+        ("x_i = y_i", "i runs from 1 to 3 in x and from 1 to 5 in y", "y"),
+        ("n = q q", "the lengths in the middle differ", "q q"),
+        ("n = x^\\top x", "a vector of 3 has no transpose: declare it as a row or a column", "x^\\top"),
+        ("n = n^\\top", "a number has no transpose", "n^\\top"),
+        ("n = A q^\\top", "a 3 x 5 matrix times a column (3 x 1)", "A q^\\top"),
+        ("n = x k", "a vector must be declared as a row or a column", "x k"),
+        ("q = k", "the two sides do not fit: left is a row (1 x 3), right is a column (3 x 1)", "q = k"),
+        ("A = A + n", "this cannot be added: left is a 3 x 5 matrix, right is a number", "n"),
+        ("v = A", "stands where one of its entries is wanted: give it an index", "v = A"),
+        ("n = x_4", "the index reaches 4, beyond 1 to 3", "4"),
+        ("x_i = x_{i+1}", "the index reaches 4, beyond 1 to 3", "i+1"),
+        ("n = A_{123}", "the index reaches 123", "123"),
+        ("n = x_{1,1}", "a vector of 3 has 1 index at most", "x_{1,1}"),
+        ("n = x_{0.5}", "an index is a whole number", "0.5"),
+        (r"n = \sum_j n", "the index j is not used in what stands behind", "j"),
+        (r"n = \sum_j x_j \sum_j x_j", "the index j is in use already", r"\sum_j x_j"),
+        ("n = n", "both sides are the same", "n = n"),
+        ("n = 3, \\qquad m = 4 n", "m is defined and nowhere used", "n = 3, \\qquad m = 4 n"),
+        ("m = n", "m is defined and nowhere used", "m = n"),
+        (r"n = \|A\|", r"write \|.\|_2 or \|.\|_F", r"\|A\|"),
+        (r"n = \mathrm{tr}(A)", "the trace of a 3 x 5 matrix has no meaning", r"\mathrm{tr}(A)"),
+        ("n = A^2", "it is not square", "A^2"),
+        ("n = f(x)", "f does not take these arguments", "f(x)"),
+        ("n = 1 / x", "only a number can divide", "x"),
+        (r"n \in x", "cannot be in", "x"),
+        (r"x \le y", r"the sides of \le do not fit", r"x \le y"),
+        ("n = [A, q]", "the blocks do not fit together", "[A, q]"),
+        (r"n = \mathbf{1}^\top \mathbf{1}", "the length of the ones is not known", r"\mathbf{1}^\top \mathbf{1}"),
+        (r"n = \frac{\partial n}{\partial f}", "f is a function: expected its argument", "}"),
+        (r"n = \mathbb{E}[n]", "nothing random is given", r"\mathbb{E}[n]"),
+        (r"n = \phi_n(2), \qquad \phi_x(u) = x_1 u", r"what stands beneath \phi differs from its definition", r"\phi_n(2)"),
+        ("n = w_{11}, \\qquad w_{jj} = x_j", "the indices are the same", "w_{jj} = x_j"),
+        (r"n = \mathbb{E}_x[y]", "the weights beneath E are a vector of 3, its argument is a vector of 5", r"\mathbb{E}_x[y]"),
+        (r"n = n \Big|_{n_1 = 0}", "n has 0 indices", "n_1"),
+        (r"n = \int_0^{x} u \,du", "the bounds of an integral are numbers", r"\int_0^{x} u \,du"),
+    ],
+)
+def test_what_has_no_meaning_is_pointed_at(latex, problem, place):
+    used = {name: given for name, given in GIVENS.items() if name in re.findall(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])", latex)}
+    with pytest.raises(Malformed) as caught:
+        judge(Formula.of(latex, names_of(used)), used)
+    assert problem in str(caught.value)
+    assert not place or latex[slice(*caught.value.place)] in (place, f"{{{place}}}")
+
+
+def test_an_unused_given_is_malformed():
+    with pytest.raises(Malformed, match="y is given and nowhere used"):
+        judge(Formula.of("x_i = x_i + 0", ["x", "y"]), {"x": np.ones(3), "y": 1.0})
+
+
+def test_what_another_given_is_computed_from_is_used():
+    judge(Formula.of("g = 4", ["g", "n"]), {"g": of(lambda n: n + 1, "n"), "n": 3})
+
+
+BOMBS = [
+    "a = " + "(" * 900 + "b" + ")" * 900,
+    "a = " + "{" * 900 + "b" + "}" * 900,
+    "a = " + r"\ln" * 600 + " b",
+    "a = " + r"\frac" * 380,
+    "a = " + r"\sqrt" * 380 + "b",
+    "a = b" + "!" * 1900,
+    "a = b" + "'" * 1900,
+    "a = b" + r" \cdot b" * 240,
+    "a = " + r"\sum_j" * 320 + " b_j",
+    "a = " + "b " * 5000,
+    "a = " + "[" * 1900,
+    r"a = \sum_{j=1}^{10^{9}} j b",
+    r"a = \sum_{j=1}^{10^{300}} j b",
+    r"a = \sum_{i=1}^{1000} \sum_{j=1}^{1000} \sum_{k=1}^{1000} i j k b",
+    r"a = \prod_{i=1}^{3000} \sum_{j=1}^{3000} i j b",
+    r"a = b! ",
+    r"a = 10^{10^{10}} b",
+    r"a = M^{100000} b",
+    r"a = f(\sum_{i=1}^{3} i) b",
+    r"a = \lim_{b \to 0} \lim_{c \to 0} \lim_{d \to 0} \cos(1 / b) \cos(1 / c) \cos(1 / d)",
+    r"a = \lim_{b \to 0} \frac{\partial}{\partial c} \frac{\partial}{\partial M} \frac{\partial}{\partial M} \mathrm{tr}(M) c b",
+    r"\frac{\partial a}{\partial b^{999999999}} = 0",
+    r"\frac{\partial^{999999999} a}{\partial b} = 0",
+]
+
+
+@pytest.mark.parametrize("latex", BOMBS, ids=range(len(BOMBS)))
+def test_a_bomb_ends_quickly(latex):
+    givens = {"a": 1.0, "b": 171.0, "c": 1.0, "d": 1.0, "M": np.eye(2), "f": function(lambda x: 1 / 0)}
+    used = {name: given for name, given in givens.items() if name in re.sub(r"\\[a-z]+", "", latex)}
+    started = time.process_time()
+    with pytest.raises((Malformed, Refuted)) as caught:
+        judge(Formula.of(latex, names_of(used)), used)
+    assert len(str(caught.value)) < 400
+    assert time.process_time() - started < 2  # a generous bound: most take a few milliseconds

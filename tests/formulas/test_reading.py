@@ -1,0 +1,150 @@
+r"""LaTeX to tree and back: every formula of the course, and what the reader promises."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attn_course.equations.core import REGISTRY
+from attn_course.formulas import Formula, Malformed, Node, names_of, read, read_expression, write
+from tests.formulas.worked import RESPELLED, WORKED, latex_of
+from tests.formulas.worked import draws as draws_of
+
+TRANSCRIBED = {"self-weight-grows", "additive-score-variance"}  # three sampled values; a central limit
+NAMES = json.loads((Path(__file__).parent / "names.json").read_text(encoding="utf-8"))
+LABELS = [equation.label for equation in REGISTRY.all_equations()]
+
+
+def names_for(label):
+    return names_of(draws_of(label)[0]) if label in WORKED else NAMES[label]
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if label not in TRANSCRIBED])
+def test_every_formula_of_the_course_reads_and_is_written_back(label):
+    names = names_for(label)
+    tree = read(latex_of(label), names)
+    assert read(write(tree), names) == tree
+
+
+def test_at_most_two_formulas_are_not_read():
+    assert {*LABELS} - {*WORKED} - {*NAMES} == TRANSCRIBED
+    assert {*RESPELLED} <= {*LABELS}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"\tfrac{1}{2} x", r"\frac12 x"),
+        (r"\Bigl( x + y \Bigr)^{\!\top}", r"(x + y)^\top"),
+        (r"\left\| x \right\|", r"\lVert x \rVert"),
+        (r"x_{i}\,\; y_{j}", "x_i y_j"),
+        ("d_{k}", "d_k"),
+        (r"\bar x", r"\bar{x}"),
+        (r"\operatorname{softmax}(A)", r"\mathrm{softmax}\bigl(A\bigr)"),
+        (r"W_Q^{(h)\top}", r"{W_Q^{(h)}}^\top"),
+        ("K^{R\\top}", "{K^R}^\\top"),
+        ("K_h^R", "K^R_h"),
+        ("x^2_i", "(x_i)^2"),
+        (r"\sum\limits_{j} x_{j}", r"\sum_j x_j"),
+        (r"\mathbf 1", r"\mathbf{1}"),
+        (r"\langle x, y \rangle", r"x \cdot y"),
+        (r"[\,x\;\; y\,]", "[x, y]"),
+        (r"\sigma(x)_i \text{(softmax)}", r"\sigma(x)_i"),
+    ],
+)
+def test_spellings_of_one_thing_read_alike(one, other):
+    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "K^R"]
+    assert read(rf"0 \le {one}", names) == read(rf"0 \leq {other}", names)
+
+
+@pytest.mark.parametrize(
+    ("latex", "other", "why"),
+    [
+        ("dO x", "d O x", "a given always wins"),
+    ],
+)
+def test_the_longest_name_wins(latex, other, why):
+    with_name, without = read_expression(latex, ["dO", "x"]), read_expression(other, ["d", "O", "x"])
+    assert [node.value for node in with_name.children] == ["dO", "x"], why
+    assert [node.value for node in without.children] == ["d", "O", "x"]
+    assert read_expression("W_Q W", ["W", "W_Q"]).children[0].value == "W_Q"
+
+
+def test_what_is_no_name_beneath_a_name_is_an_index():
+    entry = read_expression("W_{ij}", ["W", "W_Q"])
+    assert (entry.kind, [child.kind for child in entry.children]) == ("entry", ["name", "index", "index"])
+    assert [child.kind for child in read_expression("P_{t,2i+1}", ["P"]).children] == ["name", "index", "sum"]
+    assert [child.kind for child in read_expression("K_{1:t}", ["K"]).children] == ["name", "slice"]
+
+
+def test_a_letter_before_a_parenthesis_is_a_call_only_for_a_function():
+    assert read_expression("f(x)", ["f()", "x"]).kind == "call"
+    assert read_expression("f(x)", ["f", "x"]).kind == "product"
+    assert read("y = f(x), \\qquad f(u) = u^2", ["x", "y"]).children[0].children[2].kind == "call"
+
+
+def test_a_function_without_a_parenthesis_takes_one_factor():
+    product = read_expression(r"\ln x^2 y", ["x", "y"])
+    assert product.kind == "product"
+    assert product.children[0].children[1].kind == "power"
+
+
+def test_a_sum_reaches_to_the_end_of_its_term():
+    total = read_expression(r"\sum_j x_j y_j \cdot z + 1", ["x", "y", "z"])
+    assert [term.kind for term in total.children] == ["big", "number"]
+
+
+def test_bare_e_is_a_number_unless_given_but_a_power_of_it_is_the_exponential():
+    assert read_expression("e x", ["x"]).children[0].kind == "constant"
+    given = read_expression("e_{ij} e^{e_{ij}}", ["e"])
+    assert given.children[0].children[0].kind == "name"
+    assert given.children[1].children[0].kind == "constant"
+
+
+def test_statements_premises_and_arrows_nest_as_printed():
+    formula = read(r"a = b: \qquad c = 1, \quad d = 2, \qquad a = 0 \Rightarrow c = 2, \quad d = 3, \qquad b = 1: c = 4", "abcd")
+    assert [statement.kind for statement in formula.children] == ["given", "given"]
+    assert [child.kind for child in formula.children[0].children] == ["chain", "chain", "chain", "implies"]
+    assert formula.children[0].children[3].children[1].kind == "all"
+
+
+def test_a_condition_belongs_to_its_clause():
+    formula = read(r"a_{ij} = 0 \quad (i \ne j), \qquad a_{ii} = 1", ["a"])
+    assert [statement.kind for statement in formula.children] == ["where", "chain"]
+
+
+def test_every_node_knows_its_place():
+    latex = r"J = \mathrm{diag}(s) - s\,s^\top"
+    for node in read(latex, ["J", "s"]).walk():
+        start, end = node.place
+        assert 0 <= start < end <= len(latex) or node.kind == "none"
+        if node.kind == "name":
+            assert latex[start:end] == node.value
+
+
+def test_a_tree_can_be_changed_and_written():
+    def flipped(node: Node) -> Node:
+        return node.children[0] if node.kind == "neg" else node
+
+    assert write(read_expression("x - y", ["x", "y"]).map(flipped)) == "x + y"
+
+
+def test_numbers_in_the_place_of_names_are_written_so_that_they_read():
+    def filled(node: Node) -> Node:
+        return Node("number", value={"x": "0.5", "y": "2"}[node.value]) if node.kind == "name" else node
+
+    written = write(read_expression("x y - y^x", ["x", "y"]).map(filled))
+    assert written == r"0.5\, (2) - 2^{0.5}"
+    read_expression(written)
+
+
+def test_no_index_is_written_beneath_an_index():
+    assert write(read_expression("(W_Q)_{ar}", ["W_Q"])) == "(W_Q)_{a r}"
+    assert write(read_expression("W_Q^{(h)\\top}", ["W_Q^{(h)}"])) == "{W_Q^{(h)}}^\\top"
+
+
+def test_a_complaint_shows_the_place():
+    with pytest.raises(Malformed) as caught:
+        Formula.of(r"J = \mathrm{diag}(s) - q\,s^\top", ["J", "s"])
+    assert caught.value.latex[slice(*caught.value.place)] == "q"
+    assert "^" in str(caught.value).splitlines()[-1]

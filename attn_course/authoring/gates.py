@@ -112,7 +112,7 @@ def equation_gate(written: Written) -> Iterator[Problem]:
         yield _not_loaded(written, file, error)
         return
     for equation in equations:
-        module = equation.statement.__module__.split(".")[-1]
+        module = equation.make.__module__.split(".")[-1]
         yield from (Problem(written.file(module), equation.label, message) for message in equation_problems(equation))
     yield from (Problem(file, None, message) for message in owed)
     if lesson := written.books.get("notebooks"):

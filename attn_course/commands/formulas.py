@@ -66,7 +66,7 @@ def _show(formulas: "Sequence[Formula]") -> None:
     whole = {"no_wrap": True}  # to be copied
     index = table({"Eq.": whole | {"justify": "right"}, "Label": whole, "Checked": {"ratio": 2}, "Topics": {}})
     for formula in formulas:
-        checked = ", ".join(part for part in (formula["kind"], formula["scope"]) if part)
+        checked = formula["checked"]
         topics = " ".join((*formula["topics"], *formula["traps"]))
         index.add_row(*map(Text, (formula["number"].removeprefix("Eq. "), formula["label"], checked, topics)))
     console().print(index)

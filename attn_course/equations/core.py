@@ -1,51 +1,51 @@
-"""The registry of equations: declare one, plant the mistakes it must reject, verify it."""
+"""The registry of equations: the LaTeX that a lesson prints, the givens it is judged on, and the wrong forms it must be told from."""
 
 import importlib
+import itertools
 import zlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import signature
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from attn_course import numbers
-from attn_course.equations import numeric
-from attn_course.equations.claims import Chain, Claim, Equal, Limit, Moment, claims_of
-from attn_course.equations.errors import Malformed, Refuted, UnknownEquation, Unproved
+from attn_course import formulas, numbers
+from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.formulas import Formula, FormulaError, Judged
 
-Kind: TypeAlias = Literal["symbolic", "numeric", "statistical"]
-Statement: TypeAlias = Callable[..., Any]
+Givens: TypeAlias = Mapping[str, Any]
+Maker: TypeAlias = Callable[..., Givens]
+Kind: TypeAlias = Literal["claim", "definition", "transcribed"]
 
-CLAIMS_OF_KIND: dict[str, tuple[type, ...]] = {
-    "symbolic": (Equal,),
-    "numeric": (Equal, Chain, Limit),
-    "statistical": (Equal, Chain, Limit, Moment),
-}
+DRAWS = 3  # of the givens, at each set of sizes
 
 
 @dataclass(frozen=True)
 class WrongForm:
-    """A mistake somebody makes, stated like the equation itself; `trap` is its id in the mission's table of traps."""
+    """A mistake somebody makes, as a formula of the same symbols; `trap` is its id in the mission's table of traps."""
 
     name: str
-    statement: Statement
+    latex: str
     trap: str | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Equation:
-    """An equation of a lesson: its LaTeX, where it belongs, and a statement that a machine checks."""
+    """An equation of a lesson: its LaTeX, what is given for its symbols, and where it belongs."""
 
     label: str
     latex: str
-    statement: Statement
-    rows: tuple[str, ...]
+    make: Maker
+    topics: tuple[str, ...]
+    sizes: str = ""
     uses: tuple[str, ...] = ()
-    follows: str | None = None
     assumes: tuple[str, ...] = ()
-    kind: Kind = "symbolic"
-    scope: str = ""
-    wrongs: list[WrongForm] = field(default_factory=list)
+    wrongs: tuple[WrongForm, ...] = ()
+    loose: str = ""
+    kind: Kind = "claim"
+    why: str = ""
 
     @property
     def lesson(self) -> str:
@@ -64,73 +64,132 @@ class Equation:
     @property
     def name(self) -> str:
         """What the equation is called, in words."""
-        return self.statement.__name__.strip("_").replace("_", " ")
+        return self.make.__name__.strip("_").replace("_", " ")
 
     @property
     def doc(self) -> str:
         """Why it holds, in a line."""
-        return (self.statement.__doc__ or "").strip().split("\n\n")[0]
+        return (self.make.__doc__ or "").strip().split("\n\n")[0]
 
     @property
     def traps(self) -> tuple[str, ...]:
-        """The traps it rejects: those planted as wrong forms, so that the claim is always backed by a check."""
+        """The traps it rejects: those of its wrong forms, so that the claim is always backed by a check."""
         return tuple(dict.fromkeys(wrong.trap for wrong in self.wrongs if wrong.trap))
+
+    @property
+    def checked(self) -> str:
+        """How it is checked, in a few words: as printed, at which sizes; or why it is not."""
+        if self.kind == "transcribed":
+            return f"transcribed, not read: {self.why}"
+        letters, sets = self.sizes.partition(",")[0].split(), self.size_sets()
+        if len(letters) == 1:
+            tried = f"{letters[0]} = {', '.join(str(size) for size in sorted({sizes[letters[0]] for sizes in sets}))}"
+        elif letters:
+            every = [size for sizes in sets for size in sizes.values()]
+            tried = f"{', '.join(letters)} from {min(every)} to {max(every)}"
+        else:
+            tried = f"{len(sets) * DRAWS} draws"
+        return f"as printed ({'definition, ' * (self.kind == 'definition')}{tried})"
 
     @property
     def success_line(self) -> str:
         """What `verify` prints, always the same."""
-        return f"{numbers.eq(self.label)} holds ({', '.join(filter(None, [self.kind, self.scope]))})"
+        return f"{numbers.eq(self.label)} {'is ' if self.kind == 'transcribed' else 'holds '}{self.checked}"
 
-    def wrong(self, name: str, trap: str | None = None) -> Callable[[Statement], Statement]:
-        """Plant a wrong form: the decorated statement is one that the check must refute.
+    def size_sets(self) -> list[dict[str, int]]:
+        """Return the sets of sizes at which it is tried."""
+        letters, *relations = (part.strip() for part in self.sizes.split(","))
+        return formulas.size_sets(letters, relations)
 
-        `trap`: its id in the mission's table of traps, such as "X16".
-        """
+    def draws(self) -> list[list[Givens]]:
+        """Return the givens, for each set of sizes a few draws; the same in every run, whatever the LaTeX says."""
+        return _draws(self.make, self.sizes, self.label)
 
-        def plant(statement: Statement) -> Statement:
-            self.wrongs.append(WrongForm(name, statement, trap))
-            return statement
+    def formula(self) -> Formula:
+        """Read the LaTeX; raises formulas.Malformed."""
+        return _read(self.latex, self.draws()[0][0])
 
-        return plant
+    def judge(self) -> list[Judged]:
+        """Judge the LaTeX on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
+        formula = self.formula()
+        sets = self.draws()
+        judged = formulas.judge_draws(formula, itertools.chain(*sets))
+        if not self.loose:
+            for first in range(0, len(judged), DRAWS):
+                _complain_of_bounds(itertools.chain(*judged[first : first + DRAWS]), formula.latex)
+        found = list(itertools.chain(*judged))
+        _complain_of_constants(found, formula.latex)
+        return found
 
-    def run(self, statement: Statement | None = None) -> Any:
-        """Call a statement of this equation (default: its own) with what its kind needs, from a fixed seed."""
-        statement = statement or self.statement
-        return statement() if self.kind == "symbolic" else statement(self.rng())
+    def check(self) -> None:
+        """Judge what the LaTeX says; of a transcribed equation, judge what was measured.
 
-    def rng(self) -> np.random.Generator:
-        """The random numbers of this equation, the same in every run."""
-        return np.random.default_rng(zlib.crc32(self.label.encode()))
-
-    def check(self, statement: Statement | None = None) -> None:
-        """Judge a statement of this equation (default: its own).
-
-        `statement`: a wrong form, say.
-
-        Raises Refuted, Unproved, Malformed unless the statement holds; the message starts with the number.
+        Raises Refuted (with the counterexample) or Malformed (with the place); the message starts with the number.
         """
         try:
-            found = 0
-            with np.errstate(all="ignore"):  # overflow shows in the numbers
-                for claim in claims_of(self.run(statement)):
-                    self.judge(claim)
-                    found += 1
-            if not found:
-                raise Malformed("the statement claims nothing")
-        except (Refuted, Unproved, Malformed) as error:
-            raise type(error)(f"{numbers.eq(self.label)} is not confirmed: {error}") from None
+            if self.kind == "transcribed":
+                self._compare_measured()
+            else:
+                self.judge()
+        except (FormulaError, EquationError) as error:
+            kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
+            raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
 
-    def judge(self, claim: Claim) -> None:
-        """Judge one claim in the way of this equation's kind."""
-        if not isinstance(claim, CLAIMS_OF_KIND[self.kind]):
-            raise Malformed(f"a {self.kind} equation cannot claim a {type(claim).__name__}")
-        if self.kind == "symbolic":
-            from attn_course.equations import symbolic  # SymPy is slow to import
+    def _compare_measured(self) -> None:
+        for draw in itertools.chain(*self.draws()):
+            for name, (value, low, high) in draw.items():
+                if not low <= value <= high:
+                    raise Refuted(f"{name} is {value:.6g}, not from {low:.6g} to {high:.6g}")
 
-            symbolic.judge(claim)
-        else:
-            with np.errstate(all="ignore"):  # NaN is always refuted
-                numeric.judge(claim)
+
+def _read(latex: str, givens: Givens) -> Formula:
+    ranges = [name for name, given in givens.items() if formulas.is_range(given)]
+    return Formula.of(latex, formulas.names_of(givens), ranges)
+
+
+@lru_cache(maxsize=512)
+def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
+    letters, *relations = (part.strip() for part in sizes.split(","))
+    numbered = "draw" in signature(make).parameters
+    seeds = itertools.count()
+    return [
+        [
+            make(np.random.default_rng([zlib.crc32(label.encode()), next(seeds)]), **({"draw": draw} if numbered else {}), **given)
+            for draw in range(DRAWS)
+        ]
+        for given in formulas.size_sets(letters, relations)
+    ]
+
+
+def _links(judged: Iterable[Judged]) -> Iterable[list[Judged]]:
+    """Group what was judged by the relation it belongs to."""
+    found: dict[Any, list[Judged]] = {}
+    for link in judged:
+        if link.counted:
+            found.setdefault((link.place, link.relation), []).append(link)
+    return found.values()
+
+
+def _complain_of_bounds(judged: Iterable[Judged], latex: str) -> None:
+    """A bound that is attained in no draw, or in all, says too little."""
+    for links in _links(judged):
+        if links[0].relation not in (r"\le", r"\ge"):
+            continue
+        if not any(link.attained for link in links):
+            raise formulas.Malformed(f"{links[0].relation} is attained in no draw: the strict sign says more", links[0].place, latex)
+        if not any(link.strict for link in links):
+            raise formulas.Malformed(f"{links[0].relation} is attained in every draw: = says more", links[0].place, latex)
+
+
+def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
+    """Where no side is a number as printed, both must take more than one value."""
+    for links in _links(judged):
+        if links[0].relation != "=" or links[0].printed:
+            continue
+        for sides in ([link.left for link in links], [link.right for link in links]):
+            values = {entry for side in sides for entry in np.ravel(side).tolist()}
+            if len(values) < 2:
+                raise formulas.Malformed(f"a side is always {values.pop() if values else 'empty'}", links[0].place, latex)
 
 
 class Registry:
@@ -145,45 +204,50 @@ class Registry:
         label: str,
         latex: str,
         *,
-        rows: Iterable[str],
+        topics: Iterable[str],
+        sizes: str = "",
         uses: Iterable[str] = (),
-        follows: str | None = None,
         assumes: Iterable[str] = (),
-        kind: Kind = "symbolic",
-        scope: str = "",
-    ) -> Callable[[Statement], Equation]:
-        r"""Register the decorated statement under its label.
+        wrong: Mapping[str, str | tuple[str, str]] | None = None,
+        loose: str = "",
+        kind: Kind = "claim",
+        why: str = "",
+    ) -> Callable[[Maker], Equation]:
+        r"""Register an equation; the decorated function makes the givens, and its docstring says why the equation holds.
 
         `label`: at most four lower-case words joined by hyphens, such as "softmax-jacobian".
-        `latex`: the formula as the lesson shows it, without \label.
-        `rows`: ids of the mission rows it serves.
+        `latex`: the formula as the lesson shows it, without \label; what it means is said in `attn_course.formulas`.
+        `topics`: ids of the topics of the syllabus that it serves.
+        `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". The function takes `rng` and these
+        letters, and `draw` (0, 1 or 2) if it wants to make one draw special, such as the one in which a bound is attained.
         `uses`: labels of earlier equations its derivation rests on.
-        `follows`: label of the earlier equation whose right side is the left side of this one.
         `assumes`: what must hold, in words.
-        `kind`: a symbolic statement takes nothing and gives SymPy sides; the others take `rng` and give or yield claims
-        about float64 arrays.
-        `scope`: what exactly is checked, such as "n = 3".
+        `wrong`: name of a mistake -> its LaTeX, or (id of the trap, LaTeX).
+        `loose`: why a bound is not attained in some draw and strict in another, as is otherwise demanded.
+        `kind`: a "definition" has nothing to be compared with; "transcribed" is what cannot be read: its function returns
+        name -> (measured, lowest, highest), and `why` says why.
 
-        Returns `decorator`: turns the statement into an `Equation`; plant wrong forms with its `wrong`.
-
-        Raises ValueError if the label is malformed or taken, the kind unknown, or a list of ids is a bare string.
+        Raises ValueError if the label is malformed or taken, or a list of ids is a bare string.
         """
         if not isinstance(label, str) or not numbers.NAME.fullmatch(label):
             raise ValueError(f'label wants at most four lower-case words joined by hyphens, such as "softmax-jacobian"; got {label!r}')
         if label in self._equations:
             raise ValueError(f"label {label} is registered twice")
-        if kind not in CLAIMS_OF_KIND:
-            raise ValueError(f"kind wants one of {', '.join(CLAIMS_OF_KIND)}; got {kind!r}")
-        for name, ids in (("rows", rows), ("uses", uses), ("assumes", assumes)):
+        for name, ids in (("topics", topics), ("uses", uses), ("assumes", assumes)):
             if isinstance(ids, str):
                 raise ValueError(f"{name} wants a list of strings; got the string {ids!r}")
+        pairs = {name: form if isinstance(form, tuple) else (None, form) for name, form in (wrong or {}).items()}
+        wrongs = tuple(WrongForm(name, form, trap) for name, (trap, form) in pairs.items())
 
-        def register(statement: Statement) -> Equation:
-            new = Equation(label, latex, statement, tuple(rows), tuple(uses), follows, tuple(assumes), kind, scope)
-            self._equations[label] = new
-            return new
+        def register(make: Maker) -> Equation:
+            return self.add(Equation(label, latex, make, tuple(topics), sizes, tuple(uses), tuple(assumes), wrongs, loose, kind, why))
 
         return register
+
+    def add(self, equation: Equation) -> Equation:
+        """Register an equation under its label."""
+        self._equations[equation.label] = equation
+        return equation
 
     def lessons(self) -> list[str]:
         """Return the slugs of the lessons that have equations, in their order."""
@@ -201,7 +265,7 @@ class Registry:
         chosen = [
             equation
             for equation in self._equations.values()
-            if lesson in (None, equation.lesson) or equation.statement.__module__ in own  # its lesson may not show it yet
+            if lesson in (None, equation.lesson) or equation.make.__module__ in own  # its lesson may not show it yet
         ]
         return sorted(chosen, key=lambda equation: numbers.place("labels", equation.label))
 

@@ -19,11 +19,9 @@ class Formula(TypedDict):
     latex: str
     topics: tuple[str, ...]
     traps: tuple[str, ...]
-    kind: str
-    scope: str
+    checked: str
     assumes: tuple[str, ...]
     uses: tuple[str, ...]
-    follows: str | None
 
 
 class Coverage(TypedDict):
@@ -49,7 +47,7 @@ def formulas_table(lesson: str | None = None, topic: str | None = None, registry
     if topic is not None and topic.upper() not in ROWS | TRAPS:
         raise UnknownEquation(f"there is no topic or trap {topic!r}; topics go from A1 to N1, traps from X1 to X33")
     chosen = registry.all_equations(lesson)
-    return [_formula(equation) for equation in chosen if topic is None or topic.upper() in (*equation.rows, *equation.traps)]
+    return [_formula(equation) for equation in chosen if topic is None or topic.upper() in (*equation.topics, *equation.traps)]
 
 
 def coverage(registry: Registry = REGISTRY) -> list[Coverage]:
@@ -64,7 +62,7 @@ def coverage(registry: Registry = REGISTRY) -> list[Coverage]:
     written = {equation.lesson for equation in equations if equation.number}
     table: list[Coverage] = []
     for id_, (lessons, about) in (ROWS | TRAPS).items():
-        labels = tuple(equation.label for equation in equations if id_ in (*equation.rows, *equation.traps))
+        labels = tuple(equation.label for equation in equations if id_ in (*equation.topics, *equation.traps))
         state: State = "covered" if labels else "missing" if set(lessons) <= written else "later"
         table.append({"id": id_, "about": about, "lessons": lessons, "equations": labels, "state": state})
     return table
@@ -76,11 +74,9 @@ def _formula(equation: Equation) -> Formula:
         "number": numbers.eq(equation.label),
         "name": equation.name,
         "latex": equation.latex,
-        "topics": equation.rows,
+        "topics": equation.topics,
         "traps": equation.traps,
-        "kind": equation.kind,
-        "scope": equation.scope,
+        "checked": equation.checked,
         "assumes": tuple(map(numbers.cite, equation.assumes)),
         "uses": equation.uses,
-        "follows": equation.follows,
     }

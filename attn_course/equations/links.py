@@ -1,4 +1,4 @@
-"""Which chapter builds on which: counted from what the registered equations say they use and follow from."""
+"""Which chapter builds on which: counted from what the registered equations say they use."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -24,14 +24,13 @@ def chapter_map(registry: Registry = REGISTRY) -> ChapterMap:
 
     `registry`: where to look; the course's own by default.
 
-    Returns `graph`: links inside a chapter are left out, and an equation that both uses and follows another counts
-    once.
+    Returns `graph`: links inside a chapter are left out.
     """
     equations = {equation.label: equation for equation in registry.all_equations()}
     chapter = {label: equation.number[0] for label, equation in equations.items() if equation.number}
     links: Counter[tuple[int, int]] = Counter()
     for label in chapter:
-        for used in {*equations[label].uses, *filter(None, [equations[label].follows])} & set(chapter):
+        for used in {*equations[label].uses} & set(chapter):
             links[chapter[used], chapter[label]] += 1
     between = {pair: count for pair, count in sorted(links.items()) if pair[0] != pair[1]}
     titles = {number: numbers.title(equations[label].lesson) for label, number in chapter.items()}

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from attn_course.equations.claims import Chain, Claim, Equal, Limit, Moment, claims_of
-from attn_course.equations.core import Equation
 from attn_course.equations.errors import Malformed, Refuted, Unproved
 from attn_course.equations.mutations import mutations, replaced
 from attn_course.equations.sources import Site, function_source, local_values, namespace, sites, written_out
+from attn_course.equations.stated import Stated as Equation
 
 Fate = Literal["rejected", "equivalent", "weaker", "invalid", "survived"]
 

@@ -231,10 +231,15 @@ def as_given(thing: Any) -> AnyGiven:
     return Given(thing, ("scalar", "vector", "matrix", "matrix")[min(data.ndim, 3)])
 
 
+def is_range(given: Any) -> bool:
+    """Whether a given is the declared range of an index."""
+    return isinstance(given, Range)
+
+
 def names_of(givens: Givens) -> list[str]:
     """Return the names for the reader: those of functions end in "()", ranges of indices are no names."""
     kinds = {name: as_given(given) for name, given in givens.items()}
-    return [name + "()" * isinstance(kind, Function) for name, kind in kinds.items() if not isinstance(kind, Range)]
+    return [name + "()" * isinstance(kind, Function) for name, kind in kinds.items() if not is_range(kind)]
 
 
 def raw_of(given: AnyGiven, name: str) -> Any:

@@ -22,13 +22,15 @@ from attn_course.formulas.values import lifted
 
 @dataclass(frozen=True)
 class Judged:
-    """One relation that held: its sides, whether any case counted, and whether a bound was attained in one of them."""
+    """One relation that held: its sides, whether any case counted, and whether one was attained, or strict; a side may be a number."""
 
     relation: str
     left: np.ndarray
     right: np.ndarray
     counted: bool
     attained: bool
+    strict: bool
+    printed: bool
     place: Place
 
 
@@ -131,8 +133,13 @@ def _judge_chain(evaluation: Evaluation, chain: Node, found: list[Judged]) -> No
         place = (left[0].place[0], right[0].place[1])
         if wrong.any():
             raise _refuted(evaluation, relation.value, compared, wrong, chain, place)
-        attained = bool((counts & compared.attained).any())
-        found.append(Judged(relation.value, compared.left, compared.right, bool(counts.any()), attained, place))
+        attained, strict = (bool((counts & where).any()) for where in (compared.attained, ~compared.attained))
+        printed = any(not _symbols(evaluation.formula, side) for side, _ in (left, right))
+        found.append(Judged(relation.value, compared.left, compared.right, bool(counts.any()), attained, strict, printed, place))
+
+
+def _symbols(formula: Formula, side: Node) -> bool:
+    return any(node.kind in ("name", "index") or (node.kind == "call" and node.value in formula.given) for node in side.walk())
 
 
 def _refuted(evaluation: Evaluation, sign: str, compared: Comparison, wrong: np.ndarray, chain: Node, place: Place) -> Refuted:

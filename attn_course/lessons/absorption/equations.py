@@ -10,8 +10,8 @@ import sympy
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import Statement, equation
 from attn_course.equations.matrices import matrix_symbols, weights_of
+from attn_course.equations.stated import Statement, equation
 
 W_Q, W_K, G = matrix_symbols("a", 2, 2), matrix_symbols("b", 2, 2), matrix_symbols("g", 2, 2)
 x, y = matrix_symbols("x", 1, 2), matrix_symbols("y", 1, 2)  # rows x_i, x_j

@@ -12,9 +12,9 @@ from sympy import symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import matrix_symbols, minus_infinity_where_hidden, weights_of
+from attn_course.equations.stated import equation
 
 q, c = matrix_symbols("q", 1, 2), matrix_symbols("c", 1, 2)
 W_UK = matrix_symbols("u", 2, 2)

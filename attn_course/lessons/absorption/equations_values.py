@@ -5,9 +5,9 @@ import sympy
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import matrix_symbols, weights_of
+from attn_course.equations.stated import equation
 
 W_Q, W_K = matrix_symbols("a", 2, 2), matrix_symbols("b", 2, 2)
 x, y = matrix_symbols("x", 1, 2), matrix_symbols("y", 1, 2)

@@ -12,9 +12,9 @@ from sympy import Matrix, symbols, tanh
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Limit, Moment, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import matrix_symbols, weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, delta, real_symbols, softmax_symbols, total
 
 z, c = real_symbols("z", 3), sympy.Symbol("c", real=True)

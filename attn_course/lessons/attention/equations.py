@@ -12,9 +12,9 @@ from sympy import Matrix
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.derivatives import jacobian, plain_softmax
 from attn_course.equations.moments import Expr
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import real_symbols, softmax_symbols, total
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]

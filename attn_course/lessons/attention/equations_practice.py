@@ -9,10 +9,10 @@ from sympy import Matrix, Rational, exp, log, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Equal, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.equations.derivatives import jacobian, plain_softmax
 from attn_course.equations.moments import Expr, standard, variance
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import dot, positive_symbols, real_symbols, softmax_symbols, squared_distance, total
 from attn_course.lessons.attention.equations import inputs
 

@@ -12,10 +12,10 @@ from sympy import Matrix
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Limit, Sides
-from attn_course.equations.core import Statement, equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.derivatives import jacobian
 from attn_course.equations.matrices import matrix_symbols, minus_infinity_where_hidden, weights_of
+from attn_course.equations.stated import Statement, equation
 from attn_course.equations.symbols import column, delta, real_symbols, softmax_symbols, total
 
 

@@ -13,9 +13,9 @@ from sympy import exp, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import real_symbols, total
 
 T, d, b, g = symbols("T d b g", positive=True)

@@ -11,10 +11,10 @@ from sympy import Matrix, exp
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.derivatives import jacobian
 from attn_course.equations.matrices import weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, lse_symbols, positive_symbols, real_symbols, total
 
 s = real_symbols("s", 3)

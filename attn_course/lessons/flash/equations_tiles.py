@@ -8,8 +8,8 @@ from sympy import symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.matrices import weights_of
+from attn_course.equations.stated import equation
 
 T, d, b, B = symbols("T d b B", positive=True)
 _Run: TypeAlias = tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]

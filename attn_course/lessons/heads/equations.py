@@ -11,9 +11,9 @@ from sympy import symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import matrix_symbols, row_softmax_symbols, weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import total
 
 

@@ -8,9 +8,9 @@ from sympy import symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Limit, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import minus_infinity_where_hidden, weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import real_symbols, total
 
 SHIFTS = (-1, 0, 1)

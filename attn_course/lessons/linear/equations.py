@@ -12,8 +12,8 @@ from sympy import exp, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Limit, Moment, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.matrices import matrix_symbols, weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, real_symbols, total
 
 q, k = column(real_symbols("q", 2)), column(real_symbols("k", 2))

@@ -5,9 +5,9 @@ import sympy
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Limit, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.derivatives import jacobian
 from attn_course.equations.matrices import matrix_symbols, weights_of
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, real_symbols
 
 S, k, v = matrix_symbols("s", 2, 2), column(real_symbols("k", 2)), column(real_symbols("v", 2))

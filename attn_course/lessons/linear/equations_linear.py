@@ -6,9 +6,9 @@ from sympy import symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Moment, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.matrices import matrix_symbols
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import real_symbols, total
 
 

@@ -9,8 +9,8 @@ from sympy import Matrix, symbols, tanh
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.moments import Expr
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, positive_symbols, real_symbols, total
 
 s, v, x = positive_symbols("s", 3), real_symbols("v", 3), real_symbols("x", 3)

@@ -8,9 +8,9 @@ from sympy import Integral, Matrix, exp, oo, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Limit, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.derivatives import plain_softmax
 from attn_course.equations.moments import Expr
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, delta, real_symbols, total
 from attn_course.lessons.lookup.equations import v, x
 

@@ -12,10 +12,10 @@ from sympy import Matrix, exp, log, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.core import Statement, equation
 from attn_course.equations.derivatives import jacobian
 from attn_course.equations.matrices import minus_infinity_where_hidden, random_mask, weights_of
 from attn_course.equations.points import score_vectors
+from attn_course.equations.stated import Statement, equation
 from attn_course.equations.symbols import column, positive_symbols, real_symbols, softmax_symbols, total
 
 s, v, a = real_symbols("s", 3), real_symbols("v", 3), positive_symbols("a", 3)

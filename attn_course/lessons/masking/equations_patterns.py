@@ -7,8 +7,8 @@ from sympy import Matrix, exp
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.core import Statement, equation
 from attn_course.equations.matrices import minus_infinity_where_hidden, random_mask, weights_of
+from attn_course.equations.stated import Statement, equation
 from attn_course.equations.symbols import column, real_symbols, softmax_symbols
 
 s = real_symbols("s", 3)

@@ -9,9 +9,9 @@ from sympy import Integer, Matrix, Rational, sqrt, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import multiplications
 from attn_course.equations.moments import Expr, Table, expectation, standard, variance
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import dot, real_symbols, squared_distance, total
 
 q, k = real_symbols("q", 3), real_symbols("k", 3)

@@ -11,8 +11,8 @@ from sympy import Integer, Integral, Rational, exp, log, oo, pi, sqrt, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.moments import NORMAL, Expr, Table, covariance, expectation, standard, variance
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, dot, real_symbols, total
 from attn_course.lessons.scaling.equations import independent, k, kappa_k, kappa_q, q
 

@@ -13,9 +13,9 @@ from sympy import Integer, Matrix, sqrt
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.derivatives import jacobian, plain_softmax
 from attn_course.equations.moments import NORMAL, Expr, Table, expectation, standard, variance
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import dot, real_symbols
 
 x, y = real_symbols("x", 3), real_symbols("y", 3)

@@ -8,8 +8,8 @@ from sympy import Integer, Matrix, cos, sin, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Claims, Equal, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.moments import Expr
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import real_symbols, total
 
 t, u, omega, shift = symbols("t u omega delta", real=True)

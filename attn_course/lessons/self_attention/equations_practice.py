@@ -8,10 +8,10 @@ from sympy import Matrix, Rational, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.equations.derivatives import plain_softmax
 from attn_course.equations.moments import Expr
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import real_symbols, softmax_symbols, total
 from attn_course.lessons.self_attention.equations import Weights, self_attention, self_attention_inputs
 

@@ -11,7 +11,7 @@ from sympy import Derivative, Integral, Matrix, Subs, exp, log, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.core import equation
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import column, entropy_symbols, lse_symbols, positive_symbols, real_symbols, softmax_symbols, total
 
 z, p = real_symbols("z", 3), positive_symbols("p", 3)

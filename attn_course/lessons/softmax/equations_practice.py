@@ -9,8 +9,8 @@ from sympy import Matrix, exp, log, symbols
 
 from attn_course import reference
 from attn_course.equations.claims import Chain, Claims, Limit, Sides
-from attn_course.equations.core import equation
 from attn_course.equations.points import score_vectors
+from attn_course.equations.stated import equation
 from attn_course.equations.symbols import (
     column,
     delta,

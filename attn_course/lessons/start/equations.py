@@ -7,8 +7,8 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.claims import Claims
-from attn_course.equations.core import equation
 from attn_course.equations.derivatives import plain_softmax
+from attn_course.equations.stated import equation
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 

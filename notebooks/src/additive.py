@@ -70,9 +70,9 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # and only then let a vector $v$ make one number of it.
 #
 # $$e_{ij} = v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr)
-#  = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i W_Q)_r + (k_j W_K)_r \bigr) \label{additive-score}$$
+#  = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i^\top W_Q)_r + (k_j^\top W_K)_r \bigr) \label{additive-score}$$
 #
-# (First with columns, as Bahdanau et al., 2014, write it; then with rows, as in our arrays.) The sum of two projections is one
+# (First with columns, as Bahdanau et al., 2014, write it; then with rows $q_i^\top$ and $k_j^\top$, as in our arrays.) The sum of two projections is one
 # projection of the pair, written side by side:
 #
 # $$[\,q,\, k\,] \begin{pmatrix} W_Q \\ W_K \end{pmatrix} = q\,W_Q + k\,W_K \label{concatenation-adds-projections}$$

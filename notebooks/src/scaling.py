@@ -388,7 +388,7 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 # Many models normalise each token before attention. $\mathrm{LN}(x)$ subtracts the mean of the entries of $x$ and divides by
 # $\sqrt{v + \varepsilon}$, with $v$ their variance and a small $\varepsilon$; gain and bias come later. For every $x$ of length $d$:
 #
-# $$\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad
+# $$\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad
 # \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon} \label{layer-norm-moments}$$
 #
 # So $\|\mathrm{LN}(x)\|^2$ is nearly $d$. But the query is $x W_Q$. With independent entries of mean 0 and variance

@@ -93,6 +93,9 @@ def query_equal_to_key(rng: np.random.Generator, d_k: int) -> Givens:
             r"\mathrm{Cov}[q \cdot k,\, q \cdot k'] = d_k, \qquad \mathrm{Cov}\bigl[ (q \cdot k)^2, (q \cdot k')^2 \bigr] = 2\,d_k"
         ),
     },
+    equivalent=dict.fromkeys(
+        ("q -> k", "q -> k'", "k -> q", "k' -> q"), "any two different scores of independent vectors with mean 0 are uncorrelated"
+    ),
 )
 def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
     """Given q each square has mean |q|^2, so their covariance is Var |q|^2: a long query makes the whole row large."""
@@ -265,7 +268,7 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
 @equation(
     "scale-as-reparametrisation",
     r"c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) = W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
-    sizes="d_model d_k",
+    sizes="d_k",
     topics=["C2"],
     assumes=["the loss sees W_Q through the scores c x W_Q k^T only", "one step of gradient descent"],
     wrong={
@@ -278,15 +281,15 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
         ),
     },
 )
-def scale_as_reparametrisation(rng: np.random.Generator, d_model: int, d_k: int) -> Givens:
+def scale_as_reparametrisation(rng: np.random.Generator, d_k: int) -> Givens:
     """With W' = c W_Q the scores are the same. What changes is where W' starts, and its step, which is c^2 times as long."""
-    x, keys = rng.normal(size=d_model), rng.normal(size=(4, d_k))
+    x, keys = rng.normal(size=2), rng.normal(size=(4, d_k))
 
     def loss(projection: np.ndarray) -> float:
         fits = keys @ (x @ projection)
         return float(np.log(np.exp(fits - fits[2]).sum()))  # minus the logarithm of the weight of the key wanted
 
-    w = rng.normal(size=(d_model, d_k)) / d_k
+    w = rng.normal(size=(2, d_k)) / d_k
     return {"W": w, "c": rng.uniform(0.5, 0.8), r"\eta": rng.uniform(0.3, 0.7), r"\mathcal{L}": function(loss)}
 
 
@@ -320,17 +323,15 @@ def scale_inside_the_initialisation(rng: np.random.Generator, d_k: int, draw: in
 
 @equation(
     "layer-norm-moments",
-    r"\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
+    r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
     sizes="d",
     topics=["C3"],
     assumes=["LN(x)_i = (x_i - mean) / sqrt(v + epsilon), before gain and bias", "v = variance of the entries of x"],
     wrong={
         "each token has length 1": (
-            r"\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}"
+            r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}"
         ),
-        "every single entry has square 1": (
-            r"\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}"
-        ),
+        "every single entry has square 1": (r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}"),
     },
 )
 def layer_norm(rng: np.random.Generator, d: int) -> Givens:

@@ -396,7 +396,7 @@ def spread_of_dot_scores(rng: np.random.Generator, d: int) -> Givens:
     wrong={
         "the similarity itself as a weight, without a softmax": (
             "X33",
-            r"c_i = \sum_{j=1}^{T_k} \frac{e_{ij}\, h_j}{\sum_{l=1}^{T_k} e_{il}}, \quad e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)",
+            r"c_i = \sum_{j=1}^{T_k} e_{ij}\, h_j, \quad e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)",
         ),
         "values of their own": (
             "X33",

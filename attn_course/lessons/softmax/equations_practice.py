@@ -300,8 +300,10 @@ def norm_at_most_one_half(rng: np.random.Generator, n: int, draw: int) -> Givens
 def saturation(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """No eigenvalue is negative, so the largest is at most their sum, the trace; as s_max goes to 1 all of it vanishes."""
     z = rng.normal(size=n)
-    if draw > 0:  # two scores share all the weight; in draw 2 one has all but a millionth, and the two bounds agree to its square
-        z = np.array([z[0], z[0] + (4 if draw == 1 else 14), *z[2:] - 900])
+    if draw == 1:  # two scores share all the weight
+        z = np.array([z[0], z[0] + 4, *z[2:] - 900])
+    if draw == 2:  # one has all but a millionth, so that the last two agree to its square; or all
+        z[0] += 14 if n < 7 else 900
     s = softmax(z)
     return {"s": s, "J": derivative(softmax, z), r"s_{\max}": max(s)}
 

@@ -128,7 +128,7 @@ def softmax_jacobian(rng: np.random.Generator, n: int) -> Givens:
     uses=["softmax-shift-invariance", "softmax-jacobian"],
     wrong={
         "the rows sum to 1, as those of weights do": r"J\,\mathbf{1} = \mathbf{1}",
-        "each weight depends on its own score alone": ("X24", r"J_{ij} = 0 \quad (i \ne j)"),
+        "each weight depends on its own score alone": r"J_{ij} = 0 \quad (i \ne j)",
     },
 )
 def jacobian_annihilates_constants(rng: np.random.Generator, n: int) -> Givens:
@@ -163,7 +163,7 @@ def jacobian_is_a_variance(rng: np.random.Generator, n: int) -> Givens:
     assumes=["g = gradient of a loss with respect to s"],
     wrong={
         "the weights multiply g only": r"J^\top g = s \odot g - (s \cdot g)\,\mathbf{1}",
-        "each weight with its own sigmoid": ("X24", r"J^\top g = s \odot (1 - s) \odot g"),
+        "each weight with its own sigmoid": r"J^\top g = s \odot (1 - s) \odot g",
         "the sum of g without weights": r"J^\top g = s \odot \bigl(g - (\mathbf{1} \cdot g)\,\mathbf{1}\bigr)",
     },
 )

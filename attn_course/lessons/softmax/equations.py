@@ -44,12 +44,10 @@ def softmax(rng: np.random.Generator, n: int) -> Givens:
     assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 24 of each other)"],
     wrong={
         "also for a single entry": ("X16", r"0 < \sigma(z_{1:1})_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
-        "also for an entry of minus infinity": (
-            "X16",
-            r"0 < \lim_{z_1 \to -\infty} \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
-        ),
+        "also for a score of -inf": ("X16", r"0 < \lim_{z_1 \to -\infty} \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
         "only a few weights are positive": ("X21", r"\min_i \sigma(z)_i = 0, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
     },
+    equivalent={"1 -> 2": "weaker: what is below 1 is below 2, and no weight reaches its bound"},
 )
 def weights_between_zero_and_one(rng: np.random.Generator, n: int) -> Givens:
     """Each numerator is positive and smaller than the sum of two or more of them."""
@@ -187,9 +185,7 @@ def exponential_map(rng: np.random.Generator) -> Givens:
     assumes=["T > 0: a larger score must not get a smaller weight"],
     wrong={
         "multiplied by T": r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = T",
-        "the weights divided by T instead of the scores": (
-            r"w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}"
-        ),
+        "the weights divided by T": r"w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}",
     },
 )
 def softmax_with_temperature(rng: np.random.Generator, n: int) -> Givens:

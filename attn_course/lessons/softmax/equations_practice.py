@@ -166,6 +166,7 @@ def jacobian_is_a_variance(rng: np.random.Generator, n: int) -> Givens:
         "each weight with its own sigmoid": r"J^\top g = s \odot (1 - s) \odot g",
         "the sum of g without weights": r"J^\top g = s \odot \bigl(g - (\mathbf{1} \cdot g)\,\mathbf{1}\bigr)",
     },
+    equivalent={r"J^\top -> J": "the Jacobian of softmax is symmetric"},
 )
 def vector_jacobian_product(rng: np.random.Generator, n: int) -> Givens:
     """One dot product and two elementwise steps replace an n x n matrix."""
@@ -276,6 +277,7 @@ def frobenius_norm(rng: np.random.Generator, n: int) -> Givens:
         "always below 1/2": r"\|J\|_2 < \tfrac{1}{2}",
         "the sum of all eigenvalues too": r"\mathrm{tr}(J) \le \tfrac{1}{2}",
     },
+    equivalent={r"\lVert J \rVert_2 -> \lVert J \rVert_F": "true as well: its square is at most a (1 - a) with a = sum_i s_i^2"},
 )
 def norm_at_most_one_half(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """By Eq. softmax-jacobian-is-variance it is the largest variance of a unit x.
@@ -296,6 +298,7 @@ def norm_at_most_one_half(rng: np.random.Generator, n: int, draw: int) -> Givens
         "1 - s_max, without the factor 2": r"\|J\|_2 \le 1 - \sum_i s_i^2 \le 1 - s_{\max}",
         "the largest diagonal entry bounds the norm": r"\|J\|_2 \le \max_i s_i\,(1 - s_i) \le 2\,(1 - s_{\max})",
     },
+    equivalent={r"\lVert J \rVert_2 -> \lVert J \rVert_F": "true as well: no eigenvalue is negative, so the trace bounds it too"},
 )
 def saturation(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """No eigenvalue is negative, so the largest is at most their sum, the trace; as s_max goes to 1 all of it vanishes."""
@@ -369,8 +372,8 @@ def online_update(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """A new maximum rescales what was summed before; no score is looked at twice."""
     z = np.sort(rng.normal(size=n))
     z = (z, z[::-1], z[:1])[draw]  # the last is a new maximum, it is the least, it is the first
-    (m, ell), (m_new, ell_new) = max_and_sum(z[:-1]), max_and_sum(z)
-    return {"x": z[-1], "m": m, r"\ell": ell, "m'": m_new, r"\ell'": ell_new}
+    m, ell = max_and_sum(z[:-1])
+    return {"x": z[-1], "m": m, r"\ell": ell, r"\ell'": max_and_sum(z)[1]}
 
 
 @equation(

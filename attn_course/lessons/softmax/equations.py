@@ -185,7 +185,7 @@ def exponential_map(rng: np.random.Generator) -> Givens:
     assumes=["T > 0: a larger score must not get a smaller weight"],
     wrong={
         "multiplied by T": r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = T",
-        "the weights divided by T": r"w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}",
+        "weights divided by T": r"w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}",
     },
 )
 def softmax_with_temperature(rng: np.random.Generator, n: int) -> Givens:

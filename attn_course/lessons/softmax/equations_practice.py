@@ -305,8 +305,8 @@ def saturation(rng: np.random.Generator, n: int, draw: int) -> Givens:
     z = rng.normal(size=n)
     if draw == 1:  # two scores share all the weight
         z = np.array([z[0], z[0] + 4, *z[2:] - 900])
-    if draw == 2:  # one has all but a millionth, so that the last two agree to its square; or all
-        z[0] += 14 if n < 7 else 900
+    if draw == 2:  # one has all but a few millionths, so that the last two agree to their square; or all
+        z[0] = z.max() + (14 if n < 7 else 900)
     s = softmax(z)
     return {"s": s, "J": derivative(softmax, z), r"s_{\max}": max(s)}
 

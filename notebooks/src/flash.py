@@ -229,11 +229,12 @@ print("softmax over both keys:", softmax(np.array([0.0, np.log(3)])) @ [8.0, 4.0
 # %% [markdown] id="loop"
 # ## The loop
 #
-# Now the keys come in blocks. $S$ is the block of scores of some queries (rows), $V$ the block of values; start with $m
-# = -\infty$, $\ell = 0$, $a = 0$. Merge each block into the state, and do not build the block's own state first:
+# Now the keys come in blocks. $s_{ij}$ are the scores of some queries $i$ with the keys $j$ of a block, $v_j$ their
+# values; each query starts with $m_i = -\infty$, $\ell_i = 0$, $a_i = 0$. Merge each block into the state, and do not
+# build the block's own state first:
 #
-# $$m' = \max(m, \mathrm{rowmax}\, S), \quad \ell' = e^{m - m'} \ell + \mathrm{rowsum}\, e^{S - m'}, \quad
-#  a' = e^{m - m'} a + e^{S - m'} V \label{tiled-attention-update}$$
+# $$m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad
+#  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \label{tiled-attention-update}$$
 #
 # **Induction.** Claim: before each turn, $(m, \ell, a)$ is the state of all keys so far. At the start it is that of the
 # empty set. If it holds before a turn, {eq}`merge-of-attention-states` with the block as $B$ says that it holds after it. After the last

@@ -179,10 +179,11 @@ def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
 def merge_of_states(rng: np.random.Generator, n_A: int, n_B: int, d_v: int) -> Givens:
     """Bring both blocks to one reference, then add: the accumulator needs the same factor as the sum."""
     scores, values = 2 * rng.normal(size=n_A + n_B), rng.normal(size=(n_A + n_B, d_v))
-    given = {}
-    for name, keys in {"": slice(None), "_A": slice(n_A), "_B": slice(n_A, None)}.items():
+    _, row_sum, a = state(scores, values)
+    given = {r"\ell": row_sum, "a": row(a)}
+    for name, keys in {"A": slice(n_A), "B": slice(n_A, None)}.items():
         m, row_sum, a = state(scores[keys], values[keys])
-        given |= {f"m{name}": m, rf"\ell{name}": row_sum, f"a{name}": row(a)}
+        given |= {f"m_{name}": m, rf"\ell_{name}": row_sum, f"a_{name}": row(a)}
     return given
 
 
@@ -203,6 +204,8 @@ def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Give
     """Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines."""
 
     def merged(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        if any(np.isneginf(one[0]) and one[1:].any() for one in (first, second)):
+            raise ValueError("a state of no keys has sums of 0")
         top = max(first[0], second[0])
         factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
         return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
@@ -235,11 +238,10 @@ def invariant_of_the_loop(rng: np.random.Generator, B_q: int, B_k: int, n: int, 
     """Induction: if (m, l, a) is the state of the keys so far, then (m', l', a') is that of one block more. At the end z = a / l."""
     seen = 0 if draw == 2 else n  # the last draw is the start of the loop
     scores, values = 2 * rng.normal(size=(B_q, seen + B_k)), rng.normal(size=(seen + B_k, d_v))
-    given = {"s": matrix(scores[:, seen:]), "v": rows(values[seen:])}
-    for prime, keys in {"": slice(seen), "'": slice(None)}.items():
-        m, row_sum, a = state(scores[:, keys], values[keys])
-        given |= {f"m{prime}": vector(m), rf"\ell{prime}": vector(row_sum), f"a{prime}": rows(a)}
-    return given
+    m, row_sum, a = state(scores[:, :seen], values[:seen])
+    _, new_sum, new_a = state(scores, values)
+    old = {"m": vector(m), r"\ell": vector(row_sum), "a": rows(a)}
+    return old | {"s": matrix(scores[:, seen:]), "v": rows(values[seen:]), r"\ell'": vector(new_sum), "a'": rows(new_a)}
 
 
 @equation(

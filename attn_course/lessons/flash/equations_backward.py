@@ -247,8 +247,9 @@ def seven_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray,
         r" \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}",
     },
 )
-def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
+def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Five products for the two of the forward pass: S again, dP, dV, dQ, dK."""
+    d_k, d_v = ((d_k, d_v), (T_q, T_k), (T_k, T_q))[draw]  # a width may be equal to a length, which is no reason for the ratio
     shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v), (T_q, T_k)
     forward = multiplications(lambda q, k, v: (q @ k.T) @ v, *shapes[:3])
     counted = {r"F_{\mathrm{backward}}": 2 * multiplications(five_products, *shapes), "F": 2 * forward}
@@ -272,8 +273,9 @@ def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k
         r" \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = 2",
     },
 )
-def flops_without_atomics(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
+def flops_without_atomics(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Seven products where five are counted: the price of sums in a fixed order, the same to the last bit in every run."""
+    d_k, d_v = ((d_k, d_v), (T_q, T_k), (T_k, T_q))[draw]  # a width may be equal to a length, which is no reason for the ratio
     shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v), (T_q, T_k)
     kernels = {r"F_{\mathrm{backward}}": five_products, r"F_{\mathrm{two\ kernels}}": seven_products}
     counted = {name: 2 * multiplications(products, *shapes) for name, products in kernels.items()}

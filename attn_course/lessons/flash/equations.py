@@ -271,7 +271,7 @@ def what_is_kept_of_a_row(rng: np.random.Generator, n: int, d_k: int, d_v: int) 
     sizes="n g d_k d_v",
     topics=["M1", "H3"],
     uses=["merge-of-attention-states", "row-lse-and-output"],
-    assumes=["z_c, L_c: output and log-sum-exp of chunk c of the keys"],
+    assumes=["z^(c), L^(c): output and log-sum-exp of chunk c of the keys"],
     wrong={
         "the sum of the outputs": r"z = \sum_{c} z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
         "the largest L as that of all keys": r"z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \max_c L^{(c)}",

@@ -101,15 +101,15 @@ def intensity_of_tiled_attention(rng: np.random.Generator, d: int, b: int) -> Gi
 
 @equation(
     "bytes-by-fast-memory",
-    r"4\, B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
+    r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
     sizes="B d T",
     topics=["M1"],
     uses=["tiled-attention-bytes"],
     assumes=["fast memory holds N numbers: blocks of B queries, keys, values and outputs", "B_q = B"],
     wrong={
-        "T^2 d / N": r"4\, B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d}{N}",
-        "only the block of queries stays": r"B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
-        "twice the fast memory, a quarter of the traffic": r"4\, B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B}"
+        "T^2 d / N": r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d}{N}",
+        "only the block of queries stays": r"B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
+        "twice the fast memory, a quarter of the traffic": r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B}"
         r" = b\, \frac{8\, T^2 d^2}{N^2}",
     },
 )
@@ -181,29 +181,27 @@ def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens
     wrong={
         "one exponential for 4 d FLOPs costs 1 / (4 d) of the time": (
             "X29",
-            r"\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k}{4\, B_q B_k d} = \frac{1}{4\, d}",
+            (
+                r"\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}"
+                r" = \frac{1}{4\, d}"
+            ),
         ),
-        "the same for every d": r"\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k / \rho_{\mathrm{matmul}}}"
-        r" = \frac{\rho_{\mathrm{matmul}}}{4\, \rho_{\exp}}",
+        "the same for every d": r"\frac{t_{\exp}}{t_{\mathrm{matmul}}}"
+        r" = \frac{B_q B_k d / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, \rho_{\exp}}",
         "one product counted": r"\frac{t_{\exp}}{t_{\mathrm{matmul}}}"
         r" = \frac{B_q B_k / \rho_{\exp}}{2\, B_q B_k d / \rho_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{2\, d\, \rho_{\exp}}",
     },
 )
 def exponentials_against_products(rng: np.random.Generator, B_q: int, B_k: int, d: int) -> Givens:
     """At d = 64 the exponentials take as long as the products, at d = 128 half as long (Shah et al. 2024, arXiv:2407.08608)."""
-    exp_rate, product_rate = r"\rho_{\exp}", r"\rho_{\mathrm{matmul}}"
-
-    def products_end(d: int, rate: float) -> float:
-        flops = 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (B_q, int(d)), (B_k, int(d)), (B_k, int(d)))
-        return costs.roofline_time_s(flops, 0, peak_flops_per_s=rate, bandwidth_bytes_per_s=1.0)
-
-    def exponentials_end(rate: float) -> float:
-        return costs.roofline_time_s(
-            0, 0, peak_flops_per_s=1, bandwidth_bytes_per_s=1, exps=sum(B_k for _ in range(B_q)), peak_exps_per_s=rate
-        )
-
-    given = {"B_q": B_q, "B_k": B_k, "d": d, exp_rate: rng.uniform(2, 9), product_rate: rng.uniform(300, 500)}
-    return given | {r"t_{\exp}": of(exponentials_end, exp_rate), r"t_{\mathrm{matmul}}": of(products_end, "d", product_rate)}
+    products, exponentials = rng.uniform(300, 500), rng.uniform(2, 9)
+    flops = 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (B_q, d), (B_k, d), (B_k, d))
+    machine = {"peak_flops_per_s": products, "bandwidth_bytes_per_s": 1.0, "peak_exps_per_s": exponentials}
+    times = {
+        r"t_{\exp}": costs.roofline_time_s(0, 0, exps=np.exp(np.zeros((B_q, B_k))).size, **machine),
+        r"t_{\mathrm{matmul}}": costs.roofline_time_s(flops, 0, **machine),
+    }
+    return times | {"B_q": B_q, "B_k": B_k, "d": d, r"\rho_{\exp}": exponentials, r"\rho_{\mathrm{matmul}}": products}
 
 
 @equation(

@@ -6,6 +6,7 @@ from attn_course import costs, reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import function, of, subset
+from attn_course.lessons.flash.equations import square_bytes, square_flops
 
 # ---- 12.3 tiling
 
@@ -43,11 +44,6 @@ def bytes_of_tiled_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: 
     return given | {r"M_{\mathrm{tiled}}": of(moved, "B_q", "b")}
 
 
-def plain_bytes(T: float, d: float, b: float) -> float:
-    """Return what attention in three kernels moves for a square of scores."""
-    return float(costs.materialised_attention_bytes(int(T), int(T), int(d), int(d), bytes_per_number=int(b)))
-
-
 def tiled_bytes(T: float, d: float, B_q: float, b: float) -> float:
     """Return what T / B_q blocks of queries move, each while all keys pass by."""
     q_len, kv_len, width, size = (int(number) for number in (B_q, T, d, b))
@@ -73,7 +69,7 @@ def tiled_bytes(T: float, d: float, B_q: float, b: float) -> float:
 def bytes_saved(rng: np.random.Generator, d: int, b: int) -> Givens:
     """4 T^2 numbers against 2 T^2 d / B_q: still quadratic in T, but blocks of 128 queries with d = 64 move a quarter of it."""
     given = {"T": 8.0, "d": d, "b": b, "B_q": 2 ** int(rng.integers(2, 6))}
-    return given | {r"M_{\mathrm{plain}}": of(plain_bytes, "T", "d", "b"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
+    return given | {r"M_{\mathrm{plain}}": of(square_bytes, "T", "d", "b"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
 
 
 @equation(
@@ -91,12 +87,8 @@ def bytes_saved(rng: np.random.Generator, d: int, b: int) -> Givens:
 )
 def intensity_of_tiled_attention(rng: np.random.Generator, d: int, b: int) -> Givens:
     """The block of queries, not the width of a head, now sets the intensity: 128 FLOPs for each byte at B_q = 128 and b = 2."""
-
-    def flops(T: float, d: float) -> float:
-        return float(costs.attention_flops(int(T) ** 2, int(d), int(d)))
-
     given = {"T": 8.0, "d": d, "b": b, "B_q": 2 ** int(rng.integers(2, 6))}
-    return given | {"F": of(flops, "T", "d"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
+    return given | {"F": of(square_flops, "T", "d"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
 
 
 @equation(

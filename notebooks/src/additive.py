@@ -373,10 +373,9 @@ print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, r
 # and independent weights of mean 0 and variance $1/d$, in $v$ too. Each unit then sees a sum of variance 2, nearly normal for
 # large $d$; $d$ units with $v_r$ of variance $1/d$ add up to the variance of one:
 #
-# $$\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1, \quad g \sim N(0, 2)
-# \label{additive-score-variance}$$
+# $$\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1 \label{additive-score-variance}$$
 #
-# The dot product has no such brake, {eq}`variance-of-a-score`, unless it is given one:
+# with $g \sim N(0, 2)$. The dot product has no such brake, {eq}`variance-of-a-score`, unless it is given one:
 #
 # $$\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1 \label{unscaled-and-scaled-variance}$$
 

@@ -8,7 +8,7 @@ import numpy as np
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import column, columns, function, independent, index, normal_nodes, of, outcomes, row, vector
-from attn_course.formulas.givens import Given, Outcomes
+from attn_course.formulas.givens import Outcomes
 from attn_course.reference import additive_scores, softmax
 
 SIZES = "T_q T_k d_q d_k d_h"
@@ -332,26 +332,20 @@ def memory_of_the_pairs(rng: np.random.Generator, T_q: int, T_k: int, d_h: int) 
         "as for a dot product": r"\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}[g^2] < 2 + 1",
         "tanh taken for +-1": r"\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] = 1",
     },
+    equivalent={"1 -> 2": "what is below 1 is below 2"},
 )
 def spread_of_additive_scores(rng: np.random.Generator) -> Givens:
     """|q|^2 / d and |k|^2 / d tend to 1: no d is left. Unscaled dot products, of variance d_k, saturate softmax, additive ones do not."""
     nodes, weights = normal_nodes(20)
-    units, chances = independent(nodes.tolist(), weights.tolist(), 2)  # given q and k, each unit reads a normal number
+    units, chances = independent(nodes.tolist(), weights.tolist(), 2)  # given q and k, each hidden unit sees a normal number
     v, signs = independent([-(0.5**0.5), 0.5**0.5], [0.5, 0.5], 2)
+    likely = np.einsum("a,b,c->abc", [0.5, 0.5], chances, signs).ravel()
 
     def score(d: float) -> Outcomes:
-        squares, likely = squared_lengths(d)
-        e = np.tanh(np.sqrt(squares)[:, None, None] * units) @ v.T
-        return outcomes(np.einsum("a,b,c->abc", likely, chances, signs).ravel(), Given(e.ravel(), "scalar"), "e")
+        squares = 2 + 2 / np.sqrt(d) * np.array([-1, 1])  # (|q|^2 + |k|^2) / d has mean 2 and variance 4 / d
+        return outcomes(likely, (np.tanh(np.sqrt(squares)[:, None, None] * units) @ v.T).ravel())
 
-    return {"e": of(score, "d"), "d": 4.0, "g": outcomes(weights, Given(np.sqrt(2) * nodes, "scalar"), "g")}
-
-
-def squared_lengths(d: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return Gauss nodes and weights of (|q|^2 + |k|^2) / d: chi squared with 2 d degrees of freedom, over d (Golub and Welsch, 1969)."""
-    beside = np.sqrt(np.arange(1, 5) * (np.arange(1, 5) + d - 1))
-    nodes, vectors = np.linalg.eigh(np.diag(2 * np.arange(5) + d) + np.diag(beside, 1) + np.diag(beside, -1))
-    return 2 * nodes / d, vectors[0] ** 2
+    return {"e": of(score, "d"), "d": 4.0, "g": outcomes(weights, np.sqrt(2) * nodes, "g")}
 
 
 @equation(

@@ -9,8 +9,8 @@ import itertools
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
-from attn_course.formulas import function, independent, matrix, normal_nodes, outcomes, row
-from attn_course.formulas.givens import Given, Outcomes
+from attn_course.formulas import function, independent, matrix, normal_nodes, outcomes, row, vector
+from attn_course.formulas.givens import Outcomes
 from attn_course.lessons.scaling.equations import entries, keys_at, scores
 from attn_course.reference import scaled_dot_scores, softmax
 
@@ -117,7 +117,8 @@ def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
 )
 def normal_given_the_query(rng: np.random.Generator, d_k: int) -> Givens:
     """The moment generating function of N(0, |q|^2): given q, and only then, a score is exactly normal."""
-    k, chances = independent(*map(np.ndarray.tolist, normal_nodes(4)), d_k)  # 4 nodes: enough for numbers t q_i below 0.1
+    nodes, weights = normal_nodes(4)  # enough for numbers t q_i below 0.1
+    k, chances = independent(nodes.tolist(), weights.tolist(), d_k)
     q = rng.uniform(0.04, 0.1, size=d_k) * rng.choice([-1.0, 1.0], size=d_k)
     return {"k": outcomes(chances, row(k)), "q": row(q), "t": rng.uniform(0.6, 0.8)}
 
@@ -192,8 +193,8 @@ def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
 
     The limit is that of a standard normal variable.
     """
-    d_k = draw + 1
-    points, chances = independent(*map(np.ndarray.tolist, normal_nodes(5)), d_k)  # 5 nodes: enough for t below 0.14
+    (nodes, weights), d_k = normal_nodes(5), draw + 1  # 5 nodes: enough for t below 0.14
+    points, chances = independent(nodes.tolist(), weights.tolist(), d_k)
     random = {name: outcomes(chances, row(points), name) for name in "qk"}
     return {**random, "t": rng.uniform(0.1, 0.14), "d_k": d_k}
 
@@ -218,13 +219,13 @@ def spread_of_log_ratios(rng: np.random.Generator, n: int, d_k: int) -> Givens:
     """ln(w_i / w_j) = c q.(k_i - k_j). With c = 1 typical ratios of weights grow like e^{sqrt(2 d_k)}; with c = 1 / sqrt(d_k) they stay."""
     (q, p_q), (k, p_k), c = uncorrelated(rng, d_k), uncorrelated(rng, n * d_k), rng.uniform(0.5, 0.9)
     w = softmax(scaled_dot_scores(q, k.reshape(-1, n, d_k), c))  # (keys drawn, queries drawn, n)
-    return {"w": outcomes(np.outer(p_k, p_q).ravel(), Given(w.reshape(-1, n), "vector")), "c": c, "d_k": d_k}
+    return {"w": outcomes(np.outer(p_k, p_q).ravel(), vector(w.reshape(-1, n))), "c": c, "d_k": d_k}
 
 
 def normal_scores(rng: np.random.Generator) -> Givens:
     """Return normal scores of mean 0, and their deviation."""
     (nodes, weights), s = normal_nodes(60), rng.uniform(0.5, 1.2)
-    return {"z": outcomes(weights, Given(s * nodes, "scalar")), "s": s}
+    return {"z": outcomes(weights, s * nodes), "s": s}
 
 
 @equation(
@@ -268,7 +269,7 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
 @equation(
     "scale-as-reparametrisation",
     r"c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) = W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
-    sizes="d_k",
+    sizes="n",
     topics=["C2"],
     assumes=["the loss sees W_Q through the scores c x W_Q k^T only", "one step of gradient descent"],
     wrong={
@@ -281,15 +282,15 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
         ),
     },
 )
-def scale_as_reparametrisation(rng: np.random.Generator, d_k: int) -> Givens:
+def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
     """With W' = c W_Q the scores are the same. What changes is where W' starts, and its step, which is c^2 times as long."""
-    x, keys = rng.normal(size=2), rng.normal(size=(4, d_k))
+    x, keys = rng.normal(size=2), rng.normal(size=(n, 3))
 
     def loss(projection: np.ndarray) -> float:
         fits = keys @ (x @ projection)
         return float(np.log(np.exp(fits - fits[2]).sum()))  # minus the logarithm of the weight of the key wanted
 
-    w = rng.normal(size=(2, d_k)) / d_k
+    w = rng.normal(size=(2, 3)) / 2
     return {"W": w, "c": rng.uniform(0.5, 0.8), r"\eta": rng.uniform(0.3, 0.7), r"\mathcal{L}": function(loss)}
 
 
@@ -390,7 +391,7 @@ def variance_at_initialisation(rng: np.random.Generator, d: int) -> Givens:
     nodes, weights = np.polynomial.legendre.leggauss(5)
 
     def uniform(low: float, high: float) -> Outcomes:
-        return outcomes(weights / 2, Given((low + high) / 2 + (high - low) / 2 * nodes, "scalar"))
+        return outcomes(weights / 2, (low + high) / 2 + (high - low) / 2 * nodes)
 
     return {"U": function(uniform), "d": d}
 
@@ -446,5 +447,5 @@ def query_key_norm(rng: np.random.Generator, d_k: int) -> Givens:
     """Normalise queries and keys themselves: mean square 1 by construction, and a score within sqrt(d_k), whatever the weights."""
     q, theta = rng.normal(size=d_k), rng.uniform(0.2, 1.3)
     k = keys_at(rng, q, np.array([theta]))[0]
-    normed = {rf"\hat {name}": row(vector / np.sqrt(np.mean(vector**2))) for name, vector in (("q", q), ("k", k))}
+    normed = {rf"\hat {name}": row(entry / np.sqrt(np.mean(entry**2))) for name, entry in (("q", q), ("k", k))}
     return {"q": row(q), "k": row(k), **normed, r"\theta": theta, "d_k": d_k}

@@ -61,10 +61,8 @@ def a_plain_sum_ignores_the_query(rng: np.random.Generator, n: int) -> Givens:
             r"v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr) = \sum_{r=1}^{d_h} \tanh(W_Q^\top q_i + W_K^\top k_j)_r = e_{ij}",
         ),
         "tanh(q + k) itself: no projections, and no number": ("X6", r"e_{ij} = \tanh(q_i + k_j)"),
-        "tanh of each projection, then the sum": (
-            r"e_{ij} = \sum_{r=1}^{d_h} v_r \bigl( \tanh(q_i^\top W_Q)_r + \tanh(k_j^\top W_K)_r \bigr)"
-        ),
-        "the pair multiplied instead of added": r"e_{ij} = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i^\top W_Q)_r\, (k_j^\top W_K)_r \bigr)",
+        "tanh of each projection": r"e_{ij} = \sum_{r=1}^{d_h} v_r \bigl( \tanh(W_Q^\top q_i)_r + \tanh(W_K^\top k_j)_r \bigr)",
+        "the pair multiplied": r"e_{ij} = \sum_{r=1}^{d_h} v_r \tanh\bigl( (W_Q^\top q_i)_r\, (W_K^\top k_j)_r \bigr)",
     },
 )
 def additive_score(rng: np.random.Generator, **sizes: int) -> Givens:
@@ -168,15 +166,9 @@ def score_is_odd(rng: np.random.Generator, **sizes: int) -> Givens:
     topics=["F1"],
     uses=["additive-score"],
     wrong={
-        "tanh in place of its derivative": (
-            r"\frac{\partial e}{\partial q} = W_Q\, ( v \odot t ), \qquad t = \tanh\bigl(W_Q^\top q + W_K^\top k\bigr)"
-        ),
-        "1 - t": (
-            r"\frac{\partial e}{\partial q} = W_Q\, \bigl( v \odot (1 - t) \bigr), \qquad t = \tanh\bigl(W_Q^\top q + W_K^\top k\bigr)"
-        ),
-        "W_Q transposed": (
-            r"\frac{\partial e}{\partial q} = W_Q^\top \bigl( v \odot (1 - t^2) \bigr), \qquad t = \tanh\bigl(W_Q^\top q + W_K^\top k\bigr)"
-        ),
+        "tanh itself": r"\frac{\partial e}{\partial q} = W_Q\, (v \odot t), \qquad t = \tanh(W_Q^\top q + W_K^\top k)",
+        "1 - t": r"\frac{\partial e}{\partial q} = W_Q\, \bigl( v \odot (1 - t) \bigr), \qquad t = \tanh(W_Q^\top q + W_K^\top k)",
+        "W_Q transposed": r"\frac{\partial e}{\partial q} = W_Q^\top (v \odot (1 - t^2)), \qquad t = \tanh(W_Q^\top q + W_K^\top k)",
     },
 )
 def gradient_by_the_query(rng: np.random.Generator, **sizes: int) -> Givens:
@@ -192,12 +184,8 @@ def gradient_by_the_query(rng: np.random.Generator, **sizes: int) -> Givens:
     uses=["additive-derivative-by-query"],
     assumes=["t as in {eq}`additive-derivative-by-query`"],
     wrong={
-        "the first derivative of tanh": (
-            r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = \sum_{r=1}^{d_h} v_r\, (1 - t_r^2)\, (W_Q)_{ar}\, (W_K)_{br}"
-        ),
-        "the derivative of 1 - t^2 without its chain": (
-            r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (W_Q)_{ar}\, (W_K)_{br}"
-        ),
+        "tanh'": r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = \sum_{r=1}^{d_h} v_r\, (1 - t_r^2)\, (W_Q)_{ar}\, (W_K)_{br}",
+        "t' forgotten": r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (W_Q)_{ar}\, (W_K)_{br}",
     },
 )
 def interaction_of_query_and_key(rng: np.random.Generator, draw: int, d_h: int) -> Givens:
@@ -235,10 +223,6 @@ def dot_product_as_an_additive_score(rng: np.random.Generator, d: int) -> Givens
     uses=["square-units-make-products"],
     assumes=["a bias beta inside tanh with tanh''(beta) not 0"],
     wrong={
-        "one unit instead of two": (
-            r"q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \qquad"
-            r" f(x) = \tanh(\beta + \varepsilon x)"
-        ),
         "the first derivative": (
             r"q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh'(\beta)}, \qquad"
             r" f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x)"
@@ -390,15 +374,13 @@ def spread_of_dot_scores(rng: np.random.Generator, d: int) -> Givens:
     wrong={
         "the similarity itself as a weight, without a softmax": (
             "X33",
-            r"c_i = \sum_{j=1}^{T_k} e_{ij}\, h_j, \quad e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)",
+            r"c_i = \sum_{j=1}^{T_k} e_{ij}\, h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_{i-1} + W_K^\top h_j)",
         ),
         "values of their own": (
             "X33",
-            r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, W_K^\top h_j, \quad e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)",
+            r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, W_K^\top h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_{i-1} + W_K^\top h_j)",
         ),
-        "the new state asks": (
-            r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, h_j, \quad e_{ij} = v^\top \tanh\bigl(W_Q^\top s_i + W_K^\top h_j\bigr)"
-        ),
+        "the new state asks": r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_i + W_K^\top h_j)",
     },
 )
 def context_of_the_aligner(rng: np.random.Generator, T_q: int, T_k: int, **sizes: int) -> Givens:

@@ -78,9 +78,10 @@ def _assigned_once(definition: ast.FunctionDef) -> dict[str, ast.expr]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id not in dict(pairs):
                 found.setdefault(node.id, []).append(None)
-            if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name):
-                if isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in ("append", "extend"):  # filled step by step
-                    found.setdefault(node.value.id, []).append(None)
+            filled = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+            filled = filled or getattr(node, "attr", "") in ("append", "extend")
+            if filled and isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name):  # step by step
+                found.setdefault(node.value.id, []).append(None)
     return {name: values[0] for name, values in found.items() if len(values) == 1 and values[0] is not None}
 
 

@@ -35,7 +35,6 @@ def projections(rng: np.random.Generator, d: int, d_k: int) -> dict[str, Any]:
     wrong={
         "key and query exchanged": r"\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_K^\top W_Q\, z' \bigr\rangle",
         "the product of the other convention": r"\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q W_K^\top\, z' \bigr\rangle",
-        "the transpose forgotten": r"\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q W_K\, z' \bigr\rangle",
     },
 )
 def product_in_columns(rng: np.random.Generator, d: int, d_k: int) -> Givens:
@@ -53,7 +52,6 @@ def product_in_columns(rng: np.random.Generator, d: int, d_k: int) -> Givens:
     wrong={
         "the product of the other convention": ("X9", r"(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q^\top W_K"),
         "the key asks": r"(x_i W_Q)\,(x_j W_K)^\top = x_j\, W\, x_i^\top, \qquad W = W_Q W_K^\top",
-        "W transposed": r"(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_K W_Q^\top",
     },
 )
 def product_in_rows(rng: np.random.Generator, T: int, d: int, d_k: int) -> Givens:
@@ -70,7 +68,6 @@ def product_in_rows(rng: np.random.Generator, T: int, d: int, d_k: int) -> Given
     assumes=["columns are positions, and softmax runs down a column: entry (j, i) is key j against query i"],
     wrong={
         "W as for the inner product": ("X9", r"(W_K X)^\top (W_Q X) = X^\top \bigl(W_Q^\top W_K\bigr) X"),
-        "W as for rows": r"(W_K X)^\top (W_Q X) = X^\top \bigl(W_Q W_K^\top\bigr) X",
         "entry (i, j) for query i and key j": r"(W_Q X)^\top (W_K X) = X^\top \bigl(W_K^\top W_Q\bigr) X",
     },
 )
@@ -92,17 +89,12 @@ def scores_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int) -> Giv
     wrong={
         "W transposed": (
             "X9",
-            r"\mathrm{attention}(X W_Q,\, X W_K,\, X W_V)"
-            r" = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
+            r"\mathrm{attention}(X W_Q, X W_K, X W_V) = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W^\top X^\top}{\sqrt{d_k}}\Bigr)X W_V",
         ),
         "the scale outside the softmax": (
             "X9",
             r"\mathrm{attention}(X W_Q,\, X W_K,\, X W_V) = \frac{1}{\sqrt{d_k}}\, \mathrm{softmax}_{\mathrm{rows}}(X W X^\top)\, X W_V",
         ),
-        "divided by d_k, not by its root": r"\mathrm{attention}(X W_Q,\, X W_K,\, X W_V)"
-        r" = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W X^\top}{d_k}\Bigr)\, X W_V",
-        "softmax along the columns": r"\mathrm{attention}(X W_Q,\, X W_K,\, X W_V)"
-        r" = \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{X W X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
     },
 )
 def self_attention_with_one_matrix(rng: np.random.Generator, T: int, d: int, d_k: int, d_v: int) -> Givens:
@@ -122,7 +114,10 @@ def self_attention_with_one_matrix(rng: np.random.Generator, T: int, d: int, d_k
             "X9",
             r"Z = X\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{X^\top W_Q^\top W_K\, X}{\sqrt{d_k}}\Bigr)",
         ),
-        "the scale outside the softmax": ("X9", r"Z = \frac{1}{\sqrt{d_k}}\, X\, \mathrm{softmax}_{\mathrm{columns}}(X^\top W_K^\top W_Q\, X)"),
+        "the scale outside the softmax": (
+            "X9",
+            r"Z = \frac{1}{\sqrt{d_k}}\, X\, \mathrm{softmax}_{\mathrm{columns}}(X^\top W_K^\top W_Q\, X)",
+        ),
         "softmax along the rows": r"Z = X\, \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X^\top W_K^\top W_Q\, X}{\sqrt{d_k}}\Bigr)",
     },
 )
@@ -146,7 +141,6 @@ def self_attention_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int
     wrong={
         "always d_k": r"\mathrm{rank}(W_Q W_K^\top) = d_k",
         "always less": r"\mathrm{rank}(W_Q W_K^\top) < d_k",
-        "one factor loses a rank": r"\mathrm{rank}(W_Q W_K^\top) \le d_k - 1",
     },
 )
 def rank_of_the_product(rng: np.random.Generator, draw: int, d: int, d_k: int) -> Givens:
@@ -155,21 +149,22 @@ def rank_of_the_product(rng: np.random.Generator, draw: int, d: int, d_k: int) -
     return {"W_Q": rng.normal(size=(d, own)) @ rng.normal(size=(own, d_k)), **drawn(rng, W_K=(d, d_k)), "d_k": d_k}
 
 
+PARTS = (
+    r"s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad"
+    r" W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top)"
+)
+
+
 @equation(
     "symmetric-and-antisymmetric-scores",
-    r"s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad"
-    r" W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top)",
+    PARTS,
     sizes="T d",
     topics=["J1"],
     uses=["asymmetry-of-scores", "absorbed-score"],
     assumes=["s_ij = x_i W x_j^T"],
     wrong={
-        "scores are symmetric": r"s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad s_{ij} - s_{ji} = 0, \qquad"
-        r" W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top)",
-        "the factor 2 forgotten": r"s_{ij} + s_{ji} = x_i\, W_+\, x_j^\top, \qquad s_{ij} - s_{ji} = x_i\, W_-\, x_j^\top, \qquad"
-        r" W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top)",
-        "the parts exchanged": r"s_{ij} + s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad s_{ij} - s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad"
-        r" W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top)",
+        "scores are symmetric": PARTS.replace(r"2\, x_i\, W_-\, x_j^\top", "0"),
+        "the factor 2 forgotten": PARTS.replace(r"2\, x_i", "x_i"),
     },
 )
 def symmetric_and_antisymmetric_part(rng: np.random.Generator, T: int, d: int) -> Givens:
@@ -214,7 +209,6 @@ def self_score(rng: np.random.Generator, d: int) -> Givens:
     wrong={
         "the same G on both": r"(W_Q\, G)\,\bigl(W_K\, G\bigr)^\top = W_Q\, W_K^\top",
         "the inverse without the transpose": r"(W_Q\, G)\,\bigl(W_K\, G^{-1}\bigr)^\top = W_Q\, W_K^\top",
-        "the transpose without the inverse": r"(W_Q\, G)\,\bigl(W_K\, G^\top\bigr)^\top = W_Q\, W_K^\top",
     },
 )
 def gauge_freedom(rng: np.random.Generator, d: int, d_k: int) -> Givens:
@@ -232,7 +226,6 @@ def gauge_freedom(rng: np.random.Generator, d: int, d_k: int) -> Givens:
     wrong={
         "all entries of both": r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k",
         "only d_k numbers idle": r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k",
-        "those of one factor": r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = d\, d_k",
     },
 )
 def parameters_that_count(rng: np.random.Generator, draw: int, d_k: int) -> Givens:
@@ -251,7 +244,6 @@ def parameters_that_count(rng: np.random.Generator, draw: int, d_k: int) -> Give
     wrong={
         "plain decay of W": r"\sum_r \varsigma_r(W)^2 \le \tfrac{1}{2} \bigl( \|W_Q\|_F^2 + \|W_K\|_F^2 \bigr)",
         "always balanced": r"\sum_r \varsigma_r(W) = \tfrac{1}{2} \bigl( \|W_Q\|_F^2 + \|W_K\|_F^2 \bigr)",
-        "the smaller of the two": r"\sum_r \varsigma_r(W) \le \min\bigl( \|W_Q\|_F^2,\, \|W_K\|_F^2 \bigr)",
     },
 )
 def balanced_gauge(rng: np.random.Generator, draw: int, d: int, d_k: int) -> Givens:
@@ -284,7 +276,6 @@ def biased(rng: np.random.Generator, T: int, d: int, d_k: int) -> dict[str, Any]
         "the mixed terms forgotten": r"(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top = x_i W x_j^\top + b_Q\, b_K^\top",
         "each bias with its own projection": r"(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top"
         r" = x_i W x_j^\top + x_i W_Q\, b_Q^\top + b_K W_K^\top x_j^\top + b_Q\, b_K^\top",
-        "one mixed term for both": r"(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top = x_i W x_j^\top + 2\, x_i W_Q\, b_K^\top + b_Q\, b_K^\top",
     },
 )
 def four_terms_of_a_score(rng: np.random.Generator, T: int, d: int, d_k: int) -> Givens:
@@ -300,9 +291,8 @@ def four_terms_of_a_score(rng: np.random.Generator, T: int, d: int, d_k: int) ->
     uses=["softmax-shift-invariance", "score-with-biases"],
     assumes=["inside sigma, l runs over the keys", "nothing between score and softmax that a constant would change", "W = W_Q W_K^T"],
     wrong={
-        "the query bias cancels as well": r"\sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma_l\bigl(x_i W x_l^\top\bigr)_j",
-        "the query bias cancels instead": r"\sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j"
-        r" = \sigma_l\bigl(x_i W x_l^\top + x_i W_Q\, b_K^\top\bigr)_j",
+        "the query bias cancels as well": r"\sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j"
+        r" = \sigma_l\bigl(x_i W x_l^\top\bigr)_j",
         "with a softcap between score and softmax": r"\sigma_l\bigl(\tanh\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)\bigr)_j"
         r" = \sigma_l\bigl(\tanh\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)\bigr)_j",
     },

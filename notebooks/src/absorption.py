@@ -458,8 +458,8 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 #  K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
 #  r = \lfloor h / g \rfloor \label{grouped-heads-as-latent}$$
 #
-# with $E_r$ the columns of the identity that pick block $r$, here the key head of query head $h$. With the same cache, learned matrices
-# can do all that copies can.
+# with $E_r$ the columns of the identity that pick block $r$, and $r$ the key head of query head $h$. With the same cache,
+# learned matrices can do all that copies can.
 
 # %% [markdown] id="compression"
 # Is low rank realistic? Take the four-headed model of chapter {lesson}`heads` (naming both neighbours, 64 numbers of key and value for each

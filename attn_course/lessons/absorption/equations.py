@@ -89,7 +89,7 @@ def scores_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int) -> Giv
     wrong={
         "W transposed": (
             "X9",
-            r"\mathrm{attention}(X W_Q, X W_K, X W_V) = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W^\top X^\top}{\sqrt{d_k}}\Bigr)X W_V",
+            r"\mathrm{attention}(X W_Q, X W_K, X W_V) = \mathrm{softmax}\Bigl(\frac{X W^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
         ),
         "the scale outside the softmax": (
             "X9",

@@ -8,22 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import index, matrices, of, row, rows, vector
 from attn_course.lessons.absorption.equations import drawn
-from attn_course.reference import (
-    KeyValueCache,
-    LatentWeights,
-    causal_mask,
-    latent_attention,
-    latent_attention_absorbed,
-    merge_heads,
-    repeat_key_value,
-    rope,
-    softmax,
-    split_heads,
-)
 
 # ---- 10.7 keys and values from one latent vector
 
@@ -59,14 +48,14 @@ def keys_absorbed_into_the_query(rng: np.random.Generator, T: int, d_c: int, d_k
 )
 def values_absorbed_into_the_output(rng: np.random.Generator, T: int, d_c: int, d_v: int, d: int) -> Givens:
     """Average the latents, then project once, instead of projecting each of them."""
-    latent = {"p": vector(softmax(rng.normal(size=T))), "c": rows(rng.normal(size=(T, d_c)))}
+    latent = {"p": vector(reference.softmax(rng.normal(size=T))), "c": rows(rng.normal(size=(T, d_c)))}
     return {**latent, "W_{UV}": rng.normal(size=(d_c, d_v)), "W_O": rng.normal(size=(d_v, d))}
 
 
 @equation(
     "joint-key-value-rank",
     r"\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] \le d_c",
-    sizes="T H d_c d_k, T >= d_c",
+    sizes="n H d_k",
     topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values"],
     assumes=["K_h = C W_UK, V_h = C W_UV with matrices of each head, C: T rows of length d_c"],
@@ -75,12 +64,12 @@ def values_absorbed_into_the_output(rng: np.random.Generator, T: int, d_c: int, 
         "always d_c": r"\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] = d_c",
     },
 )
-def keys_and_values_of_all_heads_share_a_rank(rng: np.random.Generator, draw: int, T: int, H: int, d_c: int, d_k: int) -> Givens:
+def keys_and_values_of_all_heads_share_a_rank(rng: np.random.Generator, draw: int, n: int, H: int, d_k: int) -> Givens:
     """What is assumed: the keys and values of all heads together, one wide matrix, have low rank. That is how the cache can be small."""
-    own = d_c - 2 + draw  # the rank of the latents themselves: full in the last draw
-    latent = rng.normal(size=(T, own)) @ rng.normal(size=(own, d_c))
-    heads = {name: split_heads(latent @ rng.normal(size=(d_c, H * d_k)), H) for name in "KV"}
-    return {**{name: matrices(head) for name, head in heads.items()}, "H": H, "d_c": d_c}
+    d_c = 2 * H  # each key head and each value head reads one direction of the latents: only all of them read them whole
+    latent = rng.normal(size=(d_c + n, d_c - 2 + draw)) @ rng.normal(size=(d_c - 2 + draw, d_c))  # of full rank in the last draw
+    keys, values = ([latent @ rng.normal(size=(d_c, 1)) @ rng.normal(size=(1, d_k)) for _ in range(H)] for _ in "KV")
+    return {"K": matrices(keys), "V": matrices(values), "H": H, "d_c": d_c}
 
 
 COPIES = (
@@ -105,9 +94,9 @@ COPIES = (
 def grouped_heads_are_a_special_latent(rng: np.random.Generator, H: int, g: int, H_kv: int, T: int, d_head: int) -> Givens:
     """Grouped-query attention is latent attention whose up-projections only copy; learned ones can do more with the same cache."""
     both = rng.normal(size=(2, H_kv, T, d_head))
-    C = merge_heads(both.reshape(2 * H_kv, T, d_head))
-    copies = split_heads(np.eye(C.shape[1]), 2 * H_kv)
-    heads = {name: matrices(head, start=0) for name, head in zip("KV", repeat_key_value(both, g), strict=True)}
+    C = reference.merge_heads(both.reshape(2 * H_kv, T, d_head))
+    copies = reference.split_heads(np.eye(C.shape[1]), 2 * H_kv)
+    heads = {name: matrices(head, start=0) for name, head in zip("KV", reference.repeat_key_value(both, g), strict=True)}
     tokens = {name: rows(head.swapaxes(0, 1), start=(1, 0)) for name, head in zip("kv", both, strict=True)}
     widths = {"d_c": C.shape[1], r"d_{\mathrm{head}}": d_head, "H_{kv}": H_kv, "g": g}
     return {"c": rows(C), "C": C, "E": matrices(copies, start=0), **heads, **tokens, **widths}
@@ -198,7 +187,7 @@ def loss_at_prefill(rng: np.random.Generator, H: int, d_c: int, d_k: int, d_v: i
 def rotations(rng: np.random.Generator, n: int, pairs: int) -> dict[str, Any]:
     """Return R_t for t from -2n to 2n, what RoPE makes of the rows of the identity, and positions s, t from 1 to n."""
     theta, steps = rng.uniform(20, 90), range(-2 * n, 2 * n + 1)
-    turned = [rope(np.eye(2 * pairs), np.full(2 * pairs, step), theta) for step in steps]
+    turned = [reference.rope(np.eye(2 * pairs), np.full(2 * pairs, step), theta) for step in steps]
     return {"R": matrices(turned, start=-2 * n), "s": index(1, n), "t": index(1, n)}
 
 
@@ -251,7 +240,7 @@ def rope_blocks_absorption(rng: np.random.Generator, n: int, m: int, w: int) -> 
 def rotation_and_projection_do_not_commute(rng: np.random.Generator) -> Givens:
     """R = cos(theta) I + sin(theta) J: only matrices that commute with a quarter turn (rotations times a number) let it pass."""
     theta = rng.uniform(0.2, 1.4)
-    return {r"R_\theta": rope(np.eye(2), np.full(2, theta)), r"\theta": theta, "W": rng.normal(size=(2, 2))}
+    return {r"R_\theta": reference.rope(np.eye(2), np.full(2, theta)), r"\theta": theta, "W": rng.normal(size=(2, 2))}
 
 
 @equation(
@@ -299,13 +288,13 @@ def absorbed_latent_attention(
     """Eqs. absorbed-latent-keys, absorbed-latent-values and decoupled-rope-score together: no key and no value is ever formed."""
     d_R, positions, X = 2 * m, np.arange(T), rng.normal(size=(T, d))
     shapes = (d, d_q), (d_q, H * d_head), (d_q, H * d_R), (d, d_c), (d_c, H * d_head), (d, d_R), (d_c, H * d_v), (H * d_v, d)
-    w = LatentWeights(*(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes))
-    rebuilt_or_not = latent_attention_absorbed if draw == 1 else latent_attention
-    C_Q, C, K_R = X @ w.w_query_down, X @ w.w_latent_down, rope(X @ w.w_key_rope, positions)
+    w = reference.LatentWeights(*(rng.normal(size=shape) / np.sqrt(shape[0]) for shape in shapes))
+    rebuilt_or_not = reference.latent_attention_absorbed if draw == 1 else reference.latent_attention
+    C_Q, C, K_R = X @ w.w_query_down, X @ w.w_latent_down, reference.rope(X @ w.w_key_rope, positions)
     ups = {"W_{UQ}^{(h)}": w.w_query_up, "W_{UK}^{(h)}": w.w_key_up, "W_{UV}^{(h)}": w.w_value_up, "Q^R": C_Q @ w.w_query_rope}
-    heads = {name: split_heads(up, H) for name, up in ups.items()} | {"W_O^{(h)}": np.split(w.w_output, H)}
-    heads["Q^R"] = rope(heads["Q^R"], positions)
-    tokens = {"C^Q": C_Q, "C": C, "K^R": K_R, "M": np.where(causal_mask(T, T), 0, -np.inf)}
+    heads = {name: reference.split_heads(up, H) for name, up in ups.items()} | {"W_O^{(h)}": np.split(w.w_output, H)}
+    heads["Q^R"] = reference.rope(heads["Q^R"], positions)
+    tokens = {"C^Q": C_Q, "C": C, "K^R": K_R, "M": np.where(reference.causal_mask(T, T), 0, -np.inf)}
     sizes = {"H": H, r"d_{\mathrm{head}}": d_head, "d_R": d_R}
     Z = rebuilt_or_not(X, w, n_heads=H, positions=positions)
     return {"Z": Z, **tokens, **sizes, **{name: matrices(head) for name, head in heads.items()}}
@@ -334,7 +323,7 @@ def bytes_of_the_latent_cache(rng: np.random.Generator, draw: int, T: int, d_c: 
 
     def kept(*shape: int, other: int) -> float:
         key, value = np.ones(shape, dtype), np.ones((*shape[:-1], other), dtype)
-        return sum(array.nbytes for array in KeyValueCache().append(key, value)) / T
+        return sum(array.nbytes for array in reference.KeyValueCache().append(key, value)) / T
 
     bytes_kept = {"latent": kept(T, d_c, other=d_R), "keys and values": kept(H_kv, T, d_head, other=d_head)}
     sizes = {"b": dtype.itemsize, "d_c": d_c, "d_R": d_R, "H_{kv}": H_kv, r"d_{\mathrm{head}}": d_head}

@@ -219,7 +219,6 @@ def gauge_freedom(rng: np.random.Generator, d: int, d_k: int) -> Givens:
 @equation(
     "effective-query-key-parameters",
     r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k^2",
-    sizes="d_k",
     topics=["J1"],
     uses=["query-key-rank-bound", "query-key-gauge-freedom"],
     assumes=["W_Q, W_K of full rank"],
@@ -228,9 +227,9 @@ def gauge_freedom(rng: np.random.Generator, d: int, d_k: int) -> Givens:
         "only d_k numbers idle": r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k",
     },
 )
-def parameters_that_count(rng: np.random.Generator, draw: int, d_k: int) -> Givens:
+def parameters_that_count(rng: np.random.Generator, draw: int) -> Givens:
     """Of 2 d d_k numbers the d_k^2 of G in Eq. query-key-gauge-freedom are idle; at d_k = d what is left is the d^2 of a free matrix."""
-    d = d_k + draw
+    d_k, d = 2 + draw, 2 + draw + int(rng.integers(3))  # small: there are d^2 times 2 d d_k derivatives
     return {**drawn(rng, W_Q=(d, d_k), W_K=(d, d_k)), "d": d, "d_k": d_k}
 
 

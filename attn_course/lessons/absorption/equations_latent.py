@@ -292,8 +292,8 @@ def absorbed_latent_attention(
     rebuilt_or_not = reference.latent_attention_absorbed if draw == 1 else reference.latent_attention
     C_Q, C, K_R = X @ w.w_query_down, X @ w.w_latent_down, reference.rope(X @ w.w_key_rope, positions)
     ups = {"W_{UQ}^{(h)}": w.w_query_up, "W_{UK}^{(h)}": w.w_key_up, "W_{UV}^{(h)}": w.w_value_up, "Q^R": C_Q @ w.w_query_rope}
-    heads = {name: reference.split_heads(up, H) for name, up in ups.items()} | {"W_O^{(h)}": np.split(w.w_output, H)}
-    heads["Q^R"] = reference.rope(heads["Q^R"], positions)
+    heads = {name: reference.split_heads(up, H) for name, up in ups.items()}
+    heads |= {"W_O^{(h)}": w.w_output.reshape(H, d_v, d), "Q^R": reference.rope(heads["Q^R"], positions)}
     tokens = {"C^Q": C_Q, "C": C, "K^R": K_R, "M": np.where(reference.causal_mask(T, T), 0, -np.inf)}
     sizes = {"H": H, r"d_{\mathrm{head}}": d_head, "d_R": d_R}
     Z = rebuilt_or_not(X, w, n_heads=H, positions=positions)

@@ -76,7 +76,7 @@ def two_matrices_for_each_head(rng: np.random.Generator, T: int, H: int, d: int,
     X, *wide = drawn(rng, X=(T, d), W_Q=(d, H * d_k), W_K=(d, H * d_k), W_V=(d, H * d_v), W_O=(H * d_v, d)).values()
     W_Q, W_K, W_V, W_O = wide
     heads = {rf"W_{letter}^{{(h)}}": split_heads(W, H) for letter, W in zip("QKV", wide, strict=False)}
-    heads |= {"W_O^{(h)}": np.split(W_O, H), "W": absorb_query_key(W_Q, W_K, H), "U": absorb_value_output(W_V, W_O, H)}
+    heads |= {"W_O^{(h)}": W_O.reshape(H, d_v, d), "W": absorb_query_key(W_Q, W_K, H), "U": absorb_value_output(W_V, W_O, H)}
     whole = function(lambda X: multi_head_attention(X, X, *wide, n_heads=H))
     return {name: matrices(W) for name, W in heads.items()} | {r"\mathrm{MultiHead}": whole, "X": X, "H": H, "d_k": d_k}
 
@@ -136,8 +136,8 @@ def value_bias_becomes_a_constant(rng: np.random.Generator, T: int, d: int, d_v:
 def absorbed_matrices_are_larger(rng: np.random.Generator, d: int, H: int, d_k: int) -> Givens:
     """With more than two heads the product is larger than its factors: absorbing saves nothing by itself."""
     wide = rng.normal(size=(2, d, d))
-    stored = {r"N_{\mathrm{absorbed}}": absorb_query_key(*wide, H)[0].size, r"N_{\mathrm{factored}}": split_heads(wide, H)[:, 0].size}
-    return {**stored, "d": d, "H": H, "d_k": d_k}
+    absorbed, factored = absorb_query_key(wide[0], wide[1], H)[0], split_heads(wide, H)[:, 0]
+    return {r"N_{\mathrm{absorbed}}": absorbed.size, r"N_{\mathrm{factored}}": factored.size, "d": d, "H": H, "d_k": d_k}
 
 
 @equation(

@@ -48,7 +48,6 @@ def keys_at(rng: np.random.Generator, q: np.ndarray, angles: np.ndarray) -> np.n
     wrong={
         "divided by one norm only": r"\cos\theta = \frac{q \cdot k}{\|k\|}",
         "the norms not rooted": r"\cos\theta = \frac{q \cdot k}{\|q\|^2\,\|k\|^2}",
-        "the length of the sum": r"\cos\theta = \frac{q \cdot k}{\|q + k\|}",
     },
 )
 def cosine_similarity(rng: np.random.Generator, d_k: int) -> Givens:
@@ -108,7 +107,6 @@ def gaussian_weights_on_equal_keys(rng: np.random.Generator, n: int, d_k: int) -
     wrong={
         "cosine ranks keys as the dot product does": r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\cos\theta_i}{\cos\theta_j}",
         "the lengths of the keys divide": r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\|k_j\| \cos\theta_i}{\|k_i\| \cos\theta_j}",
-        "only the lengths count": r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\|k_i\| \cos\theta_j}{\|k_j\| \cos\theta_j}",
     },
 )
 def ranking_by_one_query(rng: np.random.Generator, n: int, d_k: int) -> Givens:

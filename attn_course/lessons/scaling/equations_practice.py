@@ -170,7 +170,7 @@ def kurtosis_with_normal_entries(rng: np.random.Generator, d_k: int) -> Givens:
     wrong={
         "that of a normal variable at every d_k": ("X5", r"\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = e^{t^2 / 2}"),
         "d_k for d_k / 2": r"\mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}] = \Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k}",
-        "the limit": r"\Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k / 2} \xrightarrow[d_k \to \infty]{} \mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}]^2",
+        "the limit": r"\mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}] = (1 - t^2 / d_k)^{-d_k / 2} \xrightarrow[d_k \to \infty]{} e^{t^2}",
     },
 )
 def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
@@ -333,7 +333,6 @@ def weights_of_variance(rng: np.random.Generator, shape: tuple[int, int], deviat
     wrong={
         "sigma_w^2 alone: the sum forgotten": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2",
         "the deviation for the variance": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w\, \|x\|^2",
-        "the length not squared": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|",
     },
 )
 def variance_after_a_projection(rng: np.random.Generator, d_model: int, d_k: int) -> Givens:

@@ -425,11 +425,11 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 # Take the right mask on $Q K^\top$, and let the softmax run down the columns. Every future weight is 0; can anything
 # leak? Weight $\tilde{p}_{ij}$ now competes with the *queries* $r \ge j$ that may see key $j$, later ones among them:
 #
-# $$\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \quad (i \ge j), \qquad
-#  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)
+# $$\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad
+#  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)
 # \label{softmax-over-queries-leaks}$$
 #
-# The future leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
+# The future, $l > i$, leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
 
 # %% id="axis-verify"
 verify("masked-attention-in-columns")

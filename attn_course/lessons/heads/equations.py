@@ -153,7 +153,7 @@ def sum_of_maps(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v:
 )
 def heads_have_low_rank(rng: np.random.Generator, d_v: int, H: int, draw: int) -> Givens:
     """A product has at most the rank of its narrowest factor: one head writes into d_v directions, all heads together into all."""
-    d = H * d_v + (2, -1, 1)[draw]
+    d = H * d_v + (2 if d_v < H else -1)
     W_V, W_O = rng.normal(size=(d, H * d_v)), rng.normal(size=(H * d_v, d))
     if draw == 2:  # the values of all heads lie in two directions
         W_V = rng.normal(size=(d, 2)) @ rng.normal(size=(2, H * d_v))
@@ -260,10 +260,16 @@ def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int
         "H heads of width d / H cost H times as much": r"d_k = d_v = \frac{d}{H}:\; N = 4\,H\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2",
         "full-size heads cost as much as one": r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,d^2",
     },
+    equivalent={"d -> d_k": "equal by the premise", "d -> d_v": "equal by the premise"},
 )
 def narrow_heads_cost_as_much_as_one(rng: np.random.Generator, d: int, H: int, width: int, draw: int) -> Givens:
     """In Eq. multi-head-parameters the number of heads cancels if they share the width; heads of full size cost H times more."""
-    d_k, d_v = ((width, width), (d, d), (width, d))[draw]
+    near = {  # each premise holds once, and fails in every way it can
+        1: [(width, width), (d, width), (width - 1, width - 1)],
+        0: [(width, width), (width - 1, width), (d + 1, d)],
+        -1: [(d, d), (width, d), (d + 1, d + 1)],
+    }
+    d_k, d_v = near[int(np.sign(H - width))][draw]
     return {"N": _parameters(rng, d, H, d_k, d_v), "d": d, "H": H, "d_k": d_k, "d_v": d_v}
 
 

@@ -191,6 +191,10 @@ def finite_fill_of_a_whole_row_hides_nothing(rng: np.random.Generator, n: int) -
         r" \quad e^{L_i} = 0",
         "the log-sum-exp is 0": r"A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad L_i = 0",
     },
+    equivalent={
+        r"A_{i} = \emptyset \; \Rightarrow \; p_{i j} = 0, \quad z_{i} = 0, \quad e^{L_{i}} = 0"
+        r" -> p_{i j} = 0, \quad z_{i} = 0, \quad e^{L_{i}} = 0 \; \Rightarrow \; A_{i} = \emptyset": "a sum of exponentials is 0 if empty",
+    },
 )
 def nothing_to_attend_to(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """No key, no weight, no output: the other rows, and the sums over blocks of keys, stay right."""

@@ -57,8 +57,8 @@ def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v
 
 @equation(
     "softmax-over-queries-leaks",
-    r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \quad (i \ge j), \qquad"
-    r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)",
+    r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
+    r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
     sizes="T",
     topics=["G1"],
     uses=["softmax-derivative", "masked-attention-in-columns"],
@@ -67,14 +67,14 @@ def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v
         "no leak: the mask is above the diagonal": (
             "X8",
             (
-                r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \quad (i \ge j), \qquad"
-                r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = 0 \quad (l > i \ge j)"
+                r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
+                r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = 0 \quad (l \ne i)"
             ),
         ),
-        "the normaliser stops at query i": r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \le i} e^{s_{rj}}} \quad (i \ge j), \qquad"
-        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)",
-        "the sum over the keys": r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}} \quad (i \ge j), \qquad"
-        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)",
+        "the normaliser stops at query i": r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \le i} e^{s_{rj}}}, \qquad"
+        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
+        "the sum over the keys": r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}}, \qquad"
+        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
     },
 )
 def leak_through_the_normaliser(rng: np.random.Generator, T: int) -> Givens:

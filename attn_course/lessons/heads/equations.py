@@ -41,9 +41,9 @@ def _heads(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, H: 
 )
 def splitting_is_taking_column_blocks(rng: np.random.Generator, T: int, d: int, H: int, d_k: int) -> Givens:
     """A column of the product reads one column of W_Q: to split Q, K, V and to give each head its own matrices is the same."""
-    blocks = rng.normal(size=(H, d, d_k))
+    X, W_Q = rng.normal(size=(T, d)), rng.normal(size=(d, H * d_k))
     split = function(lambda Q: split_heads(Q, H))
-    return {r"\mathrm{split}": split, "X": rng.normal(size=(T, d)), "W_Q": np.hstack(blocks), "W_Q^{(h)}": matrices(blocks), "H": H}
+    return {r"\mathrm{split}": split, "X": X, "W_Q": W_Q, "W_Q^{(h)}": matrices(np.hsplit(W_Q, H)), "H": H}
 
 
 @equation(
@@ -111,8 +111,8 @@ def concatenate_and_project(rng: np.random.Generator, T: int, d: int, H: int, d_
 )
 def sum_over_heads(rng: np.random.Generator, T: int, d: int, H: int, d_v: int) -> Givens:
     """A product of blocks: each head owns the rows of W_O that its columns meet."""
-    blocks = rng.normal(size=(H, d_v, d))
-    return {"Z": matrices(rng.normal(size=(H, T, d_v))), "W_O": np.vstack(blocks), "W_O^{(h)}": matrices(blocks), "H": H}
+    Z, W_O = rng.normal(size=(H, T, d_v)), rng.normal(size=(H * d_v, d))
+    return {"Z": matrices(Z), "W_O": W_O, "W_O^{(h)}": matrices(np.vsplit(W_O, H)), "H": H}
 
 
 @equation(

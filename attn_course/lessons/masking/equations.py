@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.formulas import function, index, matrix, of, rows, subset
-from attn_course.reference import attention, causal_mask, softmax
+from attn_course.reference import attention, softmax
 
 
 def random_mask(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -219,12 +220,12 @@ def nothing_to_attend_to(rng: np.random.Generator, T_q: int, T_k: int, d_k: int,
         "the cached keys forgotten": r"A_i = \{\, j : j \le i \,\}, \qquad M_{ij} = -\infty \iff j > i + p",
     },
 )
-def causal_visibility(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
+def causal_mask(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
     """Query i stands at position i + p and sees itself and what came before."""
     p = int(rng.integers(1, T_k - 1))
-    mask = causal_mask(T_q, T_k, p)
+    mask = reference.causal_mask(T_q, T_k, p)
     counted = {"i": index(0, T_q - 1), "j": index(0, T_k - 1)}
-    return {"A": subset(mask, start=(0, 0)), "M": matrix(added(mask), start=0), "p": p, **counted}
+    return {"A": subset(mask, start=0), "M": matrix(added(mask), start=0), "p": p, **counted}
 
 
 @equation(
@@ -242,7 +243,7 @@ def causal_visibility(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
 )
 def offset_of_the_last_queries(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
     """The last query, i = T_q - 1, stands at position T_k - 1: aligned at the bottom right, not at the top left."""
-    first = next(p for p in range(T_k) if causal_mask(T_q, T_k, p)[-1, -1])  # the first offset with which it sees the last key
+    first = next(p for p in range(T_k) if reference.causal_mask(T_q, T_k, p)[-1, -1])  # the first offset with which it sees the last key
     return {"p": first, "T_q": T_q, "T_k": T_k}
 
 

@@ -179,7 +179,7 @@ def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int,
 def causal_pairs(rng: np.random.Generator, T_q: int, p: int) -> Givens:
     """Query i sees i + p + 1 keys; for p = 0 this is a little more than half of all pairs, not half."""
     mask = causal_mask(T_q, T_q + p + int(rng.integers(3)), p)
-    return {"A": subset(mask, start=(0, 0)), "T_q": T_q, "p": p}
+    return {"A": subset(mask, start=0), "T_q": T_q, "p": p}
 
 
 @equation(
@@ -196,7 +196,7 @@ def causal_pairs(rng: np.random.Generator, T_q: int, p: int) -> Givens:
 )
 def window_pairs(rng: np.random.Generator, T: int, w: int) -> Givens:
     """All rows have w + 1 keys but the first w, which lack w, w - 1, ..., 1 of them: the count grows like T, not T^2."""
-    return {"A": subset(window_mask(T, T, w, 0), start=(0, 0)), "T": T, "w": w}
+    return {"A": subset(window_mask(T, T, w, 0), start=0), "T": T, "w": w}
 
 
 @equation(

@@ -79,9 +79,9 @@ def one_head(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: in
     topics=["H1", "H2"],
     uses=["attention-of-one-head"],
     wrong={
-        "W_O as wide as the heads together": r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
+        "W_O transposed": r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
         r" W_O \in \mathbb{R}^{d \times (H d_v)}",
-        "the heads are averaged": r"\mathrm{MultiHead}(X) = \frac{1}{H} \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
+        "divided by the number of heads": r"\mathrm{MultiHead}(X) = \frac{1}{H} \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
         r" W_O \in \mathbb{R}^{(H d_v) \times d}",
         "the input added": r"\mathrm{MultiHead}(X) = X + \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
         r" W_O \in \mathbb{R}^{(H d_v) \times d}",

@@ -153,7 +153,6 @@ def decoding_equals_the_full_pass(rng: np.random.Generator, T: int, d_k: int, d_
     wrong={
         "keys only": r"\frac{\text{bytes}}{\text{token}} = n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b",
         "counted in bits": r"\frac{\text{bytes}}{\text{token}} = 16\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b",
-        "the whole cache for one token": r"\text{bytes} \cdot \text{token} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b",
     },
 )
 def cache_bytes_per_token(rng: np.random.Generator, n_layers: int, H_kv: int, d_head: int, T: int, draw: int) -> Givens:

@@ -257,7 +257,7 @@ def offset_of_the_last_queries(rng: np.random.Generator, T_q: int, T_k: int) -> 
     wrong={
         "the newest token alone, without what it has seen": r"Z(X_{t:t}) = Z(X)_{t:t}",
         "the row of the first token": r"Z(X_{1:t})_t = Z(X)_1",
-        "the newest token is not needed for its row": r"Z(X_{1:t})_t = Z(X)_{t+1}",
+        "off by one: the row of the next token": r"Z(X_{1:t})_t = Z(X)_{t+1}",
     },
 )
 def prefix_invariance(rng: np.random.Generator, T: int, d: int, d_k: int, d_v: int) -> Givens:

@@ -383,7 +383,7 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 # times the diameter:
 #
 # $$\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad
-#  a = e^{-r^2 / 2 h^2} \label{gaussian-finds-own-key}$$
+#  a = e^{-r^2 / (2 h^2)} \label{gaussian-finds-own-key}$$
 #
 # Small bandwidth, separated keys: then near queries do give near values. The plane below has four keys, with the second
 # of {eq}`query-misses-own-key` moved to $(5, 2)$, which changes none of its scores. **Predict** where the dot product gives $k_1$ (value 1,

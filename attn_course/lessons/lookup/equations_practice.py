@@ -24,8 +24,6 @@ from attn_course.lessons.lookup.equations import inputs
         ),
         "the two ends exchanged": r"\lim_{h \to \infty} \alpha_i = \bigl[\, \|q - k_i\| = \min_j \|q - k_j\| \,\bigr],"
         r" \qquad \lim_{h \to 0^+} \alpha_i = \frac{1}{m}",
-        "the farthest key": r"\lim_{h \to 0^+} \alpha_i = \bigl[\, \|q - k_i\| = \max_j \|q - k_j\| \,\bigr],"
-        r" \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}",
     },
 )
 def two_limits_of_a_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:
@@ -51,10 +49,6 @@ def two_limits_of_a_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:
         r" = \frac{1}{m} \sum_{i=1}^{m} K_h(x - x^{(i)})\, y^{(i)}",
         "the kernel compares x with y": r"\frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy}"
         r" = \sum_{i=1}^{m} \frac{K_h(x - y^{(i)})}{\sum_{j=1}^{m} K_h(x - x^{(j)})}\, y^{(i)}",
-        "the weighted mean of the keys": r"\frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy}"
-        r" = \sum_{i=1}^{m} \frac{K_h(x - y^{(i)})}{\sum_{j=1}^{m} K_h(x - y^{(j)})}\, x^{(i)}",
-        "joint instead of conditional": r"\int y\, \hat p(x, y)\,dy"
-        r" = \sum_{i=1}^{m} \frac{K_h(x - x^{(i)})}{\sum_{j=1}^{m} K_h(x - x^{(j)})}\, y^{(i)}",
     },
 )
 def nadaraya_watson(rng: np.random.Generator, m: int) -> Givens:
@@ -82,7 +76,6 @@ def nadaraya_watson(rng: np.random.Generator, m: int) -> Givens:
         "the constant lost": r"\sum_{i=1}^{m} \alpha_i\,(v_i A + b) = \Bigl( \sum_{i=1}^{m} \alpha_i v_i \Bigr) A",
         "any map passes: squares": r"\sum_{i=1}^{m} \alpha_i\,(v_i A + b)^2"
         r" = \Bigl( \Bigl( \sum_{i=1}^{m} \alpha_i v_i \Bigr) A + b \Bigr)^2",
-        "also without weights": r"\sum_{i=1}^{m} (v_i A + b) = \Bigl( \sum_{i=1}^{m} \alpha_i v_i \Bigr) A + b",
     },
 )
 def affine_maps_pass_through(rng: np.random.Generator, m: int, d_v: int, d_out: int) -> Givens:
@@ -106,8 +99,6 @@ def affine_maps_pass_through(rng: np.random.Generator, m: int, d_v: int, d_out: 
         r" \qquad P^\top \mathbf{1} = \mathbf{1}",
         "each row sums to the number of pairs": r"z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V,"
         r" \qquad P\,\mathbf{1} = T_{in}\,\mathbf{1}",
-        "the plain mean of the values": r"z_i = \frac{1}{T_{in}} \sum_{j=1}^{T_{in}} v_j \;\Longleftrightarrow\; Z = P\,V,"
-        r" \qquad P\,\mathbf{1} = \mathbf{1} = \sum_{j} p_{ij}",
     },
 )
 def one_row_for_each_query(rng: np.random.Generator, T_out: int, T_in: int, d_v: int, draw: int) -> Givens:
@@ -160,10 +151,8 @@ def convex_hull(rng: np.random.Generator, m: int, d_v: int, draw: int) -> Givens
 )
 def positions_are_mixed(rng: np.random.Generator, T_out: int, T_in: int, d_v: int) -> Givens:
     """Weights from the left mix positions and leave features alone; any position is one factor away, however far it stands."""
-    _, k, v = inputs(rng, T_in, 2, d_v)
-    q = rng.normal(size=(T_out, 2))
-    p = reference.softmax(reference.scaled_dot_scores(q, k))
-    return {"p": p, "v": v, "z": of(lambda v: matrix(reference.attention(q, k, v)), "v")}
+    p = rng.dirichlet(np.ones(T_in), size=T_out)
+    return {"p": p, "v": rng.normal(size=(T_in, d_v)), "z": of(lambda v: matrix(p @ v), "v")}
 
 
 @equation(

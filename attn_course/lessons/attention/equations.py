@@ -5,6 +5,7 @@ from differences through the whole of it.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -169,11 +170,11 @@ def common_shift_of_keys(rng: np.random.Generator, T_q: int, T_k: int, d_k: int,
 # ---- 4.2 The backward pass by hand: dX is the gradient of a loss with respect to X
 
 
-def backward(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, *wanted: str) -> dict[str, np.ndarray]:
+def backward(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, *wanted: str) -> dict[str, Any]:
     """Return a forward pass, a gradient dO of a loss with respect to its output, and the gradients wanted, by differences."""
     Q, K, V = inputs(rng, T_q, T_k, d_k, d_v)
     S, dO = reference.scaled_dot_scores(Q, K), rng.normal(size=(T_q, d_v))
-    P = reference.softmax(S)
+    Z, P = reference.attention(Q, K, V, return_weights=True)
     outputs: dict[str, tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]] = {
         "dV": (lambda V: reference.attention(Q, K, V), V),
         "dP": (lambda P: P @ V, P),
@@ -181,8 +182,11 @@ def backward(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, *
         "dQ": (lambda Q: reference.attention(Q, K, V), Q),
         "dK": (lambda K: reference.attention(Q, K, V), K),
     }
-    found = {name: derivative(lambda at, of=outputs[name][0]: np.vdot(dO, of(at)), outputs[name][1]) for name in wanted}
-    return {"Q": Q, "K": K, "V": V, "S": S, "P": P, "Z": reference.attention(Q, K, V), "dO": dO, **found}
+
+    def gradient(output: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> Any:
+        return derivative(lambda moved: np.vdot(dO, output(moved)), at)
+
+    return {"Q": Q, "K": K, "V": V, "P": P, "Z": Z, "dO": dO, **{name: gradient(*outputs[name]) for name in wanted}}
 
 
 def some(givens: Givens, *names: str) -> Givens:

@@ -32,10 +32,8 @@ def inputs(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> 
     topics=["D1", "D3"],
     uses=["soft-lookup", "softmax", "scaled-score-variance"],
     wrong={
-        "no scale": r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}"
-        r" \frac{e^{q \cdot k_j}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j",
-        "divided by d_k": r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}"
-        r" \frac{e^{q \cdot k_j / d_k}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / d_k}}\, v_j",
+        "not normalised": r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k} e^{q \cdot k_j / \sqrt{d_k}}\, v_j",
+        "divided by d_k": r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k} \frac{e^{q \cdot k_j / d_k}}{\sum_l e^{q \cdot k_l / d_k}} v_j",
         "scores for weights": r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k} \frac{q \cdot k_j}{\sqrt{d_k}}\, v_j",
     },
 )
@@ -55,7 +53,6 @@ def one_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int) -> Givens:
     wrong={
         "row i of the scores belongs to key i": r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(K Q^\top)_{ij}}{\sqrt{d_k}}",
         "features times features": r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q^\top K)_{ij}}{\sqrt{d_k}}",
-        "divided by d_k": r"s_{ij} = \frac{q_i \cdot k_j}{d_k} = \frac{(Q K^\top)_{ij}}{d_k}",
         "the scale only once": r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = (Q K^\top)_{ij}",
     },
 )
@@ -75,7 +72,6 @@ def all_scores(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens
         "scores sum to 1": ("X23", r"p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} s_{ij} = 1"),
         "normalised over the queries": r"p_{ij} = \frac{e^{s_{ij}}}{\sum_{l} e^{s_{lj}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1",
         "scores divided by their sum": r"p_{ij} = \frac{s_{ij}}{\sum_{l=1}^{T_k} s_{il}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1",
-        "each column sums to 1": r"p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{i} p_{ij} = 1",
     },
     equivalent={"i -> l": "another letter for the row, in a clause of its own"},
 )
@@ -114,10 +110,7 @@ def all_outputs(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Given
     wrong={
         "softmax over the other axis": r"Z = P\,V = \mathrm{softmax}\Bigl( \frac{K Q^\top}{\sqrt{d_k}} \Bigr)^\top V",
         "scaled after the softmax": r"Z = P\,V = \frac{\mathrm{softmax}\bigl( Q K^\top \bigr)}{\sqrt{d_k}}\, V",
-        "the average of the inputs that are compared, not of the values": (
-            "X26",
-            r"Z = P\,K = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V",
-        ),
+        "the average of the keys": ("X26", r"Z = P\,K = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V"),
         "no softmax": r"Z = P\,V = \frac{Q K^\top}{\sqrt{d_k}}\, V",
     },
 )
@@ -156,8 +149,7 @@ def batched_form(rng: np.random.Generator, B: int, T_q: int, T_k: int, d_k: int,
     topics=["D1"],
     uses=["softmax-shift-invariance", "attention"],
     wrong={
-        "a common shift of the queries does not matter either": r"\mathrm{Attention}(Q + \mathbf{1} u^\top,\, K,\, V)"
-        r" = \mathrm{Attention}(Q, K, V)",
+        "nor does a shift of the queries matter": r"\mathrm{Attention}(Q + \mathbf{1} u^\top, K, V) = \mathrm{Attention}(Q, K, V)",
         "nor one of the values": r"\mathrm{Attention}(Q,\, K,\, V + \mathbf{1} u^\top) = \mathrm{Attention}(Q, K, V)",
     },
 )
@@ -204,7 +196,6 @@ def some(givens: Givens, *names: str) -> Givens:
     wrong={
         "P instead of its transpose": r"dV = P\, dO",
         "the same for every value": r"dV = \mathbf{1} \mathbf{1}^\top P^\top dO",
-        "a step of descent": r"dV = -P^\top dO",
     },
 )
 def gradient_of_values(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -239,7 +230,6 @@ def gradient_of_weights(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) 
         "the softmax treated entry by entry": r"dS = P \odot dP, \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij}",
         "the average over all queries": r"dS = P \odot \bigl( dP - \mathbf{1} \mathbf{1}^\top \delta\, \mathbf{1}^\top \bigr),"
         r" \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij}",
-        "the average added": r"dS = P \odot \bigl( dP + \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij}",
     },
 )
 def gradient_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -258,7 +248,6 @@ def gradient_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -
     wrong={
         "each column sums to 0": r"\sum_{i=1}^{T_k} dS_{ij} = 0",
         "the last key left out": r"\sum_{j=1}^{T_k - 1} dS_{ij} = 0",
-        "each of them is 0": r"\sum_{j=1}^{T_k} dS_{ij}^2 = 0",
     },
 )
 def score_gradients_sum_to_zero(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -276,7 +265,6 @@ def score_gradients_sum_to_zero(rng: np.random.Generator, T_q: int, T_k: int, d_
         "compared with 0 instead of the mixture": r"\delta_i = dO_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dO_i \cdot v_j",
         "delta taken from the values": r"\delta_i = \sum_{j} dO_i \cdot v_j, \qquad dS_{ij} = p_{ij}\; dO_i \cdot (v_j - z_i)",
         "the mixture beats the value": r"\delta_i = dO_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dO_i \cdot (z_i - v_j)",
-        "the output of the key": r"\delta_i = dO_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dO_i \cdot (v_j - z_j)",
     },
 )
 def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -300,7 +288,6 @@ def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) ->
         "the scale forgotten on the way back": r"dQ = dS\, K, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
         "the scale applied twice": r"dQ = \frac{dS\, K}{d_k}, \qquad dK = \frac{dS^\top Q}{d_k}",
         "dK without the transpose": r"dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS\, Q}{\sqrt{d_k}}",
-        "queries and keys exchanged": r"dK = \frac{dS\, K}{\sqrt{d_k}}, \qquad dQ = \frac{dS^\top Q}{\sqrt{d_k}}",
     },
 )
 def gradients_of_queries_and_keys(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:

@@ -22,7 +22,7 @@ from attn_course.lessons.lookup.equations import inputs
             "X32",
             r"\alpha_i = [\|q - k_i\| = \min_j \|q - k_j\|], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}",
         ),
-        "ends swapped": r"\lim_{h \to \infty} \alpha_i = [\|q - k_i\| = \min_j \|q - k_j\|], \qquad \lim_{h \to 0^+} \alpha_i = \frac{1}{m}",
+        "swapped": r"\lim_{h \to \infty} \alpha_i = [\|q - k_i\| = \min_j \|q - k_j\|], \qquad \lim_{h \to 0^+} \alpha_i = \frac{1}{m}",
     },
 )
 def two_limits_of_a_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:

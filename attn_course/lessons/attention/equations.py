@@ -13,10 +13,8 @@ from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.formulas import column, derivative, function, matrices, matrix, row, rows, vector
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-
-def inputs(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Arrays:
+def inputs(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return random queries, keys and values."""
     return rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
 

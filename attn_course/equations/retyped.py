@@ -56,7 +56,7 @@ def _is_operators(value: ast.expr, others: set[str]) -> bool:
                 return False
             if isinstance(called, ast.Attribute) and any(_is_another_way(part) for part in ast.walk(called)):
                 return False
-        combines |= isinstance(node, ast.BinOp | ast.Call)
+        combines |= isinstance(node, ast.BinOp) or (isinstance(node, ast.Call) and getattr(node.func, "id", "") not in WRAPPERS)
     names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
     return combines and bool(names & others)
 

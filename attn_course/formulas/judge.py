@@ -64,8 +64,8 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     return found
 
 
-def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return for every relation where it counts and is fulfilled, and both sides; whether it holds or not.
+def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Return for every relation where it counts, where it is fulfilled, and both sides; whether it holds or not.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray,
     def report(
         evaluation: Evaluation, relation: Node, compared: Comparison, counts: np.ndarray, chain: Node, ends: tuple[Node, Node]
     ) -> None:
-        found.append((counts & compared.fulfilled, compared.left, compared.right))
+        found.append((counts, compared.fulfilled, compared.left, compared.right))
 
     _judge_all(formula, givens, report)
     return found

@@ -292,7 +292,7 @@ def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
 )
 def scale_inside_the_initialisation(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """A start that already holds the factor: here dividing by sqrt(d_k) once more makes the weights uniform, and does not help."""
-    sigma_q = rng.uniform(1.1, 1.7) if draw == 2 else d_k**-0.5
+    sigma_q = (1.0, rng.uniform(0.3, 0.7), rng.uniform(1.1, 1.7))[draw] * d_k**-0.5
     return {**scores(rng, d_k, sigma_q), r"\sigma_q": sigma_q}
 
 

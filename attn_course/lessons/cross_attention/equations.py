@@ -11,7 +11,7 @@ import numpy as np
 from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
-from attn_course.formulas import column, columns, function, index, of, row, rows, subset, vector
+from attn_course.formulas import column, columns, function, index, of, row, rows, vector
 
 Arrays = dict[str, np.ndarray]
 
@@ -41,10 +41,7 @@ def projections(rng: np.random.Generator, d_x: int, d_y: int, d_k: int, d_v: int
             "X15",
             r"Z = \mathrm{softmax}\Bigl(\frac{Y W_Q\, (X W_K)^\top}{\sqrt{d_k}}\Bigr)\, X W_V \in \mathbb{R}^{T_q \times d_v}",
         ),
-        "values from X": r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, X W_V \in \mathbb{R}^{T_q \times d_v}",
-        "softmax over the queries": (
-            r"Z = \mathrm{softmax}_{\text{columns}}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}"
-        ),
+        "without the root": r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{d_k}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}",
         "one query in each column": (
             r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \in \mathbb{R}^{d_v \times T_q}"
         ),
@@ -63,11 +60,10 @@ def cross_attention(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y:
     topics=["I1"],
     uses=["cross-attention"],
     wrong={
-        "A belongs to one width": (
+        "the two widths exchanged": (
             "X15",
-            r"(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_x} \ne \mathbb{R}^{d_x \times d_y}",
+            r"(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_y \times d_x}",
         ),
-        "x asks with W_K": r"(x\, W_K)\,(y\, W_Q)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}",
         "A the other way round": r"(x\, W_Q)\,(y\, W_K)^\top = x\, A^\top y^\top, \qquad A = W_K W_Q^\top \in \mathbb{R}^{d_x \times d_y}",
         "the length of a query instead": (
             r"(x\, W_Q)\,(x\, W_Q)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}"
@@ -110,10 +106,8 @@ def self_attention_is_a_special_case(rng: np.random.Generator, T: int, d: int, d
     assumes=["d_x = d_y", "the mask lets row T_k + i see the rows of Y only"],
     wrong={
         "the target in front": (
-            r"Z_{\mathrm{self}}\bigl([\,X;\, Y\,]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V"
-        ),
-        "the target answers itself": (
-            r"Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (X W_K)^\top}{\sqrt{d_k}}\Bigr)\, X W_V"
+            r"Z_{\mathrm{self}}\bigl([\,X;\, Y\,]\bigr)_{T_k + i} ="
+            r" \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V"
         ),
         "without the mask": (
             r"Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} ="
@@ -140,16 +134,18 @@ def cross_attention_is_masked_self_attention(rng: np.random.Generator, T_q: int,
     uses=["cross-attention"],
     wrong={
         "of a longer source too": r"T_k \ge 1 \;\Rightarrow\; z_i = y_1 W_V",
-        "one word for each query": r"T_k = 1 \;\Rightarrow\; z_i = y_i W_V",
         "the queries share the one answer": r"T_k = 1 \;\Rightarrow\; \sum_i z_i = y_1 W_V",
         "each query has an answer of its own": r"T_k = 1 \;\Rightarrow\; z_i \ne y_1 W_V",
     },
 )
 def one_context_vector_for_all(rng: np.random.Generator, T_q: int, d_x: int, d_y: int, d_k: int, d_v: int, draw: int) -> Givens:
     """A softmax over one key is 1: a source summed up in one vector answers every question alike."""
-    T_k = (1, 1, 3)[draw]
-    X, Y, weights = rng.normal(size=(T_q, d_x)), rng.normal(size=(T_k, d_y)), projections(rng, d_x, d_y, d_k, d_v)
-    return {"T_k": T_k, "y": rows(Y), "W_V": weights["W_V"], "z": rows(attend(X, Y, **weights))}
+    X, weights = rng.normal(size=(T_q, d_x)), projections(rng, d_x, d_y, d_k, d_v)
+    Y = (rng.normal(size=(1, d_y)), np.tile(rng.normal(size=d_y), (3, 1)), rng.normal(size=(3, d_y)))[draw]  # one word, repeated, several
+    return {"T_k": len(Y), "y": rows(Y), "W_V": weights["W_V"], "z": rows(attend(X, Y, **weights))}
+
+
+CONTEXT, SCORE = r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = ", r", \qquad e_{ij} = a(s_{i-1}, h_j)"
 
 
 @equation(
@@ -161,29 +157,18 @@ def one_context_vector_for_all(rng: np.random.Generator, T_q: int, d_x: int, d_y
     uses=["additive-score", "cross-attention"],
     assumes=["s_{i-1} = decoder state", "h_j = annotation of source word j", "a = additive score"],
     wrong={
-        "the similarity as a weight, without a softmax": (
-            "X33",
-            r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
-            r" \alpha_{ij} = \frac{e_{ij}}{\sum_{l=1}^{T_k} e_{il}}, \qquad e_{ij} = a(s_{i-1}, h_j)",
-        ),
-        "a database that returns the best match": (
-            "X33",
-            r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
-            r" \alpha_{ij} = [\,e_{ij} = \max_l e_{il}\,], \qquad e_{ij} = a(s_{i-1}, h_j)",
-        ),
-        "the state after the sign is written": (
-            r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
-            r" \alpha_{ij} = \frac{\exp(e_{ij})}{\sum_{l=1}^{T_k} \exp(e_{il})}, \qquad e_{ij} = a(s_i, h_j)"
-        ),
+        "the similarity as a weight, without a softmax": ("X33", CONTEXT + r"\frac{e_{ij}}{\sum_{l=1}^{T_k} e_{il}}" + SCORE),
+        "a database that returns the best match": ("X33", CONTEXT + r"[\,e_{ij} = \max_l e_{il}\,]" + SCORE),
+        "the softmax over the states": CONTEXT + r"\frac{\exp(e_{ij})}{\sum_l \exp(e_{lj})}" + SCORE,
     },
 )
 def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d: int, d_h: int) -> Givens:
     """The first attention: keys and values are both the annotations h_j, and nothing is scaled or projected but inside the score."""
     s, h, v = rng.normal(size=(T_q + 1, d_s)), rng.normal(size=(T_k, d)), rng.normal(size=d_h)
-    score = partial(reference.additive_scores, w_query=rng.normal(size=(d_s, d_h)), w_key=rng.normal(size=(d, d_h)), v=v)
+    score = partial(reference.additive_scores, w_query=rng.normal(size=(d_s, d_h)), w_key=rng.normal(size=(d, d_h)), w_score=v)
     contexts = [np.average(h, axis=0, weights=weights) for weights in reference.softmax(score(s[:-1], h))]
     a = function(lambda state, annotation: score(state[None], annotation[None])[0, 0])
-    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0, states=True), "a": a, "T_k": T_k}
+    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0, states=True), "a": a, "T_k": T_k, "i": index(1, T_q)}
 
 
 @equation(
@@ -194,15 +179,10 @@ def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d
     uses=["output-derivative-by-score", "context-from-alignment-model"],
     assumes=["c = sum_j alpha_j h_j", "e_j depends on h_j only"],
     wrong={
-        "the weights taken as constants": (
-            r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + 0 \cdot (h_j - c)\, \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)"
-        ),
         "the direction turned round": (
-            r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (c - h_j)\, \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)"
+            r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I - (h_j - c) \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)"
         ),
-        "transposed": (
-            r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + \frac{\partial e_j}{\partial h_j}\, (h_j - c)^\top \Bigr)"
-        ),
+        "transposed": r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + \frac{\partial e_j}{\partial h_j}\, (h_j - c)^\top \Bigr)",
     },
 )
 def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int) -> Givens:
@@ -228,9 +208,8 @@ def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int)
     uses=["temperature-limits", "cross-attention"],
     assumes=["one largest score in each row"],
     wrong={
-        "the other end of the temperature": r"\lim_{T \to \infty} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}",
+        "the hot end": r"\lim_{T \to \infty} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}",
         "the worst score": r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\min_j e_{ij}",
-        "row i reads position i": r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_i, \qquad r_i \in \arg\max_j e_{ij}",
     },
 )
 def hard_alignment(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -259,31 +238,32 @@ def hard_alignment(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Gi
 def order_of_both_sequences(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """Equivariant in the target, invariant in the source: word order must come in through positions, on both sides."""
     weights = projections(rng, d_x, d_y, d_k, d_v)
-    moves = {r"\Pi": np.roll(np.eye(T_q), 1, axis=0), r"\Pi'": np.roll(np.eye(T_k), -1, axis=0)[::-1]}
+    moves = {r"\Pi": np.roll(np.eye(T_q), 1, axis=0), r"\Pi'": np.roll(np.eye(T_k), 2, axis=0)}
     X, Y = rng.normal(size=(T_q, d_x)), rng.normal(size=(T_k, d_y))
     return {"Z": function(lambda X, Y: attend(X, Y, **weights)), "X": X, "Y": Y, **moves}
+
+
+PADDED = r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,]"
 
 
 @equation(
     "padding-on-both-sides",
     r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
-    sizes="T_q T_k n_q n_k d_x d_y",
+    sizes="T_q T_k n_q n_k d_x d_y d_k d_v",
     topics=["I1"],
     uses=["key-padding-changes-nothing", "cross-attention"],
     assumes=["X', Y' = padding, with any content"],
     wrong={
-        "the padding mask of the target": (
-            r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_q"
-        ),
-        "without a mask": (
-            r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,]\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k"
-        ),
-        "padding in front": r"Z\bigl([\,X';\, X\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
+        "the padded queries hidden, not the keys": PADDED + r", M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff i > T_k",
+        "without a mask": PADDED + r"\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
+        "padding read": PADDED + r", M\bigr)_{2:T_q+1} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
     },
 )
-def padding_on_both_sides(rng: np.random.Generator, T_q: int, T_k: int, n_q: int, n_k: int, d_x: int, d_y: int) -> Givens:
+def padding_on_both_sides(
+    rng: np.random.Generator, T_q: int, T_k: int, n_q: int, n_k: int, d_x: int, d_y: int, d_k: int, d_v: int
+) -> Givens:
     """The mask hides padded keys; padded queries make rows of their own, which nobody reads."""
-    weights, hidden = projections(rng, d_x, d_y, 7, 2), ~reference.padding_mask(np.array(T_k), T_k + n_k)
+    weights, hidden = projections(rng, d_x, d_y, d_k, d_v), ~reference.padding_mask(np.array(T_k), T_k + n_k)
     return {
         "Z": function(lambda X, Y, M=None: attend(X, Y, **weights, mask=M)),
         "X": rng.normal(size=(T_q, d_x)),
@@ -296,6 +276,9 @@ def padding_on_both_sides(rng: np.random.Generator, T_q: int, T_k: int, n_q: int
     }
 
 
+MEAN_LOSS = r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{%s}, \qquad \frac{\partial \mathcal{L}}{\partial u_t} = "
+
+
 @equation(
     "loss-over-real-tokens",
     r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad"
@@ -305,18 +288,9 @@ def padding_on_both_sides(rng: np.random.Generator, T_q: int, T_k: int, n_q: int
     uses=["cross-entropy-gradient"],
     assumes=["m_t = 1 for real tokens of the target, 0 for padding", "p_t = softmax(u_t), u_t = logits", "w_t = token t of the target"],
     wrong={
-        "divided by the padded length": (
-            r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{|w|}, \qquad"
-            r" \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{|w|}"
-        ),
-        "padding pays too": (
-            r"\mathcal{L} = \frac{\sum_t (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad"
-            r" \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r}"
-        ),
-        "a gradient at padding": (
-            r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad"
-            r" \frac{\partial \mathcal{L}}{\partial u_t} = \frac{p_t - \mathbf{1}_{w_t}}{\sum_r m_r}"
-        ),
+        "divided by the padded length": MEAN_LOSS % r"|w|" + r"\frac{m_t\, (p_t - \mathbf{1}_{w_t})}{|w|}",
+        "padding pays too": MEAN_LOSS.replace("m_t\\, (", "(") % r"\sum_t m_t" + r"\frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r}",
+        "a gradient at padding": MEAN_LOSS % r"\sum_t m_t" + r"\frac{p_t - \mathbf{1}_{w_t}}{\sum_r m_r}",
     },
 )
 def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
@@ -325,7 +299,7 @@ def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
 
     def loss(u: np.ndarray) -> float:
         alone = reference.softmax(u[real])  # the padding is cut off
-        return float(np.mean([-math.log(p[token - 1]) for p, token in zip(alone, w[real], strict=True)]))
+        return float(-np.log(alone[np.arange(len(alone)), w[real] - 1]).mean())
 
     p = of(lambda u: rows(reference.softmax(u)), "u")
     return {"u": rows(rng.normal(size=(T, V))), "p": p, "w": vector(w), "m": vector(real * 1.0), r"\mathcal{L}": of(loss, "u")}
@@ -333,28 +307,24 @@ def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
 
 @equation(
     "shifted-input-hides-target",
-    r"\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t), \qquad u_t = D(w_{0:T_q - 1})_t",
-    sizes="T_q d_k d_v",
+    r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{0:T_q - 1})_t",
+    sizes="T_q d d_v",
     topics=["I1"],
     uses=["causal-mask-hides-future"],
     assumes=["D = causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token"],
     wrong={
-        "the causal mask alone, without the shift": (
-            r"\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t), \qquad u_t = D(w_{1:T_q})_t"
-        ),
-        "the token before is hidden too": (
-            r"\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t - 1), \qquad u_t = D(w_{0:T_q - 1})_t"
-        ),
-        "the past is hidden": r"\frac{\partial u_t}{\partial w_j} = 0 \quad (j \le t), \qquad u_t = D(w_{0:T_q - 1})_t",
+        "the causal mask alone, without the shift": (r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{1:T_q})_t"),
+        "the token before is hidden too": (r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t - 1, \qquad u_t = D(w_{0:T_q - 1})_t"),
+        "the past is hidden": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \le t, \qquad u_t = D(w_{0:T_q - 1})_t",
     },
 )
-def shifted_right(rng: np.random.Generator, T_q: int, d_k: int, d_v: int) -> Givens:
+def shifted_right(rng: np.random.Generator, T_q: int, d: int, d_v: int) -> Givens:
     """The causal mask shows row t its own input, so the input must be one step behind the target: what is predicted is not seen."""
-    W_Q, W_K, W_V = rng.normal(size=(3, d_k)), rng.normal(size=(3, d_k)), rng.normal(size=(3, d_v))
-    embedding = np.array([0.7, 1.3, 1.9])
+    W_Q, W_K, W_V = projections(rng, d, d, d, d_v).values()
+    embedding, positions = 0.3 * rng.normal(size=d), 0.3 * rng.normal(size=(T_q, d))
 
     def decoder(w: np.ndarray) -> np.ndarray:
-        x = np.sin(w[:, None] * embedding)
+        x = w[:, None] * embedding + positions
         return np.asarray(reference.attention(x @ W_Q, x @ W_K, x @ W_V, is_causal=True))
 
     return {"w": vector(rng.normal(size=T_q + 1), start=0), "D": function(decoder), "T_q": T_q}
@@ -363,26 +333,21 @@ def shifted_right(rng: np.random.Generator, T_q: int, d_k: int, d_v: int) -> Giv
 # ---- 9.4 gradients and costs
 
 
+KEYS_AND_VALUES = r", \qquad dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}"
+
+
 @equation(
     "gradient-of-source",
     r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad"
     r" dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
-    sizes="T_q T_k d_y d_k d_v",
+    sizes="T_q d_v d_k T_k d_y",
     topics=["I1"],
     uses=["softmax-vector-jacobian-product", "query-and-key-gradients", "gradients-through-projections", "cross-attention"],
     assumes=["dZ, dS: gradients of the loss by output and by scaled scores"],
     wrong={
-        "through the values alone": (
-            r"\frac{\partial \mathcal{L}}{\partial Y} = 0 \cdot dK\, W_K^\top + dV\, W_V^\top, \qquad"
-            r" dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}"
-        ),
-        "the scale forgotten on the way back": (
-            r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad"
-            r" dV = P^\top dZ, \quad dK = dS^\top Q \sqrt{d_k}"
-        ),
-        "the weights not transposed": (
-            r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad"
-            r" dV = P\, dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}"
+        "through the values alone": r"\frac{\partial \mathcal{L}}{\partial Y} = 0\, dK\, W_K^\top + dV\, W_V^\top" + KEYS_AND_VALUES,
+        "the scale without its root": (
+            r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top" + KEYS_AND_VALUES.replace(r"\sqrt{d_k}", "d_k")
         ),
     },
 )
@@ -408,8 +373,11 @@ def what_the_encoder_learns(rng: np.random.Generator, T_q: int, T_k: int, d_y: i
         "the source projected again at each step": (
             r"F = T_q \bigl( 2\, T_k\, d_y\, (d_k + d_v) + 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr)"
         ),
-        "the cache grows with the target": r"F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, (T_k + T_q)\, (d_k + d_v) \bigr)",
-        "one width for both sequences": r"F = 2\, T_k\, d_x\, (d_k + d_v) + T_q \bigl( 2\, d_y d_k + 2\, T_k\, (d_k + d_v) \bigr)",
+        "the cache grows with the target": r"F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, (T_k + T_q) (d_k + d_v) \bigr)",
+        "the two widths exchanged": (
+            "X15",
+            r"F = 2\, T_k\, d_x\, (d_k + d_v) + T_q \bigl( 2\, d_y d_k + 2\, T_k\, (d_k + d_v) \bigr)",
+        ),
     },
 )
 def flops_of_decoding(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
@@ -420,6 +388,9 @@ def flops_of_decoding(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_
     return {"F": counted, "T_q": T_q, "T_k": T_k, "d_x": d_x, "d_y": d_y, "d_k": d_k, "d_v": d_v}
 
 
+NORMALISERS = r", \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}"
+
+
 @equation(
     "balance-of-both-directions",
     r"p_{ij}\, N_i = p'_{ji}\, N'_j, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}",
@@ -428,12 +399,8 @@ def flops_of_decoding(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_
     uses=["detailed-balance-of-weights", "rectangular-bilinear-score"],
     assumes=["P = softmax over the rows of S (X asks)", "P' = softmax over the rows of S^T (Y asks)"],
     wrong={
-        "the map back is the transpose": (
-            r"p_{ij}\, N_i N'_j = p'_{ji}\, N'_j N_i, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}"
-        ),
-        "the normalisers exchanged": (
-            r"p_{ij}\, N'_j = p'_{ji}\, N_i, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}"
-        ),
+        "the map back is the transpose": r"p_{ij}\, N_i N'_j = p'_{ji}\, N'_j N_i" + NORMALISERS,
+        "the normalisers exchanged": r"p_{ij}\, N'_j = p'_{ji}\, N_i" + NORMALISERS,
     },
 )
 def both_directions(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:

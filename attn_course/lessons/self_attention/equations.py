@@ -77,6 +77,7 @@ def attention_without_projections(rng: np.random.Generator, T: int, v: int) -> G
             r"\mathbb{E}[s_{ii}] = v, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = v \quad (i \ne j)"
         ),
     },
+    equivalent={r"s_{i j} -> s_{j i}": "scores of X with itself are symmetric"},
 )
 def heavy_diagonal(rng: np.random.Generator, v: int) -> Givens:
     """Off the diagonal Eq. scaled-score-variance holds.
@@ -124,6 +125,7 @@ def self_weight_grows(rng: np.random.Generator) -> Givens:
         "symmetric scores give symmetric weights": r"p_{ij}\, Z_i = p_{ji}\, Z_i, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}}",
         "each weight with the other's normaliser": r"p_{ij}\, Z_j = p_{ji}\, Z_i, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}}",
     },
+    equivalent={r"s_{i l} -> s_{l i}": "scores of X with itself are symmetric"},
 )
 def detailed_balance(rng: np.random.Generator, T: int, v: int) -> Givens:
     """Both sides are e^{s_ij}. Scores are symmetric, weights are not, unless all rows have the same normaliser."""
@@ -166,7 +168,6 @@ def who_is_looked_at(rng: np.random.Generator, T: int, v: int) -> Givens:
             "X13",
             r"Z = \mathrm{softmax}\Bigl( \frac{X W_K\, W_Q^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V",
         ),
-        "softmax over the queries": r"Z = \mathrm{softmax}_{\text{columns}}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V",
     },
 )
 def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:
@@ -250,7 +251,6 @@ def what_is_learned(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_
         ),
         "queries and keys take each other's way": r"dW_Q = X^\top dQ, \qquad dX = dQ\, W_K^\top + dK\, W_Q^\top + dV\, W_V^\top",
         "the gradient of the keys": r"dW_Q = X^\top dK, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top",
-        "the transpose of dW_Q": r"dW_Q = dQ^\top X, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top",
     },
 )
 def three_paths_back(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:

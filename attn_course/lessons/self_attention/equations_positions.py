@@ -30,14 +30,14 @@ def turns(angles: np.ndarray, features: int = 2, layout: str = "interleaved") ->
         "half the ratio from hand to hand": (
             r"P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-i/d}"
         ),
-        "sine and cosine exchanged": (
-            r"P_{t,2i} = \cos(\omega_i t), \qquad P_{t,2i+1} = \sin(\omega_i t), \qquad \omega_i = 10000^{-2i/d}"
-        ),
     },
 )
 def sinusoidal_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     """A clock with d / 2 hands: the first turns once in 6.3 positions, each next one is slower by the same factor."""
     return {"P": matrix(reference.sinusoidal_positions(T, 2 * h), start=0), "d": 2 * h, "t": index(0, T - 1), "i": index(0, h - 1)}
+
+
+CLOCK_AT_SUM = r"\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix} ="
 
 
 @equation(
@@ -49,13 +49,13 @@ def sinusoidal_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     uses=["sinusoidal-positions"],
     wrong={
         "turned the other way": (
-            r"\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix} ="
-            r" \begin{pmatrix} \cos(\omega\delta) & -\sin(\omega\delta) \\ \sin(\omega\delta) & \cos(\omega\delta) \end{pmatrix}"
+            CLOCK_AT_SUM
+            + r" \begin{pmatrix} \cos(\omega\delta) & -\sin(\omega\delta) \\ \sin(\omega\delta) & \cos(\omega\delta) \end{pmatrix}"
             r" \begin{pmatrix} \sin(\omega t) \\ \cos(\omega t) \end{pmatrix}"
         ),
         "positions add like numbers": (
-            r"\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix} ="
-            r" \begin{pmatrix} \sin(\omega t) \\ \cos(\omega t) \end{pmatrix} + \begin{pmatrix} \sin(\omega\delta) \\ \cos(\omega\delta) \end{pmatrix}"
+            CLOCK_AT_SUM + r" \begin{pmatrix} \sin(\omega t) \\ \cos(\omega t) \end{pmatrix}"
+            r" + \begin{pmatrix} \sin(\omega\delta) \\ \cos(\omega\delta) \end{pmatrix}"
         ),
     },
 )
@@ -109,26 +109,22 @@ def angle_of_a_position(rng: np.random.Generator, T: int, draw: int) -> Givens:
     return {r"\theta": function(lambda t: angles[round(float(t))]), r"\omega": omega, "t": index(0, T - 1)}
 
 
+TURN = r"\qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}"
+
+
 @equation(
     "rotations-compose",
-    r"R_t^\top R_u = R_{u - t}, \qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}",
+    r"R_t^\top R_u = R_{u - t}, \qquad"
+    r" R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}",
     sizes="T",
     topics=["E1"],
     uses=["angle-proportional-to-position"],
     wrong={
-        "the sum of the positions": (
-            r"R_t^\top R_u = R_{u + t},"
-            r" \qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}"
-        ),
-        "the other way round": (
-            r"R_t^\top R_u = R_{t - u},"
-            r" \qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}"
-        ),
-        "turned clockwise": (
-            r"R_t^\top R_u = R_{u - t},"
-            r" \qquad R_t = \begin{pmatrix} \cos(\omega t) & \sin(\omega t) \\ -\sin(\omega t) & \cos(\omega t) \end{pmatrix}"
-        ),
+        "the sum of the positions": r"R_t^\top R_u = R_{u + t}, " + TURN,
+        "the other way round": r"R_t^\top R_u = R_{t - u}, " + TURN,
+        "turned clockwise": r"R_t^\top R_u = R_{u - t}, " + TURN.replace("R_t", r"R_t^\top"),
     },
+    equivalent={r"R_{t}^\top\, R_{u} -> R_{u}\, R_{t}^\top": "rotations of a plane commute"},
 )
 def rotations_compose(rng: np.random.Generator, T: int) -> Givens:
     """To turn back by omega t and on by omega u is to turn by the difference."""
@@ -161,10 +157,13 @@ def relative_scores(rng: np.random.Generator, T: int) -> Givens:
     return {"R": matrices(turns(omega * np.arange(T)), start=0), "q": column(q), "k": column(k), r"\omega": omega}
 
 
+SHIFTED_SCORE = r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) = \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\,"
+
+
 @equation(
     "rope-as-complex-rotation",
-    r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) = \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad"
-    r" \|R_t\, q\| = \|q\|",
+    r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) ="
+    r" \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\|",
     sizes="T h",
     topics=["E1"],
     uses=["rotated-pair-score"],
@@ -174,19 +173,11 @@ def relative_scores(rng: np.random.Generator, T: int) -> Givens:
         "any common shift c",
     ],
     wrong={
-        "a common shift of all positions changes the score": (
-            r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) = \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u + c)},"
-            r" \qquad \|R_t\, q\| = \|q\|"
-        ),
-        "turned the other way": (
-            r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) = \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (u - t)},"
-            r" \qquad \|R_t\, q\| = \|q\|"
-        ),
-        "the first frequency for all pairs": (
-            r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) = \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_1 (t - u)},"
-            r" \qquad \|R_t\, q\| = \|q\|"
-        ),
+        "a common shift of all positions changes the score": SHIFTED_SCORE + r" e^{i \omega_m (t - u + c)}, \qquad \|R_t\, q\| = \|q\|",
+        "turned the other way": SHIFTED_SCORE + r" e^{i \omega_m (u - t)}, \qquad \|R_t\, q\| = \|q\|",
+        "one frequency for all pairs": SHIFTED_SCORE + r" e^{i \omega_1 (t - u)}, \qquad \|R_t\, q\| = \|q\|",
     },
+    equivalent={r"t -> m": "a turn by any position keeps lengths", r"t -> u": "a turn by any position keeps lengths"},
 )
 def relative_property_of_rope(rng: np.random.Generator, T: int, h: int, draw: int) -> Givens:
     """A turn by an angle is a factor e^{i angle}; conjugation takes one of the two back. Lengths are kept, and values are not turned."""

@@ -33,7 +33,11 @@ def residual_stream(rng: np.random.Generator, L: int, T: int, d_model: int, d_k:
     for layer in layers:
         layer["W_V"] /= d_model
         X.append(X[-1] + attend(X[-1], **layer))
-    return {"X": matrices(np.stack(X), start=0), "Z": function(lambda l, x: attend(x, **layers[l - 1])), "L": L, "l": index(1, L)}
+    return {"X": matrices(np.stack(X), start=0), "Z": function(lambda number, x: attend(x, **layers[number - 1])), "L": L, "l": index(1, L)}
+
+
+OUTPUTS, VALUES = r"\max_i z_i - \min_i z_i \le", r"\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad "
+SHARED = r" \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
 
 
 @equation(
@@ -45,18 +49,9 @@ def residual_stream(rng: np.random.Generator, L: int, T: int, d_model: int, d_k:
     uses=["output-in-convex-hull", "output-of-a-query"],
     assumes=["one feature of the values"],
     wrong={
-        "half of the differences are left at most": (
-            r"\max_i z_i - \min_i z_i \le \tfrac{1}{2} \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad"
-            r" \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
-        ),
-        "the same with a residual": (
-            r"\max_i (v_i + z_i) - \min_i (v_i + z_i) \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad"
-            r" \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
-        ),
-        "what rows share, not what they do not": (
-            r"\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad"
-            r" \tau = \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
-        ),
+        "half of the differences are left at most": OUTPUTS + r" \tfrac{1}{2} \tau" + VALUES + r"\tau = 1 -" + SHARED,
+        "the same with a residual": OUTPUTS.replace("z_i", "(v_i + z_i)") + r" \tau" + VALUES + r"\tau = 1 -" + SHARED,
+        "what rows share, not what they do not": OUTPUTS + r" \tau" + VALUES + r"\tau =" + SHARED,
     },
 )
 def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw: int) -> Givens:
@@ -110,6 +105,7 @@ def the_noun_gains(rng: np.random.Generator, T: int, d_v: int) -> Givens:
         ),
         "equal row sums are enough": r"N\, \mathbf{1} = 0: \qquad (P + N)\, V = P\, V",
     },
+    equivalent={r"P + N -> P - N": "with N, -N fulfils the premise"},
 )
 def other_weights_same_output(rng: np.random.Generator, T_q: int, d_v: int, n: int, draw: int) -> Givens:
     """V and the row sums are d_v + 1 conditions on T weights. A map of weights is one of many that give the output, not its explanation."""
@@ -141,6 +137,7 @@ def features(rng: np.random.Generator, m: int, n: int) -> tuple[np.ndarray, np.n
         "a sum of m products: m times": r"\frac{x_a \cdot x_b}{\sqrt{m}} = m\; r_{ab}",
         "each feature with itself only": r"\frac{x_a \cdot x_a}{\sqrt{m}} = \sqrt{m}\; r_{ab}",
     },
+    equivalent={r"r_{a b} -> r_{b a}": "correlations are symmetric"},
 )
 def scores_between_features(rng: np.random.Generator, m: int, n: int) -> Givens:
     """QK^T relates the rows it is given. Rows must be features, if features are to be paired; then a score is a correlation r, rescaled."""
@@ -156,16 +153,10 @@ def scores_between_features(rng: np.random.Generator, m: int, n: int) -> Givens:
     uses=["attention-weights", "feature-scores-are-correlations"],
     assumes=["as in {eq}`feature-scores-are-correlations`"],
     wrong={
-        "attention weights are correlations, but for their sum": (
-            "X27",
-            r"p_{ab} = \frac{\sqrt{m}\, r_{ab}}{\sum_{c} \sqrt{m}\, r_{ac}} > 0",
-        ),
-        "symmetric, as correlations are": (
-            "X27",
-            r"p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{bc}}} > 0",
-        ),
-        "m times the correlation": r"p_{ab} = \frac{e^{m\, r_{ab}}}{\sum_{c} e^{m\, r_{ac}}} > 0",
+        "weights are correlations, scaled": ("X27", r"p_{ab} = \frac{\sqrt{m}\, r_{ab}}{\sum_{c} \sqrt{m}\, r_{ac}} > 0"),
+        "symmetric, as correlations are": ("X27", r"p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{bc}}} > 0"),
     },
+    equivalent={r"r_{a b} -> r_{b a}": "correlations are symmetric", r"r_{a c} -> r_{c a}": "correlations are symmetric"},
 )
 def weights_between_features(rng: np.random.Generator, m: int, n: int) -> Givens:
     """Softmax of Eq. feature-scores-are-correlations: queries against keys.
@@ -196,7 +187,7 @@ def recurrent_products(x: np.ndarray, w_hidden: np.ndarray, w_input: np.ndarray)
     assumes=["d = d_model = d_k = d_v = hidden size", "a multiplication and its addition count 2; matrix products only"],
     wrong={
         "attention is cheaper because it is parallel": (
-            r"\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d < \text{FLOPs}_{\text{RNN}}, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2"
+            r"\text{FLOPs}_{\text{attention}} = 6 T d^2 + 4 T^2 d < \text{FLOPs}_{\text{RNN}}, \qquad \text{FLOPs}_{\text{RNN}} = 4 T d^2"
         ),
         "linear in T: the projections alone": r"\text{FLOPs}_{\text{attention}} = 6\,T d^2, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2",
         "without the additions": r"\text{FLOPs}_{\text{attention}} = 3\,T d^2 + 2\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 2\,T d^2",
@@ -281,9 +272,7 @@ def traced_rnn(T: int, d: int) -> tuple[int, int]:
         "the RNN reads its matrices once": (
             r"\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\, d^2 + 7\, T d"
         ),
-        "attention moves nothing of size T^2": (
-            r"\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d"
-        ),
+        "nothing of size T^2": r"\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d",
     },
 )
 def traffic_of_a_layer(rng: np.random.Generator, T: int, d: int) -> Givens:

@@ -4,26 +4,36 @@ X (T_q, d_x) asks, Y (T_k, d_y) answers; W_Q (d_x, d_k), W_K (d_y, d_k), W_V (d_
 """
 
 import math
-from functools import partial
 
 import numpy as np
 
-from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import column, columns, function, index, of, row, rows, vector
+from attn_course.reference import (
+    additive_scores,
+    attention,
+    attention_backward,
+    multi_head_attention,
+    padding_mask,
+    scaled_dot_scores,
+    softmax,
+)
 
-Arrays = dict[str, np.ndarray]
+
+def normal(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+    """Return tables of normal numbers."""
+    return [rng.normal(size=shape) for shape in shapes]
 
 
 def attend(X: np.ndarray, Y: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     """Return what the package computes for two sequences, with one head and no output projection."""
-    return np.asarray(reference.multi_head_attention(X, Y, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1, mask=mask))
+    return np.asarray(multi_head_attention(X, Y, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1, mask=mask))
 
 
-def projections(rng: np.random.Generator, d_x: int, d_y: int, d_k: int, d_v: int) -> Arrays:
+def projections(rng: np.random.Generator, d_x: int, d_y: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
     """Return W_Q, W_K and W_V."""
-    return {name: rng.normal(size=shape) for name, shape in (("W_Q", (d_x, d_k)), ("W_K", (d_y, d_k)), ("W_V", (d_y, d_v)))}
+    return dict(zip(("W_Q", "W_K", "W_V"), normal(rng, (d_x, d_k), (d_y, d_k), (d_y, d_v)), strict=True))
 
 
 # ---- 9.1 two sequences
@@ -42,14 +52,11 @@ def projections(rng: np.random.Generator, d_x: int, d_y: int, d_k: int, d_v: int
             r"Z = \mathrm{softmax}\Bigl(\frac{Y W_Q\, (X W_K)^\top}{\sqrt{d_k}}\Bigr)\, X W_V \in \mathbb{R}^{T_q \times d_v}",
         ),
         "without the root": r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{d_k}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}",
-        "one query in each column": (
-            r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \in \mathbb{R}^{d_v \times T_q}"
-        ),
     },
 )
 def cross_attention(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """Queries from X, keys and values from Y: only d_k must be shared, neither lengths nor widths."""
-    X, Y, weights = rng.normal(size=(T_q, d_x)), rng.normal(size=(T_k, d_y)), projections(rng, d_x, d_y, d_k, d_v)
+    (X, Y), weights = normal(rng, (T_q, d_x), (T_k, d_y)), projections(rng, d_x, d_y, d_k, d_v)
     return {"X": X, "Y": Y, **weights, "Z": attend(X, Y, **weights), "T_q": T_q, "d_k": d_k, "d_v": d_v}
 
 
@@ -64,15 +71,12 @@ def cross_attention(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y:
             "X15",
             r"(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_y \times d_x}",
         ),
-        "A the other way round": r"(x\, W_Q)\,(y\, W_K)^\top = x\, A^\top y^\top, \qquad A = W_K W_Q^\top \in \mathbb{R}^{d_x \times d_y}",
-        "the length of a query instead": (
-            r"(x\, W_Q)\,(x\, W_Q)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}"
-        ),
+        "the query with itself": r"(x\, W_Q)\,(x\, W_Q)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}",
     },
 )
 def scores_between_two_widths(rng: np.random.Generator, d_x: int, d_y: int, d_k: int) -> Givens:
     """A rectangular matrix compares vectors of two widths; x . y does not even exist."""
-    x, y, W_Q, W_K = rng.normal(size=d_x), rng.normal(size=d_y), rng.normal(size=(d_x, d_k)), rng.normal(size=(d_y, d_k))
+    x, y, W_Q, W_K = normal(rng, (d_x,), (d_y,), (d_x, d_k), (d_y, d_k))
     return {"x": row(x), "y": row(y), "W_Q": W_Q, "W_K": W_K, "d_x": d_x, "d_y": d_y}
 
 
@@ -85,9 +89,6 @@ def scores_between_two_widths(rng: np.random.Generator, d_x: int, d_y: int, d_k:
     assumes=["Y = X"],
     wrong={
         "the projections exchanged": r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_K W_Q^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
-        "one matrix in place of two": (
-            r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X (W_Q W_K^\top + W_K W_Q^\top) X^\top}{2 \sqrt{d_k}}\Bigr)\, X W_V"
-        ),
         "without the root": r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{d_k}\Bigr)\, X W_V",
     },
 )
@@ -117,7 +118,7 @@ def self_attention_is_a_special_case(rng: np.random.Generator, T: int, d: int, d
 )
 def cross_attention_is_masked_self_attention(rng: np.random.Generator, T_q: int, T_k: int, d: int, d_k: int, d_v: int) -> Givens:
     """Put the source in front of the target: with one set of projections, a mask turns self- into cross-attention."""
-    X, Y, weights = rng.normal(size=(T_q, d)), rng.normal(size=(T_k, d)), projections(rng, d, d, d_k, d_v)
+    (X, Y), weights = normal(rng, (T_q, d), (T_k, d)), projections(rng, d, d, d_k, d_v)
     source = (np.arange(T_k + T_q) < T_k)[None]
     masked = function(lambda both: attend(both, both, **weights, mask=source))
     return {r"Z_{\mathrm{self}}": masked, "X": X, "Y": Y, "x": rows(X), **weights, "T_k": T_k, "d_k": d_k}
@@ -164,11 +165,10 @@ CONTEXT, SCORE = r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} 
 )
 def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d: int, d_h: int) -> Givens:
     """The first attention: keys and values are both the annotations h_j, and nothing is scaled or projected but inside the score."""
-    s, h, v = rng.normal(size=(T_q + 1, d_s)), rng.normal(size=(T_k, d)), rng.normal(size=d_h)
-    score = partial(reference.additive_scores, w_query=rng.normal(size=(d_s, d_h)), w_key=rng.normal(size=(d, d_h)), w_score=v)
-    contexts = [np.average(h, axis=0, weights=weights) for weights in reference.softmax(score(s[:-1], h))]
-    a = function(lambda state, annotation: score(state[None], annotation[None])[0, 0])
-    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0, states=True), "a": a, "T_k": T_k, "i": index(1, T_q)}
+    s, h, *weights = normal(rng, (T_q, d_s), (T_k, d), (d_s, d_h), (d, d_h), (d_h,))
+    contexts = [np.average(h, axis=0, weights=alpha) for alpha in softmax(additive_scores(s, h, *weights))]
+    a = function(lambda state, annotation: additive_scores(state[None], annotation[None], *weights)[0, 0])
+    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0), "a": a, "T_k": T_k, "i": index(1, T_q)}
 
 
 @equation(
@@ -180,14 +180,14 @@ def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d
     assumes=["c = sum_j alpha_j h_j", "e_j depends on h_j only"],
     wrong={
         "the direction turned round": (
-            r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I - (h_j - c) \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)"
+            r"\frac{\partial c}{\partial h_j} = \alpha_j \bigl( I - (h_j - c) \bigl( \frac{\partial e_j}{\partial h_j} \bigr)^\top \bigr)"
         ),
         "transposed": r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + \frac{\partial e_j}{\partial h_j}\, (h_j - c)^\top \Bigr)",
     },
 )
 def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int) -> Givens:
     """Each source word is one step away, with a factor alpha_j: in a recurrent network it is a product of T_k - j Jacobians."""
-    W, v = rng.normal(size=(d, d_h)), rng.normal(size=d_h)
+    W, v = normal(rng, (d, d_h), (d_h,))
 
     def scores(h: np.ndarray) -> np.ndarray:
         return np.asarray(np.tanh(h @ W) @ v)
@@ -195,8 +195,8 @@ def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int)
     return {
         "h": columns(rng.normal(size=(T_k, d))),
         "e": of(scores, "h"),
-        r"\alpha": of(reference.softmax, "e"),
-        "c": of(lambda h: column(np.average(h, axis=0, weights=reference.softmax(scores(h)))), "h"),
+        r"\alpha": of(softmax, "e"),
+        "c": of(lambda h: column(np.average(h, axis=0, weights=softmax(scores(h)))), "h"),
     }
 
 
@@ -237,9 +237,8 @@ def hard_alignment(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Gi
 )
 def order_of_both_sequences(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """Equivariant in the target, invariant in the source: word order must come in through positions, on both sides."""
-    weights = projections(rng, d_x, d_y, d_k, d_v)
+    (X, Y), weights = normal(rng, (T_q, d_x), (T_k, d_y)), projections(rng, d_x, d_y, d_k, d_v)
     moves = {r"\Pi": np.roll(np.eye(T_q), 1, axis=0), r"\Pi'": np.roll(np.eye(T_k), 2, axis=0)}
-    X, Y = rng.normal(size=(T_q, d_x)), rng.normal(size=(T_k, d_y))
     return {"Z": function(lambda X, Y: attend(X, Y, **weights)), "X": X, "Y": Y, **moves}
 
 
@@ -263,17 +262,10 @@ def padding_on_both_sides(
     rng: np.random.Generator, T_q: int, T_k: int, n_q: int, n_k: int, d_x: int, d_y: int, d_k: int, d_v: int
 ) -> Givens:
     """The mask hides padded keys; padded queries make rows of their own, which nobody reads."""
-    weights, hidden = projections(rng, d_x, d_y, d_k, d_v), ~reference.padding_mask(np.array(T_k), T_k + n_k)
-    return {
-        "Z": function(lambda X, Y, M=None: attend(X, Y, **weights, mask=M)),
-        "X": rng.normal(size=(T_q, d_x)),
-        "X'": rng.normal(size=(n_q, d_x)),
-        "Y": rng.normal(size=(T_k, d_y)),
-        "Y'": rng.normal(size=(n_k, d_y)),
-        "M": np.where(np.broadcast_to(hidden, (T_q + n_q, T_k + n_k)), -np.inf, 0.0),
-        "T_q": T_q,
-        "T_k": T_k,
-    }
+    weights, drawn = projections(rng, d_x, d_y, d_k, d_v), normal(rng, (T_q, d_x), (n_q, d_x), (T_k, d_y), (n_k, d_y))
+    M = np.where(padding_mask(np.full(T_q + n_q, T_k), T_k + n_k)[:, 0], 0.0, -np.inf)
+    Z = function(lambda X, Y, M=None: attend(X, Y, **weights, mask=M))
+    return {"Z": Z, **dict(zip(("X", "X'", "Y", "Y'"), drawn, strict=True)), "M": M, "T_q": T_q, "T_k": T_k}
 
 
 MEAN_LOSS = r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{%s}, \qquad \frac{\partial \mathcal{L}}{\partial u_t} = "
@@ -298,10 +290,10 @@ def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
     w, real = rng.integers(1, V + 1, size=T), rng.permutation(np.arange(T) < T - rng.integers(1, T - 1))
 
     def loss(u: np.ndarray) -> float:
-        alone = reference.softmax(u[real])  # the padding is cut off
+        alone = softmax(u[real])  # the padding is cut off
         return float(-np.log(alone[np.arange(len(alone)), w[real] - 1]).mean())
 
-    p = of(lambda u: rows(reference.softmax(u)), "u")
+    p = of(lambda u: rows(softmax(u)), "u")
     return {"u": rows(rng.normal(size=(T, V))), "p": p, "w": vector(w), "m": vector(real * 1.0), r"\mathcal{L}": of(loss, "u")}
 
 
@@ -313,8 +305,8 @@ def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
     uses=["causal-mask-hides-future"],
     assumes=["D = causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token"],
     wrong={
-        "the causal mask alone, without the shift": (r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{1:T_q})_t"),
-        "the token before is hidden too": (r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t - 1, \qquad u_t = D(w_{0:T_q - 1})_t"),
+        "the causal mask without the shift": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{1:T_q})_t",
+        "the token before is hidden too": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t - 1, \qquad u_t = D(w_{0:T_q - 1})_t",
         "the past is hidden": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \le t, \qquad u_t = D(w_{0:T_q - 1})_t",
     },
 )
@@ -325,7 +317,7 @@ def shifted_right(rng: np.random.Generator, T_q: int, d: int, d_v: int) -> Given
 
     def decoder(w: np.ndarray) -> np.ndarray:
         x = w[:, None] * embedding + positions
-        return np.asarray(reference.attention(x @ W_Q, x @ W_K, x @ W_V, is_causal=True))
+        return np.asarray(attention(x @ W_Q, x @ W_K, x @ W_V, is_causal=True))
 
     return {"w": vector(rng.normal(size=T_q + 1), start=0), "D": function(decoder), "T_q": T_q}
 
@@ -346,20 +338,17 @@ KEYS_AND_VALUES = r", \qquad dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d
     assumes=["dZ, dS: gradients of the loss by output and by scaled scores"],
     wrong={
         "through the values alone": r"\frac{\partial \mathcal{L}}{\partial Y} = 0\, dK\, W_K^\top + dV\, W_V^\top" + KEYS_AND_VALUES,
-        "the scale without its root": (
-            r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top" + KEYS_AND_VALUES.replace(r"\sqrt{d_k}", "d_k")
-        ),
+        "the keys with a minus": r"\frac{\partial \mathcal{L}}{\partial Y} = dV\, W_V^\top - dK\, W_K^\top" + KEYS_AND_VALUES,
     },
 )
 def what_the_encoder_learns(rng: np.random.Generator, T_q: int, T_k: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """The source learns through its keys and its values, summed over all target positions; queries send it nothing."""
-    Q, Y, W_K, W_V = (rng.normal(size=shape) for shape in ((T_q, d_k), (T_k, d_y), (d_y, d_k), (d_y, d_v)))
-    K, V, dZ = Y @ W_K, Y @ W_V, rng.normal(size=(T_q, d_v))
-    P = reference.attention(Q, K, V, return_weights=True)[1]
-    _, dK, dV, dS = reference.attention_backward(Q, K, V, dZ, mask=np.zeros((T_q, T_k)), return_d_mask=True)
-    loss = of(lambda Y: float(np.vdot(dZ, reference.softmax(Q @ (Y @ W_K).T / math.sqrt(d_k)) @ (Y @ W_V))), "Y")
-    given = {"Q": Q, "Y": Y, "W_K": W_K, "W_V": W_V, "P": P, "dZ": dZ, "dK": dK, "dV": dV, "dS": dS, "d_k": d_k}
-    return {**given, r"\mathcal{L}": loss}
+    Q, Y, W_K, W_V, dZ = normal(rng, (T_q, d_k), (T_k, d_y), (d_y, d_k), (d_y, d_v), (T_q, d_v))
+    P = attention(Q, Y @ W_K, Y @ W_V, return_weights=True)[1]
+    _, dK, dV, dS = attention_backward(Q, Y @ W_K, Y @ W_V, dZ, mask=np.zeros((T_q, T_k)), return_d_mask=True)
+    loss = of(lambda Y: float(np.vdot(dZ, softmax(Q @ (Y @ W_K).T / math.sqrt(d_k)) @ (Y @ W_V))), "Y")
+    gradients = {r"\mathcal{L}": loss, "dZ": dZ, "dK": dK, "dV": dV, "dS": dS}
+    return {"Q": Q, "Y": Y, "W_K": W_K, "W_V": W_V, "P": P, **gradients, "d_k": d_k}
 
 
 @equation(
@@ -370,10 +359,7 @@ def what_the_encoder_learns(rng: np.random.Generator, T_q: int, T_k: int, d_y: i
     uses=["cross-attention"],
     assumes=["keys and values of the source kept through the T_q steps of decoding", "a multiply-add counts 2"],
     wrong={
-        "the source projected again at each step": (
-            r"F = T_q \bigl( 2\, T_k\, d_y\, (d_k + d_v) + 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr)"
-        ),
-        "the cache grows with the target": r"F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, (T_k + T_q) (d_k + d_v) \bigr)",
+        "the source at each step": r"F = T_q \bigl( 2\, T_k\, d_y\, (d_k + d_v) + 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr)",
         "the two widths exchanged": (
             "X15",
             r"F = 2\, T_k\, d_x\, (d_k + d_v) + T_q \bigl( 2\, d_y d_k + 2\, T_k\, (d_k + d_v) \bigr)",
@@ -384,8 +370,7 @@ def flops_of_decoding(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_
     """The source is projected once; each new target token pays for its query and one row of scores, and this cache does not grow."""
     source = multiplications(lambda y, w_k, w_v: (y @ w_k, y @ w_v), (T_k, d_y), (d_y, d_k), (d_y, d_v))
     step = multiplications(lambda x, w, k, v: ((x @ w) @ k.T) @ v, (1, d_x), (d_x, d_k), (T_k, d_k), (T_k, d_v))
-    counted = 2 * (source + sum(step for _ in range(T_q)))
-    return {"F": counted, "T_q": T_q, "T_k": T_k, "d_x": d_x, "d_y": d_y, "d_k": d_k, "d_v": d_v}
+    return {"F": 2 * (source + sum(step for _ in range(T_q))), "T_q": T_q, "T_k": T_k, "d_x": d_x, "d_y": d_y, "d_k": d_k, "d_v": d_v}
 
 
 NORMALISERS = r", \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}"
@@ -405,6 +390,6 @@ NORMALISERS = r", \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l
 )
 def both_directions(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:
     """One matrix of scores serves both directions, but each has its own normaliser: the map back is not the transpose."""
-    Q, K = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k))
-    maps = {"p": reference.attention(Q, K, K, return_weights=True)[1], "p'": reference.attention(K, Q, Q, return_weights=True)[1]}
-    return {**maps, "s": reference.scaled_dot_scores(Q, K), "T_q": T_q, "T_k": T_k}
+    Q, K = normal(rng, (T_q, d_k), (T_k, d_k))
+    maps = {"p": attention(Q, K, K, return_weights=True)[1], "p'": attention(K, Q, Q, return_weights=True)[1]}
+    return {**maps, "s": scaled_dot_scores(Q, K), "T_q": T_q, "T_k": T_k}

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.formulas import derivative, function, independent, matrix, outcomes, rows, vector
+from attn_course.reference import attention, attention_backward, multi_head_attention, scaled_dot_scores, softmax
 
 
 def projections(rng: np.random.Generator, d_model: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
@@ -16,7 +16,7 @@ def projections(rng: np.random.Generator, d_model: int, d_k: int, d_v: int) -> d
 
 def attend(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray) -> np.ndarray:
     """Return what the package computes for one sequence, with one head and no output projection."""
-    return np.asarray(reference.multi_head_attention(X, X, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1))
+    return np.asarray(multi_head_attention(X, X, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1))
 
 
 def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -54,7 +54,7 @@ def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
 def attention_without_projections(rng: np.random.Generator, T: int, v: int) -> Givens:
     """Eq. attention-of-one-query for each row of X, with X itself as keys and values; the token itself is one of them."""
     X = rng.normal(size=(T, v))
-    return {"x": rows(X), "z": rows(reference.attention(X, X, X)), "T": T, "v": v}
+    return {"x": rows(X), "z": rows(attention(X, X, X)), "T": T, "v": v}
 
 
 @equation(
@@ -87,7 +87,7 @@ def heavy_diagonal(rng: np.random.Generator, v: int) -> Givens:
     a = rng.uniform(1.3, 2.5)  # two values with mean 0 and variance 1, and not symmetric
     entries, chances = independent([a, -1 / a], [1 / (1 + a**2), a**2 / (1 + a**2)], 2 * v)
     X = entries.reshape(-1, 2, v)
-    return {"s": outcomes(chances, matrix(reference.scaled_dot_scores(X, X))), "v": v}
+    return {"s": outcomes(chances, matrix(scaled_dot_scores(X, X))), "v": v}
 
 
 @equation(
@@ -104,7 +104,7 @@ def self_weight_grows(rng: np.random.Generator) -> Givens:
     found = {}
     for v, printed in ((4, 0.17), (16, 0.51), (64, 0.97)):
         X = rng.normal(size=(60, 32, v))
-        weights = reference.attention(X, X, X, return_weights=True)[1]
+        weights = attention(X, X, X, return_weights=True)[1]
         means = np.trace(weights, axis1=-2, axis2=-1) / 32  # one for each independent draw of 32 tokens
         margin = 0.005 + 3.29 * means.std(ddof=1) / math.sqrt(len(means))  # the rounding as printed, and 99.9 % of the sampling
         found[f"the mean weight of a token on itself for v = {v}"] = (means.mean(), printed - margin, printed + margin)
@@ -130,7 +130,7 @@ def self_weight_grows(rng: np.random.Generator) -> Givens:
 def detailed_balance(rng: np.random.Generator, T: int, v: int) -> Givens:
     """Both sides are e^{s_ij}. Scores are symmetric, weights are not, unless all rows have the same normaliser."""
     X = rng.normal(size=(T, v))
-    return {"s": reference.scaled_dot_scores(X, X), "p": reference.attention(X, X, X, return_weights=True)[1], "T": T}
+    return {"s": scaled_dot_scores(X, X), "p": attention(X, X, X, return_weights=True)[1], "T": T}
 
 
 @equation(
@@ -147,7 +147,7 @@ def detailed_balance(rng: np.random.Generator, T: int, v: int) -> Givens:
 def who_is_looked_at(rng: np.random.Generator, T: int, v: int) -> Givens:
     """Sum Eq. detailed-balance-of-weights over i; rows of P sum to 1. Weighted by the normalisers, each token collects its own."""
     X = rng.normal(size=(T, v))
-    p = reference.attention(X, X, X, return_weights=True)[1]
+    p = attention(X, X, X, return_weights=True)[1]
     return {"p": p, "Z": vector([sum(math.exp(x @ y / math.sqrt(v)) for y in X) for x in X]), "T": T}
 
 
@@ -191,7 +191,7 @@ def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d
 def bilinear_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) -> Givens:
     """The two projections meet in one product: each feature of token i against each feature of token j, with a learned factor."""
     X, W_Q, W_K = rng.normal(size=(T, d_model)), rng.normal(size=(d_model, d_k)), rng.normal(size=(d_model, d_k))
-    return {"s": reference.scaled_dot_scores(X @ W_Q, X @ W_K), "x": rows(X), "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
+    return {"s": scaled_dot_scores(X @ W_Q, X @ W_K), "x": rows(X), "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
 
 
 @equation(
@@ -214,7 +214,7 @@ def second_cause_of_asymmetry(rng: np.random.Generator, T: int, d_model: int, d_
     Otherwise asking and answering differ even before the softmax.
     """
     X, W_Q, W_K = rng.normal(size=(T, d_model)), rng.normal(size=(d_model, d_k)), rng.normal(size=(d_model, d_k))
-    return {"S": reference.scaled_dot_scores(X @ W_Q, X @ W_K), "X": X, "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
+    return {"S": scaled_dot_scores(X @ W_Q, X @ W_K), "X": X, "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
 
 
 @equation(
@@ -257,10 +257,10 @@ def three_paths_back(rng: np.random.Generator, T: int, d_model: int, d_k: int, d
     """Each projection is linear; X feeds all three, so three gradients arrive at it and add up."""
     X, weights, dZ = rng.normal(size=(T, d_model)), projections(rng, d_model, d_k, d_v), rng.normal(size=(T, d_v))
     W_Q, W_K, W_V = weights.values()
-    gradients = reference.attention_backward(X @ W_Q, X @ W_K, X @ W_V, dZ)
+    gradients = attention_backward(X @ W_Q, X @ W_K, X @ W_V, dZ)
 
     def loss(X: np.ndarray, W_Q: np.ndarray) -> float:
-        weights = reference.softmax(X @ W_Q @ (X @ W_K).T / math.sqrt(d_k))
+        weights = softmax(X @ W_Q @ (X @ W_K).T / math.sqrt(d_k))
         return float(np.vdot(dZ, weights @ (X @ W_V)))
 
     return {
@@ -291,7 +291,7 @@ def three_paths_back(rng: np.random.Generator, T: int, d_model: int, d_k: int, d
 def permuted_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) -> Givens:
     """Put Pi X into Eq. bilinear-score: one Pi comes out on each side. A pair of tokens keeps its score wherever the two stand."""
     W_Q, W_K = rng.normal(size=(2, d_model, d_k))
-    scores = function(lambda X: reference.scaled_dot_scores(X @ W_Q, X @ W_K))
+    scores = function(lambda X: scaled_dot_scores(X @ W_Q, X @ W_K))
     return {"S": scores, r"\Pi": shuffle(rng, T), "X": rng.normal(size=(T, d_model))}
 
 

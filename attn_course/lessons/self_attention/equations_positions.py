@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.formulas import column, function, index, matrices, matrix, vector
+from attn_course.reference import rope
+from attn_course.reference import sinusoidal_positions as position_table
 
 
 def turns(angles: np.ndarray, features: int = 2, layout: str = "interleaved") -> np.ndarray:
     """Return the matrices by which the reference turns a vector, one for each position; of a pair, by an angle."""
     units = np.eye(features)
-    return np.stack([reference.rope(units, np.full(features, angle), layout=layout).T for angle in angles])
+    return np.stack([rope(units, np.full(features, angle), layout=layout).T for angle in angles])
 
 
 # ---- 5.5 Positions to add: sines and cosines
@@ -34,7 +35,7 @@ def turns(angles: np.ndarray, features: int = 2, layout: str = "interleaved") ->
 )
 def sinusoidal_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     """A clock with d / 2 hands: the first turns once in 6.3 positions, each next one is slower by the same factor."""
-    return {"P": matrix(reference.sinusoidal_positions(T, 2 * h), start=0), "d": 2 * h, "t": index(0, T - 1), "i": index(0, h - 1)}
+    return {"P": matrix(position_table(T, 2 * h), start=0), "d": 2 * h, "t": index(0, T - 1), "i": index(0, h - 1)}
 
 
 CLOCK_AT_SUM = r"\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix} ="
@@ -78,7 +79,7 @@ def step_of_the_clock(rng: np.random.Generator) -> Givens:
 def likeness_of_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     """sin a sin b + cos a cos b = cos(a - b): two places are alike by their distance only, whatever the direction."""
     frequencies = [10000.0 ** (-2 * hand / (2 * h)) for hand in range(h)]
-    return {"P": matrix(reference.sinusoidal_positions(T, 2 * h), start=0), r"\omega": vector(frequencies, start=0)}
+    return {"P": matrix(position_table(T, 2 * h), start=0), r"\omega": vector(frequencies, start=0)}
 
 
 # ---- 5.6 Positions to rotate by: RoPE

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import numpy as np
 
-from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.formulas import function, index, matrices, of, row, rows, vector
 from attn_course.lessons.self_attention.equations import attend, projections
+from attn_course.reference import attention, softmax
 
 # ---- 5.7 Attention replaces, the residual updates
 
@@ -57,11 +57,11 @@ SHARED = r" \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
 def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw: int) -> Givens:
     """The part of their weights that two rows share moves them alike. With finite scores tau < 1: without a residual, differences die."""
     Q, K, v = 1.3 * rng.normal(size=(T, d_k)), rng.normal(size=(T, d_k)), rng.normal(size=T)
-    p = reference.attention(Q, K, K, return_weights=True)[1]
+    p = attention(Q, K, K, return_weights=True)[1]
     if draw == 2:  # the two rows that share least, and a value that tells them apart: attained
         one, other = max(combinations(p, 2), key=lambda pair: float(np.abs(pair[0] - pair[1]).sum()))
         v = np.where(one > other, 1.3, -0.4)
-    return {"p": p, "v": v, "z": vector(reference.attention(Q, K, v[:, None])[:, 0])}
+    return {"p": p, "v": v, "z": vector(attention(Q, K, v[:, None])[:, 0])}
 
 
 # ---- 5.8 "It" and "the cat": what is learned, and what may not be concluded
@@ -86,8 +86,8 @@ def the_noun_gains(rng: np.random.Generator, T: int, d_v: int) -> Givens:
     Never negative: each step raises the score of the token whose value is needed, until z = v_n.
     """
     V = rng.normal(size=(T, d_v))
-    z = of(lambda s: row(np.average(V, axis=0, weights=reference.softmax(s))), "s")
-    return {"s": vector(rng.normal(size=T)), "p": of(reference.softmax, "s"), "z": z, "v": rows(V)}
+    z = of(lambda s: row(np.average(V, axis=0, weights=softmax(s))), "s")
+    return {"s": vector(rng.normal(size=T)), "p": of(softmax, "s"), "z": z, "v": rows(V)}
 
 
 @equation(
@@ -112,7 +112,7 @@ def other_weights_same_output(rng: np.random.Generator, T_q: int, d_v: int, n: i
     V = rng.normal(size=(d_v + 1 + n, d_v))  # n directions are left that nobody sees
     seen = np.hstack([V, np.ones((len(V), 1))])[:, -1 if draw == 2 else 0 :]  # in draw 2 by their sum alone
     N = rng.normal(size=(T_q, n)) @ np.linalg.svd(seen.T)[2][-n:]
-    P = reference.softmax(rng.normal(size=N.shape))
+    P = softmax(rng.normal(size=N.shape))
     return {"P": P, "N": N * np.min(P / np.maximum(-N, 1e-9), axis=1, keepdims=True), "V": V}
 
 
@@ -164,7 +164,7 @@ def weights_between_features(rng: np.random.Generator, m: int, n: int) -> Givens
     Rows sum to 1, an opposite feature gets next to nothing, each feature prefers itself.
     """
     x, r = features(rng, m, n)
-    return {"p": reference.attention(x, x, x, return_weights=True)[1], "r": r, "m": m}
+    return {"p": attention(x, x, x, return_weights=True)[1], "r": r, "m": m}
 
 
 # ---- 5.10 All positions at once
@@ -196,9 +196,9 @@ def recurrent_products(x: np.ndarray, w_hidden: np.ndarray, w_input: np.ndarray)
 def operations_of_a_layer(rng: np.random.Generator, T: int, d: int) -> Givens:
     """Three projections of T tokens and Eq. attention-flops; for the RNN two matrices, applied to T vectors each."""
     square = (d, d)
-    attention = multiplications(lambda x, a, b, c: (x @ a @ (x @ b).T) @ (x @ c), (T, d), square, square, square)
+    parallel = multiplications(lambda x, a, b, c: (x @ a @ (x @ b).T) @ (x @ c), (T, d), square, square, square)
     recurrent = multiplications(recurrent_products, (T, d), square, square)
-    return {r"\text{FLOPs}_{\text{attention}}": 2 * attention, r"\text{FLOPs}_{\text{RNN}}": 2 * recurrent, "T": T, "d": d}
+    return {r"\text{FLOPs}_{\text{attention}}": 2 * parallel, r"\text{FLOPs}_{\text{RNN}}": 2 * recurrent, "T": T, "d": d}
 
 
 @equation(

@@ -303,7 +303,7 @@ def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
     sizes="T_q d d_v",
     topics=["I1"],
     uses=["causal-mask-hides-future"],
-    assumes=["D = causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token"],
+    assumes=["D = causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token", "parameters of D in general position"],
     wrong={
         "the causal mask without the shift": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{1:T_q})_t",
         "the token before is hidden too": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t - 1, \qquad u_t = D(w_{0:T_q - 1})_t",

@@ -9,9 +9,14 @@ from attn_course.formulas import derivative, function, independent, matrix, outc
 from attn_course.reference import attention, attention_backward, multi_head_attention, scaled_dot_scores, softmax
 
 
+def normal(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+    """Return tables of normal numbers."""
+    return [rng.normal(size=shape) for shape in shapes]
+
+
 def projections(rng: np.random.Generator, d_model: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
-    """Return W_Q, W_K and W_V, which have no more to do with each other than that d_k is shared."""
-    return {name: rng.normal(size=(d_model, width)) for name, width in (("W_Q", d_k), ("W_K", d_k), ("W_V", d_v))}
+    """Return W_Q, W_K and W_V."""
+    return dict(zip(("W_Q", "W_K", "W_V"), normal(rng, (d_model, d_k), (d_model, d_k), (d_model, d_v)), strict=True))
 
 
 def attend(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray) -> np.ndarray:
@@ -20,11 +25,9 @@ def attend(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray) -> 
 
 
 def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Return a permutation matrix that is not its own inverse."""
-    while True:
-        order = rng.permutation(count)
-        if not np.array_equal(order[order], np.arange(count)):
-            return np.eye(count)[order]
+    """Return a permutation matrix that is not its own inverse: a cycle through all places."""
+    order = rng.permutation(count)
+    return np.eye(count)[order][:, np.roll(order, 1)]
 
 
 # ---- 5.1 The plainest form: every token is query, key and value
@@ -38,16 +41,13 @@ def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
     uses=["attention-of-one-query", "output-of-a-query"],
     assumes=["Q = K = V = X", "v = number of features of a token"],
     wrong={
-        "the scale of another length": (
+        "the scale counts all entries of X": (
             "X11",
-            r"z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{T}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{v}}}\, x_j",
+            r"z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{T v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{T v}}}\, x_j",
         ),
         "all other tokens, without the token itself": (
             "X22",
             r"z_i = \sum_{j \ne i} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} [\,l \ne i\,]\, e^{x_i \cdot x_l / \sqrt{v}}}\, x_j",
-        ),
-        "each token scores itself": (
-            r"z_i = \sum_{j=1}^{T} \frac{e^{x_j \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} e^{x_l \cdot x_l / \sqrt{v}}}\, x_j"
         ),
     },
 )
@@ -72,9 +72,6 @@ def attention_without_projections(rng: np.random.Generator, T: int, v: int) -> G
         "the diagonal has variance 1 too": (
             "X30",
             r"\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1",
-        ),
-        "the scale forgotten": (
-            r"\mathbb{E}[s_{ii}] = v, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = v \quad (i \ne j)"
         ),
     },
     equivalent={r"s_{i j} -> s_{j i}": "scores of X with itself are symmetric"},
@@ -164,7 +161,7 @@ def who_is_looked_at(rng: np.random.Generator, T: int, v: int) -> Givens:
     wrong={
         "the value inside the softmax": ("X1", r"Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}}\, X W_V \Bigr)"),
         "W_Q and W_K taken for Q and K": ("X12", r"Z = \mathrm{softmax}\Bigl( \frac{W_Q\, W_K^\top}{\sqrt{d_k}} \Bigr)\, X W_V"),
-        "queries and keys are one set, their projections exchanged": (
+        "queries and keys are one set": (
             "X13",
             r"Z = \mathrm{softmax}\Bigl( \frac{X W_K\, W_Q^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V",
         ),
@@ -173,7 +170,7 @@ def who_is_looked_at(rng: np.random.Generator, T: int, v: int) -> Givens:
 def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:
     """Eq. attention with three different views of the same tokens: what each asks, what it answers to, what it passes on."""
     X, weights = rng.normal(size=(T, d_model)), projections(rng, d_model, d_k, d_v)
-    return {"X": X, **weights, "Z": attend(X, *weights.values()), "d_k": d_k}
+    return {"X": X, **weights, "Z": attend(X, **weights), "d_k": d_k}
 
 
 @equation(
@@ -190,7 +187,7 @@ def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d
 )
 def bilinear_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) -> Givens:
     """The two projections meet in one product: each feature of token i against each feature of token j, with a learned factor."""
-    X, W_Q, W_K = rng.normal(size=(T, d_model)), rng.normal(size=(d_model, d_k)), rng.normal(size=(d_model, d_k))
+    X, W_Q, W_K = normal(rng, (T, d_model), (d_model, d_k), (d_model, d_k))
     return {"s": scaled_dot_scores(X @ W_Q, X @ W_K), "x": rows(X), "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
 
 
@@ -201,10 +198,7 @@ def bilinear_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) ->
     topics=["E3"],
     uses=["bilinear-score"],
     wrong={
-        "scores are symmetric whatever the projections": (
-            r"S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_Q W_K^\top \bigr)\, X^\top"
-        ),
-        "what the keys ask is not taken off": r"S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, W_Q W_K^\top\, X^\top",
+        "scores are symmetric": r"S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_Q W_K^\top \bigr)\, X^\top",
         "the sign": r"S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_K W_Q^\top - W_Q W_K^\top \bigr)\, X^\top",
     },
 )
@@ -213,7 +207,7 @@ def second_cause_of_asymmetry(rng: np.random.Generator, T: int, d_model: int, d_
 
     Otherwise asking and answering differ even before the softmax.
     """
-    X, W_Q, W_K = rng.normal(size=(T, d_model)), rng.normal(size=(d_model, d_k)), rng.normal(size=(d_model, d_k))
+    X, W_Q, W_K = normal(rng, (T, d_model), (d_model, d_k), (d_model, d_k))
     return {"S": scaled_dot_scores(X @ W_Q, X @ W_K), "X": X, "W_Q": W_Q, "W_K": W_K, "d_k": d_k}
 
 
@@ -233,9 +227,9 @@ def second_cause_of_asymmetry(rng: np.random.Generator, T: int, d_model: int, d_
 def what_is_learned(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:
     """Three matrices, whatever the number of tokens: the T x T weights are computed anew for every input."""
     weights = projections(rng, d_model, d_k, d_v)
-    assert attend(rng.normal(size=(T, d_model)), *weights.values()).shape == (T, d_v), "nothing else is needed"
-    counted = sum(weight.size for weight in weights.values())
-    return {r"\#\{\text{parameters}\}": counted, r"d_{\text{model}}": d_model, "d_k": d_k, "d_v": d_v}
+    assert attend(rng.normal(size=(T, d_model)), **weights).shape == (T, d_v), "nothing else is needed"
+    counted = {r"\#\{\text{parameters}\}": sum(weight.size for weight in weights.values())}
+    return {**counted, r"d_{\text{model}}": d_model, "d_k": d_k, "d_v": d_v}
 
 
 @equation(
@@ -246,30 +240,21 @@ def what_is_learned(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_
     uses=["gradient-of-values", "query-and-key-gradients", "self-attention"],
     assumes=["dW_K and dW_V alike"],
     wrong={
-        "an average of the three paths": (
-            r"dW_Q = X^\top dQ, \qquad dX = \tfrac{1}{3} \bigl( dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top \bigr)"
-        ),
-        "queries and keys take each other's way": r"dW_Q = X^\top dQ, \qquad dX = dQ\, W_K^\top + dK\, W_Q^\top + dV\, W_V^\top",
+        "queries and keys go each other's way": r"dW_Q = X^\top dQ, \qquad dX = dQ\, W_K^\top + dK\, W_Q^\top + dV\, W_V^\top",
         "the gradient of the keys": r"dW_Q = X^\top dK, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top",
     },
 )
 def three_paths_back(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:
     """Each projection is linear; X feeds all three, so three gradients arrive at it and add up."""
-    X, weights, dZ = rng.normal(size=(T, d_model)), projections(rng, d_model, d_k, d_v), rng.normal(size=(T, d_v))
+    (X, dZ), weights = normal(rng, (T, d_model), (T, d_v)), projections(rng, d_model, d_k, d_v)
     W_Q, W_K, W_V = weights.values()
-    gradients = attention_backward(X @ W_Q, X @ W_K, X @ W_V, dZ)
+    dQ, dK, dV = attention_backward(X @ W_Q, X @ W_K, X @ W_V, dZ)
 
     def loss(X: np.ndarray, W_Q: np.ndarray) -> float:
-        weights = softmax(X @ W_Q @ (X @ W_K).T / math.sqrt(d_k))
-        return float(np.vdot(dZ, weights @ (X @ W_V)))
+        return float(np.vdot(dZ, softmax(X @ W_Q @ (X @ W_K).T / math.sqrt(d_k)) @ (X @ W_V)))
 
-    return {
-        "X": X,
-        **weights,
-        **dict(zip(("dQ", "dK", "dV"), gradients, strict=True)),
-        "dW_Q": derivative(lambda moved: loss(X, moved), W_Q),
-        "dX": derivative(lambda moved: loss(moved, W_Q), X),
-    }
+    steps = {"dW_Q": derivative(lambda moved: loss(X, moved), W_Q), "dX": derivative(lambda moved: loss(moved, W_Q), X)}
+    return {"X": X, **weights, "dQ": dQ, "dK": dK, "dV": dV, **steps}
 
 
 # ---- 5.4 A set of tokens: what a permutation does
@@ -285,14 +270,12 @@ def three_paths_back(rng: np.random.Generator, T: int, d_model: int, d_k: int, d
     wrong={
         "only the rows move": r"S(\Pi X) = \Pi\, S(X)",
         "a pair of places keeps its score": ("X25", r"S(\Pi X) = S(X)"),
-        "moved the other way": r"S(\Pi X) = \Pi^\top S(X)\, \Pi",
     },
 )
 def permuted_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) -> Givens:
     """Put Pi X into Eq. bilinear-score: one Pi comes out on each side. A pair of tokens keeps its score wherever the two stand."""
-    W_Q, W_K = rng.normal(size=(2, d_model, d_k))
-    scores = function(lambda X: scaled_dot_scores(X @ W_Q, X @ W_K))
-    return {"S": scores, r"\Pi": shuffle(rng, T), "X": rng.normal(size=(T, d_model))}
+    X, W_Q, W_K = normal(rng, (T, d_model), (d_model, d_k), (d_model, d_k))
+    return {"S": function(lambda X: scaled_dot_scores(X @ W_Q, X @ W_K)), r"\Pi": shuffle(rng, T), "X": X}
 
 
 @equation(
@@ -305,7 +288,6 @@ def permuted_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) ->
     wrong={
         "weights are learned, and stay as they are": ("X20", r"\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \mathrm{softmax}(S)"),
         "only the rows move": r"\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \Pi\, \mathrm{softmax}(S)",
-        "moved back": r"\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \Pi^\top \mathrm{softmax}(S)\, \Pi",
     },
 )
 def permuted_weights(rng: np.random.Generator, T: int) -> Givens:
@@ -322,14 +304,13 @@ def permuted_weights(rng: np.random.Generator, T: int) -> Givens:
     assumes=["no mask, no positions"],
     wrong={
         "invariant: the output does not change": r"Z(\Pi X) = Z(X)",
-        "neighbours count more: an output depends on where its token stands": ("X25", r"Z(\Pi X) \ne \Pi\, Z(X)"),
-        "moved back": r"Z(\Pi X) = \Pi^\top Z(X)",
+        "where a token stands changes its output": ("X25", r"Z(\Pi X) \ne \Pi\, Z(X)"),
     },
 )
 def permutation_equivariance(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:
     """Pi P Pi^T Pi X W_V, and Pi^T Pi = 1. Outputs move along with their tokens: the order of a sentence is invisible."""
-    weights = projections(rng, d_model, d_k, d_v).values()
-    return {"Z": function(lambda X: attend(X, *weights)), r"\Pi": shuffle(rng, T), "X": rng.normal(size=(T, d_model))}
+    weights = projections(rng, d_model, d_k, d_v)
+    return {"Z": function(lambda X: attend(X, **weights)), r"\Pi": shuffle(rng, T), "X": rng.normal(size=(T, d_model))}
 
 
 @equation(

@@ -168,11 +168,7 @@ SHIFTED_SCORE = r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) 
     sizes="T h",
     topics=["E1"],
     uses=["rotated-pair-score"],
-    assumes=[
-        "pairs of features of q and k read as complex numbers, those of k conjugated",
-        "omega_m = 10000^{-2m/d_k}",
-        "any common shift c",
-    ],
+    assumes=["pairs of features read as complex numbers, those of k conjugated", "omega_m = 10000^{-2m/d_k}", "any common shift c"],
     wrong={
         "a common shift of all positions changes the score": SHIFTED_SCORE + r" e^{i \omega_m (t - u + c)}, \qquad \|R_t\, q\| = \|q\|",
         "turned the other way": SHIFTED_SCORE + r" e^{i \omega_m (u - t)}, \qquad \|R_t\, q\| = \|q\|",

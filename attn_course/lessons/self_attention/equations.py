@@ -182,7 +182,6 @@ def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d
     wrong={
         "the product the other way round": r"s_{ij} = \frac{x_i\, W_K W_Q^\top\, x_j^\top}{\sqrt{d_k}}",
         "divided by the length, not by its root": r"s_{ij} = \frac{x_i\, W_Q W_K^\top\, x_j^\top}{d_k}",
-        "the key asks": r"s_{ij} = \frac{x_j\, W_Q W_K^\top\, x_i^\top}{\sqrt{d_k}}",
     },
 )
 def bilinear_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) -> Givens:

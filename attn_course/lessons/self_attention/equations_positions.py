@@ -1,5 +1,7 @@
 """Positions: sinusoids to add, rotations of queries and keys."""
 
+from typing import Literal
+
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
@@ -8,7 +10,7 @@ from attn_course.reference import rope
 from attn_course.reference import sinusoidal_positions as position_table
 
 
-def turns(angles: np.ndarray, features: int = 2, layout: str = "interleaved") -> np.ndarray:
+def turns(angles: np.ndarray, features: int = 2, layout: Literal["halves", "interleaved"] = "interleaved") -> np.ndarray:
     """Return the matrices by which the reference turns a vector, one for each position; of a pair, by an angle."""
     units = np.eye(features)
     return np.stack([rope(units, np.full(features, angle), layout=layout).T for angle in angles])
@@ -78,8 +80,7 @@ def step_of_the_clock(rng: np.random.Generator) -> Givens:
 )
 def likeness_of_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     """sin a sin b + cos a cos b = cos(a - b): two places are alike by their distance only, whatever the direction."""
-    frequencies = [10000.0 ** (-2 * hand / (2 * h)) for hand in range(h)]
-    return {"P": matrix(position_table(T, 2 * h), start=0), r"\omega": vector(frequencies, start=0)}
+    return {"P": matrix(position_table(T, 2 * h), start=0), r"\omega": vector(10000.0 ** (-np.arange(h) / h), start=0)}
 
 
 # ---- 5.6 Positions to rotate by: RoPE
@@ -95,9 +96,6 @@ def likeness_of_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     wrong={
         "angles that grow geometrically": (
             r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega^t"
-        ),
-        "one angle for all positions": (
-            r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega [\,t > 0\,]"
         ),
         "wherever it starts": r"\theta(t + 1) - \theta(t) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
     },
@@ -142,9 +140,6 @@ def rotations_compose(rng: np.random.Generator, T: int) -> Givens:
     uses=["rotations-compose"],
     assumes=["one pair of features"],
     wrong={
-        "queries turned one way, keys the other": (
-            r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u + t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u + t))"
-        ),
         "only the query turned": r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega t) - (q_2 k_1 - q_1 k_2) \sin(\omega t)",
         "the content alone: q.k, nearer or farther": r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t))",
     },
@@ -178,17 +173,9 @@ SHIFTED_SCORE = r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) 
 )
 def relative_property_of_rope(rng: np.random.Generator, T: int, h: int, draw: int) -> Givens:
     """A turn by an angle is a factor e^{i angle}; conjugation takes one of the two back. Lengths are kept, and values are not turned."""
-    layout, (q, k), shift = ("halves", "interleaved")[draw % 2], rng.normal(size=(2, 2 * h)), int(rng.integers(2, 8))
-    first, second = (slice(0, h), slice(h, None)) if layout == "halves" else (slice(0, None, 2), slice(1, None, 2))
-    return {
-        "R": matrices(turns(np.arange(T + shift), 2 * h, layout), start=0),
-        "q": column(q),
-        "k": column(k),
-        r"\hat{q}": vector([complex(*pair) for pair in zip(q[first], q[second], strict=True)]),
-        r"\bar{k}": vector([complex(*pair).conjugate() for pair in zip(k[first], k[second], strict=True)]),
-        r"\omega": vector([10000.0 ** (-2 * pair / (2 * h)) for pair in range(h)]),
-        "i": 1j,
-        "c": shift,
-        "t": index(0, T - 1),
-        "u": index(0, T - 1),
-    }
+    (q, k), c = rng.normal(size=(2, 2 * h)), int(rng.integers(2, 8))
+    R = turns(np.arange(T + c), 2 * h, "halves" if draw == 1 else "interleaved")
+    first, second = (slice(0, h), slice(h, None)) if draw == 1 else (slice(0, None, 2), slice(1, None, 2))
+    pairs = {r"\hat{q}": vector(q[first] + 1j * q[second]), r"\bar{k}": vector(k[first] - 1j * k[second]), "i": 1j}
+    given = {"R": matrices(R, start=0), "q": column(q), "k": column(k), **pairs, r"\omega": 10000.0 ** (-np.arange(h) / h)}
+    return {**given, "c": c, "t": index(0, T - 1), "u": index(0, T - 1)}

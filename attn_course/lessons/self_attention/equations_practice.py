@@ -120,7 +120,7 @@ def other_weights_same_output(rng: np.random.Generator, T_q: int, d_v: int, n: i
 def features(rng: np.random.Generator, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return n features of m observations each, with mean 0 and mean square 1, and their correlations."""
     data = rng.normal(size=(m, n)) @ rng.normal(size=(n, n)) + rng.normal(size=n)
-    return np.ascontiguousarray(((data - data.mean(axis=0)) / data.std(axis=0)).T), np.corrcoef(data, rowvar=False)
+    return np.ascontiguousarray(((data - data.mean(axis=0)) / data.std(axis=0)).T), np.asarray(np.corrcoef(data, rowvar=False))
 
 
 @equation(

@@ -209,5 +209,5 @@ def _numbers(left: Any, right: Any) -> tuple[str, str]:
     for digits in (2, 4, 6, 9, 12, 17):
         one, two = f"{left:.{digits}g}", f"{right:.{digits}g}"
         if one != two:
-            break
-    return one, two
+            return one, two
+    return f"{left:.4g}", f"{right:.4g}"

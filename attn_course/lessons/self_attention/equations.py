@@ -41,13 +41,13 @@ def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
     uses=["attention-of-one-query", "output-of-a-query"],
     assumes=["Q = K = V = X", "v = number of features of a token"],
     wrong={
-        "the scale counts all entries of X": (
+        "all of X scales": (
             "X11",
-            r"z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{T v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{T v}}}\, x_j",
+            r"z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{T v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{T v}}} x_j",
         ),
         "all other tokens, without the token itself": (
             "X22",
-            r"z_i = \sum_{j \ne i} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} [\,l \ne i\,]\, e^{x_i \cdot x_l / \sqrt{v}}}\, x_j",
+            r"z_i = \sum_{j \ne i} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} [\,l \ne i\,]\, e^{x_i \cdot x_l / \sqrt{v}}} x_j",
         ),
     },
 )
@@ -161,10 +161,7 @@ def who_is_looked_at(rng: np.random.Generator, T: int, v: int) -> Givens:
     wrong={
         "the value inside the softmax": ("X1", r"Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}}\, X W_V \Bigr)"),
         "W_Q and W_K taken for Q and K": ("X12", r"Z = \mathrm{softmax}\Bigl( \frac{W_Q\, W_K^\top}{\sqrt{d_k}} \Bigr)\, X W_V"),
-        "queries and keys are one set": (
-            "X13",
-            r"Z = \mathrm{softmax}\Bigl( \frac{X W_K\, W_Q^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V",
-        ),
+        "queries and keys one set": ("X13", r"Z = \mathrm{softmax}\Bigl( \frac{X W_K\, W_Q^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V"),
     },
 )
 def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_v: int) -> Givens:
@@ -239,6 +236,7 @@ def what_is_learned(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_
     uses=["gradient-of-values", "query-and-key-gradients", "self-attention"],
     assumes=["dW_K and dW_V alike"],
     wrong={
+        "the values' path alone": r"dW_Q = X^\top dQ, \qquad dX = 0\, dQ\, W_Q^\top + 0\, dK\, W_K^\top + dV\, W_V^\top",
         "queries and keys go each other's way": r"dW_Q = X^\top dQ, \qquad dX = dQ\, W_K^\top + dK\, W_Q^\top + dV\, W_V^\top",
         "the gradient of the keys": r"dW_Q = X^\top dK, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top",
     },

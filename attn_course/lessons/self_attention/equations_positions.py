@@ -27,12 +27,8 @@ def turns(angles: np.ndarray, features: int = 2, layout: Literal["halves", "inte
     uses=["score-with-added-positions"],
     assumes=["d even", "positions t = 0, 1, 2, ..."],
     wrong={
-        "all sines first, then all cosines": (
-            r"P_{t,i} = \sin(\omega_i t), \qquad P_{t,i+d/2} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/d}"
-        ),
-        "half the ratio from hand to hand": (
-            r"P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-i/d}"
-        ),
+        "all sines first": r"P_{t,i} = \sin(\omega_i t), \qquad P_{t,i+d/2} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/d}",
+        "half as fast apart": r"P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-i/d}",
     },
 )
 def sinusoidal_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
@@ -94,9 +90,8 @@ def likeness_of_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
     uses=["sinusoidal-position-similarity"],
     assumes=["queries and keys at t are turned by theta(t)", "a score may depend on t and u through t - u only, so steps are equal"],
     wrong={
-        "angles that grow geometrically": (
-            r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega^t"
-        ),
+        "one angle for all": r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega",
+        "geometric growth": r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega^t",
         "wherever it starts": r"\theta(t + 1) - \theta(t) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
     },
 )
@@ -140,6 +135,7 @@ def rotations_compose(rng: np.random.Generator, T: int) -> Givens:
     uses=["rotations-compose"],
     assumes=["one pair of features"],
     wrong={
+        "two ways to turn": r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u + t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u + t))",
         "only the query turned": r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega t) - (q_2 k_1 - q_1 k_2) \sin(\omega t)",
         "the content alone: q.k, nearer or farther": r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t))",
     },

@@ -97,10 +97,7 @@ def the_noun_gains(rng: np.random.Generator, T: int, d_v: int) -> Givens:
     assumes=["T > d_v + 1 tokens, so that such N exist", "N small enough to keep P + N >= 0"],
     wrong={
         "the output tells the weights": ("X31", r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad P + N = P"),
-        "the highest weight is the reason: it stays the highest": (
-            "X31",
-            r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad \arg\max_j (P + N)_{ij} = \arg\max_j P_{ij}",
-        ),
+        "the highest stays": ("X31", r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad \arg\max_j (P + N)_{ij} = \arg\max_j P_{ij}"),
         "equal row sums are enough": r"N\, \mathbf{1} = 0: \qquad (P + N)\, V = P\, V",
     },
     equivalent={r"P + N -> P - N": "with N, -N fulfils the premise"},
@@ -183,9 +180,7 @@ def recurrent_products(x: np.ndarray, w_hidden: np.ndarray, w_input: np.ndarray)
     uses=["attention-flops", "self-attention"],
     assumes=["d = d_model = d_k = d_v = hidden size", "a multiplication and its addition count 2; matrix products only"],
     wrong={
-        "cheaper because parallel": (
-            r"\text{FLOPs}_{\text{attention}} = 6 T d^2 + 4 T^2 d < \text{FLOPs}_{\text{RNN}}, \qquad \text{FLOPs}_{\text{RNN}} = 4 T d^2"
-        ),
+        "cheaper because parallel": r"\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d < 4\,T d^2 = \text{FLOPs}_{\text{RNN}}",
         "linear in T: the projections alone": r"\text{FLOPs}_{\text{attention}} = 6\,T d^2, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2",
     },
 )

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import sys
 import types
 from collections import defaultdict
@@ -13,6 +14,11 @@ import torch
 
 # In a container Python often writes no bytecode; then every worker rewrites the asserts of 200 files in every run, for 12 s.
 sys.dont_write_bytecode = False
+
+# A job in the background ignores Ctrl-C, and one behind nohup a lost terminal; what a test starts would inherit that, unlike a handler.
+for number in (signal.SIGINT, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ():
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
 
 # Triton reads this when it is first imported, which any test may do: without a GPU, NumPy runs the kernels.
 if not torch.cuda.is_available():

@@ -4,7 +4,7 @@ import importlib
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
 from typing import Any, Literal, TypeAlias
@@ -46,6 +46,7 @@ class Equation:
     loose: str = ""
     kind: Kind = "claim"
     why: str = ""
+    equivalent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lesson(self) -> str:
@@ -105,15 +106,15 @@ class Equation:
         """Return the givens, for each set of sizes a few draws; the same in every run, whatever the LaTeX says."""
         return _draws(self.make, self.sizes, self.label)
 
-    def formula(self) -> Formula:
-        """Read the LaTeX; raises formulas.Malformed."""
-        return _read(self.latex, self.draws()[0][0])
+    def read(self, latex: str | None = None) -> Formula:
+        """Read the LaTeX, or another formula of the same symbols; raises formulas.Malformed."""
+        givens = self.draws()[0][0]
+        ranges = [name for name, given in givens.items() if formulas.is_range(given)]
+        return Formula.of(latex or self.latex, formulas.names_of(givens), ranges)
 
-    def judge(self) -> list[Judged]:
-        """Judge the LaTeX on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
-        formula = self.formula()
-        sets = self.draws()
-        judged = formulas.judge_draws(formula, itertools.chain(*sets))
+    def judge(self, formula: Formula) -> list[Judged]:
+        """Judge a formula on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
+        judged = formulas.judge_draws(formula, itertools.chain(*self.draws()))
         if not self.loose:
             for first in range(0, len(judged), DRAWS):
                 _complain_of_bounds(itertools.chain(*judged[first : first + DRAWS]), formula.latex)
@@ -121,8 +122,8 @@ class Equation:
         _complain_of_constants(found, formula.latex)
         return found
 
-    def check(self) -> None:
-        """Judge what the LaTeX says; of a transcribed equation, judge what was measured.
+    def check(self, latex: str | None = None) -> None:
+        """Judge what the LaTeX says, or another formula of the same symbols; of a transcribed equation, what was measured.
 
         Raises Refuted (with the counterexample) or Malformed (with the place); the message starts with the number.
         """
@@ -130,7 +131,7 @@ class Equation:
             if self.kind == "transcribed":
                 self._compare_measured()
             else:
-                self.judge()
+                self.judge(self.read(latex))
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
@@ -140,11 +141,6 @@ class Equation:
             for name, (value, low, high) in draw.items():
                 if not low <= value <= high:
                     raise Refuted(f"{name} is {value:.6g}, not from {low:.6g} to {high:.6g}")
-
-
-def _read(latex: str, givens: Givens) -> Formula:
-    ranges = [name for name, given in givens.items() if formulas.is_range(given)]
-    return Formula.of(latex, formulas.names_of(givens), ranges)
 
 
 @lru_cache(maxsize=512)
@@ -212,6 +208,7 @@ class Registry:
         loose: str = "",
         kind: Kind = "claim",
         why: str = "",
+        equivalent: Mapping[str, str] | None = None,
     ) -> Callable[[Maker], Equation]:
         r"""Register an equation; the decorated function makes the givens, and its docstring says why the equation holds.
 
@@ -226,6 +223,7 @@ class Registry:
         `loose`: why a bound is not attained in some draw and strict in another, as is otherwise demanded.
         `kind`: a "definition" has nothing to be compared with; "transcribed" is what cannot be read: its function returns
         name -> (measured, lowest, highest), and `why` says why.
+        `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
 
         Raises ValueError if the label is malformed or taken, or a list of ids is a bare string.
         """
@@ -240,7 +238,9 @@ class Registry:
         wrongs = tuple(WrongForm(name, form, trap) for name, (trap, form) in pairs.items())
 
         def register(make: Maker) -> Equation:
-            return self.add(Equation(label, latex, make, tuple(topics), sizes, tuple(uses), tuple(assumes), wrongs, loose, kind, why))
+            return self.add(
+                Equation(label, latex, make, tuple(topics), sizes, tuple(uses), tuple(assumes), wrongs, loose, kind, why, equivalent or {})
+            )
 
         return register
 

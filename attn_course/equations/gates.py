@@ -1,7 +1,6 @@
 """Rules that every registered equation obeys, beyond being true. Each gate returns what is wrong, in words."""
 
 import re
-from dataclasses import replace
 from typing import Any, cast
 
 from attn_course import numbers
@@ -9,7 +8,6 @@ from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.errors import EquationError, UnknownEquation
 from attn_course.equations.index import coverage
 from attn_course.equations.rows import ROWS, TRAPS
-from attn_course.formulas import FormulaError
 
 _PAIRS = {
     "{ }": (r"(?<!\\){", r"(?<!\\)}"),
@@ -35,8 +33,8 @@ def wrong_form_problems(equation: Equation) -> list[str]:
     problems = [] if equation.wrongs or equation.kind == "transcribed" else [f"Eq. {equation.label} has no planted wrong form"]
     for wrong in equation.wrongs:
         try:
-            replace(equation, latex=wrong.latex).judge()
-        except FormulaError:
+            equation.check(wrong.latex)
+        except EquationError:
             continue
         problems.append(f'Eq. {equation.label}: the wrong form "{wrong.name}" holds')
     return problems

@@ -51,9 +51,11 @@ means its group only; a probability vector is their weights.
 Errors are `Malformed` (with the place) or `Refuted` (with the counterexample); a Python exception is neither.
 """
 
+from attn_course.formulas.changes import Change, changes
 from attn_course.formulas.compiled import Formula
 from attn_course.formulas.errors import FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import (
+    alike,
     column,
     columns,
     derivative,
@@ -72,20 +74,24 @@ from attn_course.formulas.givens import (
     row,
     rows,
     subset,
+    unrelated,
     vector,
 )
-from attn_course.formulas.judge import Judged, judge, judge_draws
+from attn_course.formulas.judge import Judged, judge, judge_draws, sides
 from attn_course.formulas.read import read, read_expression
 from attn_course.formulas.sizes import size_sets
 from attn_course.formulas.tree import Node, write
 
 __all__ = [
+    "Change",
     "Formula",
     "FormulaError",
     "Judged",
     "Malformed",
     "Node",
     "Refuted",
+    "alike",
+    "changes",
     "column",
     "columns",
     "derivative",
@@ -107,8 +113,10 @@ __all__ = [
     "read_expression",
     "row",
     "rows",
+    "sides",
     "size_sets",
     "subset",
+    "unrelated",
     "vector",
     "write",
 ]

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -240,6 +240,41 @@ def names_of(givens: Givens) -> list[str]:
     """Return the names for the reader: those of functions end in "()", ranges of indices are no names."""
     kinds = {name: as_given(given) for name, given in givens.items()}
     return [name + "()" * isinstance(kind, Function) for name, kind in kinds.items() if not is_range(kind)]
+
+
+def alike(one: Any, two: Any) -> bool:
+    """Whether two givens are of one kind, but not the same: names of such givens can be mistaken for each other."""
+    one, two = as_given(one), as_given(two)
+    if isinstance(one, Outcomes) and isinstance(two, Outcomes):
+        return alike(one.given, two.given)
+    if isinstance(one, Given) and isinstance(two, Given):
+        return one.form == two.form != "opaque" and np.ndim(one.raw) == np.ndim(two.raw) and not np.array_equal(one.raw, two.raw)
+    return type(one) is type(two)
+
+
+def unrelated(givens: Givens, rng: np.random.Generator) -> dict[str, Any]:
+    """Return givens of the same types and shapes that have nothing to do with each other; whole numbers and functions stay."""
+    return {name: _unrelated(as_given(given), rng) for name, given in givens.items()}
+
+
+def _unrelated(given: AnyGiven, rng: np.random.Generator) -> AnyGiven:
+    if isinstance(given, Outcomes):
+        return replace(given, given=replace(given.given, raw=_other(given.given.raw, rng)))
+    return replace(given, raw=_other(given.raw, rng)) if isinstance(given, Given) and given.form != "opaque" else given
+
+
+def _other(raw: Any, rng: np.random.Generator) -> Any:
+    data = np.asarray(raw)
+    if data.dtype == bool:
+        return rng.uniform(size=data.shape) < 0.6
+    if data.dtype.kind not in "fc" or (np.isfinite(data).all() and np.array_equal(data, np.rint(data))):
+        return raw
+    other = np.exp(0.5 * rng.normal(size=data.shape))
+    if np.nanmin(data.real) < 0:
+        other = other * rng.choice([-1.0, 1.0], size=data.shape)
+    if data.dtype.kind == "c":
+        other = other * np.exp(1j * rng.normal(size=data.shape))
+    return np.where(np.isfinite(data), other, data)
 
 
 def raw_of(given: AnyGiven, name: str) -> Any:

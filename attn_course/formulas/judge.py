@@ -6,9 +6,9 @@ an arrow or beneath a premise only the cases count in which it holds.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,9 @@ class Judged:
     place: Place
 
 
+Report: TypeAlias = Callable[[Evaluation, Node, Comparison, np.ndarray, Node, tuple[Node, Node]], None]
+
+
 def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     """Return every relation of a formula with its sides, as they hold for the givens.
 
@@ -44,19 +47,54 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     Malformed
         If it has no meaning for these givens: shapes, orientations, ranges, symbols.
     """
+    found: list[Judged] = []
+
+    def report(
+        evaluation: Evaluation, relation: Node, compared: Comparison, counts: np.ndarray, chain: Node, ends: tuple[Node, Node]
+    ) -> None:
+        place = (ends[0].place[0], ends[1].place[1])
+        wrong = counts & ~compared.fulfilled
+        if wrong.any():
+            raise _refuted(evaluation, relation.value, compared, wrong, chain, place)
+        attained, strict = (bool((counts & where).any()) for where in (compared.attained, ~compared.attained))
+        printed = any(not _symbols(formula, end) for end in ends)
+        found.append(Judged(relation.value, compared.left, compared.right, bool(counts.any()), attained, strict, printed, place))
+
+    _judge_all(formula, givens, report)
+    return found
+
+
+def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return for every relation where it counts and is fulfilled, and both sides; whether it holds or not.
+
+    Raises
+    ------
+    Malformed
+        If it has no meaning for these givens.
+    """
+    found = []
+
+    def report(
+        evaluation: Evaluation, relation: Node, compared: Comparison, counts: np.ndarray, chain: Node, ends: tuple[Node, Node]
+    ) -> None:
+        found.append((counts & compared.fulfilled, compared.left, compared.right))
+
+    _judge_all(formula, givens, report)
+    return found
+
+
+def _judge_all(formula: Formula, givens: Mapping[str, Any], report: Report) -> None:
     unused = {name for name in givens if name not in formula.named}
     evaluation = Evaluation(formula, givens)
     unused -= evaluation.needed(formula.named)
     if unused:
         raise Malformed(f"{min(unused)} is given and nowhere used")
-    found: list[Judged] = []
     try:
         with np.errstate(all="ignore"):  # infinities and NaN show in the numbers
             for claim in formula.claims:
-                _judge_claim(evaluation, claim, found)
+                _judge_claim(evaluation, claim, report)
     except Malformed as error:
         raise error.of(formula.latex) from None
-    return found
 
 
 def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[list[Judged]]:
@@ -77,42 +115,42 @@ def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[li
     return found
 
 
-def _judge_claim(evaluation: Evaluation, claim: Node, found: list[Judged]) -> None:
+def _judge_claim(evaluation: Evaluation, claim: Node, report: Report) -> None:
     looped = evaluation.formula.looped(claim)
     inner = evaluation.here()
     for letter in inner.ordered(claim.letters() - {r"\delta"}, claim):
         inner.enter(letter, claim)
     if not looped:
-        _judge(inner, claim, found)
+        _judge(inner, claim, report)
         return
     for values in itertools.product(*(inner.letters[letter].data.ravel() for letter in looped)):
         one = inner.here()
         for letter, value in zip(looped, values, strict=True):
             one.run_over(letter, np.array([value]))
-        _judge(one, claim, found)
+        _judge(one, claim, report)
 
 
-def _judge(evaluation: Evaluation, node: Node, found: list[Judged]) -> None:
+def _judge(evaluation: Evaluation, node: Node, report: Report) -> None:
     match node.kind:
         case "chain":
-            _judge_chain(evaluation, node, found)
+            _judge_chain(evaluation, node, report)
         case "where":
             clause, *conditions = node.children
             for condition in conditions:
                 evaluation = evaluation.restricted(holds(evaluation, condition))
-            _judge(evaluation, clause, found)
+            _judge(evaluation, clause, report)
         case "all":
             for child in node.children:
-                _judge(evaluation, child, found)
+                _judge(evaluation, child, report)
         case "given":
             premise, *statements = node.children
             for statement in statements:
-                _judge(evaluation.restricted(_for_all(evaluation, premise, statement)), statement, found)
+                _judge(evaluation.restricted(_for_all(evaluation, premise, statement)), statement, report)
         case "implies":
             left, right = node.children
-            _judge(evaluation.restricted(_for_all(evaluation, left, right)), right, found)
+            _judge(evaluation.restricted(_for_all(evaluation, left, right)), right, report)
             if node.value == r"\iff":
-                _judge(evaluation.restricted(_for_all(evaluation, right, left)), left, found)
+                _judge(evaluation.restricted(_for_all(evaluation, right, left)), left, report)
         case _:
             raise Malformed("expected a relation", node.place)
 
@@ -123,19 +161,13 @@ def _for_all(evaluation: Evaluation, premise: Node, conclusion: Node) -> np.ndar
     return np.asarray(holds(evaluation, premise).all(axis=axes, keepdims=True))
 
 
-def _judge_chain(evaluation: Evaluation, chain: Node, found: list[Judged]) -> None:
+def _judge_chain(evaluation: Evaluation, chain: Node, report: Report) -> None:
     evaluation.notes.biggest = 0.0
     for relation, left, right in links(evaluation, chain):
         compared = compare(evaluation, relation, left, right, chain)
         counts = np.ones((1,) * evaluation.axes, bool) if evaluation.mask is None else evaluation.mask
         counts = lifted(counts, compared.fulfilled.ndim - evaluation.axes)
-        wrong = counts & ~compared.fulfilled
-        place = (left[0].place[0], right[0].place[1])
-        if wrong.any():
-            raise _refuted(evaluation, relation.value, compared, wrong, chain, place)
-        attained, strict = (bool((counts & where).any()) for where in (compared.attained, ~compared.attained))
-        printed = any(not _symbols(evaluation.formula, side) for side, _ in (left, right))
-        found.append(Judged(relation.value, compared.left, compared.right, bool(counts.any()), attained, strict, printed, place))
+        report(evaluation, relation, compared, counts, chain, (left[0], right[0]))
 
 
 def _symbols(formula: Formula, side: Node) -> bool:

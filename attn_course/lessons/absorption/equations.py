@@ -113,13 +113,13 @@ def _one_matrix(form: Callable[..., np.ndarray]) -> Statement:
 
 
 self_attention_with_one_matrix.wrong("divided by sqrt(d), the size of W")(
-    _one_matrix(lambda X, w_query, w_key: weights_of(X @ w_query @ w_key.T @ X.T / np.sqrt(4)) @ X)  # noqa: N803
+    _one_matrix(lambda X, w_query, w_key: weights_of(X @ w_query @ w_key.T @ X.T / np.sqrt(4)) @ X)
 )
 self_attention_with_one_matrix.wrong("W transposed", trap="X9")(
-    _one_matrix(lambda X, w_query, w_key: weights_of(X @ w_key @ w_query.T @ X.T / np.sqrt(3)) @ X)  # noqa: N803
+    _one_matrix(lambda X, w_query, w_key: weights_of(X @ w_key @ w_query.T @ X.T / np.sqrt(3)) @ X)
 )
 self_attention_with_one_matrix.wrong("no scale", trap="X9")(
-    _one_matrix(lambda X, w_query, w_key: weights_of(X @ w_query @ w_key.T @ X.T) @ X)  # noqa: N803
+    _one_matrix(lambda X, w_query, w_key: weights_of(X @ w_query @ w_key.T @ X.T) @ X)
 )
 
 
@@ -152,16 +152,14 @@ def _in_columns(scores: Callable[..., np.ndarray], axis: int = 0) -> Statement:
 
 
 self_attention_in_columns.wrong("X softmax(X^T W X) with W = W_Q^T W_K and no scale", trap="X9")(
-    _in_columns(lambda X, w_query, w_key: X.T @ w_query.T @ w_key @ X)  # noqa: N803
+    _in_columns(lambda X, w_query, w_key: X.T @ w_query.T @ w_key @ X)
 )
 self_attention_in_columns.wrong("the scale put in, W still transposed", trap="X9")(
-    _in_columns(lambda X, w_query, w_key: X.T @ w_query.T @ w_key @ X / np.sqrt(3))  # noqa: N803
+    _in_columns(lambda X, w_query, w_key: X.T @ w_query.T @ w_key @ X / np.sqrt(3))
 )
-self_attention_in_columns.wrong("W right, but no scale", trap="X9")(
-    _in_columns(lambda X, w_query, w_key: X.T @ w_key.T @ w_query @ X)  # noqa: N803
-)
+self_attention_in_columns.wrong("W right, but no scale", trap="X9")(_in_columns(lambda X, w_query, w_key: X.T @ w_key.T @ w_query @ X))
 self_attention_in_columns.wrong("softmax along the rows")(
-    _in_columns(lambda X, w_query, w_key: X.T @ w_key.T @ w_query @ X / np.sqrt(3), axis=1)  # noqa: N803
+    _in_columns(lambda X, w_query, w_key: X.T @ w_key.T @ w_query @ X / np.sqrt(3), axis=1)
 )
 
 

@@ -207,8 +207,8 @@ def flops_of_both_forms(rng: np.random.Generator) -> Claims:
 
 
 def _flops(length: int, d: int, d_k: int) -> tuple[int, int]:
-    factored = multiplications(lambda X, w_q, w_k: (X @ w_q) @ (X @ w_k).T, (length, d), (d, d_k), (d, d_k))  # noqa: N803
-    return 2 * factored, 2 * multiplications(lambda X, W: (X @ W) @ X.T, (length, d), (d, d))  # noqa: N803
+    factored = multiplications(lambda X, w_q, w_k: (X @ w_q) @ (X @ w_k).T, (length, d), (d, d_k), (d, d_k))
+    return 2 * factored, 2 * multiplications(lambda X, W: (X @ W) @ X.T, (length, d), (d, d))
 
 
 flops_of_both_forms.wrong("the absorbed form is cheaper: one product less")(lambda rng: (_flops(5, 6, 2)[1], 2 * 5 * 6 * 2 + 2 * 5**2 * 2))

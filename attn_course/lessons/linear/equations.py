@@ -84,6 +84,7 @@ def features_of_a_power(rng: np.random.Generator, n: int, draw: int) -> Givens:
         r" = \lim_{N \to \infty} \sum_{|\alpha| \le N} \frac{q^\alpha}{\alpha!}\, \frac{k^\alpha}{\alpha!}",
         "the factorials forgotten": r"e^{q \cdot k} = \lim_{N \to \infty} \sum_{|\alpha| \le N} q^\alpha\, k^\alpha",
     },
+    equivalent={r"\le -> <": "in the limit it does not matter whether degree N itself counts"},
 )
 def infinite_feature_map(rng: np.random.Generator) -> Givens:
     """Sum Eq. power-kernel-features over n.
@@ -183,6 +184,9 @@ def gaussian_moment_generating_function(rng: np.random.Generator, draw: int) -> 
         r" \phi_\omega(x) = e^{\omega \cdot x - |x|^2 / 2}",
         "each feature on its own": r"\mathbb{E}_\omega[ \phi_\omega(q) ]\; \mathbb{E}_\omega[ \phi_\omega(k) ] = e^{q \cdot k}, \qquad"
         r" \phi_\omega(x) = e^{\omega \cdot x - |x|^2 / 2}",
+    },
+    equivalent={
+        r"\omega \cdot x - \lvert x \rvert^{2} / 2 -> -\omega \cdot x - \lvert x \rvert^{2} / 2": "omega and -omega have one distribution"
     },
 )
 def positive_random_features_are_unbiased(rng: np.random.Generator, draw: int) -> Givens:

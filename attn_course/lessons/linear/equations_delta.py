@@ -10,14 +10,15 @@ from attn_course.formulas import column, columns, index, matrices, of, row, rows
 from attn_course.reference import attention, delta_rule_attention, dot_scores, linear_attention, softmax
 
 
-def _pair(rng: np.random.Generator, d_k: int, d_v: int) -> dict[str, Any]:
-    """Return a key, a value and a step size."""
-    return {"k": column(rng.normal(size=d_k)), "v": column(rng.normal(size=d_v)), r"\beta": rng.uniform(0.2, 0.9)}
-
-
 def _unit(keys: np.ndarray) -> np.ndarray:
     """Return the keys with length 1."""
     return keys / np.linalg.norm(keys, axis=-1, keepdims=True)
+
+
+def _pair(rng: np.random.Generator, d_k: int, d_v: int) -> dict[str, Any]:
+    """Return a key that is not of length 1, a value and a step size; written again and again they do not blow up."""
+    k = rng.uniform(1.1, 1.4) * _unit(rng.normal(size=d_k))
+    return {"k": column(k), "v": column(rng.normal(size=d_v)), r"\beta": rng.uniform(0.2, 0.9)}
 
 
 def _states(pair: Givens, S: np.ndarray, T: int) -> dict[str, Any]:
@@ -73,11 +74,12 @@ def _slope_of_a_square(loss: Callable[[np.ndarray], float], S: np.ndarray) -> np
 )
 def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Least squares online: write what is missing, not the value itself."""
-    k, v, beta, states = rng.normal(size=d_k), rng.normal(size=d_v), rng.uniform(0.1, 0.3), [rng.normal(size=(d_k, d_v))]
+    pair, states = _pair(rng, d_k, d_v), [rng.normal(size=(d_k, d_v))]
+    k, v = pair["k"].raw, pair["v"].raw
     for _ in range(T):
         slope = _slope_of_a_square(lambda S: sum((S[:, b] @ k - v[b]) ** 2 / 2 for b in range(d_v)), states[-1])
-        states.append(states[-1] - beta * slope)
-    return {"S": matrices(states, start=0, states=True), "t": index(1, T), "k": column(k), "v": column(v), r"\beta": beta}
+        states.append(states[-1] - pair[r"\beta"] * slope)
+    return pair | {"S": matrices(states, start=0, states=True), "t": index(1, T)}
 
 
 @equation(
@@ -136,10 +138,12 @@ def reading_back(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens
 def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
     """What is stored under orthogonal keys is not touched by the correction."""
     pair = _pair(rng, d_k, d_v)
-    k, other = pair["k"].raw, rng.normal(size=d_k)
-    if draw != 1:
+    k, other, start = pair["k"].raw, rng.normal(size=d_k), rng.normal(size=(d_k, d_v))
+    if draw == 0:
         other -= (other @ k) / (k @ k) * k
-    return _states(pair, rng.normal(size=(d_k, d_v)), T) | {"k": pair["k"], "k'": column(other)}
+    if draw == 1:  # nothing is missing, nothing is corrected: at all keys the state answers what it did
+        pair["v"] = column(start.T @ k)
+    return _states(pair, start, T) | {"k": pair["k"], "k'": column(other)}
 
 
 @equation(
@@ -258,6 +262,12 @@ def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) 
         r" \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j\, k_j^\top + z\, \bar{k}^\top) \quad \text{(softmax)}",
         "divided by d_k": r"\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad"
         r" \frac{\partial z}{\partial q} = \frac{1}{d_k} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}",
+    },
+    equivalent={
+        "v_{j} - z -> v_{j}": "the centred keys sum to 0, with the weights p",
+        "v_{j} - z -> v_{j} + z": "the centred keys sum to 0, with the weights p",
+        "z -> o": "the centred keys sum to 0, with the weights p",
+        r"k_{j} - \bar{k} -> k_{j} + \bar{k}": "the centred values sum to 0, with the weights p",
     },
 )
 def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:

@@ -129,7 +129,7 @@ def flops_of_the_two_brackets(rng: np.random.Generator, T: int, d_k: int, d_v: i
 )
 def crossover(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     """Equate the two of Eq. linear-attention-flops: with d_k = d_v = d at T = d. Shorter sequences are cheaper with scores first."""
-    lengths = np.arange(1, 4)
+    lengths = range(1, 4)
     more = [np.subtract(*_flops(T, d_k, d_v)) for T in lengths]
     return {r"T^\ast": np.roots(np.polyfit(lengths, more, 2)).max(), "d_k": d_k, "d_v": d_v}
 
@@ -326,11 +326,13 @@ def capacity(rng: np.random.Generator, n: int, d_k: int, draw: int) -> Givens:
 def noise_of_random_keys(rng: np.random.Generator, draw: int) -> Givens:
     """E (k . k')^2 = 1 / d_k for unit vectors, and independent terms add: the noise is as large as the signal at n = d_k + 1.
 
-    Each key is one of the d_k + 1 corners of a regular simplex, which have every mean of squares in common with the sphere.
+    Each key is one of the d_k + 1 corners of a regular simplex, which have every mean of squares in common with the sphere. One of them is
+    turned round, which leaves the squares as they are, so that the mean is not 0: nothing rests on it.
     """
     n, d_k = ((3, 4), (4, 2), (3, 5))[draw]
     axes = np.linalg.svd(np.eye(d_k + 1) - 1 / (d_k + 1))[0][:, :d_k]  # of what is orthogonal to (1, ..., 1)
     corners = axes * math.sqrt((d_k + 1) / d_k) @ np.linalg.qr(rng.normal(size=(d_k, d_k)))[0]
+    corners[0] *= -1
     first, second = rng.normal(size=(2, 2))
     values = np.array([first, second, -first - second])
     keys, key_chances = independent(range(d_k + 1), [1 / (d_k + 1)] * (d_k + 1), n)

@@ -39,6 +39,8 @@ def slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = Fa
     given = evaluation.given(name)
     if not isinstance(given, Given):
         raise Malformed(f"{name} is no number or array that could vary")
+    if not evaluation.needed(_names_in(evaluation, body)) & evaluation.dependents(name):
+        raise Malformed(f"what is differentiated does not depend on {name}", body.place)
     value = evaluation.value(body)
     if value.lists or value.form in ("set", "opaque", "unit", "identity"):
         raise Malformed(f"the derivative of {value} has no meaning")
@@ -64,6 +66,16 @@ def slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = Fa
         evaluation.notes.noise = max(evaluation.notes.noise, SECOND_DIFFERENCES if second else DIFFERENCES)
         evaluation.note(value)
     return value, np.stack(columns, axis=-1).reshape((*value.data.shape, *raw.shape))
+
+
+def _names_in(evaluation: "Evaluation", body: Node) -> frozenset[str]:
+    """Return the names in an expression, and in the definitions of those."""
+    found, waiting = set[str](), [body]
+    while waiting:
+        new = {node.value.rstrip("'") for node in waiting.pop().walk() if node.value} - found
+        waiting += [evaluation.formula.definitions[name].body for name in new & evaluation.formula.definitions.keys()]
+        found |= new
+    return frozenset(found)
 
 
 def shaped_slopes(evaluation: "Evaluation", value: Value, slopes: np.ndarray, variable: Value, indices: tuple[Node, ...]) -> Value:

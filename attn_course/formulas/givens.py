@@ -1,6 +1,5 @@
 """The types of givens: what a symbol of a formula stands for, with its orientation, where it is counted from, and what it depends on."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -163,18 +162,18 @@ def powers(count: int, degree: int | str) -> Range:
     """Return all lists of `count` exponents with a sum of at most `degree`, a number or the name of a given."""
 
     def lists(degree: float) -> np.ndarray:
-        grid = itertools.product(range(int(degree) + 1), repeat=count)
-        return np.array([exponents for exponents in grid if sum(exponents) <= degree])
+        grid = np.indices((int(degree) + 1,) * count).reshape(count, -1).T
+        return grid[grid.sum(axis=1) <= degree]
 
     return Range(lists, (degree,)) if isinstance(degree, str) else Range(lambda: lists(degree))
 
 
-def outcomes(weights: Any, given: Given, group: str = "") -> Outcomes:
-    """Return a random given: `given` has one more axis, in front, and its entry i comes with the probability weights[i].
+def outcomes(weights: Any, given: Any, group: str = "") -> Outcomes:
+    """Return a random given: `given` has one more axis, in front, and its entry i comes with the probability weights[i]; plain: numbers.
 
     Those of one group are enumerated together and may depend on each other; different groups are independent.
     """
-    return Outcomes(np.asarray(weights, dtype=float), given, group)
+    return Outcomes(np.asarray(weights, dtype=float), given if isinstance(given, Given) else Given(given, "scalar"), group)
 
 
 def independent(values: Sequence[float], weights: Sequence[float], count: int) -> tuple[np.ndarray, np.ndarray]:

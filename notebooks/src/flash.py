@@ -229,11 +229,12 @@ print("softmax over both keys:", softmax(np.array([0.0, np.log(3)])) @ [8.0, 4.0
 # %% [markdown] id="loop"
 # ## The loop
 #
-# Now the keys come in blocks. $S$ is the block of scores of some queries (rows), $V$ the block of values; start with $m
-# = -\infty$, $\ell = 0$, $a = 0$. Merge each block into the state, and do not build the block's own state first:
+# Now the keys come in blocks. $s_{ij}$ are the scores of some queries $i$ with the keys $j$ of a block, $v_j$ their
+# values; each query starts with $m_i = -\infty$, $\ell_i = 0$, $a_i = 0$. Merge each block into the state, and do not
+# build the block's own state first:
 #
-# $$m' = \max(m, \mathrm{rowmax}\, S), \quad \ell' = e^{m - m'} \ell + \mathrm{rowsum}\, e^{S - m'}, \quad
-#  a' = e^{m - m'} a + e^{S - m'} V \label{tiled-attention-update}$$
+# $$m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad
+#  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \label{tiled-attention-update}$$
 #
 # **Induction.** Claim: before each turn, $(m, \ell, a)$ is the state of all keys so far. At the start it is that of the
 # empty set. If it holds before a turn, {eq}`merge-of-attention-states` with the block as $B$ says that it holds after it. After the last
@@ -308,15 +309,16 @@ print("one block, mistaken: the output divided by its sum:", np.allclose(tiled(s
 # %% [markdown] id="finished"
 # ## Finished outputs can be merged too
 #
-# A program that knows only its chunk $c$ of the keys can still divide, and hand on $z_c$ and $L_c$. Its state is then
-# $m = L_c$, $\ell = 1$, $a = z_c$ (take $L_c$ as the reference). Merge by {eq}`merge-of-attention-states` and divide:
+# A program that knows only its chunk $c$ of the keys can still divide, and hand on $z^{(c)}$ and $L^{(c)}$. Its state
+# is then $m = L^{(c)}$, $\ell = 1$, $a = z^{(c)}$ (take $L^{(c)}$ as the reference). Merge by
+# {eq}`merge-of-attention-states` and divide:
 #
-# $$z = \sum_{c} e^{L_c - L}\, z_c, \qquad L = \ln \sum_c e^{L_c} \label{merge-of-finished-outputs}$$
+# $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \label{merge-of-finished-outputs}$$
 #
-# Chunks count with softmax weights of their $L_c$. This is how decoding uses a whole GPU: one query gives one block of
+# Chunks count with softmax weights of their $L^{(c)}$. This is how decoding uses a whole GPU: one query gives one block of
 # rows, hence one program, however long the cache is. *Flash-Decoding* (Dao, Haziza, Massa, Sizov, 2023) splits the keys
 # over programs and merges; its authors report up to 8 times faster generation for long contexts. **Predict** how the
-# chunk with the largest $L_c$ would fare in a plain mean.
+# chunk with the largest $L^{(c)}$ would fare in a plain mean.
 
 # %% id="finished-code"
 verify("merge-of-finished-outputs")
@@ -437,7 +439,7 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 # instead of 32. And the fast memory limits the block. **Assume** it holds $N$ numbers: blocks of $B$ queries, keys,
 # values and outputs. Then
 #
-# $$4\, B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N} \label{bytes-by-fast-memory}$$
+# $$4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N} \label{bytes-by-fast-memory}$$
 
 # %% [markdown] id="tiles-theorem"
 # That is the $T^2 d^2 / N$ of Theorem 2 of Dao et al. (2022): twice the fast memory, half the traffic. They also show
@@ -800,7 +802,7 @@ figures.gpu_rates("backward")
 # | roofline | $\min(\pi, I \beta)$, {eq}`roofline` | a bound |
 # | merge | $\ell = \sum e^{m_c - m} \ell_c$, $a$ alike, {eq}`merge-of-attention-states` | any order |
 # | finish | $z = a / \ell$, $L = m + \ln \ell$, {eq}`row-lse-and-output` | one $L$ per query |
-# | merge outputs | $z = \sum_c e^{L_c - L} z_c$, {eq}`merge-of-finished-outputs` | decoding, ring |
+# | merge outputs | $z = \sum_c e^{L^{(c)} - L} z^{(c)}$, {eq}`merge-of-finished-outputs` | decoding, ring |
 # | tiled bytes | $b\,(T_q (d_k + d_v + 1) + \lceil T_q / B_q \rceil T_k (d_k + d_v))$, {eq}`tiled-attention-bytes` | $I \to 2 B_q / b$ |
 # | weights again | $P = e^{S - L}$, {eq}`weights-from-lse` | |
 # | delta | $\delta_i = dO_i \cdot z_i - dL_i$, {eq}`row-delta-from-output` and {eq}`score-gradient-with-lse` | before the first tile |

@@ -164,10 +164,10 @@ print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, w_query @ w_key.T), " W_K^T W_Q:"
 # ## Which triangle is hidden?
 #
 # A causal mask hides the keys after the query: key $j$ from query $i$ if $j > i$ (chapter {lesson}`masking`). Where that is in the table
-# depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if not:
+# depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if not, let $M$ mark the hidden cells where rows are queries, and
+# $M_c$ where columns are:
 #
-# $$[\,j > i\,]_{\text{row } i,\ \text{column } j} = \Bigl( [\,j > i\,]_{\text{row } j,\ \text{column } i} \Bigr)^{\top}
-# \label{causal-mask-in-columns}$$
+# $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \label{causal-mask-in-columns}$$
 #
 # **Predict** in which corner the hidden cells lie when columns are queries.
 

@@ -261,7 +261,7 @@ def my_gather(outputs, lses):
 check("merge-decoding-splits", my_gather)
 
 # %% [markdown] id="merge-decoding-splits-why" tags=["solution-only"]
-# **Why.** A split counts with its share $e^{L_c - L}$ of the whole sum of exponentials: a softmax over splits.
+# **Why.** A split counts with its share $e^{L^{(c)} - L}$ of the whole sum of exponentials: a softmax over splits.
 
 # %% [markdown] id="read-overlap-schedule-text"
 # The cell below shows how the first three tiles of a kernel keep two units busy, **without** overlap: upper row the

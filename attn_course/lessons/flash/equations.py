@@ -3,23 +3,12 @@
 The state of a set of keys is (m, l, a): a reference, the sum of e^{s_j - m}, and the same sum times the values.
 """
 
-import math
-from collections.abc import Iterator
-from typing import TypeAlias
-
 import numpy as np
-import sympy
-from sympy import exp, symbols
 
-from attn_course import reference
-from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.counting import multiplications
-from attn_course.equations.matrices import weights_of
-from attn_course.equations.stated import equation
-from attn_course.equations.symbols import real_symbols, total
-
-T, d, b, g = symbols("T d b g", positive=True)
-
+from attn_course import costs, reference
+from attn_course.equations.core import Givens, equation
+from attn_course.equations.counting import Traced, multiplications, traced
+from attn_course.formulas import function, matrix, of, row, rows, vector
 
 # ---- 12.1 the memory wall
 
@@ -27,378 +16,315 @@ T, d, b, g = symbols("T d b g", positive=True)
 @equation(
     "attention-forward-flops",
     r"F = 2\, T_q T_k\, (d_k + d_v)",
-    rows=["M1"],
+    sizes="T_q T_k d_k d_v",
+    topics=["M1"],
     uses=["attention-flops"],
     assumes=["a multiply-add counts 2", "exponentials not counted"],
-    kind="numeric",
-    scope="four shapes, counted while computing",
+    wrong={
+        "a multiply-add counted once": r"F = T_q T_k\, (d_k + d_v)",
+        "the widths multiplied": r"F = 2\, T_q T_k\, d_k d_v",
+        "linear in the lengths": r"F = 2\, (T_q + T_k)\, (d_k + d_v)",
+    },
 )
-def flops_of_the_forward_pass(rng: np.random.Generator) -> Claims:
+def flops_of_the_forward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Two matrix products: scores over d_k, output over d_v."""
-    for q_len, kv_len, d_k, d_v in ((3, 5, 4, 2), (1, 7, 3, 3), (6, 6, 2, 5), (5, 1, 1, 1)):
-        yield _flops(q_len, kv_len, d_k, d_v), 2 * q_len * kv_len * (d_k + d_v)
+    products = multiplications(lambda q, k, v: (q @ k.T) @ v, (T_q, d_k), (T_k, d_k), (T_k, d_v))
+    return {"F": 2 * products, "T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}
 
 
-def _flops(q_len: int, kv_len: int, d_k: int, d_v: int) -> int:
-    return 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (q_len, d_k), (kv_len, d_k), (kv_len, d_v))
-
-
-flops_of_the_forward_pass.wrong("a multiply-add counted once")(lambda rng: (_flops(3, 5, 4, 2), 3 * 5 * (4 + 2)))
-
-
-class _Memory:
-    """Slow memory that counts what goes in and out, in bytes."""
-
-    def __init__(self) -> None:
-        self.moved = 0
-
-    def move(self, array: np.ndarray) -> np.ndarray:
-        """Read or write an array."""
-        self.moved += array.nbytes
-        return array
+def three_kernels(query: Traced, key: Traced, value: Traced) -> Traced:
+    """Attention as three kernels, each of which reads its inputs and writes its result."""
+    return (query @ key.T).elementwise() @ value
 
 
 @equation(
     "plain-attention-bytes",
     r"M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr)",
-    rows=["M1"],
+    sizes="T_q T_k d_k d_v",
+    topics=["M1"],
     uses=["attention-traffic", "attention-forward-flops"],
     assumes=["three kernels, each of which reads its inputs and writes its result", "b bytes for one number"],
-    kind="numeric",
-    scope="three shapes, counted while computing, b = 8",
+    wrong={
+        "inputs and outputs only": r"M_{\mathrm{plain}} = b\, (T_q + T_k)(d_k + d_v)",
+        "the scores counted once": r"M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + T_q T_k \bigr)",
+        "numbers, not bytes": r"M_{\mathrm{plain}} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k",
+    },
 )
-def bytes_of_plain_attention(rng: np.random.Generator) -> Claims:
+def bytes_of_plain_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Q, K, V and the output go once; the scores are written and read, the weights are written and read."""
-    for q_len, kv_len, d_k, d_v in ((3, 5, 4, 2), (1, 7, 3, 3), (6, 6, 2, 5)):
-        yield _plain_bytes(rng, q_len, kv_len, d_k, d_v), 8 * ((q_len + kv_len) * (d_k + d_v) + 4 * q_len * kv_len)
 
+    def moved(size: int) -> int:
+        return size * traced(three_kernels, (T_q, d_k), (T_k, d_k), (T_k, d_v))[0]
 
-def _plain_bytes(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int) -> int:
-    query, key, value = rng.normal(size=(q_len, d_k)), rng.normal(size=(kv_len, d_k)), rng.normal(size=(kv_len, d_v))
-    memory = _Memory()
-    scores = memory.move(memory.move(query) @ memory.move(key).T)
-    weights = memory.move(weights_of(memory.move(scores)))
-    memory.move(memory.move(weights) @ memory.move(value))
-    return memory.moved
-
-
-bytes_of_plain_attention.wrong("inputs and outputs only")(lambda rng: (_plain_bytes(rng, 3, 5, 4, 2), 8 * (3 + 5) * (4 + 2)))
-bytes_of_plain_attention.wrong("the scores counted once")(lambda rng: (_plain_bytes(rng, 3, 5, 4, 2), 8 * ((3 + 5) * (4 + 2) + 3 * 5)))
+    given = {"T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}
+    return given | {"b": int(rng.integers(2, 9)), r"M_{\mathrm{plain}}": of(moved, "b")}
 
 
 @equation(
     "roofline",
     r"\frac{F}{\max(F / \pi,\; M / \beta)} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
-    rows=["M1"],
+    topics=["M1"],
     assumes=[
         "pi: FLOPs per second",
         "beta: bytes per second",
         "computing and moving overlap completely: the time is the larger of the two",
     ],
-    kind="numeric",
-    scope="random machines and kernels",
+    wrong={
+        "the two rates averaged": r"\frac{F}{\max(F / \pi,\; M / \beta)} = \frac{\pi + I \beta}{2}, \qquad I = \frac{F}{M}",
+        "the faster of the two": r"\frac{F}{\max(F / \pi,\; M / \beta)} = \max(\pi,\; I \beta), \qquad I = \frac{F}{M}",
+        "one after the other": r"\frac{F}{F / \pi + M / \beta} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
+        "the intensity upside down": r"\frac{F}{\max(F / \pi,\; M / \beta)} = \min(\pi,\; I \beta), \qquad I = \frac{M}{F}",
+    },
 )
-def roofline(rng: np.random.Generator) -> Claims:
+def roofline(rng: np.random.Generator, draw: int) -> Givens:
     """Below the intensity pi / beta memory sets the pace, above it arithmetic. No kernel is faster."""
-    for _ in range(8):
-        F, M, pi, beta = rng.uniform(0.1, 10, size=4)
-        intensity = F / M
-        yield F / max(F / pi, M / beta), min(pi, intensity * beta)
+    M, pi, beta = rng.uniform(2, 9, size=3)
+    intensity = (2.3, 0.4, 1.6)[draw] * pi / beta
+    return {"F": intensity * M, "M": M, r"\pi": pi, r"\beta": beta}
 
 
-@roofline.wrong("the two rates averaged")
-def _(rng: np.random.Generator) -> Claims:
-    for _ in range(8):
-        F, M, pi, beta = rng.uniform(0.1, 10, size=4)
-        yield F / max(F / pi, M / beta), (pi + F / M * beta) / 2
+def square_flops(T: float, d: float) -> float:
+    """Return the FLOPs of attention for T queries, T keys and one width."""
+    return float(costs.attention_flops(int(T) ** 2, int(d), int(d)))
 
 
-@roofline.wrong("the faster of the two")
-def _(rng: np.random.Generator) -> Claims:
-    for _ in range(8):
-        F, M, pi, beta = rng.uniform(0.1, 10, size=4)
-        yield F / max(F / pi, M / beta), max(pi, F / M * beta)
+def square_bytes(T: float, d: float, b: float) -> float:
+    """Return what the three kernels move for T queries, T keys and one width."""
+    return float(costs.materialised_attention_bytes(int(T), int(T), int(d), int(d), bytes_per_number=int(b)))
 
 
 @equation(
     "plain-attention-intensity",
     r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b}",
-    rows=["M1"],
+    sizes="d b",
+    topics=["M1"],
     uses=["attention-forward-flops", "plain-attention-bytes"],
     assumes=["T_q = T_k = T", "d_k = d_v = d"],
-    scope="any d, b",
+    wrong={
+        "it grows with T": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{T}{b}",
+        "a FLOP for each byte": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{1}{b}",
+        "the weights never leave the chip": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{2\, d}{b}",
+    },
 )
-def intensity_of_plain_attention() -> Sides:
+def intensity_of_plain_attention(rng: np.random.Generator, d: int, b: int) -> Givens:
     """32 FLOPs for each byte at d = 64 and b = 2, where a large GPU wants hundreds: longer sequences do not help."""
-    return sympy.limit((2 * T**2 * 2 * d) / (b * (2 * T * 2 * d + 4 * T**2)), T, sympy.oo), d / b
-
-
-@intensity_of_plain_attention.wrong("it grows with T")
-def _() -> Sides:
-    return sympy.limit((2 * T**2 * 2 * d) / (b * (2 * T * 2 * d + 4 * T**2)), T, sympy.oo), T / b
+    return {"T": 8.0, "d": d, "b": b, "F": of(square_flops, "T", "d"), r"M_{\mathrm{plain}}": of(square_bytes, "T", "d", "b")}
 
 
 @equation(
     "decoding-intensity",
     r"\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b}",
-    rows=["M1", "H3"],
+    sizes="g d b",
+    topics=["M1", "H3"],
     uses=["grouped-query-attention", "attention-forward-flops"],
     assumes=["decoding: one new token, g query heads on one key head", "everything moved once", "d_k = d_v = d"],
-    scope="any g, d, b",
+    wrong={
+        "d / b, as in training": r"\lim_{T \to \infty} \frac{F}{M} = \frac{d}{b}",
+        "as if each head had keys of its own": r"\lim_{T \to \infty} \frac{F}{M} = \frac{2}{b}",
+        "a multiply-add counted once": r"\lim_{T \to \infty} \frac{F}{M} = \frac{g}{b}",
+    },
 )
-def intensity_of_decoding() -> Sides:
+def intensity_of_decoding(rng: np.random.Generator, g: int, d: int, b: int) -> Givens:
     """The cache is read for 2 g FLOPs per number: bound by memory, unless many query heads share it."""
-    return sympy.limit((g * 2 * T * 2 * d) / (b * (2 * g * d + 2 * T * d)), T, sympy.oo), 2 * g / b
 
+    def flops(T: float, g: float, d: float) -> float:
+        return float(costs.attention_flops(int(g) * int(T), int(d), int(d)))
 
-@intensity_of_decoding.wrong("d / b, as in training")
-def _() -> Sides:
-    return sympy.limit((g * 2 * T * 2 * d) / (b * (2 * g * d + 2 * T * d)), T, sympy.oo), d / b
+    def moved(T: float, g: float, d: float, b: float) -> float:
+        cache = int(T) * costs.cache_bytes_per_token(1, int(d), int(d), bytes_per_number=int(b))
+        return float(cache + sum(b * (d + d) for _ in range(int(g))))  # the query and the output of each head
+
+    return {"T": 8.0, "g": g, "d": d, "b": b, "F": of(flops, "T", "g", "d"), "M": of(moved, "T", "g", "d", "b")}
 
 
 # ---- 12.2 softmax over blocks of keys
 
-_State: TypeAlias = tuple[float, float, np.ndarray]
 
-
-def _state(scores: np.ndarray, values: np.ndarray) -> _State:
-    """Return (m, l, a) of a set of keys; of none, (-inf, 0, 0)."""
-    m = scores.max(initial=-np.inf)
-    shares = np.exp(scores - m)
-    return float(m), float(shares.sum()), shares @ values
-
-
-def _merged(first: _State, second: _State) -> _State:
-    m = max(first[0], second[0])
-    old, new = (0.0 if state[0] == -np.inf else np.exp(state[0] - m) for state in (first, second))
-    return m, old * first[1] + new * second[1], old * first[2] + new * second[2]
-
-
-def _rows(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield scores of one query and values (d_v = 2): plain, equal, and far apart."""
-    for n in (2, 5, 8):
-        for scores in (rng.normal(size=n), np.zeros(n), rng.permutation(300.0 * np.arange(n)), rng.normal(size=n) - 800):
-            yield scores, rng.normal(size=(n, 2))
+def state(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (m, l, a) of a set of keys, for each row of scores, by definition; of none, (-inf, 0, 0)."""
+    m = scores.max(axis=-1, initial=-np.inf)
+    shares = np.exp(scores - m[..., None]) if scores.size else scores
+    return m, shares.sum(axis=-1), shares @ values
 
 
 @equation(
     "reference-score-cancels",
     r"\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}}",
-    rows=["M1"],
+    sizes="n d_v",
+    topics=["M1"],
     uses=["shifted-lse"],
     assumes=["m any number"],
-    scope="n = 3, any m",
+    wrong={
+        "only the numerator is shifted": r"\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}}",
+        "the numerator alone": r"\sum_j e^{s_j - m}\, v_j = \sum_j e^{s_j}\, v_j",
+    },
 )
-def any_reference_will_do() -> Sides:
+def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
     """e^{-m} cancels: numerator and denominator may be summed apart, and m may even lag behind the maximum, if nothing overflows."""
-    s, v, m = real_symbols("s", 3), real_symbols("v", 3), sympy.Symbol("m", real=True)
-    left = total(exp(s[j] - m) * v[j] for j in range(3)) / total(exp(s[j] - m) for j in range(3))
-    return left, total(exp(s[j]) * v[j] for j in range(3)) / total(exp(s[j]) for j in range(3))
-
-
-@any_reference_will_do.wrong("also if only the numerator is shifted")
-def _() -> Sides:
-    s, v, m = real_symbols("s", 3), real_symbols("v", 3), sympy.Symbol("m", real=True)
-    left = total(exp(s[j] - m) * v[j] for j in range(3)) / total(exp(s[j]) for j in range(3))
-    return left, total(exp(s[j]) * v[j] for j in range(3)) / total(exp(s[j]) for j in range(3))
+    return {"s": vector(rng.normal(size=n)), "v": rows(rng.normal(size=(n, d_v))), "m": 0.7 + rng.uniform()}
 
 
 @equation(
     "merge-of-attention-states",
     r"m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B",
-    rows=["M1"],
+    sizes="n_A n_B d_v",
+    topics=["M1"],
     uses=["merge-of-softmax-sums", "reference-score-cancels"],
     assumes=["A, B disjoint sets of keys, not empty", "z = a / l"],
-    kind="numeric",
-    scope="n = 2, 5, 8, every split",
+    wrong={
+        "the accumulator is not rescaled": r"m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = a_A + a_B",
+        "rescaled by e^{m - m_A}": r"m = \max(m_A, m_B), \quad \ell = e^{m - m_A} \ell_A + e^{m - m_B} \ell_B, \quad"
+        r" a = e^{m_A - m} a_A + e^{m_B - m} a_B",
+        "the maxima added, as the sums are": r"m = m_A + m_B, \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad"
+        r" a = e^{m_A - m} a_A + e^{m_B - m} a_B",
+    },
 )
-def merge_of_states(rng: np.random.Generator) -> Claims:
+def merge_of_states(rng: np.random.Generator, n_A: int, n_B: int, d_v: int) -> Givens:
     """Bring both blocks to one reference, then add: the accumulator needs the same factor as the sum."""
-    for scores, values in _rows(rng):
-        whole = _state(scores, values)
-        for cut in range(1, scores.size):
-            (m_A, l_A, a_A), (m_B, l_B, a_B) = _state(scores[:cut], values[:cut]), _state(scores[cut:], values[cut:])
-            m = max(m_A, m_B)
-            yield whole[:2], (max(m_A, m_B), np.exp(m_A - m) * l_A + np.exp(m_B - m) * l_B)
-            yield whole[2], np.exp(m_A - m) * a_A + np.exp(m_B - m) * a_B
-
-
-@merge_of_states.wrong("the accumulator is not rescaled")
-def _(rng: np.random.Generator) -> Claims:
-    for scores, values in _rows(rng):
-        yield _state(scores, values)[2], _state(scores[:1], values[:1])[2] + _state(scores[1:], values[1:])[2]
-
-
-@merge_of_states.wrong("rescaled by e^{m - m_A}")
-def _(rng: np.random.Generator) -> Claims:
-    for scores, values in _rows(rng):
-        first, second = _state(scores[:1], values[:1]), _state(scores[1:], values[1:])
-        m = max(first[0], second[0])
-        yield _state(scores, values)[1], np.exp(m - first[0]) * first[1] + np.exp(m - second[0]) * second[1]
+    scores, values = 2 * rng.normal(size=n_A + n_B), rng.normal(size=(n_A + n_B, d_v))
+    _, row_sum, a = state(scores, values)
+    given = {r"\ell": row_sum, "a": row(a)}
+    for name, keys in {"A": slice(n_A), "B": slice(n_A, None)}.items():
+        m, row_sum, a = state(scores[keys], values[keys])
+        given |= {f"m_{name}": m, rf"\ell_{name}": row_sum, f"a_{name}": row(a)}
+    return given
 
 
 @equation(
     "merging-is-commutative-monoid",
     r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A",
-    rows=["M1"],
+    topics=["M1"],
     uses=["merge-of-attention-states"],
     assumes=["states (m, l, a), not only those of scores; e^{-inf - (-inf)} is read as 0"],
-    kind="numeric",
-    scope="random states",
+    wrong={
+        "a state of zeros changes nothing": r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad"
+        r" A \oplus (0, 0, 0) = A",
+        "the same keys twice change nothing": r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus A = A",
+        "the later block wins": r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B",
+    },
 )
-def merging_is_a_commutative_monoid(rng: np.random.Generator) -> Claims:
+def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Givens:
     """Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines."""
-    for _ in range(8):
-        A, B, C = ((float(rng.normal() * 5), float(rng.uniform(0, 3)), rng.normal(size=2)) for _ in range(3))
-        empty = (-np.inf, 0.0, np.zeros(2))
-        m = max(A[0], B[0], C[0])
-        sums = np.exp(A[0] - m) * A[1] + np.exp(B[0] - m) * B[1] + np.exp(C[0] - m) * C[1]
-        for grouped in (_merged(_merged(A, B), C), _merged(A, _merged(B, C)), _merged(_merged(C, empty), _merged(B, A))):
-            yield grouped[:2], (max(A[0], B[0], C[0]), sums)
-            yield grouped[2], np.exp(A[0] - m) * A[2] + np.exp(B[0] - m) * B[2] + np.exp(C[0] - m) * C[2]
 
+    def merged(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        if any(np.isneginf(one[0]) and one[1:].any() for one in (first, second)):
+            raise ValueError("a state of no keys has sums of 0")
+        top = max(first[0], second[0])
+        factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
+        return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
 
-@merging_is_a_commutative_monoid.wrong("finished outputs may be averaged in any grouping")
-def _(rng: np.random.Generator) -> Sides:
-    first, second, third = rng.normal(size=3)
-    return ((first + second) / 2 + third) / 2, (first + (second + third) / 2) / 2
+    states = [[3 * rng.normal() - 1.5 * draw, rng.uniform(0.5, 3), rng.normal()] for _ in "ABC"]
+    return {**{name: vector(one) for name, one in zip("ABC", states, strict=True)}, r"\oplus": function(merged, "vector")}
 
 
 @equation(
     "tiled-attention-update",
-    r"m' = \max(m, \mathrm{rowmax}\, S), \quad \ell' = e^{m - m'} \ell + \mathrm{rowsum}\, e^{S - m'}, \quad"
-    r" a' = e^{m - m'} a + e^{S - m'} V",
-    rows=["M1"],
+    r"m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
+    r" a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j",
+    sizes="B_q B_k n d_v",
+    topics=["M1"],
     uses=["online-softmax-update", "merge-of-attention-states"],
-    assumes=["S, V: scores and values of the next block of keys", "m = -inf, l = 0, a = 0 at the start"],
-    kind="numeric",
-    scope="3 queries, 7 keys, blocks of 1, 2, 3 and 7",
+    assumes=["s_ij, v_j: scores and values of the next block of keys", "m = -inf, l = 0, a = 0 at the start"],
+    wrong={
+        "the missing rescale": r"m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
+        r" a'_i = a_i + \sum_j e^{s_{ij} - m'_i} v_j",
+        "outputs accumulated instead of values": r"m'_i = \max(m_i, \max_j s_{ij}), \quad"
+        r" \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
+        r" a'_i = e^{m_i - m'_i} a_i + \frac{\sum_j e^{s_{ij} - m'_i} v_j}{\sum_j e^{s_{ij} - m'_i}}",
+        "the new block measured from the old maximum": r"m'_i = \max(m_i, \max_j s_{ij}), \quad"
+        r" \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m_i}, \quad a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m_i} v_j",
+        "the maximum of the block alone": r"m'_i = \max_j s_{ij}, \quad"
+        r" \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j",
+    },
 )
-def invariant_of_the_loop(rng: np.random.Generator) -> Claims:
+def invariant_of_the_loop(rng: np.random.Generator, B_q: int, B_k: int, n: int, d_v: int, draw: int) -> Givens:
     """Induction: if (m, l, a) is the state of the keys so far, then (m', l', a') is that of one block more. At the end z = a / l."""
-    scores, values = 4 * rng.normal(size=(3, 7)), rng.normal(size=(7, 2))
-    for size in (1, 2, 3, 7):
-        m, row_sum, a = np.full((3, 1), -np.inf), np.zeros((3, 1)), np.zeros((3, 2))
-        for start in range(0, 7, size):
-            S, V = scores[:, start : start + size], values[start : start + size]
-            seen = slice(0, start + size)
-            shares = np.exp(scores[:, seen] - scores[:, seen].max(axis=1, keepdims=True))
-            m_new = np.maximum(m, S.max(axis=1, keepdims=True))
-            yield shares.sum(axis=1, keepdims=True), np.exp(m - m_new) * row_sum + np.exp(S - m_new).sum(axis=1, keepdims=True)
-            yield shares @ values[seen], np.exp(m - m_new) * a + np.exp(S - m_new) @ V
-            yield scores[:, seen].max(axis=1, keepdims=True), np.maximum(m, S.max(axis=1, keepdims=True))
-            m, row_sum, a = m_new, shares.sum(axis=1, keepdims=True), shares @ values[seen]
-
-
-def _without(rng: np.random.Generator, rescaled: bool) -> Sides:
-    """Run the loop with a mistake: no rescaling, or finished outputs accumulated instead of values."""
-    scores, values = np.sort(4 * rng.normal(size=(3, 7)), axis=1), rng.normal(size=(7, 2))  # each block holds a new maximum
-    m, row_sum, a = np.full((3, 1), -np.inf), np.zeros((3, 1)), np.zeros((3, 2))
-    for start in range(0, 7, 3):
-        S, V = scores[:, start : start + 3], values[start : start + 3]
-        m_new = np.maximum(m, S.max(axis=1, keepdims=True))
-        rescale, shares = np.exp(m - m_new) if rescaled else 1.0, np.exp(S - m_new)
-        row_sum = rescale * row_sum + shares.sum(axis=1, keepdims=True)
-        a = rescale * a + (weights_of(S) if rescaled else shares) @ V
-        m = m_new
-    return weights_of(scores) @ values, a / row_sum
-
-
-invariant_of_the_loop.wrong("the missing rescale")(lambda rng: _without(rng, rescaled=False))
-invariant_of_the_loop.wrong("outputs accumulated instead of values")(lambda rng: _without(rng, rescaled=True))
+    seen = 0 if draw == 2 else n  # the last draw is the start of the loop
+    scores, values = 2 * rng.normal(size=(B_q, seen + B_k)), rng.normal(size=(seen + B_k, d_v))
+    m, row_sum, a = state(scores[:, :seen], values[:seen])
+    _, new_sum, new_a = state(scores, values)
+    old = {"m": vector(m), r"\ell": vector(row_sum), "a": rows(a)}
+    return old | {"s": matrix(scores[:, seen:]), "v": rows(values[seen:]), r"\ell'": vector(new_sum), "a'": rows(new_a)}
 
 
 @equation(
     "row-lse-and-output",
     r"L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
-    rows=["M1"],
+    sizes="n d_k d_v",
+    topics=["M1"],
     uses=["shifted-lse", "tiled-attention-update"],
-    kind="numeric",
-    scope="n = 2, 5, 8",
+    wrong={
+        "m + l, without the logarithm": r"L = m + \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
+        "the maximum kept alone": r"L = m = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
+        "the output divided by L": r"L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{L}",
+    },
 )
-def what_is_kept_of_a_row(rng: np.random.Generator) -> Claims:
+def what_is_kept_of_a_row(rng: np.random.Generator, n: int, d_k: int, d_v: int) -> Givens:
     """After the last block two numbers become one: L is all that the backward pass, or another machine, needs to know of a row."""
-    for scores, values in _rows(rng):
-        m, row_sum, a = _state(scores, values)
-        yield (reference.logsumexp(scores), reference.softmax(scores) @ values), (m + np.log(row_sum), a / row_sum)
-
-
-@what_is_kept_of_a_row.wrong("m + l, without the logarithm")
-def _(rng: np.random.Generator) -> Claims:
-    for scores, values in _rows(rng):
-        m, row_sum, _a = _state(scores, values)
-        yield reference.logsumexp(scores), m + row_sum
+    query, key, value = rng.normal(size=(1, d_k)), rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
+    output, lse = reference.attention(query, key, value, scale=1.3, return_lse=True)
+    scores = 1.3 * reference.dot_scores(query, key)[0]
+    m, row_sum, a = state(scores, value)
+    return {"s": vector(scores), "m": m, r"\ell": row_sum, "a": row(a), "L": lse[0], "z": row(output[0])}
 
 
 @equation(
     "merge-of-finished-outputs",
-    r"z = \sum_{c} e^{L_c - L}\, z_c, \qquad L = \ln \sum_c e^{L_c}",
-    rows=["M1", "H3"],
+    r"z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
+    sizes="n g d_k d_v",
+    topics=["M1", "H3"],
     uses=["merge-of-attention-states", "row-lse-and-output"],
-    assumes=["z_c, L_c: output and log-sum-exp of chunk c of the keys"],
-    kind="numeric",
-    scope="3 queries, 7 keys in chunks of 2, 3 and 2",
+    assumes=["z^(c), L^(c): output and log-sum-exp of chunk c of the keys"],
+    wrong={
+        "the sum of the outputs": r"z = \sum_{c} z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
+        "the largest L as that of all keys": r"z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \max_c L^{(c)}",
+        "weighted by L itself": r"z = \sum_{c} \frac{L^{(c)}}{L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
+    },
 )
-def merge_of_finished_outputs(rng: np.random.Generator) -> Claims:
+def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int, d_v: int) -> Givens:
     """Outputs merge with softmax weights of their L: keys can be split over programs (decoding) or machines (ring attention)."""
-    for _ in range(3):
-        scores, values = 4 * rng.normal(size=(3, 7)), rng.normal(size=(7, 2))
-        chunks = [slice(0, 2), slice(2, 5), slice(5, 7)]
-        z = [weights_of(scores[:, chunk]) @ values[chunk] for chunk in chunks]
-        L_c = np.array([np.log(np.exp(scores[:, chunk]).sum(axis=1)) for chunk in chunks])
-        L = np.log(np.exp(L_c).sum(axis=0))
-        yield weights_of(scores) @ values, sum(np.exp(L_c[c] - L)[:, None] * z[c] for c in range(3))
-        yield reference.merge_partial_attention(np.array(z), L_c)[0], sum(np.exp(L_c[c] - L)[:, None] * z[c] for c in range(3))
-
-
-@merge_of_finished_outputs.wrong("the mean over chunks, weighted by their length")
-def _(rng: np.random.Generator) -> Sides:
-    scores, values = rng.normal(size=(3, 7)), rng.normal(size=(7, 2))
-    chunks = [slice(0, 2), slice(2, 5), slice(5, 7)]
-    mean = sum((chunk.stop - chunk.start) / 7 * (weights_of(scores[:, chunk]) @ values[chunk]) for chunk in chunks)
-    return weights_of(scores) @ values, mean
+    query, key, value = rng.normal(size=(1, d_k)), rng.normal(size=(g * n, d_k)), rng.normal(size=(g * n, d_v))
+    output, lse = reference.attention(query, key, value, return_lse=True)
+    ends = np.sort(rng.choice(np.arange(1, g * n), size=g - 1, replace=False))  # chunks of different lengths
+    chunks = zip(np.split(key, ends), np.split(value, ends), strict=True)
+    z, L = zip(*(reference.attention(query, *chunk, return_lse=True) for chunk in chunks), strict=True)
+    return {"z": row(output[0]), "L": lse[0], "z^{(c)}": rows(np.concatenate(z)), "L^{(c)}": vector(np.concatenate(L))}
 
 
 @equation(
     "running-sum-bounds",
     r"1 \le \ell \le n",
-    rows=["M1"],
+    sizes="n",
+    topics=["M1"],
     uses=["lse-bounds", "tiled-attention-update"],
     assumes=["m = the maximum of the n scores so far"],
-    kind="numeric",
-    scope="n = 2, 5, 8, both bounds attained",
+    wrong={
+        "below 1, as a sum of weights": r"\ell \le 1 \le n",
+        "one key never counts": r"1 \le \ell \le n - 1",
+        "the maximum counts twice": r"2 \le \ell \le n",
+    },
 )
-def the_sum_cannot_overflow(rng: np.random.Generator) -> Claims:
+def the_sum_cannot_overflow(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """No exponent is positive and one of them is 0: safe in any format that can hold n; a reference that lags has no such bound."""
-    for scores, values in _rows(rng):
-        tight = (bool(np.sort(scores)[-1] - np.sort(scores)[-2] > 100), np.ptp(scores) == 0)
-        yield Chain(1, "<=", _state(scores, values)[1], "<=", len(scores), tight=tight)
-
-
-@the_sum_cannot_overflow.wrong("also without subtracting the maximum")
-def _(rng: np.random.Generator) -> Claims:
-    for scores, _values in _rows(rng):
-        yield Chain(1, "<=", np.exp(scores / 10).sum(), "<=", len(scores))
-
-
-@the_sum_cannot_overflow.wrong("below 1, as a sum of weights")
-def _(rng: np.random.Generator) -> Claims:
-    for scores, values in _rows(rng):
-        yield Chain(_state(scores, values)[1], "<=", 1)
+    scores = (rng.normal(size=n), rng.permutation(300.0 * np.arange(n)), np.full(n, rng.normal()))[draw]
+    m, row_sum = -np.inf, 0.0
+    for score in scores:  # a key at a time
+        top = max(m, score)
+        m, row_sum = top, row_sum * np.exp(m - top) + np.exp(score - top)
+    return {r"\ell": row_sum, "n": n}
 
 
 @equation(
     "exponential-in-base-two",
     r"e^{s - m} = 2^{\,s \log_2 e - m \log_2 e}",
-    rows=["M1"],
-    kind="numeric",
-    scope="random s, m",
+    topics=["M1"],
+    wrong={
+        "2^{s - m}, without the factor": r"e^{s - m} = 2^{\,s - m}",
+        "ln 2 instead of log_2 e": r"e^{s - m} = 2^{\,s \ln 2 - m \ln 2}",
+        "only the score converted": r"e^{s - m} = 2^{\,s \log_2 e - m}",
+    },
 )
-def base_two(rng: np.random.Generator) -> Claims:
+def base_two(rng: np.random.Generator) -> Givens:
     """Hardware computes powers of 2: fold log_2 e into the scale of the scores once, and save a product for every exponential."""
-    for s, m in rng.normal(size=(8, 2)):
-        yield np.exp(s - m), 2 ** (s * math.log2(math.e) - m * math.log2(math.e))
-
-
-base_two.wrong("2^{s - m}, without the factor")(lambda rng: (np.exp(1.5 - 0.25), 2 ** (1.5 - 0.25)))
-base_two.wrong("ln 2 instead of log_2 e")(lambda rng: (np.exp(1.5), 2 ** (1.5 * np.log(2))))
+    s, m = rng.normal(size=2)
+    return {"s": s, "m": m + 1.3}

@@ -1,19 +1,12 @@
 """Fast attention: tiles, what they move, and what limits them."""
 
-from typing import TypeAlias
-
 import numpy as np
-import sympy
-from sympy import symbols
 
-from attn_course import reference
-from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.matrices import weights_of
-from attn_course.equations.stated import equation
-
-T, d, b, B = symbols("T d b B", positive=True)
-_Run: TypeAlias = tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]
-
+from attn_course import costs, reference
+from attn_course.equations.core import Givens, equation
+from attn_course.equations.counting import multiplications
+from attn_course.formulas import function, of, subset
+from attn_course.lessons.flash.equations import square_bytes, square_flops
 
 # ---- 12.3 tiling
 
@@ -21,146 +14,149 @@ _Run: TypeAlias = tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarra
 @equation(
     "tiled-attention-bytes",
     r"M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)",
-    rows=["M1"],
+    sizes="T_q T_k d_k d_v B_q, T_q >= B_q",
+    topics=["M1"],
     uses=["plain-attention-bytes", "tiled-attention-update"],
     assumes=["a block of B_q queries stays in fast memory while all keys and values pass by", "one L for each query is written", "b bytes"],
-    kind="numeric",
-    scope="ragged blocks, counted while computing, b = 8",
+    wrong={
+        "keys and values read once in all": r"M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + T_k\, (d_k + d_v) \Bigr)",
+        "T_q / B_q blocks, not rounded up": r"M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1)"
+        r" + \frac{T_q}{B_q}\, T_k\, (d_k + d_v) \Bigr)",
+        "the last block forgotten": r"M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1)"
+        r" + \Bigl\lfloor \frac{T_q}{B_q} \Bigr\rfloor\, T_k\, (d_k + d_v) \Bigr)",
+        "nothing written but the output": r"M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v)"
+        r" + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)",
+    },
 )
-def bytes_of_tiled_attention(rng: np.random.Generator) -> Claims:
+def bytes_of_tiled_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, B_q: int) -> Givens:
     """Scores and weights never leave the chip: keys and values are read once for each block of queries."""
-    for q_len, kv_len, block_q in ((5, 7, 2), (5, 7, 5), (6, 4, 3), (1, 7, 4)):
-        counted, output, (query, key, value) = _tiled(rng, q_len, kv_len, block_q)
-        yield output, weights_of(query @ key.T / np.sqrt(3)) @ value
-        yield counted, 8 * (q_len * (3 + 2 + 1) + int(np.ceil(q_len / block_q)) * kv_len * (3 + 2))
+    query, key, value = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
+
+    def moved(B_q: int, b: int) -> int:
+        numbers = 0
+        for start in range(0, T_q, B_q):
+            block = query[start : start + B_q]
+            numbers += block.size + key.size + value.size
+            numbers += sum(array.size for array in reference.flash_attention(block, key, value, block_q=B_q, block_kv=2, return_lse=True))
+        return b * numbers
+
+    given = {"T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v, "B_q": B_q, "b": int(rng.integers(2, 9))}
+    return given | {r"M_{\mathrm{tiled}}": of(moved, "B_q", "b")}
 
 
-def _tiled(rng: np.random.Generator, q_len: int, kv_len: int, block_q: int, block_kv: int = 3) -> _Run:
-    """Run Eq. tiled-attention-update tile by tile (d_k = 3, d_v = 2); count what slow memory sees; return it, the output and the inputs."""
-    query, key, value = rng.normal(size=(q_len, 3)), rng.normal(size=(kv_len, 3)), rng.normal(size=(kv_len, 2))
-    moved, output = 0, np.empty((q_len, 2))
-    for start in range(0, q_len, block_q):
-        Q = query[start : start + block_q]
-        moved += Q.nbytes
-        m, row_sum, acc = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1)), np.zeros((len(Q), 2))
-        for column in range(0, kv_len, block_kv):
-            K, V = key[column : column + block_kv], value[column : column + block_kv]
-            moved += K.nbytes + V.nbytes
-            S = Q @ K.T / np.sqrt(3)
-            m_new = np.maximum(m, S.max(axis=1, keepdims=True))
-            shares, rescale = np.exp(S - m_new), np.exp(m - m_new)
-            m, row_sum, acc = m_new, rescale * row_sum + shares.sum(axis=1, keepdims=True), rescale * acc + shares @ V
-        output[start : start + block_q] = acc / row_sum
-        moved += acc.nbytes + (m + np.log(row_sum)).nbytes
-    return moved, output, (query, key, value)
-
-
-bytes_of_tiled_attention.wrong("keys and values read once in all")(
-    lambda rng: (_tiled(rng, 5, 7, 2)[0], 8 * (5 * (3 + 2 + 1) + 7 * (3 + 2)))
-)
-bytes_of_tiled_attention.wrong("T_q / B_q blocks, not rounded up")(
-    lambda rng: (_tiled(rng, 5, 7, 2)[0], 8 * (5 * (3 + 2 + 1) + 5 / 2 * 7 * (3 + 2)))
-)
+def tiled_bytes(T: float, d: float, B_q: float, b: float) -> float:
+    """Return what T / B_q blocks of queries move, each while all keys pass by."""
+    q_len, kv_len, width, size = (int(number) for number in (B_q, T, d, b))
+    block = costs.tiled_attention_bytes(
+        q_len, kv_len, width, width, block_q=q_len, block_kv=q_len, bytes_per_number=size, bytes_per_statistic=size
+    )
+    return float(T / B_q * block)
 
 
 @equation(
     "plain-to-tiled-bytes",
     r"\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{d}",
-    rows=["M1"],
+    sizes="d b",
+    topics=["M1"],
     uses=["plain-attention-bytes", "tiled-attention-bytes"],
     assumes=["T_q = T_k = T, a multiple of B_q", "d_k = d_v = d"],
-    scope="any d, B_q",
+    wrong={
+        "it grows with T: tiling moves O(T) bytes": r"\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = \frac{T}{d}",
+        "the scores counted once, not four times": r"\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = \frac{B_q}{2\, d}",
+        "wider heads gain more": r"\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = 2\, B_q d",
+    },
 )
-def bytes_saved() -> Sides:
+def bytes_saved(rng: np.random.Generator, d: int, b: int) -> Givens:
     """4 T^2 numbers against 2 T^2 d / B_q: still quadratic in T, but blocks of 128 queries with d = 64 move a quarter of it."""
-    plain, tiled = 4 * T * d + 4 * T**2, T * (2 * d + 1) + T / B * T * 2 * d
-    return sympy.limit(plain / tiled, T, sympy.oo), 2 * B / d
-
-
-@bytes_saved.wrong("it grows with T: tiling moves O(T) bytes")
-def _() -> Sides:
-    plain, tiled = 4 * T * d + 4 * T**2, T * (2 * d + 1) + T / B * T * 2 * d
-    return sympy.limit(plain / tiled, T, sympy.oo), T / d
+    given = {"T": 8.0, "d": d, "b": b, "B_q": 2 ** int(rng.integers(2, 6))}
+    return given | {r"M_{\mathrm{plain}}": of(square_bytes, "T", "d", "b"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
 
 
 @equation(
     "tiled-attention-intensity",
     r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{b}",
-    rows=["M1"],
+    sizes="d b",
+    topics=["M1"],
     uses=["attention-forward-flops", "tiled-attention-bytes"],
     assumes=["T_q = T_k = T, a multiple of B_q", "d_k = d_v = d"],
-    scope="any d, B_q, b",
+    wrong={
+        "d / b, as without tiles": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{d}{b}",
+        "it grows with T": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{2\, T}{b}",
+        "a multiply-add counted once": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{B_q}{b}",
+    },
 )
-def intensity_of_tiled_attention() -> Sides:
+def intensity_of_tiled_attention(rng: np.random.Generator, d: int, b: int) -> Givens:
     """The block of queries, not the width of a head, now sets the intensity: 128 FLOPs for each byte at B_q = 128 and b = 2."""
-    return sympy.limit(4 * T**2 * d / (b * (T * (2 * d + 1) + T / B * T * 2 * d)), T, sympy.oo), 2 * B / b
-
-
-@intensity_of_tiled_attention.wrong("d / b, as without tiles")
-def _() -> Sides:
-    return sympy.limit(4 * T**2 * d / (b * (T * (2 * d + 1) + T / B * T * 2 * d)), T, sympy.oo), d / b
+    given = {"T": 8.0, "d": d, "b": b, "B_q": 2 ** int(rng.integers(2, 6))}
+    return given | {"F": of(square_flops, "T", "d"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
 
 
 @equation(
     "bytes-by-fast-memory",
-    r"4\, B d = N \;\Rightarrow\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
-    rows=["M1"],
+    r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
+    sizes="B d T",
+    topics=["M1"],
     uses=["tiled-attention-bytes"],
     assumes=["fast memory holds N numbers: blocks of B queries, keys, values and outputs", "B_q = B"],
-    scope="any N",
+    wrong={
+        "T^2 d / N": r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d}{N}",
+        "only the block of queries stays": r"B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
+        "twice the fast memory, a quarter of the traffic": r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B}"
+        r" = b\, \frac{8\, T^2 d^2}{N^2}",
+    },
 )
-def bytes_by_size_of_fast_memory() -> Sides:
+def bytes_by_size_of_fast_memory(rng: np.random.Generator, B: int, d: int, T: int, draw: int) -> Givens:
     """Twice the fast memory, half the traffic: the T^2 d^2 / N of Theorem 2 (Dao et al. 2022, arXiv:2205.14135)."""
-    N = sympy.Symbol("N", positive=True)
-    return (b * 2 * T**2 * d / B).subs(B, sympy.solve(4 * B * d - N, B)[0]), b * 8 * T**2 * d**2 / N
-
-
-@bytes_by_size_of_fast_memory.wrong("T^2 d / N")
-def _() -> Sides:
-    N = sympy.Symbol("N", positive=True)
-    return (b * 2 * T**2 * d / B).subs(B, sympy.solve(4 * B * d - N, B)[0]), b * 8 * T**2 * d / N
+    numbers = (4 * B * d, 4 * B * d + 7, B * d)[draw]  # the blocks fill the memory, leave some of it, or do not fit
+    return {"N": numbers, "B": B, "d": d, "T": T, "b": int(rng.integers(2, 9))}
 
 
 @equation(
     "causal-tile-share",
     r"\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}",
-    rows=["M1", "G1"],
+    sizes="n B",
+    topics=["M1", "G1"],
     uses=["causal-pair-count", "tiled-attention-bytes"],
     assumes=["causal, p = 0", "square tiles, B divides T"],
-    kind="numeric",
-    scope="T = 12, B = 1, 2, 3, 4, 6, 12",
+    wrong={
+        "exactly half": r"\frac{\text{tiles visited}}{\text{tiles}} = \frac{n^2 / 2}{n^2} = \frac{1}{2}, \qquad n = \frac{T}{B}",
+        "the tiles on the diagonal skipped too": r"\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n - 1) / 2}{n^2}"
+        r" = \frac{n - 1}{2\, n}, \qquad n = \frac{T}{B}",
+        "the share of the pairs": r"\frac{\text{tiles visited}}{\text{tiles}} = \frac{T\, (T + 1) / 2}{T^2} = \frac{T + 1}{2\, T}",
+    },
 )
-def causal_tiles(rng: np.random.Generator) -> Claims:
+def causal_tiles(rng: np.random.Generator, n: int, B: int) -> Givens:
     """Tiles above the diagonal are skipped, those on it cost in full: a little more than half, and only they need the mask."""
-    for block in (1, 2, 3, 4, 6, 12):
-        n = 12 // block
-        tiles = reference.causal_mask(12, 12).reshape(n, block, n, block)
-        yield tiles.any(axis=(1, 3)).mean(), (n + 1) / (2 * n)
+    T = n * B
 
+    def seen(T: int, B: int) -> np.ndarray:
+        return np.asarray(reference.causal_mask(T, T).reshape(T // B, B, T // B, B).any(axis=(1, 3)))
 
-causal_tiles.wrong("exactly half")(lambda rng: (reference.causal_mask(12, 12).reshape(4, 3, 4, 3).any(axis=(1, 3)).mean(), 1 / 2))
-causal_tiles.wrong("the tiles on the diagonal skipped too")(
-    lambda rng: (reference.causal_mask(12, 12).reshape(4, 3, 4, 3).any(axis=(1, 3)).mean(), 3 / (2 * 4))
-)
+    visited, tiles = of(lambda T, B: int(seen(T, B).sum()), "T", "B"), of(lambda T, B: seen(T, B).size, "T", "B")
+    return {"T": T, "B": B, r"\text{tiles visited}": visited, r"\text{tiles}": tiles}
 
 
 @equation(
     "causal-attention-flops",
     r"F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v)",
-    rows=["M1", "G1"],
+    sizes="T d_k d_v",
+    topics=["M1", "G1"],
     uses=["causal-pair-count", "attention-forward-flops"],
     assumes=["p = 0", "only pairs that may attend are counted"],
-    kind="numeric",
-    scope="T = 1 to 7, d_k = 3, d_v = 2",
+    wrong={
+        "half of the full count": r"F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T^2\, (d_k + d_v)",
+        "without the diagonal": r"F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T - 1)\, (d_k + d_v)",
+        "the full count": r"F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = 2\, T^2\, (d_k + d_v)",
+    },
 )
-def causal_flops(rng: np.random.Generator) -> Claims:
+def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """What a benchmark divides by its time; taking T^2 / 2 pairs instead understates a short sequence."""
-    for length in range(1, 8):
-        pairs = sum(1 for i in range(length) for j in range(length) if j <= i)
-        yield 2 * pairs * 3 + 2 * pairs * 2, length * (length + 1) * (3 + 2)
 
+    def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+        return [v[j] * (q[i] @ k[j]) for i in range(T) for j in range(T) if j <= i]
 
-causal_flops.wrong("half of the full count")(lambda rng: (2 * reference.causal_mask(7, 7).sum() * 5, 2 * 7**2 * 5 / 2))
+    counted = 2 * multiplications(attended, (T, d_k), (T, d_k), (T, d_v))
+    return {r"F_{\mathrm{causal}}": counted, "A": subset(reference.causal_mask(T, T)), "T": T, "d_k": d_k, "d_v": d_v}
 
 
 # ---- 12.4 what limits a kernel
@@ -170,56 +166,62 @@ causal_flops.wrong("half of the full count")(lambda rng: (2 * reference.causal_m
     "exponential-to-matmul-time",
     r"\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}"
     r" = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}}",
-    rows=["M1"],
+    sizes="B_q B_k d",
+    topics=["M1"],
     uses=["exponentials-per-flop", "attention-forward-flops"],
     assumes=["rho: FLOPs, or exponentials, for each clock and multiprocessor", "d_k = d_v = d"],
-    kind="numeric",
-    scope="tiles of 128 x 128, d = 64 and 128; rho = 4096 and 16, as on an H100 in 16 bits",
+    wrong={
+        "one exponential for 4 d FLOPs costs 1 / (4 d) of the time": (
+            "X29",
+            (
+                r"\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}"
+                r" = \frac{1}{4\, d}"
+            ),
+        ),
+        "the same for every d": r"\frac{t_{\exp}}{t_{\mathrm{matmul}}}"
+        r" = \frac{B_q B_k d / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, \rho_{\exp}}",
+        "one product counted": r"\frac{t_{\exp}}{t_{\mathrm{matmul}}}"
+        r" = \frac{B_q B_k / \rho_{\exp}}{2\, B_q B_k d / \rho_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{2\, d\, \rho_{\exp}}",
+    },
 )
-def exponentials_against_products(rng: np.random.Generator) -> Claims:
+def exponentials_against_products(rng: np.random.Generator, B_q: int, B_k: int, d: int) -> Givens:
     """At d = 64 the exponentials take as long as the products, at d = 128 half as long (Shah et al. 2024, arXiv:2407.08608)."""
-    for width in (64, 128):
-        tile = rng.normal(size=(128, 128))
-        exp_clocks, matmul_clocks = tile.size / 16, 2 * (2 * tile.size * width) / 4096
-        yield exp_clocks / matmul_clocks, 4096 / (4 * width * 16)
-
-
-exponentials_against_products.wrong("one exponential for 4 d FLOPs costs 1 / (4 d) of the time", trap="X29")(
-    lambda rng: ((128 * 128 / 16) / (4 * 128 * 128 * 64 / 4096), 1 / (4 * 64))
-)
-exponentials_against_products.wrong("the same for every d")(
-    lambda rng: ((128 * 128 / 16) / (4 * 128 * 128 * 128 / 4096), (128 * 128 / 16) / (4 * 128 * 128 * 64 / 4096))
-)
+    products, exponentials = rng.uniform(300, 500), rng.uniform(2, 9)
+    flops = 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (B_q, d), (B_k, d), (B_k, d))
+    machine = {"peak_flops_per_s": products, "bandwidth_bytes_per_s": 1.0, "peak_exps_per_s": exponentials}
+    times = {
+        r"t_{\exp}": costs.roofline_time_s(0, 0, exps=np.exp(np.zeros((B_q, B_k))).size, **machine),
+        r"t_{\mathrm{matmul}}": costs.roofline_time_s(flops, 0, **machine),
+    }
+    return times | {"B_q": B_q, "B_k": B_k, "d": d, r"\rho_{\exp}": exponentials, r"\rho_{\mathrm{matmul}}": products}
 
 
 @equation(
     "overlapped-tile-time",
     r"t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)",
-    rows=["M1"],
+    sizes="n",
+    topics=["M1"],
     uses=["exponential-to-matmul-time"],
     assumes=[
         "n > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units",
         "the products of the next tile do not wait for the exponentials of this one",
     ],
-    kind="numeric",
-    scope="n = 2 to 6, five pairs of times, scheduled step by step",
+    wrong={
+        "as without overlap": r"t(n) = n\, (t_1 + t_2)",
+        "the faster unit sets the pace": r"t(n) = t_1 + (n - 1)\, \min(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)",
+        "no start and no end": r"t(n) = n\, \max(t_1, t_2) \;<\; n\, (t_1 + t_2)",
+    },
 )
-def what_overlap_can_gain(rng: np.random.Generator) -> Claims:
+def what_overlap_can_gain(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """For many tiles the slower unit alone sets the pace: a factor of 2 at most, at t_1 = t_2, which is why d = 64 needs it most."""
-    for t_1, t_2 in ((1.0, 1.0), (2.0, 1.0), (1.0, 3.0), *rng.uniform(0.1, 2, size=(2, 2))):
-        for n in range(2, 7):
-            yield _scheduled(n, t_1, t_2), t_1 + (n - 1) * max(t_1, t_2) + t_2
-            yield Chain(_scheduled(n, t_1, t_2), "<", n * (t_1 + t_2))
+    t_1 = rng.uniform(0.5, 2) * (1, 40, 1)[draw]
+    t_2 = t_1 * (0.4, 1.0, 2.3)[draw]
 
+    def last_end(n: float) -> float:
+        products_end = exponentials_end = 0.0
+        for _ in range(int(n)):  # each step starts as soon as its unit is free and its input is there
+            products_end += t_1
+            exponentials_end = max(exponentials_end, products_end) + t_2
+        return exponentials_end
 
-def _scheduled(n: int, t_1: float, t_2: float) -> float:
-    """Start each step as soon as its unit is free and its input is there; return when the last one ends."""
-    products_end = exponentials_end = 0.0
-    for _ in range(n):
-        products_end += t_1
-        exponentials_end = max(exponentials_end, products_end) + t_2
-    return exponentials_end
-
-
-what_overlap_can_gain.wrong("as without overlap")(lambda rng: (_scheduled(5, 2.0, 1.0), 5 * (2.0 + 1.0)))
-what_overlap_can_gain.wrong("the faster unit sets the pace")(lambda rng: (_scheduled(5, 2.0, 1.0), 2.0 + 4 * min(2.0, 1.0) + 1.0))
+    return {"t": function(last_end), "t_1": t_1, "t_2": t_2, "n": n}

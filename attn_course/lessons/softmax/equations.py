@@ -1,343 +1,290 @@
-"""Softmax derived in three ways.
-
-Symbolic statements use n = 3 scores z and spell their right sides out, entry by entry; left sides are computed.
-"""
+"""Softmax derived in three ways."""
 
 from collections.abc import Callable
 
 import numpy as np
-import sympy
-from sympy import Derivative, Integral, Matrix, Subs, exp, log, symbols
 
 from attn_course import reference
-from attn_course.equations.claims import Chain, Claims, Sides
-from attn_course.equations.stated import equation
-from attn_course.equations.symbols import column, entropy_symbols, lse_symbols, positive_symbols, real_symbols, softmax_symbols, total
-
-z, p = real_symbols("z", 3), positive_symbols("p", 3)
-x, c, m, beta, lam = symbols("x c m beta lambda", real=True)
-T, k = symbols("T k", positive=True)
-f, g = sympy.Function("f"), sympy.Function("g")
-s, s_beta = softmax_symbols(z), softmax_symbols([beta * z_i for z_i in z])
-slope = Subs(Derivative(g(c), c), c, 0)  # g'(0)
-
+from attn_course.equations.core import Givens, equation
+from attn_course.formulas import derivative, function, of, vector
 
 # ---- B1, first derivation: positive, normalised, shift-invariant, one continuous map for every entry
 
 
-@equation("softmax", r"\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}}", rows=["B1"], assumes=["z real"], scope="n = 3")
-def softmax() -> Sides:
-    """The only weights that sum to 1 and have the ratios e^{z_i - z_j}."""
-    return _weights_by_ratios(), Matrix(3, 1, lambda i, _: exp(z[i]) / total(exp(z_j) for z_j in z))
-
-
-def _weights_by_ratios() -> Matrix:
-    w = positive_symbols("w", 3)
-    ratios = [w[i] - exp(z[i] - z[0]) * w[0] for i in (1, 2)]
-    (solution,) = sympy.linsolve([*ratios, total(w) - 1], w)
-    return column(solution)
-
-
-softmax.wrong("a function of one entry alone: e^{z_i} / (1 + e^{z_i})", trap="X24")(
-    lambda: (_weights_by_ratios(), column(exp(z_i) / (1 + exp(z_i)) for z_i in z))
+@equation(
+    "softmax",
+    r"\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}}",
+    sizes="n",
+    topics=["B1"],
+    assumes=["z real"],
+    wrong={
+        "a function of one entry alone, as if all other scores were 0": ("X24", r"\sigma(z)_i = \frac{e^{z_i}}{e^{z_i} + n - 1}"),
+        "scores divided by their sum": r"\sigma(z)_i = \frac{z_i}{\sum_{j=1}^{n} z_j}",
+    },
 )
-softmax.wrong("scores divided by their sum")(lambda: (_weights_by_ratios(), column(z) / total(z)))
+def softmax(rng: np.random.Generator, n: int) -> Givens:
+    """The only weights that sum to 1 and have the ratios e^{z_i - z_j}."""
+
+    def weights_by_ratios(z: np.ndarray) -> np.ndarray:
+        """Solve w_i = e^{z_i - z_1} w_1 and sum_i w_i = 1."""
+        conditions = np.eye(n)
+        conditions[:, 0] -= np.exp(z - z[0])
+        conditions[0] = 1.0
+        return np.linalg.solve(conditions, np.eye(n)[0])
+
+    return {"z": vector(rng.normal(size=n)), "n": n, r"\sigma": function(weights_by_ratios)}
 
 
 @equation(
     "softmax-inside-the-simplex",
     r"0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
-    rows=["B1"],
+    sizes="n",
+    topics=["B1"],
     uses=["softmax"],
-    assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 30 of each other)"],
-    kind="numeric",
-    scope="n = 2 to 7",
+    assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 24 of each other)"],
+    wrong={
+        "also for a single entry": ("X16", r"0 < \sigma(z_{1:1})_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
+        "also for a score of -inf": ("X16", r"0 < \lim_{z_1 \to -\infty} \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
+        "only a few weights are positive": ("X21", r"\min_i \sigma(z)_i = 0, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
+    },
+    equivalent={"1 -> 2": "weaker: what is below 1 is below 2, and no weight reaches its bound"},
 )
-def weights_between_zero_and_one(rng: np.random.Generator) -> Claims:
+def weights_between_zero_and_one(rng: np.random.Generator, n: int) -> Givens:
     """Each numerator is positive and smaller than the sum of two or more of them."""
-    for n in range(2, 8):
-        for scores in (rng.normal(size=n), np.zeros(n), rng.uniform(-15, 15, size=n), np.repeat([0.0, 30.0], [n - 1, 1])):
-            yield Chain(0.0, "<", np.exp(scores) / np.exp(scores).sum(), "<", 1.0)
-            yield reference.softmax(scores).sum(), 1.0
-
-
-def _between(scores: np.ndarray) -> Chain:
-    return Chain(0, "<", reference.softmax(scores), "<", 1)
-
-
-weights_between_zero_and_one.wrong("also for a single entry", trap="X16")(lambda rng: _between(rng.normal(size=1)))
-weights_between_zero_and_one.wrong("also for an entry of minus infinity", trap="X16")(lambda rng: _between(np.array([0.5, -np.inf, 1.0])))
-weights_between_zero_and_one.wrong("also in float32 with scores 200 apart", trap="X16")(
-    lambda rng: _between(np.array([0.0, 200.0], dtype=np.float32))
-)
-weights_between_zero_and_one.wrong("only a few weights are positive", trap="X21")(
-    lambda rng: (reference.softmax(np.arange(7.0)).min(), 0.0)
-)
+    return {"z": vector(rng.uniform(-12, 12, size=n)), "n": n}
 
 
 @equation(
     "ratio-of-weights",
     r"\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)}",
-    rows=["B1"],
+    sizes="n",
+    topics=["B1"],
     assumes=["w_i = f(z_i) / sum_j f(z_j)", "f > 0"],
-    kind="numeric",
-    scope="n = 1 to 7, four maps f",
+    wrong={
+        "the difference of the values": r"\frac{w_i}{w_j} = f(z_i) - f(z_j)",
+        "the value of the difference, which needs f = exp": r"\frac{w_i}{w_j} = f(z_i - z_j)",
+        "upside down": r"\frac{w_i}{w_j} = \frac{f(z_j)}{f(z_i)}",
+    },
 )
-def ratio_of_weights(rng: np.random.Generator) -> Claims:
+def ratio_of_weights(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """The normaliser cancels in a ratio."""
-    maps: list[Callable[[np.ndarray], np.ndarray]] = [np.exp, np.cosh, lambda t: t**2 + 1, lambda t: np.log1p(np.exp(t))]
-    for f_map in maps:
-        for n in range(1, 8):
-            values = f_map(rng.normal(size=n))
-            weights = values / values.sum()
-            yield np.divide.outer(weights, weights), values[:, None] / values[None, :]
-
-
-@ratio_of_weights.wrong("the ratio of the scores themselves")
-def _(rng: np.random.Generator) -> Claims:
-    scores = rng.uniform(1, 2, size=3)
-    weights = reference.softmax(scores)
-    yield weights[:, None] / weights[None, :], scores[:, None] / scores[None, :]
-
-
-@ratio_of_weights.wrong("the difference of the values")
-def _(rng: np.random.Generator) -> Claims:
-    scores = rng.uniform(1, 2, size=3)
-    weights = reference.softmax(scores)
-    yield weights[:, None] / weights[None, :], np.exp(scores)[:, None] - np.exp(scores)[None, :]
+    z = rng.normal(size=n)
+    f = (np.exp, lambda t: t**2 + 1, lambda t: np.log1p(np.exp(t)))[draw]
+    total = sum(f(one) for one in z)
+    return {"z": z, "f": function(f, entrywise=True), "w": np.array([f(one) / total for one in z])}
 
 
 @equation(
     "shift-invariant-ratios",
     r"\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}",
-    rows=["B1"],
+    sizes="n",
+    topics=["B1"],
     uses=["ratio-of-weights"],
     assumes=["shift invariance is demanded of f"],
-    scope="for f = k exp(beta x), n = 3",
+    wrong={
+        "softplus, ln(1 + e^x), would do as well": (r"\frac{h(z_i + c)}{h(z_j + c)} = \frac{h(z_i)}{h(z_j)}, \qquad h(x) = \ln(1 + f(x))"),
+        "a square beside it would do no harm": (r"\frac{h(z_i + c)}{h(z_j + c)} = \frac{h(z_i)}{h(z_j)}, \qquad h(x) = f(x) + x^2"),
+        "a common factor would not matter either": r"\frac{f(c\, z_i)}{f(c\, z_j)} = \frac{f(z_i)}{f(z_j)}",
+    },
 )
-def shift_invariance_of_ratios() -> Sides:
+def shift_invariance_of_ratios(rng: np.random.Generator, n: int) -> Givens:
     """Adding c to every score must leave every weight, hence every ratio, as it is: a demand that f(x) = k e^{beta x} meets."""
-    return _shifted_ratios(_exponential), Matrix(3, 3, lambda i, j: _exponential(z[i]) / _exponential(z[j]))
-
-
-def _exponential(t: sympy.Expr) -> sympy.Expr:
-    return k * exp(beta * t)
-
-
-def _shifted_ratios(f_map: Callable[[sympy.Expr], sympy.Expr], shift: sympy.Expr = c) -> Matrix:
-    return Matrix(3, 3, lambda i, j: f_map(z[i] + shift) / f_map(z[j] + shift))
-
-
-def _would_do(f_map: Callable[[sympy.Expr], sympy.Expr]) -> Callable[[], Sides]:
-    return lambda: (_shifted_ratios(f_map), _shifted_ratios(f_map, shift=sympy.Integer(0)))
-
-
-shift_invariance_of_ratios.wrong("f(x) = x^2 + 1 would do as well")(_would_do(lambda t: t**2 + 1))
-shift_invariance_of_ratios.wrong("softplus, f(x) = ln(1 + e^x), would do as well")(_would_do(lambda t: log(1 + exp(t))))
+    k, beta, c = rng.uniform(0.5, 2, size=3)
+    return {"z": rng.normal(size=n), "c": c, "f": function(lambda x: k * np.exp(beta * x), entrywise=True)}
 
 
 @equation(
     "exponential-functional-equation",
     r"g(x + c) = g(x)\,g(c)",
-    rows=["B1"],
+    topics=["B1"],
     uses=["shift-invariant-ratios"],
     assumes=["g(x) = f(x) / f(0)", "f > 0"],
-    scope="any f",
+    wrong={
+        "a sum instead of a product": r"g(x + c) = g(x) + g(c)",
+        "f itself, not divided by f(0) = 2": r"f(x + c) = f(x)\,f(c), \qquad f(t) = 2\, g(t)",
+    },
 )
-def product_rule_of_the_map() -> Sides:
+def product_rule_of_the_map(rng: np.random.Generator) -> Givens:
     """Eq. shift-invariant-ratios with scores x and 0, solved for f(x + c), then both sides divided by f(0)."""
-    return _shifted_map(), f(x) / f(0) * (f(c) / f(0))
+    (k, beta, c), x = rng.uniform(0.5, 1.5, size=3), rng.normal()
 
+    def f(t: np.ndarray) -> np.ndarray:
+        return np.asarray(k * np.exp(beta * t))
 
-def _shifted_map() -> sympy.Expr:
-    (shifted,) = sympy.solve(f(x + c) / f(c) - f(x) / f(0), f(x + c))
-    return shifted / f(0)
-
-
-product_rule_of_the_map.wrong("a sum instead of a product")(lambda: (_shifted_map(), f(x) / f(0) + f(c) / f(0)))
-product_rule_of_the_map.wrong("f itself, not divided by f(0)")(lambda: (_shifted_map() * f(0), f(x) * f(c)))
+    return {"g": function(lambda t: f(t) / f(np.zeros(1)), entrywise=True), "x": x, "c": c}
 
 
 @equation(
     "functional-equation-integrated",
     r"g(x) \int_0^1 g(c)\,dc = \int_x^{x+1} g(c)\,dc",
-    rows=["B1"],
+    topics=["B1"],
     uses=["exponential-functional-equation"],
     assumes=["g continuous"],
-    scope="any g",
+    wrong={
+        "the interval does not move with x": r"g(x) \int_0^1 g(c)\,dc = \int_0^1 g(c)\,dc",
+        "the interval grows with x": r"g(x) \int_0^1 g(c)\,dc = \int_x^{2x+1} g(c)\,dc",
+    },
 )
-def smoothing_by_integration() -> Sides:
+def smoothing_by_integration(rng: np.random.Generator) -> Givens:
     """Integrate Eq. exponential-functional-equation over c.
 
     The right side can be differentiated in x, so g on the left can be too: continuity is enough.
     """
-    return g(x) * Integral(g(c), (c, 0, 1)), _by_product_rule(Integral(g(m), (m, x, x + 1)))
-
-
-def _by_product_rule(integral: Integral) -> sympy.Expr:
-    """Substitute m = x + c in the integral, then apply Eq. exponential-functional-equation under it."""
-    return integral.transform(m, (x + c, c)).xreplace({g(x + c): g(x) * g(c)})
-
-
-smoothing_by_integration.wrong("the interval does not move with x")(lambda: (g(x) * Integral(g(c), (c, 0, 1)), Integral(g(m), (m, 0, 1))))
-smoothing_by_integration.wrong("the interval grows with x")(
-    lambda: (g(x) * Integral(g(c), (c, 0, 1)), _by_product_rule(Integral(g(m), (m, x, 2 * x + 1))))
-)
+    beta, x = rng.uniform(0.5, 1.5), rng.normal()
+    return {"g": function(lambda t: np.exp(beta * t), entrywise=True), "x": x}
 
 
 @equation(
     "exponential-differential-equation",
     r"g'(x) = \beta\,g(x)",
-    rows=["B1"],
+    topics=["B1"],
     uses=["exponential-functional-equation", "functional-equation-integrated"],
     assumes=["beta = g'(0)"],
-    scope="any g",
+    wrong={
+        "the slope is constant": r"g'(x) = \beta",
+        "beta = g(0)": r"g'(x) = \beta\,g(x), \qquad \beta = g(0)",
+    },
 )
-def differential_equation_of_the_map() -> Sides:
+def differential_equation_of_the_map(rng: np.random.Generator) -> Givens:
     """The slope at x is that of g(x + c) at c = 0; there Eq. exponential-functional-equation turns it into g(x) g'(0)."""
-    moved = Subs(Derivative(g(x + c), c), c, 0)
-    return (g(x).diff(x), moved.xreplace({g(x + c): g(x) * g(c)}).doit()), (moved, slope * g(x))
-
-
-differential_equation_of_the_map.wrong("the slope is constant")(lambda: ((g(x) * g(c)).diff(c).subs(c, 0), slope))
-differential_equation_of_the_map.wrong("beta = g(0)")(lambda: ((g(x) * g(c)).diff(c).subs(c, 0), g(0) * g(x)))
+    base, x = rng.uniform(1.5, 4), rng.normal()
+    return {"g": function(lambda t: base**t, entrywise=True), "x": x, r"\beta": derivative(lambda t: base**t, 0.0)}
 
 
 @equation(
     "exponential-unique-solution",
     r"g(x) = e^{\beta x}",
-    rows=["B1"],
+    topics=["B1"],
     uses=["exponential-differential-equation"],
     assumes=["g(0) = 1"],
-    scope="any beta",
+    wrong={
+        "the factor beta comes along": r"g(x) = \beta\, e^{\beta x}",
+        "only its tangent": r"g(x) = 1 + \beta x",
+    },
 )
-def exponential_map() -> Sides:
+def exponential_map(rng: np.random.Generator) -> Givens:
     """The only solution of Eq. exponential-differential-equation with g(0) = 1."""
-    return sympy.dsolve(g(x).diff(x) - beta * g(x), g(x), ics={g(0): 1}).rhs, exp(beta * x)
+    beta, x = rng.uniform(0.5, 1.5), rng.normal()
 
+    def solution(x: float) -> float:
+        """Find the power series that solves g' = beta g and g(0) = 1 term by term."""
+        coefficients = [1.0]
+        for power in range(1, 60):
+            coefficients.append(beta * coefficients[-1] / power)
+        return float(np.polyval(coefficients[::-1], x))
 
-exponential_map.wrong("the factor beta comes along")(lambda: (exp(beta * x), beta * exp(beta * x)))
-exponential_map.wrong("only its tangent, 1 + beta x")(lambda: (exp(beta * x), 1 + beta * x))
+    return {"g": function(solution), "x": x, r"\beta": beta}
 
 
 @equation(
     "softmax-with-temperature",
     r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}",
-    rows=["B1"],
+    sizes="n",
+    topics=["B1"],
     uses=["softmax", "ratio-of-weights", "exponential-unique-solution"],
     assumes=["T > 0: a larger score must not get a smaller weight"],
-    scope="n = 3",
+    wrong={
+        "multiplied by T": r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = T",
+        "weights divided by T": r"w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}",
+    },
 )
-def softmax_with_temperature() -> Sides:
+def softmax_with_temperature(rng: np.random.Generator, n: int) -> Givens:
     """The constant f(0) cancels, and what is left free is the temperature."""
-    w = column(_exponential(z_i) / total(_exponential(z_j) for z_j in z) for z_i in z)
-    return (w, w.subs(beta, 1 / T)), (
-        Matrix(3, 1, lambda i, _: exp(beta * z[i]) / total(exp(beta * z_j) for z_j in z)),
-        softmax_symbols([z_i / T for z_i in z]),
-    )
-
-
-softmax_with_temperature.wrong("multiplied by T")(lambda: (s_beta.subs(beta, 1 / T), softmax_symbols([T * z_i for z_i in z])))
-softmax_with_temperature.wrong("the weights divided by T instead of the scores")(lambda: (s_beta.subs(beta, 1 / T), s / T))
+    z, T = rng.normal(size=n), rng.uniform(1.3, 3)
+    return {"z": z, "n": n, "T": T, "w": reference.softmax(z, temperature=T)}
 
 
 # ---- B1, second derivation: the largest entropy at a given mean score
 
 
+def entropy(p: np.ndarray) -> float:
+    """Return the entropy of weights in nats, by its definition."""
+    return -sum(one * np.log(one) for one in p)
+
+
 @equation(
     "entropy-lagrangian-gradient",
     r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda",
-    rows=["B1"],
-    assumes=["p > 0", "L = H(p) + beta (sum_i p_i z_i - m) + lambda (sum_i p_i - 1)"],
-    scope="n = 3",
+    sizes="n",
+    topics=["B1"],
+    assumes=["p > 0", "L = H(p) + beta (sum_i p_i z_i - mu) + lambda (sum_i p_i - 1)"],
+    wrong={
+        "the product rule forgotten: no -1": r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i + \beta z_i + \lambda",
+        "the entropy with the wrong sign": r"\frac{\partial \mathcal{L}}{\partial p_i} = \ln p_i + 1 + \beta z_i + \lambda",
+    },
 )
-def lagrangian_gradient() -> Sides:
+def lagrangian_gradient(rng: np.random.Generator, n: int) -> Givens:
     """Differentiate -p ln p with the product rule; the constraints are linear."""
-    lagrangian = entropy_symbols(p) + beta * (total(p_i * z_i for p_i, z_i in zip(p, z, strict=True)) - m) + lam * (total(p) - 1)
-    return column(lagrangian.diff(p_i) for p_i in p), Matrix(3, 1, lambda i, _: -log(p[i]) - 1 + beta * z[i] + lam)
+    z, p, (beta, lam, mu) = rng.normal(size=n), rng.uniform(0.1, 0.9, size=n), rng.uniform(0.4, 1.6, size=3)
+
+    def lagrangian(p: np.ndarray) -> float:
+        return entropy(p) + beta * (p @ z - mu) + lam * (p.sum() - 1)
+
+    return {"z": z, "p": p, r"\beta": beta, r"\lambda": lam, r"\mathcal{L}": of(lagrangian, "p")}
 
 
-lagrangian_gradient.wrong("the product rule forgotten: no -1")(
-    lambda: (entropy_symbols(p).diff(p[0]) + beta * z[0] + lam, -log(p[0]) + beta * z[0] + lam)
-)
-lagrangian_gradient.wrong("the entropy with the wrong sign")(
-    lambda: (entropy_symbols(p).diff(p[0]) + beta * z[0] + lam, log(p[0]) + 1 + beta * z[0] + lam)
-)
+def root(falling: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return where each entry of a falling function is zero, by halving intervals."""
+    for _ in range(80):
+        middle = (low + high) / 2
+        above = falling(middle) > 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return low
 
 
 @equation(
-    "unnormalised-gibbs-form", r"p_i = e^{\lambda - 1}\, e^{\beta z_i}", rows=["B1"], uses=["entropy-lagrangian-gradient"], scope="n = 3"
+    "unnormalised-gibbs-form",
+    r"p_i = e^{\lambda - 1}\, e^{\beta z_i}",
+    sizes="n",
+    topics=["B1"],
+    uses=["entropy-lagrangian-gradient"],
+    wrong={
+        "the sign of an energy": r"p_i = e^{\lambda - 1}\, e^{-\beta z_i}",
+        "the 1 on the wrong side": r"p_i = e^{\lambda + 1}\, e^{\beta z_i}",
+    },
 )
-def gibbs_form() -> Sides:
+def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
     """Set Eq. entropy-lagrangian-gradient to zero and solve for p_i."""
-    return _stationary(), Matrix(3, 1, lambda i, _: exp(lam - 1) * exp(beta * z[i]))
-
-
-def _stationary() -> Matrix:
-    return column(sympy.solve(-log(p_i) - 1 + beta * z_i + lam, p_i)[0] for p_i, z_i in zip(p, z, strict=True))
-
-
-gibbs_form.wrong("e^{-beta z_i}, with the sign of an energy")(lambda: (_stationary(), column(exp(lam - 1 - beta * z_i) for z_i in z)))
-gibbs_form.wrong("e^{lambda + 1}")(lambda: (_stationary(), column(exp(lam + 1 + beta * z_i) for z_i in z)))
+    z, (beta, lam) = rng.normal(size=n), rng.uniform(0.4, 1.6, size=2)
+    p = root(lambda p: -np.log(p) - 1 + beta * z + lam, np.full(n, 1e-9), np.full(n, 1e3))
+    return {"z": z, r"\beta": beta, r"\lambda": lam, "p": p}
 
 
 @equation(
     "gibbs-distribution",
     r"p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
-    rows=["B1"],
+    sizes="n",
+    topics=["B1"],
     uses=["unnormalised-gibbs-form"],
     assumes=["sum_i p_i = 1"],
-    scope="n = 3",
+    wrong={
+        "no beta in the denominator": r"p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{z_j}}",
+        "divided by n": r"p_i = \frac{e^{\beta z_i}}{n}",
+    },
 )
-def gibbs_distribution() -> Sides:
+def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
     """The constraint fixes the factor e^{lambda - 1} in Eq. unnormalised-gibbs-form."""
-    return _normalised(), Matrix(3, 1, lambda i, _: exp(beta * z[i]) / total(exp(beta * z_j) for z_j in z))
-
-
-def _normalised() -> Matrix:
-    p_of_lambda = column(exp(lam - 1) * exp(beta * z_i) for z_i in z)
-    (solved,) = sympy.solve(total(p_of_lambda) - 1, lam)
-    return p_of_lambda.subs(lam, solved)
-
-
-gibbs_distribution.wrong("no beta in the denominator")(lambda: (_normalised(), column(exp(beta * z_i) / total(map(exp, z)) for z_i in z)))
-gibbs_distribution.wrong("divided by n")(lambda: (_normalised(), column(exp(beta * z_i) / 3 for z_i in z)))
+    z, beta = rng.normal(size=n), rng.uniform(0.4, 1.6)
+    lam = root(lambda lam: 1 - np.exp(lam - 1 + beta * z).sum(), np.array(-30.0), np.array(30.0))
+    return {"z": z, "n": n, r"\beta": beta, "p": np.exp(lam - 1 + beta * z)}
 
 
 @equation(
     "free-energy-identity",
     r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(p \,\|\, \sigma(z/T))",
-    rows=["B1"],
+    sizes="n",
+    topics=["B1"],
     uses=["softmax-with-temperature"],
     assumes=["p on the simplex, p > 0", "T > 0"],
-    scope="n = 3, every p",
+    wrong={
+        "KL with its arguments exchanged": (r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(\sigma(z/T) \,\|\, p)"),
+        "no temperature before the KL term": (r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - \mathrm{KL}(p \,\|\, \sigma(z/T))"),
+    },
 )
-def free_energy() -> Sides:
+def free_energy(rng: np.random.Generator, n: int) -> Givens:
     """KL >= 0 with equality only at p = softmax(z / T): the stationary point is the one maximum."""
-    on_simplex = [p_i / total(p) for p_i in p]
-    return _mean_score_and_entropy(), T * lse_symbols([z_i / T for z_i in z]) - T * _kl(on_simplex, softmax_symbols([z_i / T for z_i in z]))
-
-
-def _mean_score_and_entropy() -> sympy.Expr:
-    return total(p_i * z_i for p_i, z_i in zip(p, z, strict=True)) / total(p) + T * entropy_symbols([p_i / total(p) for p_i in p])
-
-
-def _kl(first: Matrix, second: Matrix) -> sympy.Expr:
-    return total(a * log(a / b) for a, b in zip(first, second, strict=True))
-
-
-free_energy.wrong("KL with its arguments exchanged")(
-    lambda: (
-        _mean_score_and_entropy(),
-        T * lse_symbols([z_i / T for z_i in z]) - T * _kl(softmax_symbols([z_i / T for z_i in z]), column(p) / total(p)),
-    )
-)
-free_energy.wrong("no temperature before the KL term")(
-    lambda: (
-        _mean_score_and_entropy(),
-        T * lse_symbols([z_i / T for z_i in z]) - _kl(column(p) / total(p), softmax_symbols([z_i / T for z_i in z])),
-    )
-)
+    weights = rng.uniform(0.1, 0.9, size=n)
+    return {"z": rng.normal(size=n), "p": weights / weights.sum(), "T": rng.uniform(1.3, 3), "H": function(entropy)}
 
 
 # ---- B1, third derivation: the gradient of log-sum-exp
@@ -346,25 +293,31 @@ free_energy.wrong("no temperature before the KL term")(
 @equation(
     "log-softmax",
     r"\ln \sigma(z)_i = z_i - \mathrm{lse}(z)",
-    rows=["B1", "B2"],
+    sizes="n",
+    topics=["B1", "B2"],
     uses=["softmax"],
     assumes=["lse(z) = ln sum_j e^{z_j}"],
-    scope="n = 3",
+    wrong={
+        "the largest score instead of lse": r"\ln \sigma(z)_i = z_i - \max_j z_j",
+        "divided by lse": r"\ln \sigma(z)_i = \frac{z_i}{\mathrm{lse}(z)}",
+    },
 )
-def log_softmax() -> Sides:
+def log_softmax(rng: np.random.Generator, n: int) -> Givens:
     """The logarithm of the quotient in Eq. softmax."""
-    return s.applyfunc(log), Matrix(3, 1, lambda i, _: z[i] - lse_symbols(z))
+    return {"z": rng.normal(size=n)}
 
 
-log_softmax.wrong("the largest score instead of lse")(lambda: (s.applyfunc(log), column(z_i - sympy.Max(*z) for z_i in z)))
-log_softmax.wrong("divided by lse")(lambda: (s.applyfunc(log), column(z_i / lse_symbols(z) for z_i in z)))
-
-
-@equation("lse-gradient", r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i", rows=["B1"], uses=["softmax"], scope="n = 3")
-def gradient_of_lse() -> Sides:
+@equation(
+    "lse-gradient",
+    r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i",
+    sizes="n",
+    topics=["B1"],
+    uses=["softmax"],
+    wrong={
+        "the inner derivative forgotten": r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \frac{1}{\sum_j e^{z_j}}",
+        "the logarithm of the weight": r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \ln \sigma(z)_i",
+    },
+)
+def gradient_of_lse(rng: np.random.Generator, n: int) -> Givens:
     """Chain rule: the derivative of the sum over the sum."""
-    return column(lse_symbols(z).diff(z_i) for z_i in z), Matrix(3, 1, lambda i, _: exp(z[i]) / total(exp(z_j) for z_j in z))
-
-
-gradient_of_lse.wrong("the inner derivative forgotten")(lambda: (lse_symbols(z).diff(z[0]), 1 / total(map(exp, z))))
-gradient_of_lse.wrong("the logarithm of the weight")(lambda: (lse_symbols(z).diff(z[0]), log(s[0])))
+    return {"z": rng.normal(size=n)}

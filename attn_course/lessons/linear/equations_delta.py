@@ -1,6 +1,5 @@
 """Attention without softmax: the delta rule, its chunked form, and what softmax does better."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,16 +48,6 @@ def gradient_of_the_recall_error(rng: np.random.Generator, d_k: int, d_v: int) -
     return {"S": rng.normal(size=(d_k, d_v)), "k": column(rng.normal(size=d_k)), "v": column(rng.normal(size=d_v))}
 
 
-def _slope_of_a_square(loss: Callable[[np.ndarray], float], S: np.ndarray) -> np.ndarray:
-    """Return the derivative by each entry; of a square the difference of two steps is exact, however long they are."""
-    slope = np.empty_like(S)
-    for place in np.ndindex(S.shape):
-        step = np.zeros_like(S)
-        step[place] = 1
-        slope[place] = (loss(S + step) - loss(S - step)) / 2
-    return slope
-
-
 @equation(
     "delta-rule",
     r"S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
@@ -67,7 +56,7 @@ def _slope_of_a_square(loss: Callable[[np.ndarray], float], S: np.ndarray) -> np
     uses=["recall-error-gradient"],
     assumes=["one step of gradient descent with step size beta"],
     wrong={
-        "Hebb's rule: the value is added, whatever is there": r"S_t = S_{t-1} + \beta\, k\, v^\top",
+        "Hebb's rule": r"S_t = S_{t-1} + \beta\, k\, v^\top",
         "a step uphill": r"S_t = S_{t-1} - \beta\, k\, (v - S_{t-1}^\top k)^\top",
     },
 )
@@ -75,9 +64,14 @@ def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Least squares online: write what is missing, not the value itself."""
     pair, states = _pair(rng, d_k, d_v), [rng.normal(size=(d_k, d_v))]
     k, v = pair["k"].raw, pair["v"].raw
-    for _ in range(T):
-        slope = _slope_of_a_square(lambda S: sum((S[:, b] @ k - v[b]) ** 2 / 2 for b in range(d_v)), states[-1])
-        states.append(states[-1] - pair[r"\beta"] * slope)
+    steps = np.eye(d_k * d_v).reshape(-1, d_k, d_v)
+
+    def loss(S: np.ndarray) -> Any:
+        return sum((S[:, b] @ k - v[b]) ** 2 / 2 for b in range(d_v))
+
+    for _ in range(T):  # of a square the difference of two steps is exact, however long they are
+        slope = [(loss(states[-1] + step) - loss(states[-1] - step)) / 2 for step in steps]
+        states.append(states[-1] - pair[r"\beta"] * np.reshape(slope, (d_k, d_v)))
     return pair | {"S": matrices(states, start=0, states=True), "t": index(1, T)}
 
 
@@ -88,10 +82,8 @@ def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     topics=["K2"],
     uses=["delta-rule"],
     wrong={
-        "everything decays, not only the direction of k": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top"
-        r" = (1 - \beta)\, S_{t-1} + \beta\, k v^\top",
-        "written before it is erased": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top"
-        r" = \bigl( I - \beta\, k k^\top \bigr)\, \bigl( S_{t-1} + \beta\, k v^\top \bigr)",
+        "everything decays, not k alone": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = (1 - \beta)\, S_{t-1} + \beta\, k v^\top",
+        "write, then erase": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = ( I - \beta\, k k^\top )\, ( S_{t-1} + \beta\, k v^\top )",
     },
 )
 def erase_then_write(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
@@ -111,10 +103,7 @@ def erase_then_write(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     },
 )
 def reading_back(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
-    """A mixture of old and new; with a unit key and beta = 1 the old value is gone.
-
-    Where Eq. recurrent-linear-attention would return their sum.
-    """
+    """A mixture of old and new, where Eq. recurrent-linear-attention returns their sum; with a unit key and beta = 1 the old is gone."""
     pair = _pair(rng, d_k, d_v)
     return pair | _states(pair, rng.normal(size=(d_k, d_v)), T)
 
@@ -169,8 +158,7 @@ def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, An
         U.append([beta[t, 0] * (V[t, b] - S[-1][:, b] @ K[t]) for b in range(d_v)])
         outputs.append(o[0])
         S.append(after)
-    arrays = {"Q": Q, "K": K, "V": V, "B": np.diag(beta[:, 0]), "O": outputs, "U": U}
-    return arrays | {"S_0": S[0], "S_C": S[-1], "M": np.tri(C)}
+    return {"Q": Q, "K": K, "V": V, "B": np.diag(beta[:, 0]), "O": outputs, "U": U, "S_0": S[0], "S_C": S[-1], "M": np.tri(C)}
 
 
 @equation(
@@ -181,9 +169,8 @@ def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, An
     uses=["delta-rule"],
     assumes=["B = diag(beta_1, ..., beta_C)", "rows of K, V: the pairs of one chunk"],
     wrong={
-        "without the inverse: every pair corrected against S_0": r"S_C = S_0 + K^\top U, \qquad U = B\, (V - K S_0)",
-        "with the diagonal, and what comes later, in the system": r"S_C = S_0 + K^\top U,"
-        r" \qquad U = \bigl( I + B K K^\top \bigr)^{-1} B\, (V - K S_0)",
+        "every pair corrected against S_0": r"S_C = S_0 + K^\top U, \qquad U = B\, (V - K S_0)",
+        "the later pairs in the system": r"S_C = S_0 + K^\top U, \qquad U = \bigl( I + B K K^\top \bigr)^{-1} B\, (V - K S_0)",
     },
 )
 def chunked_delta_rule(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> Givens:
@@ -243,10 +230,10 @@ def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) 
     uses=["output-derivative-by-query", "linear-map-from-context", "output-derivative-by-score", "recurrent-linear-attention"],
     assumes=["p = weights of q", "z = sum_j p_j v_j, k-bar = sum_j p_j k_j"],
     wrong={
-        "softmax attention is linear in q too": r"\frac{\partial o}{\partial q} = S^\top"
-        r" = \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top",
-        "the product of the means added": r"\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad"
-        r" \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j\, k_j^\top + z\, \bar{k}^\top) \quad \text{(softmax)}",
+        "softmax attention is linear in q too": r"\frac{\partial o}{\partial q} = S^\top = \frac{\partial z}{\partial q}"
+        r" = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top",
+        "the product of the means added": r"\frac{\partial o}{\partial q} = S^\top, \qquad \frac{\partial z}{\partial q}"
+        r" = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j\, k_j^\top + z\, \bar{k}^\top)",
     },
     equivalent={
         "v_{j} - z -> v_{j}": "the centred keys sum to 0, with the weights p",
@@ -258,17 +245,11 @@ def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) 
 def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Linear attention answers each context with one linear map of q; softmax attention answers each query with another."""
     q, K, V = rng.normal(size=(1, d_k)), rng.normal(size=(T, d_k)), rng.normal(size=(T, d_v))
-    return {
-        "q": column(q[0]),
-        "o": of(lambda q: column(linear_attention(q[None], K, V, is_causal=False)[0]), "q"),
-        "z": of(lambda q: column(attention(q[None], K, V)[0]), "q"),
-        "S": linear_attention(K, K, V, return_state=True)[1],
-        "p": vector(attention(q, K, V, return_weights=True)[1][0]),
-        r"\bar{k}": column(attention(q, K, K)[0]),
-        "k": columns(K),
-        "v": columns(V),
-        "d_k": d_k,
-    }
+    o = of(lambda q: column(linear_attention(q[None], K, V, is_causal=False)[0]), "q")
+    z = of(lambda q: column(attention(q[None], K, V)[0]), "q")
+    weights = {"p": vector(attention(q, K, V, return_weights=True)[1][0]), r"\bar{k}": column(attention(q, K, K)[0])}
+    S = linear_attention(K, K, V, return_state=True)[1]
+    return weights | {"q": column(q[0]), "o": o, "z": z, "S": S, "k": columns(K), "v": columns(V), "d_k": d_k}
 
 
 @equation(
@@ -279,10 +260,8 @@ def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int
     uses=["ratio-of-weights", "recall-signal-and-interference"],
     assumes=["n unit keys", "scores beta q . k"],
     wrong={
-        "interference that grows like its square root": r"q = k_i:"
-        r" \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1}\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
-        "the smallest overlap": r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}},"
-        r" \qquad \mu = \min_{j \ne i} k_i \cdot k_j",
+        "root of n - 1": r"q = k_i: \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1} e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
+        "min overlap": r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \min_{j \ne i} k_i \cdot k_j",
     },
 )
 def softmax_recall(rng: np.random.Generator, n: int, d: int, draw: int) -> Givens:

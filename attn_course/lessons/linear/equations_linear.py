@@ -1,13 +1,14 @@
 """Attention without softmax: linear attention in three forms, its costs and its memory."""
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
-from attn_course.formulas import columns, function, independent, matrices, outcomes
+from attn_course.formulas import columns, function, matrices, outcomes
 from attn_course.reference import elu_features, linear_attention
 
 
@@ -26,18 +27,15 @@ def _sequence(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> tuple[np.
     topics=["K2"],
     assumes=["no softmax between the products"],
     wrong={
-        "also with a softmax around the scores": (
-            "X29",
-            r"\mathrm{softmax}\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr)",
-        ),
+        "with a softmax": ("X29", r"\mathrm{softmax}\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr)"),
         "the features of the keys forgotten": r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( K^\top V \bigr)",
         "the products in another order": r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( V\, \phi(K)^\top \bigr)",
     },
 )
 def brackets(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Matrix products are associative: the T x T matrix need never exist."""
-    Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
-    return {"Q": Q, "K": K, "V": V, r"\phi": function(elu_features)}
+    _, K, V = _sequence(rng, T_k, d_k, d_v)
+    return {"Q": rng.normal(size=(T_q, d_k)), "K": K, "V": V, r"\phi": function(elu_features)}
 
 
 @equation(
@@ -47,8 +45,7 @@ def brackets(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -
     topics=["A1", "K2"],
     uses=["linear-attention-two-readings", "absorbed-score", "linear-attention-by-associativity"],
     wrong={
-        "X X^T in the middle: positions instead of features": r"(X W_Q)\, (X W_K)^\top X W_V = X\, W(X),"
-        r" \qquad W(X) = W_Q W_K^\top X\, X^\top\, W_V",
+        "positions instead of features": r"(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top X\, X^\top\, W_V",
         "queries and keys exchanged": r"(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_K W_Q^\top X^\top X\, W_V",
         "a fixed matrix": r"(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top W_V",
     },
@@ -67,11 +64,8 @@ def linear_attention_mixes_features(rng: np.random.Generator, T: int, d: int, d_
     uses=["exponential-kernel-features", "linear-attention-by-associativity"],
     assumes=["m features", "e to each entry", "T different queries and keys in general position"],
     wrong={
-        "exp keeps the rank of the scores": (
-            "X29",
-            r"\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m = \mathrm{rank}\bigl( e^{Q K^\top} \bigr) < T",
-        ),
-        "the ranks exchanged": r"\mathrm{rank}\bigl( e^{Q K^\top} \bigr) \le m < T = \mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr)",
+        "exp keeps the rank": ("X29", r"\mathrm{rank}( \phi(Q)\, \phi(K)^\top ) \le m = \mathrm{rank}( e^{Q K^\top} ) < T"),
+        "the ranks exchanged": r"\mathrm{rank}( e^{Q K^\top} ) \le m < T = \mathrm{rank}( \phi(Q)\, \phi(K)^\top )",
     },
 )
 def the_exponential_has_full_rank(rng: np.random.Generator, T: int, m: int, d: int, draw: int) -> Givens:
@@ -98,17 +92,14 @@ def _flops(T: int, d_k: int, d_v: int) -> tuple[int, int]:
     uses=["linear-attention-by-associativity"],
     assumes=["no mask", "features already computed, d_k of them", "a multiply-add counts 2"],
     wrong={
-        "always cheaper: T times less": r"F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v),"
-        r" \qquad F_{\mathrm{state\ first}} = 2\, T (d_k + d_v)",
-        "without a softmax T^2 is gone in any order": r"F_{\mathrm{scores\ first}} = 4\, T d_k d_v,"
-        r" \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v",
+        "always T times less": r"F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 2\, T (d_k + d_v)",
+        "T^2 gone in any order": r"F_{\mathrm{scores\ first}} = 4\, T d_k d_v, \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v",
     },
 )
 def flops_of_the_two_brackets(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """T^2 against T: two products of T x T, or two with a d_k x d_v matrix."""
-    scores_first, state_first = _flops(T, d_k, d_v)
-    counted = {r"F_{\mathrm{scores\ first}}": scores_first, r"F_{\mathrm{state\ first}}": state_first}
-    return counted | {"T": T, "d_k": d_k, "d_v": d_v}
+    names = r"F_{\mathrm{scores\ first}}", r"F_{\mathrm{state\ first}}"
+    return dict(zip(names, _flops(T, d_k, d_v), strict=True)) | {"T": T, "d_k": d_k, "d_v": d_v}
 
 
 @equation(
@@ -125,9 +116,8 @@ def flops_of_the_two_brackets(rng: np.random.Generator, T: int, d_k: int, d_v: i
 )
 def crossover(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     """Equate the two of Eq. linear-attention-flops: with d_k = d_v = d at T = d. Shorter sequences are cheaper with scores first."""
-    lengths = range(1, 4)
-    more = [np.subtract(*_flops(T, d_k, d_v)) for T in lengths]
-    return {r"T^\ast": np.roots(np.polyfit(lengths, more, 2)).max(), "d_k": d_k, "d_v": d_v}
+    more = [np.subtract(*_flops(T, d_k, d_v)) for T in (1, 2, 3)]
+    return {r"T^\ast": np.roots(np.polyfit((1, 2, 3), more, 2)).max(), "d_k": d_k, "d_v": d_v}
 
 
 @equation(
@@ -139,10 +129,7 @@ def crossover(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     assumes=["softmax attention; one exponential for each score"],
     wrong={
         "exponentials are most of the work": ("X29", r"F < N_{\exp} = T^2 < 2\, T^2 (d_k + d_v)"),
-        "without exp the cost grows like T": (
-            "X29",
-            r"\frac{N_{\exp}}{F} = \frac{T^2}{2\, T (d_k + d_v)} = \frac{T}{2\, (d_k + d_v)}",
-        ),
+        "without exp it grows like T": ("X29", r"\frac{N_{\exp}}{F} = \frac{T^2}{2\, T (d_k + d_v)} = \frac{T}{2\, (d_k + d_v)}"),
     },
 )
 def how_many_exponentials(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
@@ -212,9 +199,8 @@ def normalised_form(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Giv
     uses=["recurrent-linear-attention"],
     assumes=["features in Q, K", "M_ij = 1 for j <= i, else 0, within one chunk"],
     wrong={
-        "the state of the past forgotten": r"O_c = \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c",
-        "the chunk written into the state before it is read": r"O_c = Q_c\, S_{c+1} + \bigl( Q_c K_c^\top \odot M \bigr) V_c,"
-        r" \qquad S_{c+1} = S_c + K_c^\top V_c",
+        "the past forgotten": r"O_c = \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c",
+        "written before it is read": r"O_c = Q_c\, S_{c+1} + ( Q_c K_c^\top \odot M ) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c",
         "the mask looks ahead": r"O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M^\top \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c",
     },
 )
@@ -300,25 +286,23 @@ def capacity(rng: np.random.Generator, n: int, d_k: int, draw: int) -> Givens:
     uses=["recall-signal-and-interference"],
     assumes=["keys independent, uniform on the unit sphere", "values independent of them and of each other, mean 0"],
     wrong={
-        "no noise below d_k pairs": r"\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2"
+        "no noise below d_k pairs": r"\mathbb{E}\, \| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \|^2"
         r" = \frac{\max(0, n - d_k)}{d_k}\, \mathbb{E} \|v_i\|^2",
-        "1 / d_k^2: the square of the overlap squared again": r"\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2"
-        r" = \frac{n - 1}{d_k^2}\, \mathbb{E} \|v_i\|^2",
+        "1 / d_k^2 for 1 / d_k": r"\mathbb{E}\, \| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \|^2 = \frac{n - 1}{d_k^2} \mathbb{E} \|v_i\|^2",
     },
 )
 def noise_of_random_keys(rng: np.random.Generator, draw: int) -> Givens:
     """E (k . k')^2 = 1 / d_k for unit vectors, and independent terms add: the noise is as large as the signal at n = d_k + 1.
 
-    Each key is one of the d_k + 1 corners of a regular simplex, which have every mean of squares in common with the sphere. One of them is
-    turned round, which leaves the squares as they are, so that the mean is not 0: nothing rests on it.
+    Each key is one of the d_k + 1 corners of a regular simplex: their squares have the mean that the sphere has. One corner is turned
+    round, so that the mean of the keys is not 0: nothing rests on it.
     """
     n, d_k = ((3, 4), (4, 2), (3, 5))[draw]
-    axes = np.linalg.svd(np.eye(d_k + 1) - 1 / (d_k + 1))[0][:, :d_k]  # of what is orthogonal to (1, ..., 1)
-    corners = axes * math.sqrt((d_k + 1) / d_k) @ np.linalg.qr(rng.normal(size=(d_k, d_k)))[0]
-    corners[0] *= -1
-    first, second = rng.normal(size=(2, 2))
-    values = np.array([first, second, -first - second])
-    keys, key_chances = independent(range(d_k + 1), [1 / (d_k + 1)] * (d_k + 1), n)
-    pairs, value_chances = independent(range(3), [1 / 3] * 3, n)
-    k = outcomes(key_chances, columns(corners[keys.astype(int)]), group="keys")
-    return {"k": k, "v": outcomes(value_chances, columns(values[pairs.astype(int)]), group="values"), "n": n, "d_k": d_k}
+    across = np.linalg.qr(np.hstack([np.ones((d_k + 1, 1)), rng.normal(size=(d_k + 1, d_k))]))[0][:, 1:]
+    corners = math.sqrt(1 + 1 / d_k) * across * np.array([-1] + [1] * d_k)[:, None]
+    values = rng.normal(size=(3, 2))
+    k = np.array(list(product(corners, repeat=n)))
+    v = np.array(list(product(values - values.mean(axis=0), repeat=n)))
+    uniform = [np.full(len(each), 1 / len(each)) for each in (k, v)]
+    random = {"k": outcomes(uniform[0], columns(k), group="keys"), "v": outcomes(uniform[1], columns(v), group="values")}
+    return random | {"n": n, "d_k": d_k}

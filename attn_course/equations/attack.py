@@ -26,18 +26,24 @@ class Mutant:
     fate: Fate
 
 
-def mutants(equation: Equation) -> Iterator[Mutant]:
-    """Yield every small change of an equation's formula, judged on the equation's own givens.
-
-    Those that "survived" are mistakes that the check would miss.
-    """
+def all_changes(equation: Equation) -> Iterator[Change]:
+    """Yield every small change of an equation's formula."""
     original = equation.read()
     draws = list(chain(*equation.draws()))
 
     def likes(name: str) -> list[str]:
         return [other for other in original.given if name in original.given and any(alike(draw[name], draw[other]) for draw in draws)]
 
-    for change in changes(original.tree, likes):
+    return changes(original.tree, likes)
+
+
+def mutants(equation: Equation) -> Iterator[Mutant]:
+    """Yield every small change of an equation's formula, judged on the equation's own givens.
+
+    Those that "survived" are mistakes that the check would miss.
+    """
+    original = equation.read()
+    for change in all_changes(equation):
         yield Mutant(change, _fate(equation, original, change))
 
 

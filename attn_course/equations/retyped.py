@@ -10,7 +10,6 @@ from attn_course.equations.core import Equation, Maker
 from attn_course.formulas import Node
 
 WRAPPERS = {"row", "rows", "column", "columns", "vector", "matrix", "matrices", "array", "asarray", "float", "copy", "of"}
-NUMPY = {"np", "math"}
 OWN_WAY = {"linalg", "fft"}  # solvers of NumPy
 LOOPS = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
@@ -26,7 +25,7 @@ def retyped(equation: Equation) -> list[str]:
     symbols = {name: {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} for name, value in given.items()}
     found = []
     for name in sorted(_claimed(equation.read().tree) & given.keys()):
-        others = {symbol for other in given if other != name for symbol in symbols[other]} - {"np", "math", "rng"}
+        others = {symbol for other in given if other != name for symbol in symbols[other]} - equation.make.__globals__.keys()
         if _is_operators(given[name], others):
             found.append(name)
     return found
@@ -53,13 +52,16 @@ def _is_operators(value: ast.expr, others: set[str]) -> bool:
             called = node.func
             if isinstance(called, ast.Name) and called.id not in WRAPPERS:
                 return False
-            if isinstance(called, ast.Attribute) and any(getattr(part, "attr", "") in OWN_WAY for part in ast.walk(called)):
+            if isinstance(called, ast.Attribute) and any(_is_another_way(part) for part in ast.walk(called)):
                 return False
-            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "rng":
-                return False  # drawn
         combines |= isinstance(node, ast.BinOp | ast.Call)
     names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
     return combines and bool(names & others)
+
+
+def _is_another_way(part: ast.AST) -> bool:
+    """Whether a call goes to a solver, to the reference, or is drawn."""
+    return getattr(part, "attr", "") in OWN_WAY or getattr(part, "id", "") in ("reference", "costs", "rng")
 
 
 def _source(make: Maker) -> ast.FunctionDef:
@@ -78,9 +80,10 @@ def _assigned_once(definition: ast.FunctionDef) -> dict[str, ast.expr]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id not in dict(pairs):
                 found.setdefault(node.id, []).append(None)
-            if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name):
-                if isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in ("append", "extend"):  # filled step by step
-                    found.setdefault(node.value.id, []).append(None)
+            filled = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+            filled = filled or getattr(node, "attr", "") in ("append", "extend")
+            if filled and isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name):  # step by step
+                found.setdefault(node.value.id, []).append(None)
     return {name: values[0] for name, values in found.items() if len(values) == 1 and values[0] is not None}
 
 

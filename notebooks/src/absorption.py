@@ -129,7 +129,7 @@ print("W_K^T W_Q, with scale:", matches(W_K.T @ W_Q, np.sqrt(2)))
 #
 # $$s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad
 #  s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad
-#  W_\pm = \tfrac{1}{2} (W \pm W^\top) \label{symmetric-and-antisymmetric-scores}$$
+#  W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top) \label{symmetric-and-antisymmetric-scores}$$
 #
 # $W_+$ scores a *pair*, without regard to who asks: likeness, if its eigenvalues are positive. $W_-$ is all that makes a
 # question different from its answer. And a token's score with itself knows only the first:
@@ -252,7 +252,7 @@ charts.lines(
 # Which of the four depend on the key $j$? The first and the third. The terms with $b_K$ are the same for all keys of a row,
 # and a softmax ignores such a constant, {eq}`softmax-shift-invariance`:
 #
-# $$\sigma\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j
+# $$\sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j
 # \label{key-bias-cancels}$$
 #
 # (inside $\sigma$, $l$ runs over the keys). The key bias cancels. The query bias stays: $b_Q W_K^\top x_l^\top$ does not look
@@ -263,7 +263,7 @@ charts.lines(
 #
 # $$(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top
 # = \tilde{x}_i \begin{pmatrix} W & W_Q b_K^\top \\ b_Q W_K^\top & b_Q b_K^\top \end{pmatrix} \tilde{x}_j^\top, \qquad
-#  \tilde{x} = [\,x,\, 1\,] \label{biases-in-one-matrix}$$
+#  \tilde{x}_i = [\,x_i,\, 1\,] \label{biases-in-one-matrix}$$
 #
 # The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
@@ -383,9 +383,9 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
 # %% [markdown] id="when-not"
 # ## When not to absorb
 #
-# One matrix instead of two sounds like a saving. Count the numbers to store for one head, with $d_k = d / H$:
+# One matrix instead of two sounds like a saving. Count the numbers $N$ to store for one head, with $d_k = d / H$:
 #
-# $$\frac{d^2}{2\, d\, d_k} = \frac{d}{2\, d_k} = \frac{H}{2} \label{absorbed-matrices-are-larger}$$
+# $$\frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{d^2}{2\, d\, d_k} = \frac{H}{2} \label{absorbed-matrices-are-larger}$$
 #
 # With more than two heads the product is *larger* than its factors. And the FLOPs of one head's scores, all $T$ tokens new:
 #
@@ -454,11 +454,12 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # still one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is
 # more than grouped attention, which is the special case where the up-projections only *copy*:
 #
-# $$c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,]: \qquad
-#  K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}} \label{grouped-heads-as-latent}$$
+# $$c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \qquad
+#  K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
+#  r = \lfloor h / g \rfloor \label{grouped-heads-as-latent}$$
 #
-# with $E_r$ the columns of the identity that pick key head $r = \lfloor h / g \rfloor$. With the same cache, learned matrices
-# can do all that copies can.
+# with $E_r$ the columns of the identity that pick block $r$, and $r$ the key head of query head $h$. With the same cache,
+# learned matrices can do all that copies can.
 
 # %% [markdown] id="compression"
 # Is low rank realistic? Take the four-headed model of chapter {lesson}`heads` (naming both neighbours, 64 numbers of key and value for each
@@ -575,7 +576,7 @@ charts.lines(
 # The rotation stands *between* the query and $W_{UK}^\top$, and it is another one for every distance. The lifted query
 # $q W_{UK}^\top$ cannot be made once for all keys. Could the two factors change places?
 #
-# $$R_\theta W - W R_\theta = \sin\theta\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
+# $$R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}
 # \label{rotation-commutator}$$
 
 # %% [markdown] id="rotary-predict"
@@ -635,10 +636,10 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 # %% [markdown] id="bytes"
 # ## What is kept
 #
-# With $b$ bytes for a number:
+# For each token and layer, with $b$ bytes for a number:
 #
-# $$\frac{\text{bytes}}{\text{token and layer}} = b\,(d_c + d_R)
-# \quad \text{against} \quad 2\, b\, H_{kv}\, d_{\mathrm{head}} \label{latent-cache-bytes}$$
+# $$\text{bytes}_{\text{latent}} = b\,(d_c + d_R), \qquad
+#  \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}} \label{latent-cache-bytes}$$
 #
 # The number of heads is gone. DeepSeek-V2 chose
 #

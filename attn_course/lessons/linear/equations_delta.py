@@ -260,8 +260,9 @@ def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int
     uses=["ratio-of-weights", "recall-signal-and-interference"],
     assumes=["n unit keys", "scores beta q . k"],
     wrong={
-        "root of n - 1": r"q = k_i: \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1} e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
-        "min overlap": r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \min_{j \ne i} k_i \cdot k_j",
+        "the root of n - 1": r"q = k_i:"
+        r" \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1}\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
+        "least overlap": r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \min_{j \ne i} k_i \cdot k_j",
     },
 )
 def softmax_recall(rng: np.random.Generator, n: int, d: int, draw: int) -> Givens:

@@ -66,10 +66,12 @@ def retyping_problems(equation: Equation) -> list[str]:
     """What is claimed is not computed from the other givens by the operators of the formula."""
     if equation.kind != "claim":
         return []
-    found = retyped(equation)
+    try:
+        found = retyped(equation)
+    except EquationError as error:
+        return [f"Eq. {equation.label}: {error}"]
     return [
-        f"Eq. {equation.label}: {name} is computed from the other givens by operators alone: take another way, or say that it is a definition"
-        for name in found
+        f"Eq. {equation.label}: {name} is only operators on the other givens: take another way, or call it a definition" for name in found
     ]
 
 

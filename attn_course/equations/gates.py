@@ -4,9 +4,11 @@ import re
 from typing import Any, cast
 
 from attn_course import numbers
+from attn_course.equations.attack import all_changes, mutants
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.errors import EquationError, UnknownEquation
 from attn_course.equations.index import coverage
+from attn_course.equations.retyped import retyped
 from attn_course.equations.rows import ROWS, TRAPS
 
 _PAIRS = {
@@ -38,6 +40,51 @@ def wrong_form_problems(equation: Equation) -> list[str]:
             continue
         problems.append(f'Eq. {equation.label}: the wrong form "{wrong.name}" holds')
     return problems
+
+
+def mutant_problems(equation: Equation) -> list[str]:
+    """Every small change of the formula is rejected, means the same, or is named with the property it rests on."""
+    if equation.kind == "transcribed":
+        return []
+    judged = list(mutants(equation))
+    survived = {str(mutant.change) for mutant in judged if mutant.fate == "survived"}
+    problems = [
+        f"Eq. {equation.label}: what is given cannot tell it from the change {change}"
+        for change in sorted(survived - {*equation.equivalent})
+    ]
+    problems += [
+        f"Eq. {equation.label}: equivalent={{...}} names {change}, which does not survive"
+        for change in equation.equivalent
+        if change not in survived
+    ]
+    if not any(mutant.fate in ("refuted", "malformed") for mutant in judged):
+        problems.append(f"Eq. {equation.label}: no change of the formula is rejected")
+    return problems
+
+
+def retyping_problems(equation: Equation) -> list[str]:
+    """What is claimed is not computed from the other givens by the operators of the formula."""
+    if equation.kind != "claim":
+        return []
+    try:
+        found = retyped(equation)
+    except EquationError as error:
+        return [f"Eq. {equation.label}: {error}"]
+    return [
+        f"Eq. {equation.label}: {name} is only operators on the other givens: take another way, or call it a definition" for name in found
+    ]
+
+
+def share_problems(registry: Registry = REGISTRY) -> list[str]:
+    """Few equations are definitions or transcribed, and few changes are excused by hand."""
+    equations = registry.all_equations()
+    changed = sum(1 for equation in equations if equation.kind != "transcribed" for _ in all_changes(equation))
+    shares = [
+        ("equations are definitions", sum(equation.kind == "definition" for equation in equations), 0.15 * len(equations)),
+        ("equations are transcribed", sum(equation.kind == "transcribed" for equation in equations), 0.02 * len(equations)),
+        ("changes are excused by hand", sum(len(equation.equivalent) for equation in equations), 0.01 * changed),
+    ]
+    return [f"{count} {what}; at most {most:.0f} are allowed" for what, count, most in shares if count > most]
 
 
 def reference_problems(equation: Equation, registry: Registry) -> list[str]:
@@ -82,7 +129,9 @@ def equation_problems(equation: Equation, registry: Registry = REGISTRY) -> list
     found = reference_problems(equation, registry)
     if isinstance(cast(object, equation), Stated):
         return found + statement_problems(cast(Any, equation))
-    return found + (hold_problems(equation) or wrong_form_problems(equation))
+    if does_not_hold := hold_problems(equation):
+        return found + does_not_hold
+    return found + wrong_form_problems(equation) + mutant_problems(equation) + retyping_problems(equation)
 
 
 def coverage_problems(lesson: str, registry: Registry = REGISTRY) -> list[str]:

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from attn_course.equations.core import Equation, Maker
+from attn_course.equations.errors import Malformed
 from attn_course.formulas import Node
 
 WRAPPERS = {"row", "rows", "column", "columns", "vector", "matrix", "matrices", "array", "asarray", "float", "copy", "of"}
-NUMPY = {"np", "math"}
 OWN_WAY = {"linalg", "fft"}  # solvers of NumPy
 LOOPS = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
@@ -22,12 +22,13 @@ def retyped(equation: Equation) -> list[str]:
     """
     definition = _source(equation.make)
     locals_ = _assigned_once(definition)
+    functions = {node.name for node in ast.walk(definition) if isinstance(node, ast.FunctionDef)}  # loops, mostly
     given = {name: _written_out(value, locals_) for name, value in _returned(definition, locals_)}
     symbols = {name: {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} for name, value in given.items()}
     found = []
     for name in sorted(_claimed(equation.read().tree) & given.keys()):
-        others = {symbol for other in given if other != name for symbol in symbols[other]} - {"np", "math", "rng"}
-        if _is_operators(given[name], others):
+        others = {symbol for other in given if other != name for symbol in symbols[other]} - equation.make.__globals__.keys()
+        if not symbols[name] & functions and _is_operators(given[name], others):
             found.append(name)
     return found
 
@@ -53,18 +54,22 @@ def _is_operators(value: ast.expr, others: set[str]) -> bool:
             called = node.func
             if isinstance(called, ast.Name) and called.id not in WRAPPERS:
                 return False
-            if isinstance(called, ast.Attribute) and any(getattr(part, "attr", "") in OWN_WAY for part in ast.walk(called)):
+            if isinstance(called, ast.Attribute) and any(_is_another_way(part) for part in ast.walk(called)):
                 return False
-            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "rng":
-                return False  # drawn
-        combines |= isinstance(node, ast.BinOp | ast.Call)
+        combines |= isinstance(node, ast.BinOp) or (isinstance(node, ast.Call) and getattr(node.func, "id", "") not in WRAPPERS)
     names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
     return combines and bool(names & others)
 
 
+def _is_another_way(part: ast.AST) -> bool:
+    """Whether a call goes to a solver, to the reference, or is drawn."""
+    return getattr(part, "attr", "") in OWN_WAY or getattr(part, "id", "") in ("reference", "costs", "rng")
+
+
 def _source(make: Maker) -> ast.FunctionDef:
     definition = ast.parse(textwrap.dedent(inspect.getsource(make))).body[0]
-    assert isinstance(definition, ast.FunctionDef)
+    if not isinstance(definition, ast.FunctionDef):
+        raise Malformed("the givens are made by a function that is written with def")
     return definition
 
 

@@ -312,6 +312,8 @@ class Evaluation:
         value = self.value(node)
         if value.form != "scalar" or value.lists:
             raise Malformed(f"an index is a whole number, not {value}", node.place)
+        if value.data.dtype.kind == "c":
+            raise Malformed("an index is a whole number", node.place)
         numbers = value.data.astype(float)
         places = np.rint(numbers)
         if not np.all(np.abs(numbers - places) < 1e-9):

@@ -133,7 +133,7 @@ def matrices(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = F
     return _given(entries, "matrix", (start, 1, 1) if isinstance(start, int) else start, states)
 
 
-def subset(members: Any, start: int = 1) -> Given:
+def subset(members: Any, start: int | tuple[int, ...] = 1) -> Given:
     """Return a set as a mask over its universe; a table of masks is a list of sets."""
     return Given(members, "set", start)
 

@@ -64,8 +64,8 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     return found
 
 
-def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return for every relation where it counts and is fulfilled, and both sides; whether it holds or not.
+def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Return for every relation where it counts, where it is fulfilled, and both sides; whether it holds or not.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray,
     def report(
         evaluation: Evaluation, relation: Node, compared: Comparison, counts: np.ndarray, chain: Node, ends: tuple[Node, Node]
     ) -> None:
-        found.append((counts & compared.fulfilled, compared.left, compared.right))
+        found.append((counts, compared.fulfilled, compared.left, compared.right))
 
     _judge_all(formula, givens, report)
     return found
@@ -209,5 +209,5 @@ def _numbers(left: Any, right: Any) -> tuple[str, str]:
     for digits in (2, 4, 6, 9, 12, 17):
         one, two = f"{left:.{digits}g}", f"{right:.{digits}g}"
         if one != two:
-            break
-    return one, two
+            return one, two
+    return f"{left:.4g}", f"{right:.4g}"

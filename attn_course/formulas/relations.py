@@ -162,6 +162,8 @@ def _exact(sign: str, x: np.ndarray, y: np.ndarray, form: str) -> Comparison:
 
 def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, right: Value | None) -> Comparison:
     if right is None:
+        if sign == r"\notin":
+            raise Malformed("which space something is not in says too little", node.place)
         sizes = node.children[1] if node.kind == "power" else None
         wanted = (
             [] if sizes is None else [evaluation.whole_number(size) for size in (sizes.children if sizes.kind == "times" else (sizes,))]

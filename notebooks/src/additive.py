@@ -70,9 +70,9 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # and only then let a vector $v$ make one number of it.
 #
 # $$e_{ij} = v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr)
-#  = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i W_Q)_r + (k_j W_K)_r \bigr) \label{additive-score}$$
+#  = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i^\top W_Q)_r + (k_j^\top W_K)_r \bigr) \label{additive-score}$$
 #
-# (First with columns, as Bahdanau et al., 2014, write it; then with rows, as in our arrays.) The sum of two projections is one
+# (First with columns, as Bahdanau et al., 2014, write it; then with rows $q_i^\top$ and $k_j^\top$, as in our arrays.) The sum of two projections is one
 # projection of the pair, written side by side:
 #
 # $$[\,q,\, k\,] \begin{pmatrix} W_Q \\ W_K \end{pmatrix} = q\,W_Q + k\,W_K \label{concatenation-adds-projections}$$
@@ -373,10 +373,9 @@ print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, r
 # and independent weights of mean 0 and variance $1/d$, in $v$ too. Each unit then sees a sum of variance 2, nearly normal for
 # large $d$; $d$ units with $v_r$ of variance $1/d$ add up to the variance of one:
 #
-# $$\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1, \quad g \sim N(0, 2)
-# \label{additive-score-variance}$$
+# $$\mathrm{Var}[e] \xrightarrow[d \to \infty]{} \mathbb{E}\bigl[\tanh^2(g)\bigr] < 1 \label{additive-score-variance}$$
 #
-# The dot product has no such brake, {eq}`variance-of-a-score`, unless it is given one:
+# with $g \sim N(0, 2)$. The dot product has no such brake, {eq}`variance-of-a-score`, unless it is given one:
 #
 # $$\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1 \label{unscaled-and-scaled-variance}$$
 

@@ -379,11 +379,11 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 
 # %% [markdown] id="gaussian"
 # **Assume** Gaussian similarity of bandwidth $h$, $q = k_i$, and $n - 1$ other keys at least $r$ away. Each of them has at most
-# the share $a = e^{-r^2/2h^2}$ of the weight of $k_i$; and the output misses $v_i$ by at most the weight of the others
+# the share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$; and the output misses $v_i$ by at most the weight of the others
 # times the diameter:
 #
 # $$\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad
-#  a = e^{-r^2 / 2 h^2} \label{gaussian-finds-own-key}$$
+#  a = e^{-r^2 / (2 h^2)} \label{gaussian-finds-own-key}$$
 #
 # Small bandwidth, separated keys: then near queries do give near values. The plane below has four keys, with the second
 # of {eq}`query-misses-own-key` moved to $(5, 2)$, which changes none of its scores. **Predict** where the dot product gives $k_1$ (value 1,

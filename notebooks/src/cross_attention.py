@@ -137,7 +137,7 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 # What does the translator without attention do? It attends to a source of **one** row, the summary. A softmax over
 # one score is 1, whatever the query:
 #
-# $$T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \quad \text{for every } i \label{one-key-ignores-queries}$$
+# $$T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \label{one-key-ignores-queries}$$
 #
 # Each step gets the same vector. Bahdanau et al. (2014) gave each step its own instead, {eq}`additive-attention`. Again, $h_j$, an
 # *annotation*, is the encoder's state at source position $j$, and $s_{i-1}$ the decoder's state before it writes sign
@@ -151,12 +151,12 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 # vectors**. There is no database of keys with values of their own yet; that came later.
 
 # %% [markdown] id="alignment-gradient"
-# Why should it train faster? Follow the gradient from the context $c$ of one step back to one annotation, both taken
-# as columns. **Assume** that, of all annotations, score $e_j$ depends on $h_j$ only. By the product rule $h_j$ moves
+# Why should it train faster? Follow the gradient from the context $c$ of one step back to one annotation, both (and the
+# gradient of a score) taken as columns. **Assume** that, of all annotations, score $e_j$ depends on $h_j$ only. By the product rule $h_j$ moves
 # $c$ as a value, with the weight $\alpha_j$, and as a key, where {eq}`softmax-derivative` gives
 # $\partial c / \partial e_j = \sum_l \alpha_l (\delta_{lj} - \alpha_j)\, h_l = \alpha_j (h_j - c)$. Together:
 #
-# $$\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (h_j - c)\, \frac{\partial e_j}{\partial h_j} \Bigr)
+# $$\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (h_j - c)\, \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)
 # \label{context-derivative-by-annotation}$$
 #
 # One step to *every* position, with the factor $\alpha_j$: direct, but weak where little is read. From the last state
@@ -173,7 +173,7 @@ print("one key, three queries:\n", one_row)
 # The matrix $\alpha$ is called an **alignment**: row $i$ says where the writer looked. If one score of a row leads
 # clearly, we get a lookup of a single source position:
 #
-# $$\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{j^\ast(i)}, \qquad j^\ast(i) = \arg\max_j e_{ij} \label{hard-alignment-limit}$$
+# $$\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij} \label{hard-alignment-limit}$$
 #
 # ($T$ without an index is the temperature of {eq}`temperature-limits`.) Only then "looked at" has a plain meaning; a row of halves is a
 # mixture.
@@ -204,9 +204,9 @@ print("source shuffled, same output:", np.allclose(output, again))
 # %% [markdown] id="padding"
 # Batches need rectangles, so both sequences are padded, to lengths of their own. Padded **keys** would take weight
 # away; hide them, for every query. Padded **queries** take nothing from anybody: their rows are computed and ignored.
-# With $\ast$ for padding,
+# With padding $X'$ and $Y'$, whatever it holds, and the mask $M$,
 #
-# $$Z\bigl([\,X;\, \ast\,],\, [\,Y;\, \ast\,]\bigr)_{1:T_q} = Z(X, Y) \quad \text{with } M_{ij} = -\infty \text{ for } j > T_k
+# $$Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k
 # \label{padding-on-both-sides}$$
 #
 # **Predict**: a batch of two, sources of 5 and 3 pieces padded to 5, targets of 2 and 4 signs padded to 4. Which
@@ -273,9 +273,9 @@ verify("loss-over-real-tokens")
 # In training, all signs of the target are known, and the right ones are given as input (*teacher forcing*). So a
 # decoder without recurrence computes all rows at once. Then row $t$ must not see the sign that it is to predict. A
 # causal mask hides the rows after $t$, but row $t$ sees **its own input**. So the input is shifted right by one, with
-# a start token $w_0$ in front:
+# a start token $w_0$ in front. Of the decoder $D$, row $t$ then sees the signs before $w_t$ and nothing else:
 #
-# $$\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t), \qquad \text{decoder input } (w_0, w_1, \ldots, w_{T_q - 1})
+# $$\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{0:T_q - 1})_t
 # \label{shifted-input-hides-target}$$
 #
 # ($\partial w_j$ moves the embedding of the sign $w_j$.) Mask *and* shift. The causal mask belongs to the decoder's

@@ -344,16 +344,16 @@ print("extra weights:", 512 * 512)
 #
 # "Several heads are like several filters." How far does this go? A **convolution** computes each output from the inputs
 # near it, with the same weights everywhere, its **filter**; each place in the filter is a **tap**. Look at {eq}`sum-of-head-maps` with
-# heads that each look at one fixed shift: $P_h = S_{\Delta_h}$, ones on a diagonal. The sum becomes a convolution, one
+# heads that each look at one fixed shift: $P_h = S_h$, ones on a diagonal. The sum becomes a convolution, one
 # head for each *place* in the filter:
 #
-# $$\sum_{h=1}^{H} S_{\Delta_h} X\, W_h = X * W, \qquad (S_\Delta)_{tj} = [\,j = t + \Delta\,] \label{shifted-heads-convolve}$$
+# $$\sum_{h=1}^{H} S_h\, X\, W_h = Y, \qquad (S_h)_{tj} = [\,j = t + \Delta_h\,] \label{shifted-heads-convolve}$$
 #
-# with $(X * W)_t = \sum_h x_{t + \Delta_h} W_h$ and zeros beyond the ends. So a filter of width 3 takes three heads: a head
+# with $Y = X * W$, that is $Y_t = \sum_h x_{t + \Delta_h} W_h$ with zeros beyond the ends. So a filter of width 3 takes three heads: a head
 # is like a *tap* of a filter, with all its channels, rather than like a filter.
 
 # %% [markdown] id="filters-scores"
-# Can a softmax produce $S_\Delta$? Cordonnier et al. (2020) give the scores a relative encoding of the distance $\delta$ = key
+# Can a softmax produce $S_h$? Cordonnier et al. (2020) give the scores a relative encoding of the distance $\delta$ = key
 # position minus query position. With $(\delta^2, \delta)$ as encoding and a learned vector, a square can be completed:
 #
 # $$-\alpha\,(1,\, -2\Delta) \cdot (\delta^2,\, \delta) = -\alpha\,(\delta - \Delta)^2 + \alpha\,\Delta^2 \label{score-peaked-at-shift}$$
@@ -361,9 +361,9 @@ print("extra weights:", 512 * 512)
 # The last term is the same for all keys, and the softmax ignores it. What remains is largest at $\delta = \Delta$, and sharp
 # for large $\alpha$:
 #
-# $$\lim_{\alpha \to \infty} \sigma\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,] \label{peaked-scores-become-shift}$$
+# $$\lim_{\alpha \to \infty} \sigma_l\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,] \label{peaked-scores-become-shift}$$
 #
-# (inside $\sigma$, $l$ runs over the keys). **Predict** the largest error of three such heads against a true
+# ($l$ runs over the keys). **Predict** the largest error of three such heads against a true
 # convolution for $\alpha = 1$ and $\alpha = 20$.
 
 # %% id="filters-verify"
@@ -555,9 +555,9 @@ figures.heads_explorable()
 
 # %% [markdown] id="cache-work"
 # What does the cache save? Without it each step is a full pass: the four projections of the whole prefix, $8 t d^2$
-# operations at length $t$:
+# operations at length $t$, and in all
 #
-# $$\sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \label{projection-flops-without-cache}$$
+# $$F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \label{projection-flops-without-cache}$$
 #
 # With it, each token is projected once: $8 T d^2$ in all. The ratio is $(T + 1) / 2$. **Predict** it for $T = 256$. The
 # scores save as well: the last row only, instead of all. Count first, then measure on your own machine; expect less than the

@@ -106,7 +106,7 @@ for name in models:
 # $v_i$, and a lookup with the query $q$ can be written as a sum over *all* pairs, where $[\ldots]$ is 1 if the
 # statement is true and 0 if not:
 #
-# $$D[q] = \sum_{i=1}^{m} [\,k_i = q\,]\; v_i \label{exact-lookup}$$
+# $$D(q) = \sum_{i=1}^{m} [\,k_i = q\,]\; v_i \label{exact-lookup}$$
 #
 # **Assume** that the keys are distinct and that $q$ is one of them. What was it like at 10 o'clock?
 
@@ -200,17 +200,18 @@ w_value = np.vstack([np.zeros((4, 3)), np.eye(3), np.zeros((4, 3))])
 print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 
 # %% [markdown] id="match"
-# A dot product of two one-hot vectors is 1 if they are equal and 0 if not, so it compares two names:
+# A dot product of two one-hot vectors is 1 if they are equal and 0 if not, so it compares two names: $a_i$, the one that
+# token $i$ asks for, and $n_j$, the one on the badge of token $j$.
 #
-# $$(x_i W_Q) \cdot (x_j W_K) = [\,\text{name asked for by } i = \text{name of } j\,] \label{query-matches-key-name}$$
+# $$(x_i W_Q) \cdot (x_j W_K) = [\,a_i = n_j\,] \label{query-matches-key-name}$$
 #
 # This may serve as a score, but not yet as a similarity: scores of real vectors can be negative. The exponential of a score
 # never is. So take $s = e^{\beta\, q \cdot k}$, with a number $\beta > 0$ that says how much a match shall count, and
 # divide by the sum. (Together this is called *softmax*; chapter {lesson}`softmax` derives why the exponential.) If one of the $m$ names
-# matches, its pair
+# matches, that of token $r_i$, its pair
 # has the similarity $e^\beta$ and all others $e^0 = 1$:
 #
-# $$z_i = \frac{e^{\beta}\, v_{\text{match}} + \sum_{j \ne \text{match}} v_j}{e^{\beta} + m - 1} \label{lookup-by-name}$$
+# $$z_i = \frac{e^{\beta}\, v_{r_i} + \sum_{j \ne r_i} v_j}{e^{\beta} + m - 1} \label{lookup-by-name}$$
 #
 # **Predict** the weight of the match for $\beta = 3$ ($e^3 \approx 20$).
 
@@ -256,21 +257,24 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 # %% [markdown] id="set"
 # ## A set of pairs, or rather a multiset
 #
-# Nothing in {eq}`soft-lookup` says where a pair stands. Let $\pi$ be any rearrangement of the pairs. Numerator and denominator
-# are sums over all of them, and a sum does not depend on the order of its terms:
+# Nothing in {eq}`soft-lookup` says where a pair stands. Write the keys into the rows of $K$ and the values into those of $V$; a
+# permutation matrix $\Pi$ puts the rows of both into another order. Numerator and denominator are sums over all pairs, and a sum
+# does not depend on the order of its terms:
 #
-# $$\mathrm{Attention}(q, \{(k_{\pi(i)}, v_{\pi(i)})\}) = \mathrm{Attention}(q, \{(k_i, v_i)\}) \label{pair-order-invariance}$$
+# $$\mathrm{Attention}(q,\, \Pi K,\, \Pi V) = \mathrm{Attention}(q, K, V) \label{pair-order-invariance}$$
 #
 # That was the proof. So attention by itself knows no order, near or far: this made the recall of section {section}`hook` easy at any
 # distance,
-# and it is why chapter {lesson}`self_attention` has to *add* positions. But a pair that occurs twice has two terms in either sum:
-#
-# $$\mathrm{Attention}(q, D \uplus \{(k_1, v_1)\}) = \frac{2\,s_1 v_1 + \sum_{i \ge 2} s_i v_i}{2\,s_1 + \sum_{i \ge 2} s_i}
-# \label{duplicated-pair-counts-twice}$$
-#
-# A set would not notice the second copy, so $D$ is a *multiset*, and $\uplus$ adds to it.
+# and it is why chapter {lesson}`self_attention` has to *add* positions.
 
 # %% [markdown] id="set-predict"
+# But a pair that occurs twice (once more below the others, $[K;\, k_1]$) has two terms in either sum:
+#
+# $$\mathrm{Attention}\bigl(q,\, [K;\, k_1],\, [V;\, v_1]\bigr)
+#  = \frac{2\,s_1 v_1 + \sum_{i \ge 2} s_i v_i}{2\,s_1 + \sum_{i \ge 2} s_i} \label{duplicated-pair-counts-twice}$$
+#
+# A set would not notice the second copy, so $D$ is a *multiset*; adding to one is written $\uplus$.
+#
 # **Predict** three things: the answer at 10 o'clock if the pairs are reversed; if only the keys are; and the new
 # weight of the 9 o'clock pair, 0.543 now, when it is noted twice. (Is it doubled?)
 
@@ -301,7 +305,7 @@ print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).rou
 # have the ratio $e^{(d_j^2 - d_i^2) / 2h^2}$, where $d$ is the distance from the query. For a small $h$ the exponent is
 # huge and the nearest key takes all; for a large one it is about 0 and all keys are equal:
 #
-# $$\lim_{h \to 0^+} \alpha_i = [\,k_i \text{ is the nearest key}\,], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}
+# $$\lim_{h \to 0^+} \alpha_i = \bigl[\, \|q - k_i\| = \min_j \|q - k_j\| \,\bigr], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}
 # \label{bandwidth-limits}$$
 #
 # At one end stands the dictionary, {eq}`exact-lookup`, which now also answers between its keys; at the other the plain average.
@@ -351,15 +355,15 @@ figures.lookup_explorable()
 # %% [markdown] id="regression"
 # ## An old friend: kernel regression
 #
-# Statistics knew {eq}`soft-lookup` long before. Given points $(x_i, y_i)$, what is the mean of $y$ at a given $x$? **Assume** we estimate
-# the density of the points by setting a small Gaussian hill $K_h$ on each, $\hat p(x, y) = \frac1m \sum_i K_h(x - x_i) K_h(y - y_i)$.
-# A conditional mean is $\int y\,\hat p\,dy / \int \hat p\,dy$. The hill over $y_i$ has mass 1 and mean $y_i$, so the
+# Statistics knew {eq}`soft-lookup` long before. Given points $(x^{(i)}, y^{(i)})$, what is the mean of $y$ at a given $x$? **Assume** we estimate
+# the density of the points by setting a small Gaussian hill $K_h$ on each, $\hat p(x, y) = \frac1m \sum_i K_h(x - x^{(i)})\, K_h(y - y^{(i)})$.
+# A conditional mean is $\int y\,\hat p\,dy / \int \hat p\,dy$. The hill over $y^{(i)}$ has mass 1 and mean $y^{(i)}$, so the
 # integrals leave (the constant factor of $K_h$ cancels)
 #
 # $$\frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy}
-#  = \sum_{i=1}^{m} \frac{K_h(x - x_i)}{\sum_{j=1}^{m} K_h(x - x_j)}\, y_i \label{nadaraya-watson-regression}$$
+#  = \sum_{i=1}^{m} \frac{K_h(x - x^{(i)})}{\sum_{j=1}^{m} K_h(x - x^{(j)})}\, y^{(i)} \label{nadaraya-watson-regression}$$
 #
-# This is the estimator of Nadaraya (1964) and Watson (1964), and attention with $x$ as query, $x_i$ as keys and $y_i$ as
+# This is the estimator of Nadaraya (1964) and Watson (1964), and attention with $x$ as query, $x^{(i)}$ as keys and $y^{(i)}$ as
 # values. Any positive similarity may stand for the hill.
 
 # %% [markdown] id="nile"

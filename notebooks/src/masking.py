@@ -57,7 +57,7 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 # What is **added** to a score **multiplies** its share before the normalisation. Now let $a_l \to 0$ for all keys
 # outside a set $A$ of allowed keys, and keep $a_l = 1$ inside. Their terms leave the numerator *and the sum*:
 #
-# $$\lim_{a_l \to 0,\; l \notin A} \sigma(s + \ln a)_j = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}
+# $$\lim_{a_l \to 0^+,\; l \notin A} \sigma(s + \ln a)_j = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}
 # \label{minus-infinity-removes-key}$$
 #
 # (the bracket $[\,\cdot\,]$ is 1 if true, else 0). This is the softmax over $A$ alone: the other keys might as well not
@@ -288,9 +288,9 @@ print("row 4 in full:   ", masked[4])
 # Why does the last line above agree with the full pass? **Claim:** under the causal mask, what comes later changes
 # nothing:
 #
-# $$Z(x_1, \ldots, x_t) = Z(x_1, \ldots, x_T)_{1:t} \label{causal-prefix-invariance}$$
+# $$Z(X_{1:t}) = Z(X)_{1:t} \label{causal-prefix-invariance}$$
 #
-# (numbered from 1 in this line). **Assume** self-attention with $p = 0$, where $q_i$, $k_i$ and $v_i$
+# ($X_{1:t}$: rows 1 to $t$). **Assume** self-attention with $p = 0$, where $q_i$, $k_i$ and $v_i$
 # are made from $x_i$ alone. *Proof.* By {eq}`masked-attention`,
 # row $i \le t$ is made from $q_i$ and from the $k_j, v_j$ with $j \le i \le t$. All of these belong to the prefix and
 # are the same in both. ∎ Layers that treat each position alone keep this: it holds for whole stacks.
@@ -322,7 +322,7 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 # %% [markdown] id="leak-after"
 # They do. The hidden score stands in the normaliser, so all visible weights shrink when it grows:
 #
-# $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j \;\Rightarrow\;
+# $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad
 #  \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i) \label{mask-after-softmax-leaks}$$
 #
 # Rows do not sum to 1, and what is missing is the weight of the future. What we want instead, for tokens $x_j$ and any
@@ -425,11 +425,11 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 # Take the right mask on $Q K^\top$, and let the softmax run down the columns. Every future weight is 0; can anything
 # leak? Weight $\tilde{p}_{ij}$ now competes with the *queries* $r \ge j$ that may see key $j$, later ones among them:
 #
-# $$\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \;\Rightarrow\;
-#  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)
+# $$\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad
+#  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)
 # \label{softmax-over-queries-leaks}$$
 #
-# The future leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
+# The future, $l > i$, leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
 
 # %% id="axis-verify"
 verify("masked-attention-in-columns")
@@ -462,20 +462,20 @@ for name, weights in {
 # Finite fills break here too. In a row where everything is hidden, a key hidden by *both* masks gets $-2c$, one hidden
 # by only one gets $-c$. **Predict** where the weight goes.
 #
-# **Padding** hides columns, for all queries. Then it may hold anything ($\ast$), and a padded batch gives each sequence
-# what it gets alone:
+# **Padding** hides columns, for all queries. Then the padding $K'$, $V'$ behind $n$ real rows may hold anything, and a padded
+# batch gives each sequence what it gets alone:
 #
-# $$\mathrm{attention}\bigl(Q, [K;\, \ast\,], [V;\, \ast\,]\bigr)_{M_{ij} = -\infty,\; j \ge n}
-#  = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V \label{key-padding-changes-nothing}$$
+# $$\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V,
+#  \qquad M_{ij} = -\infty \iff j \ge n \label{key-padding-changes-nothing}$$
 #
 # In floating point $0 \cdot \mathrm{NaN}$ is the old trap: our `attention` drops hidden rows, a plain product $P V$ does
 # not. Keep padding finite.
 
 # %% [markdown] id="documents"
 # **Packed documents** share one sequence, so that no padding is needed. Let $g_i$ be the number of the document of
-# token $i$:
+# token $i$. Self-attention $Z$ of the packed tokens in which token $i$ sees only $A_i$ is that of the documents one by one:
 #
-# $$A_i = \{\, j : g_j = g_i \,\} \;\Rightarrow\; Z = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr] \label{packed-documents-stay-apart}$$
+# $$Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr], \qquad A_i = \{\, j : g_j = g_i \,\} \label{packed-documents-stay-apart}$$
 #
 # A block-diagonal mask; a causal mask alone would let the second document read the first. And a **window** lets each
 # query see its own position and the $w$ before it. **Predict** how many of 49 pairs the causal mask leaves, for seven
@@ -551,7 +551,8 @@ figures.mask_explorable()
 # Not in a stack. Let $B_w$ be the window as a matrix of zeros and ones. A token reaches another through $L$ layers if
 # there is a path of $L$ steps, each allowed by the mask, and $(B_w)^L$ counts the paths:
 #
-# $$\bigl[\,(B_w)^{L} > 0\,\bigr] = B_{L w}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,] \label{reach-of-stacked-windows}$$
+# $$\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]
+# \label{reach-of-stacked-windows}$$
 #
 # $L$ layers reach $L w$ back: depth buys distance, step by step. (That a path exists does not say that much gets
 # through.) **Predict** how many layers the last of 13 tokens needs to see the first, with $w = 2$.

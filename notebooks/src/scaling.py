@@ -63,7 +63,7 @@ for d_k in (4, 64, 1024):
 # The last term is the same for all keys of a row, and softmax ignores a common shift, {eq}`softmax-shift-invariance`. If all keys have
 # one length, so is the second. Then only the dot product is left:
 #
-# $$\sigma\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
+# $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
 # \label{equal-length-gaussian-weights}$$
 #
 # So the dot product *is* a distance kernel, on keys of equal length, with $h^2$ as the temperature. **Predict**
@@ -285,7 +285,7 @@ verify("scaled-score-approaches-normal")
 # of weights is a difference of two scores, {eq}`log-softmax`, that is $c\, q \cdot (k_i - k_j)$. Entries of $k_i - k_j$ have
 # variance 2, so {eq}`score-variance-from-deviations` gives
 #
-# $$\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \label{log-weight-ratio-variance}$$
+# $$\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \quad (i \ne j) \label{log-weight-ratio-variance}$$
 #
 # With $c = 1$ typical ratios grow like $e^{\sqrt{2 d_k}}$; with the scale they stay.
 
@@ -388,7 +388,7 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 # Many models normalise each token before attention. $\mathrm{LN}(x)$ subtracts the mean of the entries of $x$ and divides by
 # $\sqrt{v + \varepsilon}$, with $v$ their variance and a small $\varepsilon$; gain and bias come later. For every $x$ of length $d$:
 #
-# $$\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad
+# $$\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad
 # \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon} \label{layer-norm-moments}$$
 #
 # So $\|\mathrm{LN}(x)\|^2$ is nearly $d$. But the query is $x W_Q$. With independent entries of mean 0 and variance
@@ -409,7 +409,7 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 # has the
 # product of the two variances:
 #
-# $$\mathrm{Var}_W\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
+# $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
 # \label{score-variance-at-initialisation}$$
 #
 # that is 1/9 and 1/4 of what "unit variance" promises. **Predict** the third bar for $d = 512$.
@@ -448,7 +448,8 @@ verify("score-variance-at-initialisation")
 # Who wants unit variance has to normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by the
 # norm and learn a factor). With the mean square set to 1, the score is a cosine with a fixed factor:
 #
-# $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}
+# $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
+# \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 #
 # It lies within $\pm\sqrt{d_k}$ whatever the weights become in training. **Predict** what happens to both scores below when the

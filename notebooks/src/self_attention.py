@@ -60,7 +60,7 @@ figures.weight_maps(
 # The argument of chapter {lesson}`scaling` **assumed** that query and key are independent. On the diagonal they are the same vector, and
 # $s_{ii} = \|x_i\|^2 / \sqrt{v}$. For entries that are independent with mean 0 and variance 1, as before:
 #
-# $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0, \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
+# $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
 # \label{heavy-diagonal-of-scores}$$
 #
 # A lead of $\sqrt{v}$ against a spread of 1. With 32 tokens of normal entries, over a thousand draws (300 above):
@@ -272,16 +272,16 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 # (Vaswani et al., 2017; $i = 0, \ldots, d/2 - 1$ counts hands and $t$ positions, from 0.) Going on by $\delta$ places turns
 # each hand by the same angle, wherever it was. By the addition theorems
 #
-# $$\begin{pmatrix} \sin\omega(t + \delta) \\ \cos\omega(t + \delta) \end{pmatrix} =
-#  \begin{pmatrix} \cos\omega\delta & \sin\omega\delta \\ -\sin\omega\delta & \cos\omega\delta \end{pmatrix}
-#  \begin{pmatrix} \sin\omega t \\ \cos\omega t \end{pmatrix} \label{sinusoid-shift-is-linear}$$
+# $$\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \delta)) \end{pmatrix} =
+#  \begin{pmatrix} \cos(\omega\delta) & \sin(\omega\delta) \\ -\sin(\omega\delta) & \cos(\omega\delta) \end{pmatrix}
+#  \begin{pmatrix} \sin(\omega t) \\ \cos(\omega t) \end{pmatrix} \label{sinusoid-shift-is-linear}$$
 #
 # one linear map, without $t$ in it.
 
 # %% [markdown] id="likeness"
 # How alike are two places? For each hand $\sin a \sin b + \cos a \cos b = \cos(a - b)$:
 #
-# $$P_t \cdot P_u = \sum_{i} \cos \omega_i (t - u) \label{sinusoidal-position-similarity}$$
+# $$P_t \cdot P_u = \sum_{i} \cos(\omega_i (t - u)) \label{sinusoidal-position-similarity}$$
 #
 # **Predict** whether the curve of $P_{10} \cdot P_u$ over $u - 10$ differs from that of $P_{50} \cdot P_u$ over $u - 50$,
 # and whether it falls all the way.
@@ -321,19 +321,20 @@ verify("sinusoidal-position-similarity")
 # difference:
 #
 # $$R_t^\top R_u = R_{u - t}, \qquad
-#  R_t = \begin{pmatrix} \cos\omega t & -\sin\omega t \\ \sin\omega t & \cos\omega t \end{pmatrix} \label{rotations-compose}$$
+#  R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix} \label{rotations-compose}$$
 
 # %% [markdown] id="relative"
 # Then, with $q$ and $k$ as columns, $(R_t q) \cdot (R_u k) = q^\top R_t^\top R_u\, k = q^\top R_{u - t}\, k$, written out:
 #
-# $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos\omega(u - t) + (q_2 k_1 - q_1 k_2) \sin\omega(u - t) \label{rotated-pair-score}$$
+# $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u - t)) \label{rotated-pair-score}$$
 #
 # The first part is even in the distance, the second odd: before and after are told apart. With $d_k / 2$ pairs (neighbours, or
-# feature $m$ with $m + d_k/2$, as code has it), each a complex number $q_m$ with its own $\omega_m = 10000^{-2m/d_k}$, a turn is
-# a factor $e^{i \omega_m t}$. For any common shift $c$:
+# feature $m$ with $m + d_k/2$, as code has it), each read as a complex number, $\hat{q}_m$ of the query and $\hat{k}_m$ of the key,
+# with its own $\omega_m = 10000^{-2m/d_k}$, a turn is a factor $e^{i \omega_m t}$. With $\bar{k}_m$ for the conjugate of $\hat{k}_m$, and
+# for any common shift $c$:
 #
 # $$\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) =
-#  \mathrm{Re} \sum_{m} q_m \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \label{rope-as-complex-rotation}$$
+#  \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\| \label{rope-as-complex-rotation}$$
 #
 # This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict**
 # which of the two methods below keeps the scores when the sentence moves seven places on.
@@ -526,7 +527,7 @@ for seed, run in runs.items():
 # Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with
 # more tokens than that there are changes $N$ that nobody sees:
 #
-# $$(P + N)\, V = P\, V \quad \text{if} \quad N\, [\,V \;\; \mathbf{1}\,] = 0 \label{other-weights-same-output}$$
+# $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, V = P\, V \label{other-weights-same-output}$$
 #
 # provided $N$ keeps all weights at least 0. **Predict** whether the largest weight of a row can lose its lead in this way.
 
@@ -562,7 +563,7 @@ print("weights", p + change, "output", (p + change) @ value)
 #
 # Second, weights are not correlations:
 #
-# $$p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} \ge 0 \label{feature-weights-from-correlations}$$
+# $$p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0 \label{feature-weights-from-correlations}$$
 #
 # They compare queries with **keys** (not "with values"), have no sign, and each row sums to 1 even if nothing goes
 # together. **Predict** the weight of two perfectly opposite features.

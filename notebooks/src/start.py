@@ -88,7 +88,7 @@ from attn_course.equations import EquationError, get_equation
 
 mistake = get_equation("dot-product-in-columns").wrongs[0]
 try:
-    get_equation("dot-product-in-columns").check(mistake.statement)
+    get_equation("dot-product-in-columns").check(mistake.latex)
 except EquationError:
     print("rejected:", mistake.name)
 

@@ -45,7 +45,7 @@ check("similarities-to-weights", my_weights)
 # %% [markdown] id="kernel-regression-text"
 # Write kernel regression: `my_regression(query, x, y, h)` takes float64 arrays: `query`, `(n,)`, where an estimate is
 # wanted, and the points `x` and `y`, both `(m,)`, in any order; and a width `h > 0` (a float). It returns the estimates
-# of {eq}`nadaraya-watson-regression`, `(n,)`, with the similarity $e^{-(q - x_i)^2 / 2 h^2}$. All points take part, also one at which a
+# of {eq}`nadaraya-watson-regression`, `(n,)`, with the similarity $e^{-(q - x^{(i)})^2 / 2 h^2}$. All points take part, also one at which a
 # query
 # stands. No query is so far from all points that its similarities vanish.
 

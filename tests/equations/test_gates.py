@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
-import sympy
 
 from attn_course import numbers
 from attn_course.equations import gates
-from attn_course.equations.claims import Chain
+from attn_course.equations.attack import mutants
 from attn_course.equations.core import Equation, Registry
-from attn_course.equations.errors import Malformed
+from attn_course.equations.retyped import retyped
+from attn_course.formulas import derivative, matrix, row, rows, vector
+from attn_course.reference import softmax
 from tests.toy_numbers import toy_numbers
 
-x, y = sympy.symbols("x y", real=True)
+SQUARE = "(x + y)^2 = x^2 + 2 x y + y^2"
 
 
 @pytest.fixture
@@ -20,179 +21,187 @@ def toy(monkeypatch) -> Registry:
     return Registry()
 
 
-def register(registry: Registry, label: str, statement, **options) -> Equation:
-    return registry.equation(label, "?", **{"rows": ["A1"], "scope": "any x, y", **options})(statement)
-
-
-def expand_square():
+def two_numbers(rng):
     """Multiply out."""
-    return (x + y) ** 2, x**2 + 2 * x * y + y**2
+    return {"x": rng.normal(), "y": rng.normal()}
+
+
+def register(registry: Registry, label: str, latex: str = SQUARE, make=two_numbers, **options) -> Equation:
+    return registry.equation(label, latex, **{"topics": ["A1"], **options})(make)
 
 
 def test_an_equation_without_a_wrong_form_is_reported(toy: Registry):
-    assert gates.wrong_form_problems(register(toy, "first", expand_square)) == ["Eq. first has no planted wrong form"]
+    assert gates.wrong_form_problems(register(toy, "first")) == ["Eq. first has no planted wrong form"]
 
 
 def test_a_wrong_form_that_is_right_is_reported(toy: Registry):
-    equation = register(toy, "first", expand_square)
-    equation.wrong("factored")(lambda: ((x + y) ** 2, x * (x + 2 * y) + y**2))
-    assert gates.wrong_form_problems(equation) == ['Eq. first: the wrong form "factored" passes the check']
+    equation = register(toy, "first", wrong={"factored": "(x + y)^2 = x (x + 2 y) + y^2", "the sign": "(x + y)^2 = x^2 - 2 x y + y^2"})
+    assert gates.wrong_form_problems(equation) == ['Eq. first: the wrong form "factored" holds']
 
 
-def test_a_wrong_form_that_merely_breaks_is_reported(toy: Registry):
-    equation = register(toy, "first", expand_square)
-    equation.wrong("a column")(lambda: ((x + y) ** 2, sympy.Matrix([x, y])))
-    (problem,) = gates.wrong_form_problems(equation)
-    assert problem.startswith('Eq. first: the wrong form "a column" is not refuted but fails otherwise')
+def blind(rng, n):
+    """All weights are alike, so that no index matters."""
+    p, v = np.full((n, n), 1 / n), np.full(n, rng.normal())
+    return {"p": matrix(p), "v": vector(v), "z": vector([sum(p[i, j] * v[j] for j in range(n)) for i in range(n)])}
 
 
-def test_a_check_that_misses_a_mutant_is_reported(toy: Registry):
-    def only_an_upper_bound(rng):
-        scores = rng.normal(size=5)
-        yield Chain(np.tanh(scores), "<=", 3.0)
-
-    problems = gates.mutant_problems(register(toy, "first", only_an_upper_bound, kind="numeric"))
-    assert any("misses the mutant np.tanh(scores) -> scores" in problem for problem in problems)
+def seeing(rng, n):
+    """Each output mixes the values."""
+    p, v = rng.normal(size=(n, n)), rng.normal(size=n)
+    return {"p": matrix(p), "v": vector(v), "z": vector([sum(p[i, j] * v[j] for j in range(n)) for i in range(n)])}
 
 
-EXPANDED = x**2 + 2 * x * y + y**2
+def test_givens_that_cannot_tell_a_change_from_the_formula_are_reported(toy: Registry):
+    formula = r"z_i = \sum_j p_{ij} v_j"
+    problems = gates.mutant_problems(register(toy, "first", formula, blind, sizes="n"))
+    assert "Eq. first: what is given cannot tell it from the change p_{i j} -> p_{j i}" in problems
+    assert gates.mutant_problems(register(toy, "second", formula, seeing, sizes="n")) == []
 
 
-def test_a_right_side_that_is_not_spelt_out_is_reported(toy: Registry):
-    def hidden():
-        return (x + y) ** 2, EXPANDED
-
-    problems = gates.mutant_problems(register(toy, "first", hidden))
-    assert problems == ["Eq. first has no mutant that means something else: spell out its right side"]
-
-
-def test_sides_written_alike_are_reported_even_behind_local_names(toy: Registry):
-    def the_same():
-        total = x + y
-        left = total**2
-        right = (x + y) ** 2
-        return left, right
-
-    problems = gates.same_sides_problems(register(toy, "first", the_same))
-    assert "Eq. first: both sides are (x + y) ** 2" in problems
+def test_a_change_that_means_the_same_is_told_by_machine(toy: Registry):
+    judged = list(mutants(register(toy, "first", r"z_i = \sum_j p_{ij} v_j", seeing, sizes="n")))
+    fates = {str(mutant.change): mutant.fate for mutant in judged}
+    assert fates["p_{i j}\\, v_{j} -> v_{j}\\, p_{i j}"] == "equivalent"
+    assert fates["p_{i j} -> p_{j i}"] == "refuted"
+    assert set(fates.values()) == {"equivalent", "refuted", "malformed"}
 
 
-def test_sides_written_alike_are_reported_in_numeric_equations_and_chains(toy: Registry):
-    def equal(rng):
-        values = rng.normal(size=3)
-        yield values.sum(), values.sum()
-
-    def bounded(rng):
-        values = rng.normal(size=3)
-        yield Chain(values.max(), "<=", values.max())
-
-    assert gates.same_sides_problems(register(toy, "first", equal, kind="numeric"))
-    assert gates.same_sides_problems(register(toy, "second", bounded, kind="numeric"))
+def jacobian(rng, n):
+    """Row i, column j."""
+    z = rng.normal(size=n)
+    return {"s": softmax(z), "J": derivative(softmax, z)}
 
 
-def test_sides_with_the_same_value_are_reported_unless_the_left_one_is_computed(toy: Registry):
-    def automatic():
-        return x * y / y, x
+def test_a_change_that_rests_on_a_property_is_named_with_it_and_only_then(toy: Registry):
+    formula = r"\sum_j J_{ij} = 0"
+    named = dict.fromkeys(("J_{i j} -> J_{j i}", "j -> i"), "the Jacobian of softmax is symmetric")
 
-    def computed():
-        return (x**2).diff(x), 2 * x
+    def make(rng, n):
+        """Rows sum to nothing."""
+        return {"J": jacobian(rng, n)["J"]}
 
-    (problem,) = gates.same_sides_problems(register(toy, "first", automatic))
-    assert problem == "Eq. first: both sides are the expression x; compute the left one independently"
-    assert gates.same_sides_problems(register(toy, "second", computed)) == []
-
-
-def test_sides_hidden_in_a_helper_are_malformed(toy: Registry):
-    def sides():
-        return x, x
-
-    def hidden():
-        return sides()
-
-    with pytest.raises(Malformed, match="spells out its sides"):
-        gates.same_sides_problems(register(toy, "first", hidden))
+    assert gates.mutant_problems(register(toy, "first", formula, make, sizes="n"))
+    problems = gates.mutant_problems(register(toy, "second", formula, make, sizes="n", equivalent=named))
+    assert problems == []
+    stale = register(toy, "third", formula, make, sizes="n", equivalent={**named, "0 -> 7": "no such thing"})
+    assert gates.mutant_problems(stale) == ["Eq. third: equivalent={...} names 0 -> 7, which does not survive"]
 
 
-def squares_again():
-    return x**2 + 2 * x * y + y**2, (x + y) * (y + x)
+def products(rng, n):
+    Q, K = rng.normal(size=(2, n, n))
+    return Q, K
 
 
-def test_an_equation_follows_the_one_whose_right_side_is_its_left_side(toy: Registry):
-    register(toy, "first", expand_square)
-    assert gates.follows_problems(register(toy, "second", squares_again, follows="first"), toy) == []
+def plain(rng, n):
+    Q, K = rng.normal(size=(2, n, n))
+    return {"Q": Q, "K": K, "S": Q @ K}
 
 
-def test_following_another_expression_is_reported(toy: Registry):
-    register(toy, "first", expand_square)
-    register(toy, "third", lambda: (x, y))
-    late = register(toy, "second", lambda: (x**2 + x * y + y**2, x), follows="first")
-    assert "its left side is not the right side of that one" in gates.follows_problems(late, toy)[0]
-    column = register(toy, "fourth", lambda: (sympy.Matrix([x, y]), sympy.Matrix([y, x])), follows="first")
-    assert "1 entries (symbolic) against 2 (symbolic)" in gates.follows_problems(column, toy)[0]
+def behind_names(rng, n):
+    Q = rng.normal(size=(n, n))
+    K = rng.normal(size=(n, n))
+    scores = np.matmul(Q, K)
+    shown = scores.copy()
+    return {"Q": Q, "K": K} | {"S": matrix(shown)}
 
 
-def test_following_a_value_that_only_hard_algebra_can_match_is_reported(toy: Registry):
-    register(toy, "first", lambda: (1 - sympy.cos(x) ** 2, sympy.sin(x) ** 2))
-    equation = register(toy, "second", lambda: (1 - sympy.cos(x) ** 2, sympy.Integer(1)), follows="first")
-    assert gates.follows_problems(equation, toy)
+def by_a_loop(rng, n):
+    Q, K = rng.normal(size=(2, n, n))
+    return {"Q": Q, "K": K, "S": np.array([[sum(Q[i, c] * K[c, j] for c in range(n)) for j in range(n)] for i in range(n)])}
 
 
-def test_numeric_equations_follow_by_value(toy: Registry):
-    register(toy, "first", lambda rng: (np.ones(2), np.array([2.0, 3.0])), kind="numeric")
-    good = register(toy, "second", lambda rng: (np.array([2.0, 3.0]), 0.0), kind="numeric", follows="first")
-    bad = register(toy, "third", lambda rng: (np.array([2.0, 3.1]), 0.0), kind="numeric", follows="first")
-    assert gates.follows_problems(good, toy) == []
-    assert gates.follows_problems(bad, toy)
+def filled(rng, n):
+    Q, K = rng.normal(size=(2, n, n))
+    S = np.zeros((n, n))
+    for c in range(n):
+        S += np.outer(Q[:, c], K[c])
+    return {"Q": Q, "K": K, "S": S}
 
 
-def test_following_or_using_an_unknown_or_later_equation_is_reported(toy: Registry):
-    first = register(toy, "first", expand_square, follows="second", uses=["second", "nowhere"])
-    second = register(toy, "second", squares_again, follows="unknown", uses=["first"])
-    assert gates.follows_problems(first, toy) == ["Eq. first follows Eq. second, which does not come before it"]
-    assert gates.follows_problems(second, toy) == ["Eq. second follows an unknown equation: there is no equation 'unknown'"]
+@pytest.mark.parametrize(("make", "found"), [(plain, ["S"]), (behind_names, ["S"]), (by_a_loop, []), (filled, [])])
+def test_a_claim_that_is_typed_again_is_found(toy: Registry, make, found):
+    assert retyped(register(toy, "first", "S = Q K", make, sizes="n")) == found
+
+
+def false_gradient(rng, n, m):
+    P, dO = softmax(rng.normal(size=(n, m))), rng.normal(size=(m, 3))
+    return {"P": P, "dO": dO, "dV": P @ dO}
+
+
+def test_a_false_formula_with_matching_givens_is_refused(toy: Registry):
+    """DV = P dO without the transpose holds for such givens; what refuses it is that they retype it."""
+    equation = register(toy, "first", "dV = P dO", false_gradient, sizes="n m", wrong={"the other way": "dV = dO P"})
+    equation.check()
+    (problem,) = gates.retyping_problems(equation)
+    assert problem.startswith("Eq. first: dV is only operators on the other givens")
+    assert gates.retyping_problems(register(toy, "second", "dV = P dO", false_gradient, sizes="n m", kind="definition")) == []
+
+
+def test_names_of_a_premise_are_no_claim(toy: Registry):
+    def make(rng, n):
+        k = rng.normal(size=(n, 3))
+        return {"q": row(k[1]), "k": rows(k), "s": vector([sum(k[1] * one) for one in k]), "i": 2}
+
+    assert retyped(register(toy, "first", r"q = k_2: \quad s_j = q \cdot k_j", make, sizes="n")) == []
+
+
+def test_a_few_definitions_and_no_more(toy: Registry):
+    for label, kind in (("first", "definition"), ("second", "transcribed"), ("third", "claim")):
+        register(toy, label, kind=kind, equivalent={"x -> y": "", "y -> x": "", "2 -> 3": "", "+ -> -": ""} if label == "third" else None)
+    assert gates.share_problems(toy) == [
+        "1 equations are definitions; at most 0 are allowed",
+        "1 equations are transcribed; at most 0 are allowed",
+        "4 changes are excused by hand; at most 1 are allowed",
+    ]
+
+
+def test_using_an_unknown_or_later_equation_is_reported(toy: Registry):
+    first = register(toy, "first", uses=["second", "nowhere"])
+    second = register(toy, "second", make=lambda rng: {}, uses=["first"])
     unknown = "Eq. first uses an unknown equation: there is no equation 'nowhere'"
     assert gates.reference_problems(first, toy) == ["Eq. first uses Eq. second, which does not come before it", unknown]
-    assert gates.reference_problems(second, toy)[:1] == ["Eq. second does not say why it holds: its statement has no docstring"]
+    assert gates.reference_problems(second, toy)[:1] == ["Eq. second does not say why it holds: its function has no docstring"]
 
 
-def test_unknown_rows_and_traps_and_a_tag_in_the_latex_are_reported(toy: Registry):
-    equation = toy.equation("first", r"\bigl( x = y \tag{1.1}", rows=["Z9"])(expand_square)
-    equation.wrong("a trap nobody knows", trap="X99")(lambda: (x, y))
+def test_unknown_topics_and_traps_and_a_tag_in_the_latex_are_reported(toy: Registry):
+    wrong = {"a trap nobody knows": ("X99", "x = y")}
+    equation = toy.equation("first", r"\bigl( x = y \tag{1.1}", topics=["Z9"], wrong=wrong)(two_numbers)
     assert gates.reference_problems(equation, toy) == [
         "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
         "Eq. first names the unknown trap 'X99'",
         "Eq. first: the LaTeX holds its own \\tag or \\label; the lesson adds it",
-        "Eq. first does not say what exactly is checked: it has no scope",
         r"Eq. first: the LaTeX opens and closes \bigl \bigr unequally often",
     ]
-    assert gates.reference_problems(register(toy, "second", expand_square, rows=[]), toy) == [
-        "Eq. second serves no topic: wanted one or more in rows=[...]"
+    assert gates.reference_problems(register(toy, "second", topics=[]), toy) == [
+        "Eq. second serves no topic: wanted one or more in topics=[...]"
     ]
 
 
-def test_an_equation_that_does_not_hold_is_reported_and_no_more_is_asked_of_its_check(toy: Registry):
-    """Multiply out, wrongly."""
-    freshman = register(toy, "first", lambda: ((x + y) ** 2, x**2 + y**2))
-    undefined = register(toy, "second", lambda: (nowhere, x))
-    freshman.statement.__doc__ = undefined.statement.__doc__ = "Multiply out."
-    (problem,) = gates.equation_problems(freshman, toy)
-    assert problem.startswith("Eq. (1.1) is not confirmed: left side ")
-    assert gates.equation_problems(undefined, toy) == ["Eq. second cannot be evaluated: NameError: name 'nowhere' is not defined"]
+def test_an_equation_that_does_not_hold_is_reported_and_no_more_is_asked(toy: Registry):
+    def breaks(rng):
+        """Multiply out."""
+        return {"x": nowhere}  # noqa: F821  # the name that is missing
+
+    (problem,) = gates.equation_problems(register(toy, "first", "(x + y)^2 = x^2 + y^2"), toy)
+    assert problem.startswith("Eq. (1.1) is not confirmed: left ")
+    (problem,) = gates.equation_problems(register(toy, "second", make=breaks), toy)
+    assert problem == "Eq. second cannot be evaluated: NameError: name 'nowhere' is not defined"
 
 
 def test_everything_that_is_wrong_with_an_equation_is_said(toy: Registry):
-    equation = register(toy, "first", expand_square, rows=["Z9"], follows="second")
+    equation = register(toy, "first", "y = 2 x", lambda rng: {"x": (x := rng.normal()), "y": 2 * x}, topics=["Z9"])
     assert gates.equation_problems(equation, toy) == [
         "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
+        "Eq. first does not say why it holds: its function has no docstring",
         "Eq. first has no planted wrong form",
-        "Eq. first follows an unknown equation: there is no equation 'second'",
+        "Eq. first: the givens are made by a function that is written with def",
     ]
 
 
 def test_a_topic_that_no_equation_of_its_lessons_deals_with_is_owed_by_each(monkeypatch):
     monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(softmax=["weights"]))
     registry = Registry()
-    registry.equation("weights", "x = y", rows=["B1"])(lambda: (0, 1))
+    registry.equation("weights", "x = y", topics=["B1"])(two_numbers)
     owed = gates.coverage_problems("softmax", registry)
     assert owed[0].startswith("no equation deals with B2 (softmax in practice: ")
     assert gates.coverage_problems("lookup", registry) == []

@@ -3,43 +3,37 @@
 X (T_q, d_x) asks, Y (T_k, d_y) answers; W_Q (d_x, d_k), W_K (d_y, d_k), W_V (d_y, d_v). Every axis has another length.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+import math
 
 import numpy as np
-import sympy
-from sympy import Matrix
 
-from attn_course import reference
-from attn_course.equations.claims import Claims, Limit, Sides
+from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
-from attn_course.equations.derivatives import jacobian
-from attn_course.equations.matrices import matrix_symbols, minus_infinity_where_hidden, weights_of
-from attn_course.equations.stated import Statement, equation
-from attn_course.equations.symbols import column, delta, real_symbols, softmax_symbols, total
+from attn_course.formulas import column, columns, function, index, of, row, rows, vector
+from attn_course.reference import (
+    additive_scores,
+    attention,
+    attention_backward,
+    multi_head_attention,
+    padding_mask,
+    scaled_dot_scores,
+    softmax,
+)
 
 
-class _Cross(NamedTuple):
-    """Two sequences and three projections."""
-
-    x: np.ndarray
-    y: np.ndarray
-    w_query: np.ndarray
-    w_key: np.ndarray
-    w_value: np.ndarray
-
-    def output(self) -> np.ndarray:
-        """Return what the package computes, with one head and no output projection."""
-        return np.asarray(reference.multi_head_attention(*self, np.eye(self.w_value.shape[1]), n_heads=1))
+def normal(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+    """Return tables of normal numbers."""
+    return [rng.normal(size=shape) for shape in shapes]
 
 
-def _cross(rng: np.random.Generator, q_len: int = 3, kv_len: int = 5, d_x: int = 4, d_y: int = 6) -> _Cross:
-    return _Cross(*(rng.normal(size=shape) for shape in ((q_len, d_x), (kv_len, d_y), (d_x, 7), (d_y, 7), (d_y, 2))))
+def attend(X: np.ndarray, Y: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+    """Return what the package computes for two sequences, with one head and no output projection."""
+    return np.asarray(multi_head_attention(X, Y, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1, mask=mask))
 
 
-def _plain(x: np.ndarray, y: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
-    """Cross-attention from scratch; complex arrays pass, for derivatives."""
-    return weights_of((x @ w_query) @ (y @ w_key).T / np.sqrt(w_key.shape[1])) @ (y @ w_value)
+def projections(rng: np.random.Generator, d_x: int, d_y: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
+    """Return W_Q, W_K and W_V."""
+    return dict(zip(("W_Q", "W_K", "W_V"), normal(rng, (d_x, d_k), (d_y, d_k), (d_y, d_v)), strict=True))
 
 
 # ---- 9.1 two sequences
@@ -48,111 +42,80 @@ def _plain(x: np.ndarray, y: np.ndarray, w_query: np.ndarray, w_key: np.ndarray,
 @equation(
     "cross-attention",
     r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}",
-    rows=["I1"],
+    sizes="T_q T_k d_x d_y d_k d_v",
+    topics=["I1"],
     uses=["attention", "masked-attention"],
     assumes=["W_Q: d_x x d_k", "W_K: d_y x d_k", "W_V: d_y x d_v"],
-    kind="numeric",
-    scope="T_q = 3, T_k = 5, d_x = 4, d_y = 6, d_k = 7, d_v = 2",
+    wrong={
+        "the source asks": (
+            "X15",
+            r"Z = \mathrm{softmax}\Bigl(\frac{Y W_Q (X W_K)^\top}{\sqrt{d_k}}\Bigr) X W_V \in \mathbb{R}^{T_q \times d_v}",
+        ),
+        "without the root": r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{d_k}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}",
+    },
 )
-def cross_attention(rng: np.random.Generator) -> Claims:
+def cross_attention(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """Queries from X, keys and values from Y: only d_k must be shared, neither lengths nor widths."""
-    for _ in range(3):
-        x, y, w_query, w_key, w_value = cross = _cross(rng)
-        yield cross.output(), weights_of(x @ w_query @ (y @ w_key).T / np.sqrt(7)) @ (y @ w_value)
-
-
-cross_attention.wrong("one length m for both sequences", trap="X15")(lambda rng: (len(_cross(rng).output()), len(_cross(rng).y)))
-cross_attention.wrong("W_Q and W_K with the same number of rows", trap="X15")(
-    lambda rng: (_cross(rng).w_query.shape[0], _cross(rng).w_key.shape[0])
-)
-
-
-@cross_attention.wrong("the source asks and the target answers", trap="X15")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng, kv_len=3, d_y=4)
-    return cross.output(), _plain(cross.y, cross.x, *cross[2:])
-
-
-@cross_attention.wrong("values from X")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng, kv_len=3, d_y=4)
-    return cross.output(), weights_of(cross.x @ cross.w_query @ (cross.y @ cross.w_key).T / np.sqrt(7)) @ (cross.x @ cross.w_value)
+    (X, Y), weights = normal(rng, (T_q, d_x), (T_k, d_y)), projections(rng, d_x, d_y, d_k, d_v)
+    return {"X": X, "Y": Y, **weights, "Z": attend(X, Y, **weights), "T_q": T_q, "d_k": d_k, "d_v": d_v}
 
 
 @equation(
     "rectangular-bilinear-score",
     r"(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}",
-    rows=["I1"],
+    sizes="d_x d_y d_k",
+    topics=["I1"],
     uses=["cross-attention"],
-    scope="d_x = 2, d_y = 3, d_k = 2",
+    wrong={
+        "widths exchanged": ("X15", r"(x\, W_Q)(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_y \times d_x}"),
+        "the query with itself": r"(x\, W_Q)\,(x\, W_Q)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}",
+    },
 )
-def scores_between_two_widths() -> Sides:
+def scores_between_two_widths(rng: np.random.Generator, d_x: int, d_y: int, d_k: int) -> Givens:
     """A rectangular matrix compares vectors of two widths; x . y does not even exist."""
-    x, y = matrix_symbols("x", 1, 2), matrix_symbols("y", 1, 3)
-    W_Q, W_K = matrix_symbols("a", 2, 2), matrix_symbols("b", 3, 2)
-    return (x * W_Q) * (y * W_K).T, x * (W_Q * W_K.T) * y.T
-
-
-@scores_between_two_widths.wrong("the raw product of x and the first entries of y", trap="X15")
-def _() -> Sides:
-    x, y = matrix_symbols("x", 1, 2), matrix_symbols("y", 1, 3)
-    W_Q, W_K = matrix_symbols("a", 2, 2), matrix_symbols("b", 3, 2)
-    return (x * W_Q) * (y * W_K).T, x * y[:, :2].T
-
-
-@scores_between_two_widths.wrong("A transposed: y asks with W_Q")
-def _() -> Sides:
-    x, y = matrix_symbols("x", 1, 2), matrix_symbols("y", 1, 2)
-    W_Q, W_K = matrix_symbols("a", 2, 2), matrix_symbols("b", 2, 2)
-    return (x * W_Q) * (y * W_K).T, x * (W_K * W_Q.T) * y.T
+    x, y, W_Q, W_K = normal(rng, (d_x,), (d_y,), (d_x, d_k), (d_y, d_k))
+    return {"x": row(x), "y": row(y), "W_Q": W_Q, "W_K": W_K, "d_x": d_x, "d_y": d_y}
 
 
 @equation(
     "cross-attention-with-itself",
     r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
-    rows=["I1"],
+    sizes="T d d_k d_v",
+    topics=["I1"],
     uses=["self-attention", "cross-attention", "rectangular-bilinear-score"],
     assumes=["Y = X"],
-    kind="numeric",
-    scope="T = 3, d = 4",
+    wrong={
+        "the projections exchanged": r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_K W_Q^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
+        "without the root": r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{d_k}\Bigr)\, X W_V",
+    },
 )
-def self_attention_is_a_special_case(rng: np.random.Generator) -> Claims:
+def self_attention_is_a_special_case(rng: np.random.Generator, T: int, d: int, d_k: int, d_v: int) -> Givens:
     """One sequence in both roles: nothing else changes."""
-    for _ in range(3):
-        x, _y, w_query, w_key, w_value = _cross(rng, d_y=4)
-        both = _Cross(x, x, w_query, w_key, w_value)
-        yield both.output(), weights_of(x @ w_query @ w_key.T @ x.T / np.sqrt(7)) @ (x @ w_value)
-
-
-@self_attention_is_a_special_case.wrong("the same projection for queries and keys")
-def _(rng: np.random.Generator) -> Sides:
-    x, _y, w_query, w_key, w_value = _cross(rng, d_y=4)
-    return _Cross(x, x, w_query, w_key, w_value).output(), _plain(x, x, w_query, w_query, w_value)
+    weights = projections(rng, d, d, d_k, d_v)
+    return {"Z": function(lambda X, Y: attend(X, Y, **weights)), "X": rng.normal(size=(T, d)), **weights, "d_k": d_k}
 
 
 @equation(
     "cross-attention-by-masking",
     r"Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V",
-    rows=["I1"],
+    sizes="T_q T_k d d_k d_v",
+    topics=["I1"],
     uses=["masked-attention", "cross-attention"],
     assumes=["d_x = d_y", "the mask lets row T_k + i see the rows of Y only"],
-    kind="numeric",
-    scope="T_q = 3, T_k = 5, d = 4",
+    wrong={
+        "the target in front": (
+            r"Z_{\mathrm{self}}\bigl([X;\, Y]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q (Y W_K)^\top}{\sqrt{d_k}}\Bigr) Y W_V"
+        ),
+        "without the mask": (
+            r"Z_{\mathrm{self}}(A)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q (A W_K)^\top}{\sqrt{d_k}}\Bigr) A W_V, \qquad A = [Y; X]"
+        ),
+    },
 )
-def cross_attention_is_masked_self_attention(rng: np.random.Generator) -> Claims:
+def cross_attention_is_masked_self_attention(rng: np.random.Generator, T_q: int, T_k: int, d: int, d_k: int, d_v: int) -> Givens:
     """Put the source in front of the target: with one set of projections, a mask turns self- into cross-attention."""
-    for _ in range(3):
-        x, y, w_query, w_key, w_value = _cross(rng, d_y=4)
-        both = np.vstack([y, x])
-        scores = both @ w_query @ (both @ w_key).T / np.sqrt(7) + minus_infinity_where_hidden(np.arange(8) < 5)
-        yield (weights_of(scores) @ (both @ w_value))[5:], weights_of(x @ w_query @ (y @ w_key).T / np.sqrt(7)) @ (y @ w_value)
-
-
-@cross_attention_is_masked_self_attention.wrong("without the mask")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng, d_y=4)
-    both = np.vstack([cross.y, cross.x])
-    return _plain(both, both, *cross[2:])[5:], cross.output()
+    (X, Y), weights = normal(rng, (T_q, d), (T_k, d)), projections(rng, d, d, d_k, d_v)
+    masked = function(lambda both: attend(both, both, **weights, mask=(np.arange(len(both)) < T_k)[None]))
+    return {r"Z_{\mathrm{self}}": masked, "X": X, "Y": Y, "x": rows(X), **weights, "T_k": T_k, "d_k": d_k}
 
 
 # ---- 9.2 from a fixed context to an alignment
@@ -160,109 +123,89 @@ def _(rng: np.random.Generator) -> Sides:
 
 @equation(
     "one-key-ignores-queries",
-    r"T_k = 1 \;\Rightarrow\; z_i = y_1 W_V \quad \text{for every } i",
-    rows=["A5", "I1"],
+    r"T_k = 1 \;\Rightarrow\; z_i = y_1 W_V",
+    sizes="T_q d_x d_y d_k d_v",
+    topics=["A5", "I1"],
     uses=["cross-attention"],
-    kind="numeric",
-    scope="T_q = 3",
+    wrong={
+        "of a longer source too": r"T_k \ge 1 \;\Rightarrow\; z_i = y_1 W_V",
+        "the queries share the one answer": r"T_k = 1 \;\Rightarrow\; \sum_i z_i = y_1 W_V",
+        "each query has an answer of its own": r"T_k = 1 \;\Rightarrow\; z_i \ne y_1 W_V",
+    },
 )
-def one_context_vector_for_all(rng: np.random.Generator) -> Claims:
+def one_context_vector_for_all(rng: np.random.Generator, T_q: int, d_x: int, d_y: int, d_k: int, d_v: int, draw: int) -> Givens:
     """A softmax over one key is 1: a source summed up in one vector answers every question alike."""
-    for _ in range(3):
-        cross = _cross(rng, kv_len=1)
-        yield cross.output(), np.ones((3, 1)) * sum(cross.y[0, a] * cross.w_value[a] for a in range(6))
+    X, weights = rng.normal(size=(T_q, d_x)), projections(rng, d_x, d_y, d_k, d_v)
+    Y = (rng.normal(size=(1, d_y)), np.tile(rng.normal(size=d_y), (3, 1)), rng.normal(size=(3, d_y)))[draw]  # one word, repeated, several
+    return {"T_k": len(Y), "y": rows(Y), "W_V": weights["W_V"], "z": rows(attend(X, Y, **weights))}
 
 
-@one_context_vector_for_all.wrong("the answer still depends on the query")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng, kv_len=1)
-    scores = cross.x @ cross.w_query @ (cross.y @ cross.w_key).T / np.sqrt(7)
-    return cross.output(), scores * (cross.y[0] @ cross.w_value)
+CONTEXT, SCORE = r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = ", r", \qquad e_{ij} = a(s_{i-1}, h_j)"
 
 
 @equation(
     "context-from-alignment-model",
     r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
     r" \alpha_{ij} = \frac{\exp(e_{ij})}{\sum_{l=1}^{T_k} \exp(e_{il})}, \qquad e_{ij} = a(s_{i-1}, h_j)",
-    rows=["A5", "I1"],
+    sizes="T_q T_k d_s d d_h",
+    topics=["A5", "I1"],
     uses=["additive-score", "cross-attention"],
     assumes=["s_{i-1} = decoder state", "h_j = annotation of source word j", "a = additive score"],
-    kind="numeric",
-    scope="T_q = 3, T_k = 5",
+    wrong={
+        "the similarity as a weight, without a softmax": ("X33", CONTEXT + r"\frac{e_{ij}}{\sum_{l=1}^{T_k} e_{il}}" + SCORE),
+        "a database that returns the best match": ("X33", CONTEXT + r"[\,e_{ij} = \max_l e_{il}\,]" + SCORE),
+        "the softmax over the states": CONTEXT + r"\frac{\exp(e_{ij})}{\sum_l \exp(e_{lj})}" + SCORE,
+    },
 )
-def bahdanau_attention(rng: np.random.Generator) -> Claims:
+def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d: int, d_h: int) -> Givens:
     """The first attention: keys and values are both the annotations h_j, and nothing is scaled or projected but inside the score."""
-    for _ in range(3):
-        states, h, e = _bahdanau(rng)
-        context = [sum(np.exp(e[i, j]) * h[j] for j in range(5)) / sum(np.exp(e[i, j]) for j in range(5)) for i in range(len(states))]
-        yield np.array(context), weights_of(e) @ h
-
-
-def _bahdanau(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return decoder states, annotations and their additive scores."""
-    states, h, w_query, w_key, v = (rng.normal(size=shape) for shape in ((3, 4), (5, 6), (4, 7), (6, 7), (7,)))
-    return states, h, reference.additive_scores(states, h, w_query, w_key, v)
-
-
-@bahdanau_attention.wrong("a database of keys with values of their own", trap="X33")
-def _(rng: np.random.Generator) -> Sides:
-    _states, h, e = _bahdanau(rng)
-    return weights_of(e) @ h, weights_of(e) @ rng.normal(size=h.shape)
-
-
-@bahdanau_attention.wrong("the similarity used as a weight without a softmax", trap="X33")
-def _(rng: np.random.Generator) -> Sides:
-    _states, h, e = _bahdanau(rng)
-    return weights_of(e) @ h, e @ h
+    s, h, *weights = normal(rng, (T_q, d_s), (T_k, d), (d_s, d_h), (d, d_h), (d_h,))
+    contexts = [np.average(h, axis=0, weights=alpha) for alpha in softmax(additive_scores(s, h, *weights))]
+    a = function(lambda state, annotation: additive_scores(state[None], annotation[None], *weights)[0, 0])
+    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0), "a": a, "T_k": T_k, "i": index(1, T_q)}
 
 
 @equation(
     "context-derivative-by-annotation",
-    r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (h_j - c)\, \frac{\partial e_j}{\partial h_j} \Bigr)",
-    rows=["A5"],
+    r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (h_j - c)\, \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)",
+    sizes="T_k d d_h",
+    topics=["A5"],
     uses=["output-derivative-by-score", "context-from-alignment-model"],
     assumes=["c = sum_j alpha_j h_j", "e_j depends on h_j only"],
-    scope="two annotations of two features, e_j = (u . h_j)^2",
+    wrong={
+        "the weights constant": r"\frac{\partial c}{\partial h_j} = \alpha_j I + 0\, (h_j - c) \frac{\partial e_j}{\partial h_j}^\top",
+        "turned round": r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (c - h_j)\, \frac{\partial e_j}{\partial h_j}^\top \Bigr)",
+        "transposed": r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + \frac{\partial e_j}{\partial h_j}\, (h_j - c)^\top \Bigr)",
+    },
 )
-def one_step_to_every_word() -> Sides:
+def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int) -> Givens:
     """Each source word is one step away, with a factor alpha_j: in a recurrent network it is a product of T_k - j Jacobians."""
-    u, h = real_symbols("u", 2), matrix_symbols("h", 2, 2)
-    e = [(u[0] * h[j, 0] + u[1] * h[j, 1]) ** 2 for j in range(2)]
-    alpha = softmax_symbols(e)
-    c = column(total(alpha[j] * h[j, a] for j in range(2)) for a in range(2))
-    direct = Matrix(2, 2, lambda a, b: alpha[0] * (delta(a, b) + (h[0, a] - c[a]) * e[0].diff(h[0, b])))
-    return c.jacobian([h[0, 0], h[0, 1]]), direct
+    W, v = normal(rng, (d, d_h), (d_h,))
 
+    def scores(h: np.ndarray) -> np.ndarray:
+        return np.asarray(np.tanh(h @ W) @ v)
 
-@one_step_to_every_word.wrong("alpha_j I: the weights taken as constants")
-def _() -> Sides:
-    u, h = real_symbols("u", 2), matrix_symbols("h", 2, 2)
-    alpha = softmax_symbols([(u[0] * h[j, 0] + u[1] * h[j, 1]) ** 2 for j in range(2)])
-    c = column(total(alpha[j] * h[j, a] for j in range(2)) for a in range(2))
-    return c.jacobian([h[0, 0], h[0, 1]]), alpha[0] * sympy.eye(2)
+    c = of(lambda h, alpha: column(np.average(h, axis=0, weights=alpha)), "h", r"\alpha")
+    return {"h": columns(rng.normal(size=(T_k, d))), "e": of(scores, "h"), r"\alpha": of(softmax, "e"), "c": c}
 
 
 @equation(
     "hard-alignment-limit",
-    r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{j^\ast(i)}, \qquad j^\ast(i) = \arg\max_j e_{ij}",
-    rows=["I1"],
+    r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}",
+    sizes="T_q T_k d_v",
+    topics=["I1"],
     uses=["temperature-limits", "cross-attention"],
     assumes=["one largest score in each row"],
-    kind="numeric",
-    scope="T_q = 3, T_k = 5",
+    wrong={
+        "the hot end": r"\lim_{T \to \infty} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}",
+        "the worst score": r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\min_j e_{ij}",
+    },
 )
-def hard_alignment(rng: np.random.Generator) -> Claims:
+def hard_alignment(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
     """Where the weights are nearly one-hot, the output is one source word's value, and the row can be read as an alignment."""
-    for _ in range(3):
-        e, value = rng.permuted(np.tile(np.arange(5.0), (3, 1)), axis=1), rng.normal(size=(5, 2))
-        colder = np.array([weights_of(e * 2.0**step) @ value for step in range(7)])
-        yield Limit(colder, value[[max(range(5), key=row.__getitem__) for row in e]], closeness=1e-8)
-
-
-@hard_alignment.wrong("the mean of the values")
-def _(rng: np.random.Generator) -> Limit:
-    e, value = rng.permuted(np.tile(np.arange(5.0), (3, 1)), axis=1), rng.normal(size=(5, 2))
-    return Limit(np.array([weights_of(e * 2.0**step) @ value for step in range(7)]), np.ones((3, 1)) * value.mean(axis=0))
+    e = rng.permuted(np.tile(np.arange(T_k) * 0.7, (T_q, 1)), axis=1)
+    best = vector([1 + max(range(T_k), key=scores.__getitem__) for scores in e])
+    return {"e": e, "v": rows(rng.normal(size=(T_k, d_v))), "r": best, "T": 1.3}
 
 
 # ---- 9.3 order, padding and the decoder
@@ -271,223 +214,168 @@ def _(rng: np.random.Generator) -> Limit:
 @equation(
     "equivariant-target-invariant-source",
     r"Z(\Pi X,\, \Pi' Y) = \Pi\, Z(X, Y)",
-    rows=["I1"],
+    sizes="T_q T_k d_x d_y d_k d_v",
+    topics=["I1"],
     uses=["permutation-equivariance", "cross-attention"],
     assumes=["Pi, Pi' permutation matrices", "no positions encoded"],
-    kind="numeric",
-    scope="T_q = 3, T_k = 5",
+    wrong={
+        "invariant in the target too": r"Z(\Pi X,\, \Pi' Y) = Z(X, Y)",
+        "the order of the source comes back": r"Z(\Pi X,\, \Pi' Y) = \Pi'\, Z(X, Y)",
+        "moved back": r"Z(\Pi X,\, \Pi' Y) = \Pi^\top Z(X, Y)",
+    },
 )
-def order_of_both_sequences(rng: np.random.Generator) -> Claims:
+def order_of_both_sequences(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """Equivariant in the target, invariant in the source: word order must come in through positions, on both sides."""
-    for _ in range(3):
-        cross, first, second = _cross(rng), rng.permutation(np.eye(3)), rng.permutation(np.eye(5))
-        moved = cross._replace(x=first @ cross.x, y=second @ cross.y)
-        yield moved.output(), first @ _plain(*cross)
+    (X, Y), weights = normal(rng, (T_q, d_x), (T_k, d_y)), projections(rng, d_x, d_y, d_k, d_v)
+    moves = {r"\Pi": np.roll(np.eye(T_q), 1, axis=0), r"\Pi'": np.roll(np.eye(T_k), 2, axis=0)}
+    return {"Z": function(lambda X, Y: attend(X, Y, **weights)), "X": X, "Y": Y, **moves}
 
 
-@order_of_both_sequences.wrong("invariant in the target too")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng)
-    return cross._replace(x=cross.x[::-1]).output(), cross.output()
-
-
-@order_of_both_sequences.wrong("the order of the source comes back in the output")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng, kv_len=3)
-    return cross._replace(y=cross.y[::-1]).output(), cross.output()[::-1]
+PADDED = r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,]"
 
 
 @equation(
     "padding-on-both-sides",
-    r"Z\bigl([\,X;\, \ast\,],\, [\,Y;\, \ast\,]\bigr)_{1:T_q} = Z(X, Y) \quad \text{with } M_{ij} = -\infty \text{ for } j > T_k",
-    rows=["I1"],
+    r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
+    sizes="T_q T_k n_q n_k d_x d_y d_k d_v",
+    topics=["I1"],
     uses=["key-padding-changes-nothing", "cross-attention"],
-    assumes=["* = padding"],
-    kind="numeric",
-    scope="two rows of padding on each side",
+    assumes=["X', Y' = padding, with any content"],
+    wrong={
+        "the padded queries hidden, not the keys": PADDED + r", M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff i > T_k",
+        "without a mask": PADDED + r"\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
+        "padding read": PADDED + r", M\bigr)_{2:T_q+1} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
+    },
 )
-def padding_on_both_sides(rng: np.random.Generator) -> Claims:
+def padding_on_both_sides(
+    rng: np.random.Generator, T_q: int, T_k: int, n_q: int, n_k: int, d_x: int, d_y: int, d_k: int, d_v: int
+) -> Givens:
     """The mask hides padded keys; padded queries make rows of their own, which nobody reads."""
-    for _ in range(3):
-        cross = _cross(rng)
-        x, y = cross.x, cross.y
-        padded = np.vstack([x, rng.normal(size=(2, 4))]), np.vstack([y, rng.normal(size=(2, 6))])
-        mask = reference.padding_mask(np.array(5), 7)
-        output = reference.multi_head_attention(*padded, *cross[2:], np.eye(2), n_heads=1, mask=mask)
-        yield output[:3], weights_of(x @ cross.w_query @ (y @ cross.w_key).T / np.sqrt(7)) @ (y @ cross.w_value)
+    weights, drawn = projections(rng, d_x, d_y, d_k, d_v), normal(rng, (T_q, d_x), (n_q, d_x), (T_k, d_y), (n_k, d_y))
+    M = np.where(padding_mask(np.full(T_q + n_q, T_k), T_k + n_k)[:, 0], 0.0, -np.inf)
+    Z = function(lambda X, Y, M=None: attend(X, Y, **weights, mask=M))
+    return {"Z": Z, **dict(zip(("X", "X'", "Y", "Y'"), drawn, strict=True)), "M": M, "T_q": T_q, "T_k": T_k}
 
 
-@padding_on_both_sides.wrong("with the target's padding mask")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng)
-    mask = reference.padding_mask(np.array(3), 5)
-    return reference.multi_head_attention(*cross, np.eye(2), n_heads=1, mask=mask), cross.output()
-
-
-@padding_on_both_sides.wrong("without a mask")
-def _(rng: np.random.Generator) -> Sides:
-    cross = _cross(rng)
-    return cross._replace(y=np.vstack([cross.y, np.zeros((2, 6))])).output(), cross.output()
+MEAN_LOSS = r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{%s}, \qquad \frac{\partial \mathcal{L}}{\partial u_t} = "
 
 
 @equation(
     "loss-over-real-tokens",
     r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad"
     r" \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r}",
-    rows=["I1"],
+    sizes="T V",
+    topics=["I1"],
     uses=["cross-entropy-gradient"],
     assumes=["m_t = 1 for real tokens of the target, 0 for padding", "p_t = softmax(u_t), u_t = logits", "w_t = token t of the target"],
-    kind="numeric",
-    scope="3 real tokens of 5, 4 words",
+    wrong={
+        "divided by the padded length": MEAN_LOSS % r"|w|" + r"\frac{m_t\, (p_t - \mathbf{1}_{w_t})}{|w|}",
+        "padding pays too": MEAN_LOSS.replace("m_t\\, (", "(") % r"\sum_t m_t" + r"\frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r}",
+        "a gradient at padding": MEAN_LOSS % r"\sum_t m_t" + r"\frac{p_t - \mathbf{1}_{w_t}}{\sum_r m_r}",
+    },
 )
-def loss_over_real_tokens(rng: np.random.Generator) -> Claims:
+def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
     """The mean over what is there: padded rows get no gradient, and the loss is that of the sequence alone."""
-    logits, target, m = rng.normal(size=(5, 4)), rng.integers(4, size=5), np.array([1.0, 1, 1, 0, 0])
-    alone = -np.log(weights_of(logits[:3])[np.arange(3), target[:3]]).mean()
-    p, one_hot = weights_of(logits), np.eye(4)[target]
-    by_logits = jacobian(lambda z: _masked_loss(z, target, m), logits)
-    yield (alone, by_logits), (np.sum(m * -np.log(p[np.arange(5), target])) / m.sum(), m[:, None] * (p - one_hot) / m.sum())
+    w, real = rng.integers(1, V + 1, size=T), rng.permutation(np.arange(T) < T - rng.integers(1, T - 1))
 
+    def loss(u: np.ndarray) -> float:
+        alone = softmax(u[real])  # the padding is cut off
+        return float(-np.log(alone[np.arange(len(alone)), w[real] - 1]).mean())
 
-def _masked_loss(logits: np.ndarray, target: np.ndarray, m: np.ndarray) -> np.ndarray:
-    return np.asarray(-(m * np.log(weights_of(logits)[np.arange(5), target])).sum() / m.sum())
-
-
-@loss_over_real_tokens.wrong("divided by the padded length")
-def _(rng: np.random.Generator) -> Sides:
-    logits, target, m = rng.normal(size=(5, 4)), rng.integers(4, size=5), np.array([1.0, 1, 1, 0, 0])
-    return _masked_loss(logits[:5], target, m), -(m * np.log(weights_of(logits)[np.arange(5), target])).mean()
-
-
-@loss_over_real_tokens.wrong("the mean over all rows")
-def _(rng: np.random.Generator) -> Sides:
-    logits, target, m = rng.normal(size=(5, 4)), rng.integers(4, size=5), np.array([1.0, 1, 1, 0, 0])
-    return _masked_loss(logits, target, m), -np.log(weights_of(logits)[np.arange(5), target]).mean()
+    p = of(lambda u: rows(softmax(u)), "u")
+    return {"u": rows(rng.normal(size=(T, V))), "p": p, "w": vector(w), "m": vector(real * 1.0), r"\mathcal{L}": of(loss, "u")}
 
 
 @equation(
     "shifted-input-hides-target",
-    r"\frac{\partial u_t}{\partial w_j} = 0 \quad (j \ge t), \qquad \text{decoder input } (w_0, w_1, \ldots, w_{T_q - 1})",
-    rows=["I1"],
+    r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{0:T_q - 1})_t",
+    sizes="T_q d d_v",
+    topics=["I1"],
     uses=["causal-mask-hides-future"],
-    assumes=["causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token"],
-    kind="numeric",
-    scope="T = 5",
+    assumes=["D = causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token", "parameters of D in general position"],
+    wrong={
+        "the causal mask without the shift": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{1:T_q})_t",
+        "the token before is hidden too": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t - 1, \qquad u_t = D(w_{0:T_q - 1})_t",
+        "the past is hidden": r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \le t, \qquad u_t = D(w_{0:T_q - 1})_t",
+    },
 )
-def shifted_right(rng: np.random.Generator) -> Claims:
+def shifted_right(rng: np.random.Generator, T_q: int, d: int, d_v: int) -> Givens:
     """The causal mask shows row t its own input, so the input must be one step behind the target: what is predicted is not seen."""
-    influence = _influence(rng, lambda y: np.vstack([np.zeros((1, 3)), y[:-1]]))
-    for t in range(5):
-        for j in range(t, 5):
-            yield influence[t, j], 0.0
-    yield np.sign(influence), np.tri(5, k=-1)
+    W_Q, W_K, W_V = projections(rng, d, d, d, d_v).values()
+    embedding, positions = 0.3 * rng.normal(size=d), 0.3 * rng.normal(size=(T_q, d))
 
+    def decoder(w: np.ndarray) -> np.ndarray:
+        x = w[:, None] * embedding + positions
+        return np.asarray(attention(x @ W_Q, x @ W_K, x @ W_V, is_causal=True))
 
-def _influence(rng: np.random.Generator, decoder_input: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Return the largest influence of target token j on row t of causal self-attention over the decoder's input."""
-    y, w = rng.normal(size=(5, 3)), rng.normal(size=(3, 3, 3))
-    hidden = minus_infinity_where_hidden(np.tri(5, dtype=bool))
-
-    def layer(target: np.ndarray) -> np.ndarray:
-        x = decoder_input(target)
-        return weights_of((x @ w[0]) @ (x @ w[1]).T + hidden) @ (x @ w[2])
-
-    return np.asarray(np.abs(jacobian(layer, y)).max(axis=(1, 3)))
-
-
-def _no_peeking(decoder_input: Callable[[np.ndarray], np.ndarray]) -> Statement:
-    def statement(rng: np.random.Generator) -> Sides:
-        return _influence(rng, decoder_input) * (1 - np.tri(5, k=-1)), np.zeros((5, 5))
-
-    return statement
-
-
-shifted_right.wrong("the causal mask alone, without the shift")(_no_peeking(lambda y: y))
-shifted_right.wrong("shifted to the left")(_no_peeking(lambda y: np.vstack([y[1:], np.zeros((1, 3))])))
+    return {"w": vector(rng.normal(size=T_q + 1), start=0), "D": function(decoder), "T_q": T_q}
 
 
 # ---- 9.4 gradients and costs
+
+
+KEYS_AND_VALUES = r", \qquad dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}"
 
 
 @equation(
     "gradient-of-source",
     r"\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad"
     r" dV = P^\top dZ, \quad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
-    rows=["I1"],
+    sizes="T_q d_v d_k T_k d_y",
+    topics=["I1"],
     uses=["softmax-vector-jacobian-product", "query-and-key-gradients", "gradients-through-projections", "cross-attention"],
     assumes=["dZ, dS: gradients of the loss by output and by scaled scores"],
-    kind="numeric",
-    scope="T_q = 3, T_k = 5",
+    wrong={
+        "through the values alone": r"\frac{\partial \mathcal{L}}{\partial Y} = 0\, dK\, W_K^\top + dV\, W_V^\top" + KEYS_AND_VALUES,
+        "the keys with a minus": r"\frac{\partial \mathcal{L}}{\partial Y} = dV\, W_V^\top - dK\, W_K^\top" + KEYS_AND_VALUES,
+    },
 )
-def what_the_encoder_learns(rng: np.random.Generator) -> Claims:
+def what_the_encoder_learns(rng: np.random.Generator, T_q: int, T_k: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """The source learns through its keys and its values, summed over all target positions; queries send it nothing."""
-    x, y, w_query, w_key, w_value = _cross(rng)
-    dZ = rng.normal(size=(3, 2))
-    by_source = jacobian(lambda moved: (_plain(x, moved, w_query, w_key, w_value) * dZ).sum(), y)
-    P = weights_of(x @ w_query @ (y @ w_key).T / np.sqrt(7))
-    dP = dZ @ (y @ w_value).T
-    dS = P * (dP - (P * dP).sum(axis=-1, keepdims=True))
-    yield by_source, dS.T @ (x @ w_query) / np.sqrt(7) @ w_key.T + P.T @ dZ @ w_value.T
-
-
-@what_the_encoder_learns.wrong("through the values alone")
-def _(rng: np.random.Generator) -> Sides:
-    x, y, w_query, w_key, w_value = _cross(rng)
-    dZ = rng.normal(size=(3, 2))
-    P = weights_of(x @ w_query @ (y @ w_key).T / np.sqrt(7))
-    return jacobian(lambda moved: (_plain(x, moved, w_query, w_key, w_value) * dZ).sum(), y), P.T @ dZ @ w_value.T
+    Q, Y, W_K, W_V, dZ = normal(rng, (T_q, d_k), (T_k, d_y), (d_y, d_k), (d_y, d_v), (T_q, d_v))
+    P = attention(Q, Y @ W_K, Y @ W_V, return_weights=True)[1]
+    _, dK, dV, dS = attention_backward(Q, Y @ W_K, Y @ W_V, dZ, mask=np.zeros((T_q, T_k)), return_d_mask=True)
+    loss = of(lambda Y: float(np.vdot(dZ, softmax(Q @ (Y @ W_K).T / math.sqrt(d_k)) @ (Y @ W_V))), "Y")
+    gradients = {r"\mathcal{L}": loss, "dZ": dZ, "dK": dK, "dV": dV, "dS": dS}
+    return {"Q": Q, "Y": Y, "W_K": W_K, "W_V": W_V, "P": P, **gradients, "d_k": d_k}
 
 
 @equation(
     "cross-attention-decoding-flops",
     r"F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr)",
-    rows=["I1"],
+    sizes="T_q T_k d_x d_y d_k d_v",
+    topics=["I1"],
     uses=["cross-attention"],
     assumes=["keys and values of the source kept through the T_q steps of decoding", "a multiply-add counts 2"],
-    kind="numeric",
-    scope="three shapes, counted step by step",
+    wrong={
+        "the source at each step": r"F = T_q \bigl( 2\, T_k\, d_y\, (d_k + d_v) + 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr)",
+        "widths exchanged": ("X15", r"F = 2\, T_k\, d_x\, (d_k + d_v) + T_q \bigl( 2\, d_y d_k + 2\, T_k\, (d_k + d_v) \bigr)"),
+    },
 )
-def flops_of_decoding(rng: np.random.Generator) -> Claims:
+def flops_of_decoding(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y: int, d_k: int, d_v: int) -> Givens:
     """The source is projected once; each new target token pays for its query and one row of scores, and this cache does not grow."""
-    for q_len, kv_len, d_x, d_y, d_k, d_v in ((3, 5, 4, 6, 7, 2), (1, 4, 2, 3, 2, 5), (6, 2, 3, 3, 4, 4)):
-        source = multiplications(lambda y, w_k, w_v: (y @ w_k, y @ w_v), (kv_len, d_y), (d_y, d_k), (d_y, d_v))
-        step = multiplications(lambda x, w, k, v: ((x @ w) @ k.T) @ v, (1, d_x), (d_x, d_k), (kv_len, d_k), (kv_len, d_v))
-        counted = 2 * source + 2 * sum(step for _ in range(q_len))
-        yield counted, 2 * kv_len * d_y * (d_k + d_v) + q_len * (2 * d_x * d_k + 2 * kv_len * (d_k + d_v))
+    source = multiplications(lambda y, w_k, w_v: (y @ w_k, y @ w_v), (T_k, d_y), (d_y, d_k), (d_y, d_v))
+    step = multiplications(lambda x, w, k, v: ((x @ w) @ k.T) @ v, (1, d_x), (d_x, d_k), (T_k, d_k), (T_k, d_v))
+    return {"F": 2 * (source + sum(step for _ in range(T_q))), "T_q": T_q, "T_k": T_k, "d_x": d_x, "d_y": d_y, "d_k": d_k, "d_v": d_v}
 
 
-@flops_of_decoding.wrong("the source projected again at each step")
-def _(rng: np.random.Generator) -> Sides:
-    source = multiplications(lambda y, w_k, w_v: (y @ w_k, y @ w_v), (5, 6), (6, 7), (6, 2))
-    step = multiplications(lambda x, w, k, v: ((x @ w) @ k.T) @ v, (1, 4), (4, 7), (5, 7), (5, 2))
-    return 2 * source + 3 * 2 * step, 3 * (2 * 5 * 6 * 9 + 2 * 4 * 7 + 2 * 5 * 9)
+NORMALISERS = r", \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}"
 
 
 @equation(
     "balance-of-both-directions",
     r"p_{ij}\, N_i = p'_{ji}\, N'_j, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}",
-    rows=["I1"],
+    sizes="T_q T_k d_k",
+    topics=["I1"],
     uses=["detailed-balance-of-weights", "rectangular-bilinear-score"],
     assumes=["P = softmax over the rows of S (X asks)", "P' = softmax over the rows of S^T (Y asks)"],
-    kind="numeric",
-    scope="T_q = 2, T_k = 3",
+    wrong={
+        "the map back is the transpose": r"p_{ij}\, N_i N'_j = p'_{ji}\, N'_j N_i" + NORMALISERS,
+        "the normalisers exchanged": r"p_{ij}\, N'_j = p'_{ji}\, N_i" + NORMALISERS,
+    },
 )
-def both_directions(rng: np.random.Generator) -> Claims:
+def both_directions(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:
     """One matrix of scores serves both directions, but each has its own normaliser: the map back is not the transpose."""
-    for _ in range(3):
-        S = rng.normal(size=(2, 3))
-        P, back = weights_of(S), weights_of(S.T)
-        N, N_back = np.exp(S).sum(axis=1), np.exp(S).sum(axis=0)
-        yield np.array([[P[i, j] * N[i] for j in range(3)] for i in range(2)]), (back * N_back[:, None]).T
-
-
-@both_directions.wrong("the map back is the transpose")
-def _(rng: np.random.Generator) -> Sides:
-    S = rng.normal(size=(2, 3))
-    return weights_of(S).T, weights_of(S.T)
-
-
-@both_directions.wrong("the normalisers exchanged")
-def _(rng: np.random.Generator) -> Sides:
-    S = rng.normal(size=(3, 3))
-    return weights_of(S) * np.exp(S).sum(axis=0)[:, None], (weights_of(S.T) * np.exp(S).sum(axis=1)[:, None]).T
+    Q, K = normal(rng, (T_q, d_k), (T_k, d_k))
+    maps = {"p": attention(Q, K, K, return_weights=True)[1], "p'": attention(K, Q, Q, return_weights=True)[1]}
+    return {**maps, "s": scaled_dot_scores(Q, K), "T_q": T_q, "T_k": T_k}

@@ -1,53 +1,24 @@
-"""Multi-head attention: splitting, sums of maps, ranks, costs.
+"""Multi-head attention: splitting, sums of maps, ranks, costs."""
 
-`EXAMPLE` is one layer with 2 heads, d_model = 5, d_k = 3, d_v = 2 and 4 positions: every axis has another length.
-"""
-
-from dataclasses import dataclass
+import functools
 
 import numpy as np
-import sympy
-from sympy import symbols
 
-from attn_course import reference
-from attn_course.equations.claims import Chain, Claims, Sides
+from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
-from attn_course.equations.matrices import matrix_symbols, row_softmax_symbols, weights_of
-from attn_course.equations.stated import equation
-from attn_course.equations.symbols import total
+from attn_course.formulas import function, matrices
+from attn_course.reference import attention, multi_head_attention, softmax, split_heads
 
 
-@dataclass(frozen=True)
-class _Layer:
-    """Weights with the heads side by side."""
-
-    x: np.ndarray
-    w_query: np.ndarray
-    w_key: np.ndarray
-    w_value: np.ndarray
-    w_output: np.ndarray
-
-    def maps(self) -> np.ndarray:
-        """Return P_h for each head, computed head by head from the column blocks."""
-        queries = [self.x @ self.w_query[:, 3 * h : 3 * h + 3] for h in range(2)]
-        keys = [self.x @ self.w_key[:, 3 * h : 3 * h + 3] for h in range(2)]
-        return np.array([weights_of(query @ key.T / np.sqrt(3)) for query, key in zip(queries, keys, strict=True)])
-
-    def heads(self) -> np.ndarray:
-        """Return Z_h for each head."""
-        values = np.array([self.x @ self.w_value[:, 2 * h : 2 * h + 2] for h in range(2)])
-        return self.maps() @ values
-
-    def output(self) -> np.ndarray:
-        """Return what the package computes."""
-        return np.asarray(reference.multi_head_attention(self.x, self.x, self.w_query, self.w_key, self.w_value, self.w_output, n_heads=2))
+def _weights(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) -> list[np.ndarray]:
+    """Draw W_Q, W_K, W_V and W_O, with the heads side by side."""
+    return [rng.normal(size=shape) for shape in ((d, H * d_k), (d, H * d_k), (d, H * d_v), (H * d_v, d))]
 
 
-def _layer(rng: np.random.Generator) -> _Layer:
-    return _Layer(*(rng.normal(size=shape) for shape in ((4, 5), (5, 6), (5, 6), (5, 4), (4, 5))))
-
-
-EXAMPLE = _layer(np.random.default_rng(8))
+def _heads(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, H: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return Z_h and P_h of each head."""
+    output, weights = attention(*(split_heads(X @ W, H) for W in (W_Q, W_K, W_V)), return_weights=True)
+    return output, weights
 
 
 # ---- 8.1 split and attend
@@ -56,65 +27,46 @@ EXAMPLE = _layer(np.random.default_rng(8))
 @equation(
     "heads-are-column-blocks",
     r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
-    rows=["H1", "H4"],
+    sizes="T d H d_k",
+    topics=["H1", "H4"],
     assumes=["W_Q^(h) = columns (h - 1) d_k + 1 to h d_k of W_Q"],
-    kind="numeric",
-    scope="H = 1, 2, 3; d_k = 2, 3",
+    wrong={
+        "every head reads the first block": r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(1)}, \qquad"
+        r" W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
+        "the heads in reverse order": r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(H + 1 - h)}, \qquad"
+        r" W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
+        "the input is split before it is projected": r"\mathrm{split}(X)_h W_Q^{(h)} = X\, W_Q^{(h)}, \qquad"
+        r" W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
+    },
 )
-def splitting_is_taking_column_blocks(rng: np.random.Generator) -> Claims:
+def splitting_is_taking_column_blocks(rng: np.random.Generator, T: int, d: int, H: int, d_k: int) -> Givens:
     """A column of the product reads one column of W_Q: to split Q, K, V and to give each head its own matrices is the same."""
-    for n_heads, width in ((1, 3), (2, 3), (3, 2)):
-        x, w_query = rng.normal(size=(4, 5)), rng.normal(size=(5, n_heads * width))
-        (rows, heads, columns), split = np.indices((4, n_heads, width)), reference.split_heads(x @ w_query, n_heads)
-        yield split.swapaxes(0, 1), (x[rows] * w_query.T[width * heads + columns]).sum(axis=-1)
-
-
-@splitting_is_taking_column_blocks.wrong("reshaped to (heads, positions, d_k) at once: positions are mixed")
-def _(rng: np.random.Generator) -> Sides:
-    queries = EXAMPLE.x @ EXAMPLE.w_query
-    return reference.split_heads(queries, 2), queries.reshape(2, 4, 3)
-
-
-@splitting_is_taking_column_blocks.wrong("every second column")
-def _(rng: np.random.Generator) -> Sides:
-    queries = EXAMPLE.x @ EXAMPLE.w_query
-    return reference.split_heads(queries, 2), np.array([queries[:, 0::2], queries[:, 1::2]])
-
-
-@splitting_is_taking_column_blocks.wrong("the input is split before it is projected")
-def _(rng: np.random.Generator) -> Sides:
-    x, w_query = rng.normal(size=(4, 6)), rng.normal(size=(6, 6))
-    return reference.split_heads(x @ w_query, 2), np.array([x[:, 3 * h : 3 * h + 3] @ w_query[:3, 3 * h : 3 * h + 3] for h in range(2)])
+    X, W_Q = rng.normal(size=(T, d)), rng.normal(size=(d, H * d_k))
+    split = function(lambda Q: split_heads(Q, H))
+    return {r"\mathrm{split}": split, "X": X, "W_Q": W_Q, "W_Q^{(h)}": matrices(np.hsplit(W_Q, H)), "H": H}
 
 
 @equation(
     "attention-of-one-head",
     r"Z_h = P_h\, X W_V^{(h)}, \qquad P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr)",
-    rows=["H1"],
+    sizes="T d H d_k d_v",
+    topics=["H1"],
     uses=["batched-attention", "heads-are-column-blocks"],
     assumes=["d_k = width of one head"],
-    kind="numeric",
-    scope="H = 2",
+    wrong={
+        "divided by d_k": r"Z_h = P_h\, X W_V^{(h)}, \qquad"
+        r" P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{d_k}\Bigr)",
+        "one map for all heads": r"Z_h = P_1\, X W_V^{(h)}, \qquad"
+        r" P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr)",
+        "queries and keys exchanged": r"Z_h = P_h\, X W_V^{(h)}, \qquad"
+        r" P_h = \mathrm{softmax}\Bigl(\frac{X W_K^{(h)} \bigl(X W_Q^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr)",
+    },
 )
-def one_head(rng: np.random.Generator) -> Claims:
+def one_head(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: int) -> Givens:
     """Attention as before on the columns of one head; its vectors have d_k entries, so that is what the scale must undo."""
-    layer = _layer(rng)
-    query, key, value = (reference.split_heads(layer.x @ w, 2) for w in (layer.w_query, layer.w_key, layer.w_value))
-    for h in range(2):
-        scores = layer.x @ layer.w_query[:, 3 * h : 3 * h + 3] @ layer.w_key[:, 3 * h : 3 * h + 3].T @ layer.x.T
-        yield reference.attention(query, key, value)[h], weights_of(scores / np.sqrt(3)) @ (layer.x @ layer.w_value[:, 2 * h : 2 * h + 2])
-
-
-@one_head.wrong("divided by sqrt(d_model)")
-def _(rng: np.random.Generator) -> Sides:
-    scores = EXAMPLE.x @ EXAMPLE.w_query[:, :3] @ EXAMPLE.w_key[:, :3].T @ EXAMPLE.x.T
-    return EXAMPLE.heads()[0], weights_of(scores / np.sqrt(5)) @ (EXAMPLE.x @ EXAMPLE.w_value[:, :2])
-
-
-@one_head.wrong("one map for all heads, from the whole width")
-def _(rng: np.random.Generator) -> Sides:
-    scores = EXAMPLE.x @ EXAMPLE.w_query @ EXAMPLE.w_key.T @ EXAMPLE.x.T
-    return EXAMPLE.heads()[0], weights_of(scores / np.sqrt(6)) @ (EXAMPLE.x @ EXAMPLE.w_value[:, :2])
+    X, (W_Q, W_K, W_V, _) = rng.normal(size=(T, d)), _weights(rng, d, H, d_k, d_v)
+    blocks = {f"W_{name}^{{(h)}}": matrices(np.hsplit(W, H)) for name, W in (("Q", W_Q), ("K", W_K), ("V", W_V))}
+    return {"X": X, "Z": matrices(_heads(X, W_Q, W_K, W_V, H)[0]), "d_k": d_k, **blocks}
 
 
 # ---- 8.2 merge and project
@@ -123,280 +75,247 @@ def _(rng: np.random.Generator) -> Sides:
 @equation(
     "multi-head-attention",
     r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}",
-    rows=["H1", "H2"],
+    sizes="T d H d_k d_v",
+    topics=["H1", "H2"],
     uses=["attention-of-one-head"],
-    kind="numeric",
-    scope="H = 2, d_v = 2, d = 5",
+    wrong={
+        "W_O transposed": r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
+        r" W_O \in \mathbb{R}^{d \times (H d_v)}",
+        "divided by the number of heads": r"\mathrm{MultiHead}(X) = \frac{1}{H} \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
+        r" W_O \in \mathbb{R}^{(H d_v) \times d}",
+        "the input added": r"\mathrm{MultiHead}(X) = X + \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
+        r" W_O \in \mathbb{R}^{(H d_v) \times d}",
+    },
 )
-def concatenate_and_project(rng: np.random.Generator) -> Claims:
+def concatenate_and_project(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: int) -> Givens:
     """The heads' outputs stand side by side, and one more matrix mixes them."""
-    for layer in (EXAMPLE, _layer(rng)):
-        yield layer.output(), np.hstack([layer.heads()[0], layer.heads()[1]]) @ layer.w_output
-
-
-@concatenate_and_project.wrong("W_V in R^{v x v} for each head, although W_O has H d_v rows", trap="X18")
-def _(rng: np.random.Generator) -> Sides:
-    square = [EXAMPLE.maps()[h] @ EXAMPLE.x @ rng.normal(size=(5, 5)) for h in range(2)]
-    return float(np.hstack(square).shape[1]), float(EXAMPLE.w_output.shape[0])
-
-
-@concatenate_and_project.wrong("the heads are averaged")
-def _(rng: np.random.Generator) -> Sides:
-    return EXAMPLE.output(), EXAMPLE.heads().mean(axis=0) @ EXAMPLE.w_output[:2]
-
-
-@concatenate_and_project.wrong("merged without moving the head axis back")
-def _(rng: np.random.Generator) -> Sides:
-    return EXAMPLE.output(), EXAMPLE.heads().reshape(4, 4) @ EXAMPLE.w_output
+    X, W = rng.normal(size=(T, d)), _weights(rng, d, H, d_k, d_v)
+    columns = [np.hsplit(each, H) for each in W[:3]]
+    Z = [attention(X @ W_Q, X @ W_K, X @ W_V) for W_Q, W_K, W_V in zip(*columns, strict=True)]
+    layer = function(lambda X: multi_head_attention(X, X, *W, n_heads=H))
+    return {r"\mathrm{MultiHead}": layer, "X": X, "Z": matrices(Z), "W_O": W[3], "H": H, "d_v": d_v, "d": d}
 
 
 @equation(
     "output-projection-sums-heads",
     r"\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)}",
-    rows=["H2"],
-    follows="multi-head-attention",
+    sizes="T d H d_v",
+    topics=["H2"],
     uses=["multi-head-attention"],
     assumes=["W_O^(h) = rows (h - 1) d_v + 1 to h d_v of W_O"],
-    kind="numeric",
-    scope="H = 2",
+    wrong={
+        "the same rows of W_O for every head": r"\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(1)}",
+        "the rows of W_O in reverse order": r"\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(H + 1 - h)}",
+        "the mean of the heads": r"\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \frac{1}{H} \sum_{h=1}^{H} Z_h\, W_O^{(h)}",
+    },
 )
-def sum_over_heads(rng: np.random.Generator) -> Claims:
+def sum_over_heads(rng: np.random.Generator, T: int, d: int, H: int, d_v: int) -> Givens:
     """A product of blocks: each head owns the rows of W_O that its columns meet."""
-    for layer in (EXAMPLE, _layer(rng)):
-        z = layer.heads()
-        yield np.hstack([z[0], z[1]]) @ layer.w_output, z[0] @ layer.w_output[:2] + z[1] @ layer.w_output[2:]
-
-
-@sum_over_heads.wrong("the same rows of W_O for every head")
-def _(rng: np.random.Generator) -> Sides:
-    return EXAMPLE.output(), (EXAMPLE.heads()[0] + EXAMPLE.heads()[1]) @ EXAMPLE.w_output[:2]
-
-
-@sum_over_heads.wrong("every second row of W_O")
-def _(rng: np.random.Generator) -> Sides:
-    return EXAMPLE.output(), EXAMPLE.heads()[0] @ EXAMPLE.w_output[0::2] + EXAMPLE.heads()[1] @ EXAMPLE.w_output[1::2]
+    Z, W_O = rng.normal(size=(H, T, d_v)), rng.normal(size=(H * d_v, d))
+    return {"Z": matrices(Z), "W_O": W_O, "W_O^{(h)}": matrices(np.vsplit(W_O, H)), "H": H}
 
 
 @equation(
     "sum-of-head-maps",
     r"\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr)",
-    rows=["H2"],
-    follows="output-projection-sums-heads",
+    sizes="T d H d_k d_v",
+    topics=["H2"],
     uses=["attention-of-one-head", "output-projection-sums-heads"],
-    kind="numeric",
-    scope="H = 2",
+    wrong={
+        "one map for all: the mean of the P_h": r"\sum_{h=1}^{H} Z_h\, W_O^{(h)}"
+        r" = \sum_{h=1}^{H} \Bigl(\frac{1}{H} \sum_{r=1}^{H} P_r\Bigr) X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr)",
+        "the product of two sums": r"\sum_{h=1}^{H} Z_h\, W_O^{(h)}"
+        r" = \Bigl(\sum_{h=1}^{H} P_h\, X\, W_V^{(h)}\Bigr) \Bigl(\sum_{h=1}^{H} W_O^{(h)}\Bigr)",
+    },
 )
-def sum_of_maps(rng: np.random.Generator) -> Claims:
+def sum_of_maps(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: int) -> Givens:
     """Put Eq. attention-of-one-head in: what mixes positions, P_h, stands on the left of X, and what mixes features on the right."""
-    for layer in (EXAMPLE, _layer(rng)):
-        z, P, v, o = layer.heads(), layer.maps(), layer.w_value, layer.w_output
-        yield (
-            z[0] @ layer.w_output[:2] + z[1] @ layer.w_output[2:],
-            P[0] @ layer.x @ (v[:, :2] @ o[:2]) + P[1] @ layer.x @ (v[:, 2:] @ o[2:]),
-        )
-
-
-@sum_of_maps.wrong("one map for all: the mean of the P_h")
-def _(rng: np.random.Generator) -> Sides:
-    return EXAMPLE.output(), EXAMPLE.maps().mean(axis=0) @ EXAMPLE.x @ (EXAMPLE.w_value @ EXAMPLE.w_output)
+    X, (W_Q, W_K, W_V, W_O) = rng.normal(size=(T, d)), _weights(rng, d, H, d_k, d_v)
+    Z, P = _heads(X, W_Q, W_K, W_V, H)
+    blocks = {"W_V^{(h)}": matrices(np.hsplit(W_V, H)), "W_O^{(h)}": matrices(np.vsplit(W_O, H))}
+    return {"X": X, "Z": matrices(Z), "P": matrices(P), "H": H, **blocks}
 
 
 @equation(
     "value-output-rank-bound",
     r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)",
-    rows=["H2"],
+    sizes="d_v H",
+    topics=["H2"],
     uses=["sum-of-head-maps"],
-    kind="numeric",
-    scope="d = 5, d_v = 2, H = 1 to 3, both bounds attained",
+    wrong={
+        "each head can write into all directions": r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) = d, \qquad"
+        r" \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)",
+        "all heads together have the share of one": r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad"
+        r" \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \frac{1}{H} \min(d,\, H d_v)",
+        "the largest rank is out of reach": r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) < d_v, \qquad"
+        r" \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)",
+    },
 )
-def heads_have_low_rank(rng: np.random.Generator) -> Claims:
+def heads_have_low_rank(rng: np.random.Generator, d_v: int, H: int, draw: int) -> Givens:
     """A product has at most the rank of its narrowest factor: one head writes into d_v directions, all heads together into all."""
-    for n_heads in range(1, 4):
-        w_value, w_output = rng.normal(size=(5, 2 * n_heads)), rng.normal(size=(2 * n_heads, 5))
-        yield Chain(np.linalg.matrix_rank(w_value[:, :2] @ w_output[:2]), "<=", 2, tight=(True,))
-        yield Chain(np.linalg.matrix_rank(w_value @ w_output), "<=", min(5, 2 * n_heads), tight=(True,))
+    d = H * d_v + (2 if d_v < H else -1)
+    W_V, W_O = rng.normal(size=(d, H * d_v)), rng.normal(size=(H * d_v, d))
+    if draw == 2:  # the values of all heads lie in two directions
+        W_V = rng.normal(size=(d, 2)) @ rng.normal(size=(2, H * d_v))
+    blocks = {"W_V^{(h)}": matrices(np.hsplit(W_V, H)), "W_O^{(h)}": matrices(np.vsplit(W_O, H))}
+    return {"W_V": W_V, "W_O": W_O, "d": d, "d_v": d_v, "H": H, **blocks}
 
 
-heads_have_low_rank.wrong("each head can write into all directions")(
-    lambda rng: (np.linalg.matrix_rank(EXAMPLE.w_value[:, :2] @ EXAMPLE.w_output[:2]), 5.0)
-)
-heads_have_low_rank.wrong("so can no number of heads")(
-    lambda rng: Chain(np.linalg.matrix_rank(EXAMPLE.w_value @ EXAMPLE.w_output), "<=", 2)
-)
+def _maps(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Draw matrices of weights: positive, with rows that sum to 1."""
+    return np.asarray(softmax(rng.normal(size=shape)))
 
 
 @equation(
     "averaging-heads-averages-weights",
     r"\frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\frac{1}{H} \sum_{h=1}^{H} P_h\Bigr) V",
-    rows=["H1"],
+    sizes="H T_q T_k d_v",
+    topics=["H1"],
     assumes=["the heads share V and their outputs are averaged"],
-    scope="H = 2, T = 2, d_v = 1",
+    wrong={
+        "the mean of the scores would do": r"\frac{1}{H} \sum_{h=1}^{H} P_h V"
+        r" = \mathrm{softmax}\Bigl(\frac{1}{H} \sum_{h=1}^{H} \ln P_h\Bigr) V",
+        "the sum of the maps": r"\frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\sum_{h=1}^{H} P_h\Bigr) V",
+    },
 )
-def averaged_heads_are_one_head() -> Sides:
+def averaged_heads_are_one_head(rng: np.random.Generator, H: int, T_q: int, T_k: int, d_v: int) -> Givens:
     """The mean of weight matrices is a weight matrix: averaging throws away what several heads are for."""
-    P = [row_softmax_symbols(matrix_symbols(letter, 2, 2)) for letter in "st"]
-    V = matrix_symbols("v", 2, 1)
-    return (P[0] * V + P[1] * V) / 2, (P[0] + P[1]) / 2 * V
-
-
-@averaged_heads_are_one_head.wrong("the mean of the scores would do")
-def _() -> Sides:
-    scores = [matrix_symbols(letter, 2, 2) for letter in "st"]
-    P = [row_softmax_symbols(each) for each in scores]
-    V = matrix_symbols("v", 2, 1)
-    return (P[0] * V + P[1] * V) / 2, row_softmax_symbols((scores[0] + scores[1]) / 2) * V
+    return {"P": matrices(_maps(rng, H, T_q, T_k)), "V": rng.normal(size=(T_k, d_v)), "H": H}
 
 
 @equation(
     "signed-mixture-row-sums",
     r"\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}",
-    rows=["H1"],
+    sizes="H T_q T_k",
+    topics=["H1"],
     uses=["softmax-inside-the-simplex", "sum-of-head-maps"],
     assumes=["V shared", "W_V^(h) W_O^(h) = c_h times one matrix"],
-    scope="H = 2, T = 2",
+    wrong={
+        "rows of the whole always sum to 1": r"\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \mathbf{1}",
+        "the signs do not count": r"\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} |c_h|\Bigr) \mathbf{1}",
+        "the columns instead of the rows": r"\mathbf{1}^\top \Bigl(\sum_{h=1}^{H} c_h P_h\Bigr)"
+        r" = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}^\top",
+    },
 )
-def signed_mixtures() -> Sides:
+def signed_mixtures(rng: np.random.Generator, H: int, T_q: int, T_k: int) -> Givens:
     """With c = (1, -1) rows sum to 0: a difference of two averages, such as previous minus next token, which one head cannot form."""
-    P = [row_softmax_symbols(matrix_symbols(letter, 2, 2)) for letter in "st"]
-    c = symbols("c_1 c_2", real=True)
-    return (c[0] * P[0] + c[1] * P[1]) * sympy.ones(2, 1), total(c) * sympy.ones(2, 1)
-
-
-@signed_mixtures.wrong("rows of the whole always sum to 1")
-def _() -> Sides:
-    P = [row_softmax_symbols(matrix_symbols(letter, 2, 2)) for letter in "st"]
-    return (P[0] - P[1]) * sympy.ones(2, 1), sympy.ones(2, 1)
+    return {"P": matrices(_maps(rng, H, T_q, T_k)), "c": rng.normal(size=H), "H": H}
 
 
 @equation(
     "score-matrix-rank-bound",
     r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k",
-    rows=["H1", "H4"],
+    sizes="T d H d_k, T > d_k, d > d_k",
+    topics=["H1", "H4"],
     uses=["attention-of-one-head"],
-    kind="numeric",
-    scope="T = 7, d = 5, d_k = 1 to 3, bound attained",
+    wrong={
+        "any table of scores can be reached": r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr)"
+        r" = \mathrm{rank}\bigl(X X^\top\bigr) \le d_k",
+        "the largest rank is out of reach": r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) < d_k",
+        "always as large as the width": r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) = d_k",
+    },
 )
-def scores_have_low_rank(rng: np.random.Generator) -> Claims:
+def scores_have_low_rank(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, draw: int) -> Givens:
     """More heads at a fixed d_model make each of them narrower, and its T x T scores poorer."""
-    for width in range(1, 4):
-        x, w_query, w_key = rng.normal(size=(7, 5)), rng.normal(size=(5, width)), rng.normal(size=(5, width))
-        yield Chain(np.linalg.matrix_rank(x @ w_query @ w_key.T @ x.T), "<=", width, tight=(True,))
-
-
-@scores_have_low_rank.wrong("any T x T matrix of scores can be reached")
-def _(rng: np.random.Generator) -> Sides:
-    x, w_query, w_key = rng.normal(size=(7, 5)), rng.normal(size=(5, 2)), rng.normal(size=(5, 2))
-    return np.linalg.matrix_rank(x @ w_query @ w_key.T @ x.T), 7.0
+    W_Q, W_K = rng.normal(size=(2, H, d, d_k))
+    if draw == 0:  # all queries on a line
+        W_Q = rng.normal(size=(H, d, 1)) * rng.normal(size=(H, 1, d_k))
+    return {"X": rng.normal(size=(T, d)), "W_Q^{(h)}": matrices(W_Q), "W_K^{(h)}": matrices(W_K), "d_k": d_k}
 
 
 # ---- 8.3 what it costs
 
 
+def _parameters(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) -> int:
+    """Count the weights of a layer that runs."""
+    x, weights = rng.normal(size=(2, d)), _weights(rng, d, H, d_k, d_v)
+    multi_head_attention(x, x, *weights, n_heads=H)  # raises an error if their shapes do not fit
+    return sum(weight.size for weight in weights)
+
+
 @equation(
     "multi-head-parameters",
     r"N = H\,(2\, d\, d_k + 2\, d\, d_v)",
-    rows=["H2", "H4"],
+    sizes="H d d_k d_v",
+    topics=["H2", "H4"],
     uses=["multi-head-attention"],
     assumes=["no biases"],
-    kind="numeric",
-    scope="three layers that run",
+    wrong={
+        "W_V in R^{d x d} for each head": ("X18", r"N = H\,(2\, d\, d_k + d^2 + d\, d_v)"),
+        "W_O forgotten": r"N = H\,(2\, d\, d_k + d\, d_v)",
+    },
 )
-def parameter_count(rng: np.random.Generator) -> Claims:
+def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int) -> Givens:
     """W_Q and W_K have d rows and H d_k columns, W_V d rows and H d_v columns, W_O H d_v rows and d columns."""
-    for n_heads, width, value_width, d_model in ((2, 3, 2, 5), (1, 4, 7, 6), (3, 2, 2, 6)):
-        heads, values = n_heads * width, n_heads * value_width
-        weights = [rng.normal(size=shape) for shape in ((d_model, heads), (d_model, heads), (d_model, values), (values, d_model))]
-        output = reference.multi_head_attention(np.ones((4, d_model)), np.ones((4, d_model)), *weights, n_heads=n_heads)
-        assert output.shape == (4, d_model), "the shapes fit"
-        yield sum(weight.size for weight in weights), n_heads * (2 * d_model * width + 2 * d_model * value_width)
-
-
-parameter_count.wrong("W_V in R^{d x d} for each head", trap="X18")(
-    lambda rng: (sum(w.size for w in (EXAMPLE.w_query, EXAMPLE.w_key, EXAMPLE.w_value, EXAMPLE.w_output)), 2 * (2 * 5 * 3 + 5 * 5 + 2 * 5))
-)
-parameter_count.wrong("W_O forgotten")(
-    lambda rng: (sum(w.size for w in (EXAMPLE.w_query, EXAMPLE.w_key, EXAMPLE.w_value, EXAMPLE.w_output)), 2 * (2 * 5 * 3 + 5 * 2))
-)
+    return {"N": _parameters(rng, d, H, d_k, d_v), "H": H, "d": d, "d_k": d_k, "d_v": d_v}
 
 
 @equation(
     "parameters-by-head-width",
     r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2",
-    rows=["H1", "H4"],
+    sizes="d H width, d = H width",
+    topics=["H1", "H4"],
     uses=["multi-head-parameters"],
-    kind="numeric",
-    scope="d = 6, H = 1, 2, 3, 6",
+    wrong={
+        "H heads of width d / H cost H times as much": r"d_k = d_v = \frac{d}{H}:\; N = 4\,H\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2",
+        "full-size heads cost as much as one": r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,d^2",
+    },
+    equivalent={"d -> d_k": "equal by the premise", "d -> d_v": "equal by the premise"},
 )
-def narrow_heads_cost_as_much_as_one(rng: np.random.Generator) -> Claims:
+def narrow_heads_cost_as_much_as_one(rng: np.random.Generator, d: int, H: int, width: int, draw: int) -> Givens:
     """In Eq. multi-head-parameters the number of heads cancels if they share the width; heads of full size cost H times more."""
-    d = 6
-    for H in (1, 2, 3, 6):
-        yield (_parameters(d, H, d // H), _parameters(d, H, d)), (4 * d**2, 4 * H * d**2)
-
-
-def _parameters(d_model: int, n_heads: int, width: int) -> int:
-    shapes = [(d_model, n_heads * width)] * 3 + [(n_heads * width, d_model)]
-    return sum(np.zeros(shape).size for shape in shapes)
-
-
-narrow_heads_cost_as_much_as_one.wrong("H heads of width d / H cost H times as much")(lambda rng: (_parameters(6, 3, 2), 4 * 3 * 6**2))
-narrow_heads_cost_as_much_as_one.wrong("full-size heads cost as much as one")(lambda rng: (_parameters(6, 3, 6), 4 * 6**2))
+    near = {  # each premise holds once, and fails in every way it can
+        1: [(width, width), (d, width), (width - 1, width - 1)],
+        0: [(width, width), (width - 1, width), (d + 1, d)],
+        -1: [(d, d), (width, d), (d + 1, d + 1)],
+    }
+    d_k, d_v = near[int(np.sign(H - width))][draw]
+    return {"N": _parameters(rng, d, H, d_k, d_v), "d": d, "H": H, "d_k": d_k, "d_v": d_v}
 
 
 @equation(
     "multi-head-flops",
     r"F = 8\,T d^2 + 4\,T^2 d",
-    rows=["H1", "H2"],
+    sizes="T d H d_k, d = H d_k",
+    topics=["H1", "H2"],
     uses=["attention-and-rnn-flops", "multi-head-attention"],
     assumes=["d_k = d_v = d / H", "a multiply-add counts 2", "softmax not counted"],
-    kind="numeric",
-    scope="T = 1 to 5, d = 6, H = 1, 2, 3, 6",
+    wrong={
+        "the projection of the output forgotten": r"F = 6\,T d^2 + 4\,T^2 d",
+        "the scores counted, the output not": r"F = 8\,T d^2 + 2\,T^2 d",
+        "a multiply-add counted as 1": r"F = 4\,T d^2 + 2\,T^2 d",
+    },
 )
-def flops_do_not_depend_on_the_number_of_heads(rng: np.random.Generator) -> Claims:
+def flops_do_not_depend_on_the_number_of_heads(rng: np.random.Generator, T: int, d: int, H: int, d_k: int) -> Givens:
     """Four projections of T rows cost 2 T d^2 each; scores and output cost 2 T^2 d_k for each of H heads, and H d_k = d."""
-    d_model = 6
-    for n_heads in (1, 2, 3, 6):
-        for length in range(1, 6):
-            yield 2 * _multiplications(length, d_model, n_heads), 8 * length * d_model**2 + 4 * length**2 * d_model
+    return {"F": 2 * _multiplications(T, H, d_k), "T": T, "d": d}
 
 
-def _multiplications(length: int, d_model: int, n_heads: int) -> int:
+@functools.cache
+def _multiplications(length: int, n_heads: int, width: int) -> int:
+    """Count the multiplications of a layer by running it; the softmax has none."""
+
     def layer(x: np.ndarray, *weights: np.ndarray) -> np.ndarray:
-        q, k, v = ((x @ w).reshape(length, n_heads, d_model // n_heads).swapaxes(0, 1) for w in weights[:3])
-        return ((q @ k.swapaxes(1, 2)) @ v).swapaxes(0, 1).reshape(length, d_model) @ weights[3]
+        q, k, v = ((x @ w).reshape(length, n_heads, width).swapaxes(0, 1) for w in weights[:3])
+        return ((q @ k.swapaxes(1, 2)) @ v).swapaxes(0, 1).reshape(length, -1) @ weights[3]
 
-    return multiplications(layer, (length, d_model), *4 * [(d_model, d_model)])
-
-
-flops_do_not_depend_on_the_number_of_heads.wrong("H maps of T x T cost H times as much as one")(
-    lambda rng: (2 * _multiplications(5, 6, 3), 8 * 5 * 6**2 + 3 * 4 * 5**2 * 6)
-)
-flops_do_not_depend_on_the_number_of_heads.wrong("the projection of the output forgotten")(
-    lambda rng: (2 * _multiplications(5, 6, 3), 6 * 5 * 6**2 + 4 * 5**2 * 6)
-)
+    d = n_heads * width
+    return multiplications(layer, (length, d), *4 * [(d, d)])
 
 
 @equation(
     "second-projection-adds-nothing",
     r"Q\, W_h^{Q} = X\, \bigl(W_Q W_h^{Q}\bigr), \qquad Q = X W_Q",
-    rows=["H4"],
+    sizes="T d H d_k",
+    topics=["H4"],
     uses=["heads-are-column-blocks"],
     assumes=["each head projects what is already projected"],
-    scope="T = 2, d = 2, d_k = 1",
+    wrong={
+        "the same as projecting X once by the second matrix": r"Q\, W_h^{Q} = X\, W_h^{Q}, \qquad Q = X W_Q",
+        "the matrices in the other order": r"Q\, W_h^{Q} = X\, \bigl(W_h^{Q} W_Q\bigr), \qquad Q = X W_Q",
+        "the first matrix transposed": r"Q\, W_h^{Q} = X\, \bigl(W_Q^\top W_h^{Q}\bigr), \qquad Q = X W_Q",
+    },
 )
-def projecting_twice() -> Sides:
+def projecting_twice(rng: np.random.Generator, T: int, d: int, H: int, d_k: int) -> Givens:
     """The product of two matrices is one matrix: the second projection adds parameters, but no function that the first lacks."""
-    X, W, W_h = matrix_symbols("x", 2, 2), matrix_symbols("w", 2, 2), matrix_symbols("u", 2, 1)
-    return (X * W) * W_h, X * (W * W_h)
-
-
-@projecting_twice.wrong("the same as projecting X once by the second matrix")
-def _() -> Sides:
-    X, W, W_h = matrix_symbols("x", 2, 2), matrix_symbols("w", 2, 2), matrix_symbols("u", 2, 1)
-    return (X * W) * W_h, X * W_h
-
-
-@projecting_twice.wrong("the matrices in the other order")
-def _() -> Sides:
-    X, W, W_h = matrix_symbols("x", 2, 2), matrix_symbols("w", 2, 2), matrix_symbols("u", 2, 2)
-    return (X * W) * W_h, X * (W_h * W)
+    return {"X": rng.normal(size=(T, d)), "W_Q": rng.normal(size=(d, d)), "W^{Q}": matrices(rng.normal(size=(H, d, d_k)))}

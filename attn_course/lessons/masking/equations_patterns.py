@@ -1,24 +1,11 @@
 """Masking: orientation of mask and softmax, combined masks, patterns and their counts."""
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
-from sympy import Matrix, exp
 
-from attn_course import reference
-from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.matrices import minus_infinity_where_hidden, random_mask, weights_of
-from attn_course.equations.stated import Statement, equation
-from attn_course.equations.symbols import column, real_symbols, softmax_symbols
-
-s = real_symbols("s", 3)
-
-
-def _points(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield query, key and value with d_k = 3 and d_v = 2, for equal and for different lengths."""
-    for q_len, kv_len in ((5, 5), (3, 5), (5, 7)):
-        yield rng.normal(size=(q_len, 3)), rng.normal(size=(kv_len, 3)), rng.normal(size=(kv_len, 2))
-
+from attn_course.equations.core import Givens, equation
+from attn_course.formulas import function, matrices, matrix, of, subset, vector
+from attn_course.lessons.masking.equations import added, random_mask
+from attn_course.reference import attention, causal_mask, padding_mask, softmax, window_mask
 
 # ---- 7.5 which triangle, which axis
 
@@ -27,69 +14,73 @@ def _points(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray, 
     "masked-attention-in-columns",
     r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
     r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}",
-    rows=["G1"],
+    sizes="T_q T_k d_k d_v",
+    topics=["G1"],
     uses=["masked-attention", "causal-mask"],
     assumes=["rows of Q, K, V are positions"],
-    kind="numeric",
-    scope="T_q, T_k = 3 to 7, causal",
+    wrong={
+        "the right triangle, but the softmax over the queries": (
+            "X8",
+            (
+                r"\mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
+            ),
+        ),
+        "columns as queries, but the softmax still along rows": (
+            "X8",
+            (
+                r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
+            ),
+        ),
+        "columns as queries, but the triangle not transposed": (
+            "X8",
+            (
+                r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M\Bigr) \Bigr)^{\!\top}"
+            ),
+        ),
+        "Q^T K with a softmax over columns, where queries and keys swap roles": (
+            "X8",
+            (
+                r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
+            ),
+        ),
+    },
 )
-def two_orientations(rng: np.random.Generator) -> Claims:
+def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Transpose everything: -inf stands above the diagonal of Q K^T and below that of K Q^T; the softmax runs over keys in both."""
-    for query, key, value in _points(rng):
-        M = _causal(query, key)
-        yield reference.attention(query, key, value, is_causal=True), (value.T @ weights_of(key @ query.T / np.sqrt(3) + M.T, axis=0)).T
-
-
-def _causal(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    return minus_infinity_where_hidden(reference.causal_mask(len(query), len(key)))
-
-
-def _instead(weights: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Statement:
-    """State that other weights, (q_len, kv_len), give causal attention too."""
-
-    def statement(rng: np.random.Generator) -> Claims:
-        for query, key, value in _points(rng):
-            if len(query) == len(key):
-                wrong = weights(query @ key.T / np.sqrt(3), _causal(query, key))
-                yield reference.attention(query, key, value, is_causal=True), wrong @ value
-
-    return statement
-
-
-two_orientations.wrong("-inf below the diagonal although rows are queries", trap="X8")(
-    _instead(lambda scores, added: weights_of(scores + added.T))
-)
-two_orientations.wrong("columns as queries, but the triangle not transposed", trap="X8")(
-    _instead(lambda scores, added: weights_of(scores.T + added, axis=0).T)
-)
-two_orientations.wrong("the right triangle, but the softmax over the queries", trap="X8")(
-    _instead(lambda scores, added: weights_of(scores + added, axis=0))
-)
-two_orientations.wrong("Q^T K with a softmax over columns, where queries and keys swap roles", trap="X8")(
-    _instead(lambda scores, added: weights_of(scores + added.T, axis=0).T)
-)
+    Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
+    return {"Q": Q, "K": K, "V": V, "M": added(random_mask(rng, T_q, T_k)), "d_k": d_k}
 
 
 @equation(
     "softmax-over-queries-leaks",
-    r"\tilde{p}_{ij} = \frac{e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}} \;\Rightarrow\;"
-    r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l > i \ge j)",
-    rows=["G1"],
+    r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
+    r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
+    sizes="T",
+    topics=["G1"],
     uses=["softmax-derivative", "masked-attention-in-columns"],
     assumes=["causal mask on Q K^T, softmax over the queries"],
-    scope="three queries, j = 1, every l > i",
+    wrong={
+        "no leak: the mask is above the diagonal": (
+            "X8",
+            (
+                r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
+                r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = 0 \quad (l \ne i)"
+            ),
+        ),
+        "the normaliser stops at query i": r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \le i} e^{s_{rj}}}, \qquad"
+        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
+        "the sum over the keys": r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}}, \qquad"
+        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
+    },
 )
-def leak_through_the_normaliser() -> Sides:
+def leak_through_the_normaliser(rng: np.random.Generator, T: int) -> Givens:
     """The sum over queries r >= j holds the future: the mask hides its values, but its scores still move the weights of the past."""
-    p = softmax_symbols(s)  # weights of key 1 for queries 1, 2, 3
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    return column(p[i].diff(s[k]) for i, k in pairs), Matrix(3, 1, lambda row, _: -p[pairs[row][0]] * p[pairs[row][1]])
-
-
-leak_through_the_normaliser.wrong("no leak: the mask is above the diagonal", trap="X8")(lambda: (softmax_symbols(s)[0].diff(s[2]), 0))
-leak_through_the_normaliser.wrong("the normaliser stops at query i")(
-    lambda: (softmax_symbols(s)[1].diff(s[2]), (exp(s[1]) / (exp(s[0]) + exp(s[1]))).diff(s[2]))
-)
+    fill = added(causal_mask(T, T))
+    return {"s": rng.normal(size=(T, T)), r"\tilde{p}": of(lambda s: softmax(s + fill, axis=0), "s")}
 
 
 # ---- 7.6 several masks
@@ -98,96 +89,75 @@ leak_through_the_normaliser.wrong("the normaliser stops at query i")(
 @equation(
     "added-masks-intersect",
     r"M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)}",
-    rows=["G1"],
+    sizes="T_q T_k",
+    topics=["G1"],
     uses=["masked-exponential-is-zero"],
     assumes=["M, M^(1), M^(2) hold 0 and -inf only"],
-    kind="numeric",
-    scope="random masks, causal with padding and window",
+    wrong={
+        "a key is hidden only if both masks hide it": r"M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cup A_i^{(2)}",
+        "the masks multiplied": r"M^{(1)} \odot M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)}",
+        "the second mask subtracted": r"M^{(1)} - M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)}",
+    },
 )
-def masks_combine(rng: np.random.Generator) -> Claims:
+def masks_combine(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Givens:
     """-inf plus anything below +inf is -inf: what one mask hides stays hidden. Additive masks add, boolean ones combine by `and`."""
-    causal, first = reference.causal_mask(5, 5), random_mask(rng, 5, 5)
-    for second in (causal, reference.window_mask(5, 5, 1, 1), reference.padding_mask(np.array(3), 5) & np.ones((5, 1), dtype=bool)):
-        added = minus_infinity_where_hidden(first) + minus_infinity_where_hidden(second)
-        yield np.exp(added), np.where(first, 1.0, 0.0) * np.where(second, 1.0, 0.0)
-
-
-@masks_combine.wrong("a key is hidden only if both masks hide it")
-def _(rng: np.random.Generator) -> Sides:
-    first, second = random_mask(rng, 5, 5), random_mask(rng, 5, 5)
-    return np.exp(minus_infinity_where_hidden(first) + minus_infinity_where_hidden(second)), np.where(first | second, 1.0, 0.0)
-
-
-@masks_combine.wrong("masks that hide (True = hidden) combine by `and` as well")
-def _(rng: np.random.Generator) -> Sides:
-    first, second = random_mask(rng, 5, 5), random_mask(rng, 5, 5)
-    return np.exp(minus_infinity_where_hidden(first) + minus_infinity_where_hidden(second)), np.where(~first & ~second, 0.0, 1.0)
+    one, two, three = random_mask(rng, 3, T_q, T_k)
+    whole = (one & two, one | two, three)[draw]
+    fills = {"M^{(1)}": added(one), "M^{(2)}": added(two), "M": added(whole)}
+    return {**fills, "A^{(1)}": subset(one), "A^{(2)}": subset(two), "A": subset(whole)}
 
 
 @equation(
     "key-padding-changes-nothing",
-    r"\mathrm{attention}\bigl(Q, [K;\, \ast\,], [V;\, \ast\,]\bigr)_{M_{ij} = -\infty,\; j \ge n}"
-    r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V",
-    rows=["G1"],
+    r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
+    r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j \ge n",
+    sizes="T_q n m d_k d_v",
+    topics=["G1"],
     uses=["masked-attention"],
-    assumes=["K, V hold the n real rows, counted from 0", "* = padding, any numbers at all"],
-    kind="numeric",
-    scope="T_q, T_k = 3 to 7, padding of 4 rows",
+    assumes=["K, V hold the n real rows, counted from 0", "K', V' = padding, any finite numbers at all"],
+    wrong={
+        "rows of zeros need no mask": r"\mathrm{attention}\bigl(Q,\, [K;\, 0\,K'],\, [V;\, 0\,V']\bigr)"
+        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j \ge n",
+        "hiding the rows of queries instead of the columns of keys": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
+        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff i \ge n",
+        "off by one: the first row of padding is seen": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
+        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j > n",
+    },
 )
-def padding_changes_nothing(rng: np.random.Generator) -> Claims:
+def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, d_k: int, d_v: int) -> Givens:
     """Hidden rows leave the sums, so a padded batch gives each sequence what it gets alone."""
-    for query, key, value in _points(rng):
-        mask = reference.padding_mask(np.array(len(key)), len(key) + 4)
-        filler = rng.normal(size=(4, 5)) * 100
-        filler[0] = np.nan
-        padded = reference.attention(query, np.vstack([key, filler[:, :3]]), np.vstack([value, filler[:, 3:]]), mask=mask)
-        yield padded, weights_of(query @ key.T / np.sqrt(3)) @ value
-
-
-@padding_changes_nothing.wrong("rows of zeros need no mask")
-def _(rng: np.random.Generator) -> Claims:
-    for query, key, value in _points(rng):
-        zeros = np.zeros((4, 3))
-        padded = reference.attention(query, np.vstack([key, zeros]), np.vstack([value, zeros[:, :2]]))
-        yield padded, reference.attention(query, key, value)
-
-
-@padding_changes_nothing.wrong("hiding the rows of queries instead of the columns of keys")
-def _(rng: np.random.Generator) -> Claims:
-    for query, key, value in _points(rng):
-        both = np.vstack([key, key[:2]]), np.vstack([value, value[:2]])
-        rows = np.arange(len(query))[:, None] < len(query) - 2
-        yield reference.attention(query, *both, mask=rows), reference.attention(query, key, value)
+    Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
+    padding = {"K'": 100 * rng.normal(size=(m, d_k)), "V'": 100 * rng.normal(size=(m, d_v))}
+    fill = added(np.repeat(padding_mask(np.array(n), n + m), T_q, axis=0))
+    masked = function(lambda Q, K, V, M=None: attention(Q, K, V, mask=M))
+    return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "M": matrix(fill, start=0), "n": n, "d_k": d_k, **padding}
 
 
 @equation(
     "packed-documents-stay-apart",
-    r"A_i = \{\, j : g_j = g_i \,\} \;\Rightarrow\; Z = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr]",
-    rows=["G1"],
+    r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr], \qquad A_i = \{\, j : g_j = g_i \,\}",
+    sizes="n m d d_k d_v",
+    topics=["G1"],
     uses=["masked-attention"],
-    assumes=["g_i = number of the document that token i belongs to", "X = [X^(1); X^(2)]"],
-    kind="numeric",
-    scope="documents of 4 and 3 tokens, causal and not",
+    assumes=[
+        "g_i = number of the document that token i belongs to",
+        "X = [X^(1); X^(2)]",
+        "Z(X, A) = self-attention, causal or not, in which token i sees A_i only",
+    ],
+    wrong={
+        "a causal mask alone keeps documents apart": r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr],"
+        r" \qquad A_i = \{\, j : g_j \le g_i \,\}",
+        "inverted polarity: other documents are seen": r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr],"
+        r" \qquad A_i = \{\, j : g_j \ne g_i \,\}",
+    },
 )
-def packed_documents(rng: np.random.Generator) -> Claims:
+def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int, d_v: int, draw: int) -> Givens:
     """A block-diagonal mask: documents packed into one sequence do not see each other."""
-    x, group = rng.normal(size=(7, 3)), np.repeat([0, 1], [4, 3])
-    for causal in (False, True):
-        packed = reference.attention(x, x, x, mask=group[:, None] == group[None, :], is_causal=causal)
-        yield packed, np.vstack([_weights_alone(x[:4], causal) @ x[:4], _weights_alone(x[4:], causal) @ x[4:]])
-
-
-def _weights_alone(x: np.ndarray, causal: bool) -> np.ndarray:
-    mask = np.tri(len(x), dtype=bool) if causal else np.ones((len(x), len(x)), dtype=bool)
-    return weights_of(x @ x.T / np.sqrt(x.shape[-1]) + minus_infinity_where_hidden(mask))
-
-
-@packed_documents.wrong("a causal mask alone keeps documents apart")
-def _(rng: np.random.Generator) -> Sides:
-    x = rng.normal(size=(7, 3))
-    return reference.attention(x, x, x, is_causal=True), np.vstack(
-        [_weights_alone(x[:4], True) @ x[:4], _weights_alone(x[4:], True) @ x[4:]]
-    )
+    first, second, causal = rng.normal(size=(n, d)), rng.normal(size=(m, d)), draw == 1
+    W_Q, W_K, W_V = rng.normal(size=(d, d_k)), rng.normal(size=(d, d_k)), rng.normal(size=(d, d_v))
+    layer = function(lambda X, A=None: attention(X @ W_Q, X @ W_K, X @ W_V, mask=A, is_causal=causal))
+    packed = {"X^{(1)}": first, "X^{(2)}": second, "X": np.vstack([first, second])}
+    return {"Z": layer, **packed, "g": vector(np.repeat([3, 8], [n, m]))}
 
 
 # ---- 7.7 how many pairs are left
@@ -196,67 +166,58 @@ def _(rng: np.random.Generator) -> Sides:
 @equation(
     "causal-pair-count",
     r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2}",
-    rows=["G1"],
+    sizes="T_q p",
+    topics=["G1"],
     uses=["causal-mask"],
     assumes=["causal", "p + T_q <= T_k"],
-    kind="numeric",
-    scope="T_q = 1 to 7, p = 0 to 4",
+    wrong={
+        "half of T^2": r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q^2}{2}",
+        "without the diagonal": r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q - 1)}{2}",
+        "the past forgotten": r"\sum_{i=0}^{T_q - 1} |A_i| = p + \frac{T_q\,(T_q + 1)}{2}",
+    },
 )
-def causal_pairs(rng: np.random.Generator) -> Claims:
+def causal_pairs(rng: np.random.Generator, T_q: int, p: int) -> Givens:
     """Query i sees i + p + 1 keys; for p = 0 this is a little more than half of all pairs, not half."""
-    for q_len in range(1, 8):
-        for p in range(5):
-            yield reference.causal_mask(q_len, q_len + p, p).sum(), q_len * p + q_len * (q_len + 1) / 2
-
-
-causal_pairs.wrong("half of T^2")(lambda rng: (reference.causal_mask(7, 7).sum(), 7**2 / 2))
-causal_pairs.wrong("without the diagonal")(lambda rng: (reference.causal_mask(7, 7).sum(), 7 * 6 / 2))
+    mask = causal_mask(T_q, T_q + p + int(rng.integers(3)), p)
+    return {"A": subset(mask, start=0), "T_q": T_q, "p": p}
 
 
 @equation(
     "window-pair-count",
     r"\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2}",
-    rows=["G1"],
+    sizes="T w, T > w",
+    topics=["G1"],
     uses=["causal-pair-count"],
     assumes=["window of w keys to the left and the token itself", "w < T"],
-    kind="numeric",
-    scope="T = 1 to 7, every w",
+    wrong={
+        "the token itself forgotten": r"\sum_{i=0}^{T - 1} |A_i| = T\,w - \frac{w\,(w + 1)}{2}",
+        "the start of the sequence forgotten": r"\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1)",
+    },
 )
-def window_pairs(rng: np.random.Generator) -> Claims:
+def window_pairs(rng: np.random.Generator, T: int, w: int) -> Givens:
     """All rows have w + 1 keys but the first w, which lack w, w - 1, ..., 1 of them: the count grows like T, not T^2."""
-    for length in range(1, 8):
-        for w in range(length):
-            yield reference.window_mask(length, length, w, 0).sum(), length * (w + 1) - w * (w + 1) / 2
-
-
-window_pairs.wrong("T w: the token itself forgotten")(lambda rng: (reference.window_mask(7, 7, 2, 0).sum(), 7 * 2))
-window_pairs.wrong("the start of the sequence forgotten")(lambda rng: (reference.window_mask(7, 7, 2, 0).sum(), 7 * 3))
+    return {"A": subset(window_mask(T, T, w, 0), start=0), "T": T, "w": w}
 
 
 @equation(
     "reach-of-stacked-windows",
-    r"\bigl[\,(B_w)^{L} > 0\,\bigr] = B_{L w}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]",
-    rows=["G1"],
+    r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]",
+    sizes="T",
+    topics=["G1"],
     uses=["window-pair-count"],
     assumes=["L layers with windows of w keys to the left"],
-    kind="numeric",
-    scope="T = 13, w and L = 1 to 4",
+    wrong={
+        "a window of w never sees further than w": r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_w)_{ij}, \qquad"
+        r" (B_w)_{ij} = [\,i - w \le j \le i\,]",
+        "w + 1 per layer": r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot (w + 1)})_{ij}, \qquad"
+        r" (B_w)_{ij} = [\,i - w \le j \le i\,]",
+        "one layer more": r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{(L + 1) \cdot w})_{ij}, \qquad"
+        r" (B_w)_{ij} = [\,i - w \le j \le i\,]",
+    },
 )
-def reach_of_stacked_windows(rng: np.random.Generator) -> Claims:
+def reach_of_stacked_windows(rng: np.random.Generator, T: int, draw: int) -> Givens:
     """A path of L steps, each at most w long, reaches L w back: depth buys distance, step by step."""
-    for w in range(1, 5):
-        for layers in range(1, 5):
-            paths = np.linalg.matrix_power(_band(w), layers)
-            yield np.sign(paths), 1.0 * reference.window_mask(13, 13, layers * w, 0)
-
-
-def _band(w: int) -> np.ndarray:
-    return np.tri(13) - np.tri(13, k=-w - 1)
-
-
-reach_of_stacked_windows.wrong("a window of w never sees further than w")(
-    lambda rng: (np.sign(np.linalg.matrix_power(_band(2), 3)), _band(2))
-)
-reach_of_stacked_windows.wrong("w + 1 per layer")(
-    lambda rng: (np.sign(np.linalg.matrix_power(_band(2), 3)), np.tri(13) - np.tri(13, k=-10))
-)
+    w, L = ((2, 3), (3, 2), (4, 3))[draw]
+    farthest = (L + 1) * (w + 1)  # the rows are longer than any window looks back
+    windows = [window_mask(farthest + T, farthest + T, width, 0) for width in range(farthest)]
+    return {"B": matrices(windows, start=0), "w": w, "L": L}

@@ -1,28 +1,37 @@
 """The variance of a score in practice: broken assumptions, the normal limit, softmax, training, norms.
 
-Symbolic statements take expectations by moment algebra or by integrals over the normal density.
+What is random is a list of points and weights with the moments that its formula needs, exactly: every outcome, or a rule for the normal
+distribution.
 """
 
-import functools
+import itertools
 
 import numpy as np
-import sympy
-from sympy import Integer, Integral, Rational, exp, log, oo, pi, sqrt, symbols
 
-from attn_course import reference
-from attn_course.equations.claims import Claims, Sides
-from attn_course.equations.moments import NORMAL, Expr, Table, covariance, expectation, standard, variance
-from attn_course.equations.stated import equation
-from attn_course.equations.symbols import column, dot, real_symbols, total
-from attn_course.lessons.scaling.equations import independent, k, kappa_k, kappa_q, q
+from attn_course.equations.core import Givens, equation
+from attn_course.formulas import function, independent, matrix, normal_nodes, outcomes, row, vector
+from attn_course.formulas.givens import Outcomes
+from attn_course.lessons.scaling.equations import entries, keys_at, scores
+from attn_course.reference import scaled_dot_scores, softmax
 
-other = real_symbols("r", 3)  # a second key
-x, y = real_symbols("x", 3), real_symbols("y", 2)
-rho = sympy.Symbol("rho", real=True)
-t, eta = symbols("t eta", real=True)
-c, s, sigma, epsilon, d = symbols("c s sigma epsilon d", positive=True)
-normal: Table = dict.fromkeys((*q, *k, *other), NORMAL)
-spread = sympy.Symbol("xi", real=True)  # what is integrated over
+
+def directions(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return perpendicular rows of length 1, turned at random."""
+    return np.asarray(np.linalg.qr(rng.normal(size=(count, count)))[0])
+
+
+def normal_vectors(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and weights with all moments of independent standard normal entries up to degree 5 (Stroud and Secrest, 1963)."""
+    unit = np.sqrt(count / 2 + 1) * directions(rng, count)
+    pairs = [a * one + b * other for one, other in itertools.combinations(unit, 2) for a in (1, -1) for b in (1, -1)]
+    points = np.vstack([np.zeros(count), np.sqrt(2) * unit, -np.sqrt(2) * unit, pairs])
+    return points, np.repeat([2 * count + 4, 2 - count / 2, 1], [1, 2 * count, len(pairs)]) / (count + 2) ** 2
+
+
+def uncorrelated(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and weights of entries with mean 0 and variance 1 that are uncorrelated, which is all that a variance sees."""
+    points = np.sqrt(count) * directions(rng, count)
+    return np.vstack([points, -points]), np.full(2 * count, 0.5 / count)
 
 
 # ---- 3.3 Break each assumption
@@ -31,94 +40,83 @@ spread = sympy.Symbol("xi", real=True)  # what is integrated over
 @equation(
     "correlated-query-key-moments",
     r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k",
-    rows=["C1"],
+    sizes="d_k",
+    topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["normal entries with mean 0 and variance 1", "correlation rho between q_i and k_i, no other dependence"],
-    scope="d_k = 3, every rho",
+    wrong={
+        "the mean stays 0": r"\mathbb{E}[q \cdot k] = 0, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k",
+        "the variance stays d_k": r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = d_k",
+        "the variance shrinks": r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 - \rho^2)\,d_k",
+    },
 )
-def correlated_query_and_key() -> Sides:
+def correlated_query_and_key(rng: np.random.Generator, d_k: int) -> Givens:
     """Write k_i = rho q_i + sqrt(1 - rho^2) e_i with e_i independent of q_i, and use E[q_i^4] = 3."""
-    score = _correlated_score()
-    return (expectation(score, normal), variance(score, normal)), (3 * rho, 3 * (1 + rho**2))
-
-
-def _correlated_score() -> Expr:
-    return dot(q, tuple(rho * q_i + sqrt(1 - rho**2) * e_i for q_i, e_i in zip(q, k, strict=True)))
-
-
-correlated_query_and_key.wrong("the mean stays 0")(lambda: (expectation(_correlated_score(), normal), Integer(0)))
-correlated_query_and_key.wrong("the variance stays d_k")(lambda: (variance(_correlated_score(), normal), Integer(3)))
-correlated_query_and_key.wrong("the variance shrinks: (1 - rho^2) d_k")(lambda: (variance(_correlated_score(), normal), 3 * (1 - rho**2)))
+    (q, p_q), (e, p_e), rho = normal_vectors(rng, d_k), uncorrelated(rng, d_k), rng.uniform(-0.9, 0.9)
+    k = rho * q[:, None] + np.sqrt(1 - rho**2) * e
+    q, chances = np.broadcast_to(q[:, None], k.shape), np.outer(p_q, p_e).ravel()
+    random = {name: outcomes(chances, row(table.reshape(-1, d_k))) for name, table in (("q", q), ("k", k))}
+    return {**random, r"\rho": rho, "d_k": d_k}
 
 
 @equation(
     "equal-query-key-moments",
     r"\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k",
-    rows=["C1"],
+    sizes="d_k",
+    topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["k = q", "entries independent, mean 0, variance 1", "kappa = E[q_i^4]: 3 for normal entries, 1 for +1 and -1"],
-    scope="d_k = 3, any distribution",
+    wrong={
+        "mean 0, as for independent vectors": r"\mathbb{E}[q \cdot q] = 0, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k",
+        "variance d_k, as for independent vectors": r"\kappa > 1: \qquad \mathbb{E}[q \cdot q] = \mathrm{Var}[q \cdot q] = d_k",
+        "variance 2 d_k for any entries": r"\kappa > 1: \qquad \mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = 2\,d_k",
+    },
 )
-def query_equal_to_key() -> Sides:
+def query_equal_to_key(rng: np.random.Generator, d_k: int) -> Givens:
     """Each term is q_i^2, with mean 1 and variance kappa - 1: for normal entries mean d_k and variance 2 d_k."""
-    return (expectation(dot(q, q), independent), variance(dot(q, q), independent)), (Integer(3), 3 * (kappa_q - 1))
-
-
-query_equal_to_key.wrong("mean 0, as for independent vectors")(lambda: (expectation(dot(q, q), independent), Integer(0)))
-query_equal_to_key.wrong("variance d_k, as for independent vectors")(lambda: (variance(dot(q, q), normal), Integer(3)))
-query_equal_to_key.wrong("variance 2 d_k for any entries")(lambda: (variance(dot(q, q), independent), Integer(6)))
+    q, chances, fourth = entries(rng, d_k)
+    return {"q": outcomes(chances, row(q)), r"\kappa": fourth, "d_k": d_k}
 
 
 @equation(
     "covariance-within-a-row",
     r"\mathrm{Cov}[q \cdot k,\, q \cdot k'] = 0, \qquad \mathrm{Cov}\bigl[ (q \cdot k)^2, (q \cdot k')^2 \bigr] = 2\,d_k",
-    rows=["C1"],
+    sizes="d_k",
+    topics=["C1"],
     uses=["variance-of-a-score", "equal-query-key-moments"],
     assumes=["two keys, one query", "all entries independent and standard normal"],
-    scope="d_k = 3",
+    wrong={
+        "uncorrelated, hence independent": r"\mathbb{E}\bigl[ (q \cdot k)^2 (q \cdot k')^2 \bigr] = d_k^2",
+        "scores that share q are correlated": r"\mathrm{Cov}[q \cdot k,\, q \cdot k'] = d_k",
+    },
+    equivalent=dict.fromkeys(
+        ("q -> k", "q -> k'", "k -> q", "k' -> q"), "any two different scores of independent vectors with mean 0 are uncorrelated"
+    ),
 )
-def scores_of_one_row() -> Sides:
+def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
     """Given q each square has mean |q|^2, so their covariance is Var |q|^2: a long query makes the whole row large."""
-    first, second = dot(q, k), dot(q, other)
-    return (covariance(first, second, normal), covariance(first**2, second**2, normal)), (Integer(0), Integer(2 * 3))
-
-
-scores_of_one_row.wrong("uncorrelated, hence independent: squares uncorrelated too")(
-    lambda: (covariance(dot(q, k) ** 2, dot(q, other) ** 2, normal), Integer(0))
-)
-scores_of_one_row.wrong("scores that share q are correlated")(lambda: (covariance(dot(q, k), dot(q, other), normal), Integer(3)))
+    points = {"q": normal_vectors(rng, d_k), "k": uncorrelated(rng, d_k), "k'": uncorrelated(rng, d_k)}
+    return {**{name: outcomes(chances, row(table), name) for name, (table, chances) in points.items()}, "d_k": d_k}
 
 
 @equation(
     "score-normal-given-query",
     r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^2 / 2}",
-    rows=["C1"],
+    sizes="d_k",
+    topics=["C1"],
     assumes=["k standard normal, q given"],
-    scope="d_k = 3, every q and t",
+    wrong={
+        "standard deviation |q|^2": r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^4 / 2}",
+        "the factor 1/2 forgotten": r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^2}",
+        "e to the mean": r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{\mathbb{E}_k[t\,q \cdot k]}",
+    },
 )
-def normal_given_the_query() -> Sides:
+def normal_given_the_query(rng: np.random.Generator, d_k: int) -> Givens:
     """The moment generating function of N(0, |q|^2): given q, and only then, a score is exactly normal."""
-    return sympy.prod(_exponential_moment(t * q_i) for q_i in q), exp(t**2 * total(q_i**2 for q_i in q) / 2)
-
-
-@functools.cache
-def _gaussian_integral() -> tuple[Expr, Expr]:
-    """Return a symbol a and E[e^{a z}] for a standard normal z."""
-    a = sympy.Symbol("a", real=True)
-    return a, Integral(exp(a * spread - spread**2 / 2) / sqrt(2 * pi), (spread, -oo, oo)).doit()
-
-
-def _exponential_moment(slope: Expr) -> Expr:
-    a, moment = _gaussian_integral()
-    return moment.subs(a, slope)
-
-
-def _mgf_given_q() -> Expr:
-    return sympy.prod(_exponential_moment(t * q_i) for q_i in q)
-
-
-normal_given_the_query.wrong("variance d_k even when q is given")(lambda: (_mgf_given_q(), exp(t**2 * 3 / 2)))
-normal_given_the_query.wrong("standard deviation |q|^2")(lambda: (_mgf_given_q(), exp(t**2 * dot(q, q) ** 2 / 2)))
+    nodes, weights = normal_nodes(4)  # enough for numbers t q_i below 0.1
+    k, chances = independent(nodes.tolist(), weights.tolist(), d_k)
+    q = rng.uniform(0.04, 0.1, size=d_k) * rng.choice([-1.0, 1.0], size=d_k)
+    return {"k": outcomes(chances, row(k)), "q": row(q), "t": rng.uniform(0.6, 0.8)}
 
 
 # ---- 3.4 Normal only in the limit
@@ -127,72 +125,63 @@ normal_given_the_query.wrong("standard deviation |q|^2")(lambda: (_mgf_given_q()
 @equation(
     "kurtosis-of-a-score",
     r"\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = 3 + \frac{\kappa_q \kappa_k - 3}{d_k}",
-    rows=["C1"],
+    sizes="d_k",
+    topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["all entries independent, mean 0, variance 1, fourth moments kappa_q and kappa_k"],
-    scope="d_k = 1, 2, 3, any distribution",
+    wrong={
+        "the kurtoses added": r"\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = 3 + \frac{\kappa_q + \kappa_k - 3}{d_k}",
+        "it does not depend on d_k": r"\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = \kappa_q \kappa_k",
+        "3 not subtracted": r"\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = 3 + \frac{\kappa_q \kappa_k}{d_k}",
+    },
 )
-def kurtosis_of_a_score() -> Claims:
+def kurtosis_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
     """Of the fourth power survive d_k terms with one index and 3 d_k (d_k - 1) with two pairs of indices."""
-    for d_k in (1, 2, 3):
-        table = {symbol: independent[symbol] for symbol in (*q[:d_k], *k[:d_k])}
-        yield expectation(dot(q[:d_k], k[:d_k]) ** 4, table) / d_k**2, 3 + (kappa_q * kappa_k - 3) / Integer(d_k)
-
-
-def _kurtosis(table: Table) -> Expr:
-    return expectation(dot(q, k) ** 4, table) / 9
-
-
-kurtosis_of_a_score.wrong("the kurtoses added")(lambda: (_kurtosis(independent), 3 + (kappa_q + kappa_k - 3) / Integer(3)))
-kurtosis_of_a_score.wrong("it does not depend on d_k")(lambda: (_kurtosis(independent), kappa_q * kappa_k))
+    (q, p_q, fourth_q), (k, p_k, fourth_k) = entries(rng, d_k), entries(rng, d_k)
+    random = {"q": outcomes(p_q, row(q), "q"), "k": outcomes(p_k, row(k), "k")}
+    return {**random, "d_k": d_k, r"\kappa_q": fourth_q, r"\kappa_k": fourth_k}
 
 
 @equation(
     "kurtosis-with-normal-entries",
     r"\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k}",
-    rows=["C1"],
+    sizes="d_k",
+    topics=["C1"],
     uses=["kurtosis-of-a-score"],
     assumes=["all entries independent and standard normal"],
-    scope="d_k = 1, 2, 3",
+    wrong={
+        "q.k follows N(0, d_k) exactly": ("X5", r"\mathbb{E}[(q \cdot k)^4] = 3\,\mathbb{E}[(q \cdot k)^2]^2 = 3\,d_k^2"),
+        "that of a single product, shared": r"\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = \frac{9}{d_k}",
+    },
 )
-def kurtosis_with_normal_entries() -> Claims:
+def kurtosis_with_normal_entries(rng: np.random.Generator, d_k: int) -> Givens:
     """Eq. kurtosis-of-a-score with kappa_q = kappa_k = 3. A normal variable has 3, so no score of finite d_k is normal."""
-    for d_k in (1, 2, 3):
-        score = dot(q[:d_k], k[:d_k])
-        table = dict.fromkeys((*q[:d_k], *k[:d_k]), NORMAL)
-        yield expectation(score**4, table) / expectation(score**2, table) ** 2, 3 + Rational(6, d_k)
-
-
-kurtosis_with_normal_entries.wrong("q.k follows N(0, d_k) exactly: kurtosis 3", trap="X5")(lambda: (_kurtosis(normal), Integer(3)))
-kurtosis_with_normal_entries.wrong("9, the kurtosis of a single product")(lambda: (_kurtosis(normal), Integer(9)))
+    points = {name: normal_vectors(rng, d_k) for name in "qk"}
+    return {**{name: outcomes(chances, row(table), name) for name, (table, chances) in points.items()}, "d_k": d_k}
 
 
 @equation(
     "scaled-score-approaches-normal",
     r"\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = \Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k / 2}"
     r" \xrightarrow[d_k \to \infty]{} e^{t^2 / 2}",
-    rows=["C1"],
+    topics=["C1"],
     uses=["score-normal-given-query"],
     assumes=["all entries independent and standard normal", "t^2 < d_k"],
-    scope="every d_k above 4",
+    wrong={
+        "that of a normal variable at every d_k": ("X5", r"\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = e^{t^2 / 2}"),
+        "d_k for d_k / 2": r"\mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}] = \Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k}",
+        "the limit": r"\mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}] = (1 - t^2 / d_k)^{-d_k / 2} \xrightarrow[d_k \to \infty]{} e^{t^2}",
+    },
 )
-def approach_to_the_normal() -> Sides:
+def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
     """Average Eq. score-normal-given-query over q at t / sqrt(d_k): one integral for each entry of q.
 
     The limit is that of a standard normal variable.
     """
-    return (_score_mgf(), sympy.limit((1 - t**2 / d) ** (-d / 2), d, oo)), ((1 - t**2 / (4 + d)) ** (-(4 + d) / 2), exp(t**2 / 2))
-
-
-def _score_mgf() -> Expr:
-    """Average e^{t^2 q_i^2 / (2 d_k)} over q_i, to the power d_k = 4 + d."""
-    width = sympy.Symbol("a", positive=True)  # 1 - t^2 / d_k
-    one_entry = Integral(exp(-width * spread**2 / 2) / sqrt(2 * pi), (spread, -oo, oo)).doit()
-    return (one_entry ** (4 + d)).subs(width, 1 - t**2 / (4 + d))
-
-
-approach_to_the_normal.wrong("that of a normal variable at every d_k", trap="X5")(lambda: (_score_mgf(), exp(t**2 / 2)))
-approach_to_the_normal.wrong("the power d_k instead of d_k / 2")(lambda: (_score_mgf(), (1 - t**2 / (4 + d)) ** (-(4 + d))))
+    (nodes, weights), d_k = normal_nodes(5), draw + 1  # 5 nodes: enough for t below 0.14
+    points, chances = independent(nodes.tolist(), weights.tolist(), d_k)
+    random = {name: outcomes(chances, row(points), name) for name in "qk"}
+    return {**random, "t": rng.uniform(0.1, 0.14), "d_k": d_k}
 
 
 # ---- 3.5 What the spread does to softmax
@@ -200,77 +189,63 @@ approach_to_the_normal.wrong("the power d_k instead of d_k / 2")(lambda: (_score
 
 @equation(
     "log-weight-ratio-variance",
-    r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k",
-    rows=["C2"],
+    r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \quad (i \ne j)",
+    sizes="n d_k",
+    topics=["C2"],
     uses=["ratio-of-weights", "log-softmax", "variance-of-a-score"],
     assumes=["w = softmax of the scores c q.k", "all entries independent, mean 0, variance 1"],
-    scope="d_k = 3, any distribution, any c",
+    wrong={
+        "the variance of one score": r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = c^2\,d_k \quad (i \ne j)",
+        "the scale not squared": r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c\,d_k \quad (i \ne j)",
+        "one query, so both scores are one": r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 4\,c^2\,d_k \quad (i \ne j)",
+    },
 )
-def spread_of_log_ratios() -> Sides:
+def spread_of_log_ratios(rng: np.random.Generator, n: int, d_k: int) -> Givens:
     """ln(w_i / w_j) = c q.(k_i - k_j). With c = 1 typical ratios of weights grow like e^{sqrt(2 d_k)}; with c = 1 / sqrt(d_k) they stay."""
-    return variance(_log_ratio(), _row_table()), 2 * c**2 * 3
+    (q, p_q), (k, p_k), c = uncorrelated(rng, d_k), uncorrelated(rng, n * d_k), rng.uniform(0.5, 0.9)
+    w = softmax(scaled_dot_scores(q, k.reshape(-1, n, d_k), c))  # (keys drawn, queries drawn, n)
+    return {"w": outcomes(np.outer(p_k, p_q).ravel(), vector(w.reshape(-1, n))), "c": c, "d_k": d_k}
 
 
-def _log_ratio() -> Expr:
-    w_i, w_j = exp(c * dot(q, k)), exp(c * dot(q, other))  # the normaliser cancels
-    return sympy.expand_log(log(w_i / w_j), force=True)
-
-
-def _row_table() -> Table:
-    return {**independent, **dict.fromkeys(other, standard(kappa_k))}
-
-
-spread_of_log_ratios.wrong("the two scores cancel, since they share q")(lambda: (variance(_log_ratio(), _row_table()), Integer(0)))
-spread_of_log_ratios.wrong("the variance of one score")(lambda: (variance(_log_ratio(), _row_table()), c**2 * 3))
-spread_of_log_ratios.wrong("c instead of c^2")(lambda: (variance(_log_ratio(), _row_table()), 2 * c * 3))
+def normal_scores(rng: np.random.Generator) -> Givens:
+    """Return normal scores of mean 0, and their deviation."""
+    (nodes, weights), s = normal_nodes(60), rng.uniform(0.5, 1.2)
+    return {"z": outcomes(weights, s * nodes), "s": s}
 
 
 @equation(
     "effective-share-of-keys",
     r"\frac{(\mathbb{E}\,e^{z})^2}{\mathbb{E}\,e^{2z}} = e^{-s^2}",
-    rows=["C2"],
+    topics=["C2"],
     uses=["softmax", "score-normal-given-query"],
     assumes=["scores z normal with mean 0 and variance s^2", "n keys, n large: 1 / sum_j w_j^2 is about n times the left side"],
-    scope="every s",
+    wrong={
+        "the spread not squared": r"\frac{(\mathbb{E}\,e^{z})^2}{\mathbb{E}\,e^{2z}} = e^{-s}",
+        "only the denominator counted": r"\frac{(\mathbb{E}\,e^{z})^2}{\mathbb{E}\,e^{2z}} = e^{-2 s^2}",
+    },
 )
-def share_of_keys_in_use() -> Sides:
+def share_of_keys_in_use(rng: np.random.Generator) -> Givens:
     """1 / sum w^2 counts the keys that matter. Scaled scores (s = 1) leave 37 % of them; unscaled ones e^{-d_k}, that is: a single one."""
-    return _mean_weight() ** 2 / _exponential_moment(2 * s), exp(-(s**2))
-
-
-def _mean_weight() -> Expr:
-    return _exponential_moment(s)
-
-
-share_of_keys_in_use.wrong("e^{-s}")(lambda: (_mean_weight() ** 2 / _exponential_moment(2 * s), exp(-s)))
-share_of_keys_in_use.wrong("all keys, whatever the spread")(lambda: (_mean_weight() ** 2 / _exponential_moment(2 * s), Integer(1)))
+    return normal_scores(rng)
 
 
 @equation(
     "entropy-lost-to-spread",
     r"\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = \frac{s^2}{2}",
-    rows=["C2"],
+    topics=["C2"],
     uses=["softmax-entropy", "score-normal-given-query"],
     assumes=["scores z normal with mean 0 and variance s^2", "n keys, n large: ln n - H(w) is about the left side"],
-    scope="every s",
+    wrong={
+        "s^2, the shift of the mean alone": r"\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = s^2",
+        "linear in the spread": r"\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = \frac{s}{2}",
+    },
 )
-def entropy_below_its_maximum() -> Sides:
+def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
     """Eq. softmax-entropy with means for sums.
 
     Half a nat is lost at s = 1; at s^2 = d_k more than ln n would be: then one key has it all.
     """
-    a, moment = _gaussian_integral()
-    tilted_mean = (s * moment.diff(a) / moment).subs(a, s)
-    return tilted_mean - log(_mean_weight()), s**2 / 2
-
-
-def _entropy_gap() -> Expr:
-    a, moment = _gaussian_integral()
-    return (s * moment.diff(a) / moment).subs(a, s) - log(_mean_weight())
-
-
-entropy_below_its_maximum.wrong("s^2, the shift of the mean alone")(lambda: (_entropy_gap(), s**2))
-entropy_below_its_maximum.wrong("linear in the spread")(lambda: (_entropy_gap(), s / 2))
+    return normal_scores(rng)
 
 
 # ---- 3.6 What the scale is not: a new class of functions
@@ -279,52 +254,46 @@ entropy_below_its_maximum.wrong("linear in the spread")(lambda: (_entropy_gap(),
 @equation(
     "scale-as-reparametrisation",
     r"c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) = W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
-    rows=["C2"],
+    sizes="n",
+    topics=["C2"],
     assumes=["the loss sees W_Q through the scores c x W_Q k^T only", "one step of gradient descent"],
-    scope="one entry of W, any loss",
+    wrong={
+        "the scale changes nothing at all: the same step": (
+            "X14",
+            r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - \eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
+        ),
+        "the step times c": r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - c\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
+    },
 )
-def scale_as_reparametrisation() -> Sides:
+def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
     """With W' = c W_Q the scores are the same. What changes is where W' starts, and its step, which is c^2 times as long."""
-    return c * _stepped(), c * y[0] - c**2 * eta * slope.subs(spread, c * y[0])
+    x, keys = rng.normal(size=2), rng.normal(size=(n, 3))
 
+    def loss(projection: np.ndarray) -> float:
+        fits = keys @ (x @ projection)
+        return float(np.log(np.exp(fits - fits[2]).sum()))  # minus the logarithm of the weight of the key wanted
 
-loss = sympy.Function("L")
-slope = loss(spread).diff(spread)
-
-
-def _stepped() -> Expr:
-    return y[0] - eta * loss(c * y[0]).diff(y[0])
-
-
-def _step_of(step: Expr) -> Expr:
-    return c * y[0] - step * slope.subs(spread, c * y[0])
-
-
-scale_as_reparametrisation.wrong("the scale changes nothing at all: the same step", trap="X14")(lambda: (c * _stepped(), _step_of(eta)))
-scale_as_reparametrisation.wrong("the step shrinks by c only")(lambda: (c * _stepped(), _step_of(c * eta)))
+    w = rng.normal(size=(2, 3)) / 2
+    return {"W": w, "c": rng.uniform(0.5, 0.8), r"\eta": rng.uniform(0.3, 0.7), r"\mathcal{L}": function(loss)}
 
 
 @equation(
     "scale-in-the-initialisation",
     r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = 1, \qquad"
     r" \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = \frac{1}{d_k}",
-    rows=["C1", "C2"],
+    sizes="d_k",
+    topics=["C1", "C2"],
     uses=["score-variance-from-deviations", "scale-as-reparametrisation"],
-    assumes=["entries independent, mean 0", "Var q_i = 1 / d_k, Var k_i = 1"],
-    scope="d_k = 3, any distribution",
+    assumes=["entries independent, mean 0", "Var q_i = sigma_q^2, Var k_i = 1"],
+    wrong={
+        "the scale is needed always": ("X14", r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k / \sqrt{d_k}] = 1"),
+        "unscaled scores always have variance d_k": r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = d_k",
+    },
 )
-def scale_inside_the_initialisation() -> Sides:
+def scale_inside_the_initialisation(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """A start that already holds the factor: here dividing by sqrt(d_k) once more makes the weights uniform, and does not help."""
-    small = tuple(q_i / sqrt(3) for q_i in q)
-    return (variance(dot(small, k), independent), variance(dot(small, k) / sqrt(3), independent)), (Integer(1), Rational(1, 3))
-
-
-scale_inside_the_initialisation.wrong("the scale is needed whatever the initialisation", trap="X14")(
-    lambda: (variance(dot(tuple(q_i / sqrt(3) for q_i in q), k) / sqrt(3), independent), Integer(1))
-)
-scale_inside_the_initialisation.wrong("unscaled scores always have variance d_k")(
-    lambda: (variance(dot(tuple(q_i / sqrt(3) for q_i in q), k), independent), Integer(3))
-)
+    sigma_q = (1.0, rng.uniform(0.3, 0.7), rng.uniform(1.1, 1.7))[draw] * d_k**-0.5
+    return {**scores(rng, d_k, sigma_q), r"\sigma_q": sigma_q}
 
 
 # ---- 3.7 What LayerNorm fixes, and what it does not
@@ -332,138 +301,116 @@ scale_inside_the_initialisation.wrong("unscaled scores always have variance d_k"
 
 @equation(
     "layer-norm-moments",
-    r"\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
-    rows=["C3"],
+    r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
+    sizes="d",
+    topics=["C3"],
     assumes=["LN(x)_i = (x_i - mean) / sqrt(v + epsilon), before gain and bias", "v = variance of the entries of x"],
-    scope="d = 3, every x",
+    wrong={
+        "length 1": r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
+        "each square 1": r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
+    },
 )
-def layer_norm() -> Sides:
+def layer_norm(rng: np.random.Generator, d: int) -> Givens:
     """It fixes the mean square of each token, so its length is about sqrt(d); nothing is said about single entries."""
-    mean = total(x) / 3
-    v = total(x_i**2 for x_i in x) / 3 - mean**2
-    return (total(_layer_normed()) / 3, total(_layer_normed().applyfunc(lambda entry: entry**2)) / 3), (Integer(0), v / (v + epsilon))
+    x, epsilon = rng.normal(size=d) + 0.6, rng.uniform(0.05, 0.3)
+    normed = function(lambda token: (token - token.mean()) / np.sqrt(np.mean((token - token.mean()) ** 2) + epsilon))
+    return {r"\mathrm{LN}": normed, "x": row(x), "d": d, "v": np.var(x), r"\varepsilon": epsilon}
 
 
-def _layer_normed() -> Expr:
-    mean = total(x) / 3
-    centred = column(x_i - mean for x_i in x)
-    return centred / sqrt(total(entry**2 for entry in centred) / 3 + epsilon)
-
-
-layer_norm.wrong("each token has length 1")(lambda: (total(entry**2 for entry in _layer_normed()), Integer(1)))
-layer_norm.wrong("every single entry has square 1")(lambda: (_layer_normed()[0] ** 2, Integer(1)))
-
-
-weight, weight_k = sympy.Matrix(2, 2, real_symbols("w", 4)), sympy.Matrix(2, 2, real_symbols("v", 4))
-initial: Table = dict.fromkeys((*weight, *weight_k), standard(kappa_q))
+def weights_of_variance(rng: np.random.Generator, shape: tuple[int, int], deviation: float, name: str) -> Outcomes:
+    """Return a random matrix: mean 0, uncorrelated entries of one deviation."""
+    points, chances = uncorrelated(rng, shape[0] * shape[1])
+    return outcomes(chances, matrix(deviation * points.reshape(-1, *shape)), name)
 
 
 @equation(
     "variance-after-projection",
     r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2",
-    rows=["C3"],
+    sizes="d_model d_k",
+    topics=["C3"],
     uses=["layer-norm-moments"],
     assumes=["x fixed", "entries of W independent, mean 0, variance sigma_w^2"],
-    scope="d_model = 2, any distribution of W",
+    wrong={
+        "sigma_w^2 alone: the sum forgotten": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2",
+        "the deviation for the variance": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w\, \|x\|^2",
+    },
 )
-def variance_after_a_projection() -> Sides:
+def variance_after_a_projection(rng: np.random.Generator, d_model: int, d_k: int) -> Givens:
     """A sum of d_model independent terms. After LayerNorm |x|^2 = d_model, so the queries have variance sigma_w^2 d_model, not 1."""
-    projected = sigma * sympy.Matrix([y]) * weight
-    return column(variance(entry, initial) for entry in projected), sympy.ones(2, 1) * sigma**2 * total(y_i**2 for y_i in y)
-
-
-def _query_variance() -> Expr:
-    return variance((sigma * sympy.Matrix([y]) * weight)[0], initial)
-
-
-variance_after_a_projection.wrong("sigma_w^2 alone: the sum forgotten")(lambda: (_query_variance(), sigma**2))
-variance_after_a_projection.wrong("the variance of x is kept")(lambda: (_query_variance(), dot(y, y) / 2))
+    deviation = rng.uniform(0.3, 0.8)
+    return {"x": row(rng.normal(size=d_model)), "W": weights_of_variance(rng, (d_model, d_k), deviation, "W"), r"\sigma_w": deviation}
 
 
 @equation(
     "default-initialisation-variances",
     r"d\;\mathrm{Var}\Bigl[ U\bigl(-\tfrac{1}{\sqrt{d}}, \tfrac{1}{\sqrt{d}}\bigr) \Bigr] = \tfrac{1}{3}, \qquad"
     r" d\;\mathrm{Var}\Bigl[ U\bigl(-\sqrt{\tfrac{6}{d + 3d}}, \sqrt{\tfrac{6}{d + 3d}}\bigr) \Bigr] = \tfrac{1}{2}",
-    rows=["C3"],
+    sizes="d",
+    topics=["C3"],
     uses=["variance-after-projection"],
     assumes=["d = d_model", "torch's nn.Linear, and the packed (3d, d) matrix of nn.MultiheadAttention under Xavier's rule"],
-    scope="every d",
+    wrong={
+        "nn.Linear keeps unit variance": r"d\;\mathrm{Var}\Bigl[ U\bigl(-\tfrac{1}{\sqrt{d}}, \tfrac{1}{\sqrt{d}}\bigr) \Bigr] = 1",
+        "Xavier on the packed matrix is Xavier on each of the three": (
+            r"\mathrm{Var}\Bigl[ U\bigl(-\sqrt{\tfrac{6}{d + 3d}}, \sqrt{\tfrac{6}{d + 3d}}\bigr) \Bigr] = \frac{2}{d + d}"
+        ),
+    },
 )
-def variance_at_initialisation() -> Sides:
+def variance_at_initialisation(rng: np.random.Generator, d: int) -> Givens:
     """U(-b, b) has variance b^2 / 3. With a standard deviation of 0.02 instead it is 0.0004 d_model."""
-    return (d * _uniform_variance(1 / sqrt(d)), d * _uniform_variance(sqrt(6 / (d + 3 * d)))), (Rational(1, 3), Rational(1, 2))
+    nodes, weights = np.polynomial.legendre.leggauss(5)
 
+    def uniform(low: float, high: float) -> Outcomes:
+        return outcomes(weights / 2, (low + high) / 2 + (high - low) / 2 * nodes)
 
-def _uniform_variance(bound: Expr) -> Expr:
-    return Integral(spread**2 / (2 * bound), (spread, -bound, bound)).doit()
-
-
-variance_at_initialisation.wrong("nn.Linear keeps unit variance")(lambda: (d * _uniform_variance(1 / sqrt(d)), Integer(1)))
-variance_at_initialisation.wrong("Xavier on the packed matrix is Xavier on each of the three")(
-    lambda: (d * _uniform_variance(sqrt(6 / (d + 3 * d))), Integer(1))
-)
+    return {"U": function(uniform), "d": d}
 
 
 @equation(
     "score-variance-at-initialisation",
-    r"\mathrm{Var}_W\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2",
-    rows=["C3"],
+    r"\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2",
+    sizes="d_model d_k",
+    topics=["C3"],
     uses=["score-variance-from-deviations", "variance-after-projection"],
     assumes=["x, y fixed", "entries of W_Q, W_K independent, mean 0, variances sigma_Q^2 and sigma_K^2"],
-    scope="d_model = d_k = 2, any distribution of the weights",
+    wrong={
+        "LayerNorm makes queries and keys unit-variance": (
+            "X17",
+            r"\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2",
+        ),
+        "x . y": r"\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, (x \cdot y)^2",
+    },
 )
-def score_variance_at_initialisation() -> Sides:
+def score_variance_at_initialisation(rng: np.random.Generator, d_model: int, d_k: int) -> Givens:
     """Eq. score-variance-from-deviations after Eq. variance-after-projection.
 
     With |x|^2 = |y|^2 = d_model: 1/9 for nn.Linear, 1/4 for packed Xavier.
     """
-    return _initial_score_variance(), sigma**2 * c**2 * (x[0] ** 2 + x[1] ** 2) * (y[0] ** 2 + y[1] ** 2)
-
-
-def _initial_score_variance() -> Expr:
-    score = (sigma * sympy.Matrix([x[:2]]) * weight * (c * sympy.Matrix([y]) * weight_k).T)[0] / sqrt(2)
-    return variance(score, initial)
-
-
-def _after_layer_norm() -> Expr:
-    """Put in nn.Linear's variance, 1 / (3 d_model), and two tokens whose mean square is 1."""
-    return _initial_score_variance().subs({sigma: 1 / sqrt(6), c: 1 / sqrt(6), x[0]: 1, x[1]: -1, y[0]: 1, y[1]: -1})
-
-
-score_variance_at_initialisation.wrong("LayerNorm makes queries and keys unit-variance, hence 1", trap="X17")(
-    lambda: (_after_layer_norm(), Integer(1))
-)
-score_variance_at_initialisation.wrong("1/3, the variance of one query entry")(lambda: (_after_layer_norm(), Rational(1, 3)))
+    (x, y), deviations = rng.normal(size=(2, d_model)), {"Q": rng.uniform(0.3, 0.6), "K": rng.uniform(0.7, 0.9)}
+    random = {f"W_{name}": weights_of_variance(rng, (d_model, d_k), deviation, name) for name, deviation in deviations.items()}
+    return {"x": row(x), "y": row(y), "d_k": d_k, **random, **{rf"\sigma_{name}": deviation for name, deviation in deviations.items()}}
 
 
 @equation(
     "query-key-normalisation",
-    r"\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}",
-    rows=["C3", "C4"],
+    r"\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad"
+    r" \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}",
+    sizes="d_k",
+    topics=["C3", "C4"],
     uses=["cosine-similarity", "layer-norm-moments"],
-    assumes=["q, k not 0"],
-    kind="numeric",
-    scope="d_k = 1 to 8",
+    assumes=["q, k not 0", "theta = the angle between q and k", "hat: divided by the root of the mean square of the entries"],
+    wrong={
+        "normalising the input is enough": (
+            "X17",
+            r"\frac{q \cdot k}{\sqrt{d_k}} = \frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta",
+        ),
+        "the scaled dot product is a cosine": ("X4", r"\frac{q \cdot k}{\sqrt{d_k}} = \frac{\hat q \cdot \hat k}{d_k} = \cos\theta"),
+        "the cosine itself": r"\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \frac{q \cdot k}{\|q\|\,\|k\|} = \cos\theta",
+    },
 )
-def query_key_norm(rng: np.random.Generator) -> Claims:
+def query_key_norm(rng: np.random.Generator, d_k: int) -> Givens:
     """Normalise queries and keys themselves: mean square 1 by construction, and a score within sqrt(d_k), whatever the weights."""
-    for d_k in range(1, 9):
-        query, key = 5 * rng.normal(size=(3, d_k)), 0.1 * rng.normal(size=(4, d_k))
-        yield reference.scaled_dot_scores(_rms(query), _rms(key)), np.sqrt(d_k) * reference.cosine_scores(query, key)
-
-
-def _rms(rows: np.ndarray) -> np.ndarray:
-    return np.asarray(rows / np.sqrt((rows**2).mean(axis=-1, keepdims=True)))
-
-
-@query_key_norm.wrong("the cosine itself")
-def _(rng: np.random.Generator) -> Claims:
-    query, key = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
-    yield reference.scaled_dot_scores(_rms(query), _rms(key)), reference.cosine_scores(query, key)
-
-
-@query_key_norm.wrong("normalising the input x is enough", trap="X17")
-def _(rng: np.random.Generator) -> Claims:
-    x_rows, w_query, w_key = _rms(rng.normal(size=(5, 4))), rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
-    query, key = x_rows @ w_query, x_rows @ w_key
-    yield reference.scaled_dot_scores(query, key), 2.0 * reference.cosine_scores(query, key)
+    q, theta = rng.normal(size=d_k), rng.uniform(0.2, 1.3)
+    k = keys_at(rng, q, np.array([theta]))[0]
+    normed = {rf"\hat {name}": row(entry / np.sqrt(np.mean(entry**2))) for name, entry in (("q", q), ("k", k))}
+    return {"q": row(q), "k": row(k), **normed, r"\theta": theta, "d_k": d_k}

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from attn_course.formulas import arithmetic, calculus, calls, relations, sums
 from attn_course.formulas.compiled import OWN, Definition, Formula, Use, flattened
 from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed
-from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called, raw_of
+from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
 from attn_course.formulas.values import Value, entrywise, gathered, one_by_one, oriented, transposed
@@ -51,11 +51,12 @@ class Evaluation:
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
         self.formula = formula
         self.givens: dict[str, AnyGiven] = {name: as_given(given) for name, given in givens.items()}
-        arrays = [given for given in self.givens.values() if isinstance(given, Given) and given.form != "opaque"]
-        self.exact = any(np.asarray(given.raw).dtype == object for given in arrays)
-        random = {"": None} | {given.group: None for given in self.givens.values() if isinstance(given, Outcomes)}
-        self.groups = {group: len(formula.letters) + place for place, group in enumerate(random)}  # the axis of their outcomes
-        self.axes = len(formula.letters) + len(self.groups)
+        self.exact = any(
+            np.asarray(given.raw).dtype == object for given in self.givens.values() if isinstance(given, Given) and given.form != "opaque"
+        )
+        groups = dict.fromkeys(["", *(given.group for given in self.givens.values() if isinstance(given, Outcomes))])
+        self.groups = {group: len(formula.letters) + place for place, group in enumerate(groups)}  # the axis of their outcomes
+        self.axes = len(formula.letters) + len(groups)
         self.cache: dict[str, Value] = {}
         self.made: dict[str, AnyGiven] = {}
         self.letters: dict[str, Value] = {}
@@ -91,15 +92,29 @@ class Evaluation:
         if not isinstance(given, Of):
             return given
         if name not in self.made:
-            plain = [raw_of(self.given(other), other) for other in given.names]
-            self.made[name] = as_given(called(given.call, plain, name))
+            self.made[name] = as_given(called(given.call, self.plain(given.names), name))
         return self.made[name]
 
-    def with_given(self, name: str, raw: Any) -> "Evaluation":
-        """Return the same evaluation in which one given has another value, and all that depends on it is made again."""
+    def plain(self, names: Iterable[str]) -> list[Any]:
+        """Return the plain arrays of givens, for a function that depends on them."""
+        found = []
+        for name in names:
+            given = self.given(name)
+            if not isinstance(given, Given):
+                raise Malformed(f"{name} is no array that another given may depend on")
+            found.append(given.raw)
+        return found
+
+    def array(self, name: str) -> Given:
+        """Return a given that may have another value."""
         given = self.given(name)
         if not isinstance(given, Given) or given.form in ("opaque", "set"):
             raise Malformed(f"{name} is no number or array that could vary")
+        return given
+
+    def with_given(self, name: str, raw: Any) -> "Evaluation":
+        """Return the same evaluation in which one given has another value, and all that depends on it is made again."""
+        given = self.array(name)
         other = copy.copy(self)
         other.givens = {**self.givens, name: replace(given, raw=raw)}
         changed = self.notes.changed.get(name) or self.dependents(name)
@@ -152,15 +167,11 @@ class Evaluation:
 
     def defined(self, name: str, definition: Definition) -> Value:
         """Evaluate a definition: closed, but for letters of the place where it stands if it has no own ones."""
-        if name in self.running:
-            raise Malformed(f"{name} is defined by itself")
         if definition.parameters:
             raise Malformed(f"{name} is a function: its argument is missing")
-        inner = copy.copy(self)
-        inner.running = self.running | {name}
+        inner = self.within(name)
         inner.locals = {}
         inner.letters = {letter: value for letter, value in self.letters.items() if letter in definition.open_letters}
-        inner.whole = dict(self.whole)
         if not definition.open_letters:
             inner.mask = None
         for letter in inner.ordered(definition.own, definition.body):
@@ -179,11 +190,8 @@ class Evaluation:
         shape = list(value.data.shape)
         for axis, letter in zip(axes, own, strict=True):
             shape[axis] = self.letters[letter].data.size
-        data = np.broadcast_to(value.data, shape)
-        data = np.moveaxis(data, axes, range(self.axes - len(axes), self.axes))
-        data = data.reshape((*data.shape[: self.axes - len(axes)], *[1] * len(axes), *data.shape[self.axes - len(axes) :]))
-        kept = [axis for axis in range(self.axes) if axis not in axes]
-        data = np.moveaxis(data, range(len(kept)), kept) if len(kept) < self.axes else data
+        data = np.moveaxis(np.broadcast_to(value.data, shape), axes, range(self.axes - len(axes), self.axes))
+        data = np.expand_dims(data, tuple(axes))
         if value.form == "scalar" and not value.lists and len(own) <= 2:
             return Value(data, "vector" if len(own) == 1 else "matrix", 0, starts)
         return Value(data, value.form, value.lists + len(own), (*starts, *value.starts))
@@ -196,7 +204,7 @@ class Evaluation:
         """Let a letter run over the lengths of what it indexes in the scope, or over its declared range."""
         declared = self.givens.get(letter.rstrip(OWN))
         if isinstance(declared, Range):
-            self.run_over(letter, declared.call(*(raw_of(self.given(name), name) for name in declared.names)))
+            self.run_over(letter, declared.call(*self.plain(declared.names)))
             return
         spans: dict[tuple[int, int], Use] = {}
         states: list[tuple[int, int]] = []
@@ -262,6 +270,14 @@ class Evaluation:
         inner.letters, inner.whole = dict(self.letters), dict(self.whole)
         return inner
 
+    def within(self, name: str) -> "Evaluation":
+        """Return the evaluation in which the body of a definition is evaluated."""
+        if name in self.running:
+            raise Malformed(f"{name} is defined by itself")
+        inner = self.here()
+        inner.running = self.running | {name}
+        return inner
+
     def needed(self, names: frozenset[str]) -> set[str]:
         """Return the names a formula needs: those it names, and what these are computed from."""
         found = set(names)
@@ -289,23 +305,22 @@ class Evaluation:
             return Value(self.number((left.data == right.data) * 1))
         base = self.value(base_node)
         data = base.indexed
-        axes = data.ndim - self.axes
-        if len(indices) > axes:
-            raise Malformed(f"{base} has {axes} {'index' if axes == 1 else 'indices'} at most")
         if indices[0].kind == "slice":
             first, last = (self.whole_number(end) - base.start(0) for end in indices[0].children)
             if len(indices) > 1 or not 0 <= first <= last + 1 <= data.shape[self.axes]:
                 raise Malformed(f"the slice reaches beyond {base}")
-            cut = data[(slice(None),) * self.axes + (slice(first, last + 1),)]
-            return base.like(oriented(cut, base.form).data if base.form in ("row", "column") else cut)
-        taken = [self.position(index, base.start(axis), data.shape[self.axes + axis], base) for axis, index in enumerate(indices)]
-        found = gathered(data, self.axes, taken)
-        items = base.lists - len(taken)
+            return base.like(oriented(data[(slice(None),) * self.axes + (slice(first, last + 1),)], base.form).data)
+        taken = self.positions(indices, base, data.shape[self.axes :])
+        found, items = gathered(data, self.axes, taken), base.lists - len(taken)
         if items >= 0:
             return Value(oriented(found, base.form).data, base.form, items, base.starts[len(taken) :])
-        if base.form == "matrix" and items == -1:
-            return Value(found[..., None, :], "row")
-        return Value(found)
+        return oriented(found, "row") if base.form == "matrix" and items == -1 else Value(found)
+
+    def positions(self, indices: Sequence[Node], base: Value, lengths: Sequence[int]) -> list[np.ndarray]:
+        """Return where in the axes of a value its indices point."""
+        if len(indices) > len(lengths):
+            raise Malformed(f"{base} has {len(lengths)} {'index' if len(lengths) == 1 else 'indices'} at most")
+        return [self.position(index, base.start(axis), lengths[axis], base) for axis, index in enumerate(indices)]
 
     def position(self, node: Node, start: int, count: int, base: Value) -> np.ndarray:
         """Return where in an axis an index points; beyond its ends is an error where it counts."""

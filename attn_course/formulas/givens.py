@@ -27,11 +27,12 @@ class Given:
 
     def value(self, letters: int, exact: bool) -> Value:
         """Return it as a value of a formula with so many index letters."""
-        data = np.asarray(self.raw)
+        data = np.empty((), dtype=object)
         if self.form == "opaque":
-            data = np.empty((), dtype=object)
             data[()] = self.raw
-        elif self.form == "set":
+        else:
+            data = np.asarray(self.raw)
+        if self.form == "set":
             data = data.astype(bool)
         elif exact and data.dtype != object:
             import sympy

@@ -135,7 +135,7 @@ print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(ker
 # Infinitely many features cannot be summed, but they can be **sampled**. Assume $\omega \sim N(0, I)$. Completing the square
 # in the exponent of the density gives
 #
-# $$\mathbb{E}\bigl[ e^{\omega \cdot x} \bigr] = e^{|x|^2 / 2}, \qquad \omega \sim N(0, I) \label{gaussian-moment-generating-function}$$
+# $$\mathbb{E}_\omega\bigl[ e^{\omega \cdot x} \bigr] = e^{\|x\|^2 / 2} \label{gaussian-moment-generating-function}$$
 #
 # Put $x = q + k$: the right side is $e^{|q|^2/2}\, e^{|k|^2/2}\, e^{q \cdot k}$. Divide the first two factors out:
 #
@@ -426,7 +426,7 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # From here on $q$ and $k$ are features already, and no $\phi$ is written. A sum only adds; it never forgets. A **gate** lets
 # the state fade before each write, by a factor for each feature, $0 < a_{t,r} \le 1$:
 #
-# $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top \;\Rightarrow\;
+# $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \qquad
 #  o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \label{linear-attention-with-decay}$$
 #
 # Unroll it: $k_j v_j^\top$ is written at step $j$ and meets the gates of all *later* steps, its own not among them. Constant
@@ -465,12 +465,12 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 # unavoidable: the Gram matrix of $n$ unit keys has trace $n$ and at most $d_k$ eigenvalues that are not 0, and by Cauchy and
 # Schwarz the sum of their squares is at least $n^2 / d_k$, so
 #
-# $$\sum_{i \ne j} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n \label{interference-lower-bound}$$
+# $$\sum_{i} \sum_{j \ne i} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n \label{interference-lower-bound}$$
 #
 # For independent random unit keys the overlap has mean square $1 / d_k$, and with independent values of mean 0 the noise of
 # $n - 1$ others adds up:
 #
-# $$\mathbb{E}\, \Bigl| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr|^2 = \frac{n - 1}{d_k}\, \mathbb{E} |v|^2
+# $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
 #
 # **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
@@ -540,7 +540,7 @@ charts.lines(
 #
 # Is it stable? $I - \beta k k^\top$ multiplies the state by $1 - \beta |k|^2$ along $k$ and by 1 across it:
 #
-# $$\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, |k|^2| \bigr) \label{delta-transition-norm}$$
+# $$\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, \|k\|^2| \bigr) \label{delta-transition-norm}$$
 #
 # (for $d_k \ge 2$). Unit keys and $0 \le \beta \le 1$ never blow up; $|k| = 3$ with $\beta = 1$ multiplies by 8 at each
 # write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
@@ -634,7 +634,7 @@ for chunk in (1, 4, 5, 64):
 # $q$: one slope everywhere. Softmax has another slope at each query, and can step from value to value between keys that lie
 # close. How sharply? For $n$ unit keys and scores $\beta\, q \cdot k$ (here $\beta$ is a scale, no step size):
 #
-# $$p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad q = k_i, \quad \mu = \max_{j \ne i} k_i \cdot k_j
+# $$q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j
 # \label{softmax-recall-bound}$$
 #
 # (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and

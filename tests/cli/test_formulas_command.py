@@ -32,7 +32,7 @@ def test_a_chapter_is_chosen(name, attn_course):
 
 def test_a_topic_or_a_trap_is_chosen_in_either_case(attn_course):
     said = attn_course("formulas", "--topic", "b1", "--latex")
-    wanted = [equation for equation in all_equations() if "B1" in equation.rows]
+    wanted = [equation for equation in all_equations() if "B1" in equation.topics]
     assert said.out.splitlines() == [f"{equation.latex} \\label{{{equation.label}}}" for equation in wanted]
     trap = attn_course("formulas", "--topic", "X24", "--latex").out
     assert "\\label{softmax}" in trap

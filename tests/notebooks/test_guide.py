@@ -175,7 +175,7 @@ def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     root, _ = built
     (cell,) = (cell for cell in read(root, BUILT[0]).cells if cell.id == "sum-code")
     printed, picture, _ = cell.outputs
-    assert printed.text == f"Eq. ({NUMBER}.1) holds (numeric, n = 2, 3 and 5)\n0.0\n"
+    assert printed.text == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 7)\n0.0\n"
     assert picture.metadata["image/png"]["alt"].startswith("Bars of the numbers 1.00, 2.00 and 6.00, and beside them")
     solution = {cell.id: cell for cell in read(root, BUILT[1]).cells}
     assert solution["centre-rows-check"].outputs[0].text == f"ok {NUMBER}.1 centre the rows: 2 cases, 2 points\n"
@@ -202,15 +202,24 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i - \\bar{{x}}) = 0', the lesson '\\sum_"],
     ),
     "a sign flipped in the equation": (
-        [(EQUATIONS_PY, "np.sum(x - np.mean(x))", "np.sum(x + np.mean(x))")],
-        [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left side "],
+        [(EQUATIONS_PY, r"(x_i - \bar{x}) = 0", r"(x_i + \bar{x}) = 0")],
+        [f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i + \\bar{{x}}) = 0', the lesson '\\sum_",
+         f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left "],
+    ),
+    "something else is given": (
+        [(EQUATIONS_PY, "sum(x) / n", "sum(x)")],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left "],
     ),
     "a wrong form that is right": (
-        [(EQUATIONS_PY, "np.sum(x) - np.mean(x)", "np.sum(x) - 3 * np.mean(x)")],
-        [f'{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: the wrong form "the mean is subtracted only once" passes the check'],
+        [(EQUATIONS_PY, r"x_i - \bar{x} = 0", r"x_i - n \bar{x} = 0")],
+        [f'{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: the wrong form "the mean is subtracted only once" holds'],
+    ),
+    "givens that show too little": (
+        [(EQUATIONS_PY, "sum(x) / n", "x.mean()"), (EQUATIONS_PY, "rng.normal(size=n)", "np.full(n, 0.7)")],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: what is given cannot tell it from the change "] * 3,
     ),
     "an unknown topic": (
-        [(EQUATIONS_PY, 'rows=["B2"]', 'rows=["ZZ"]')],
+        [(EQUATIONS_PY, 'topics=["B2"]', 'topics=["ZZ"]')],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum names the unknown topic 'ZZ'; topics go from A1 to N1"],
     ),
     "an equation that the lesson does not use": (
@@ -315,8 +324,8 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         ["README.md: stale; run attn-course notebooks build"],
     ),
     "a planned lesson whose equation does not hold": (
-        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"), (EQUATIONS_PY, "np.sum(x - np.mean(x))", "np.sum(x + np.mean(x))")],
-        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum is not confirmed: left side "],
+        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"), (EQUATIONS_PY, "sum(x) / n", "sum(x)")],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum is not confirmed: left "],
     ),
     "a planned lesson with a wrong answer that is right": (
         [(LIST, "minutes = 5", "minutes = 5\nplanned = true"),
@@ -352,17 +361,17 @@ def test_a_fault_is_one_clear_line_with_its_place(faults, what):
 
 
 SECOND = r'''
-@equation("mean-times-n", r"n \bar{x} = \sum_{i=1}^{n} x_i", rows=["B2"], kind="numeric", scope="n = 3")
-def mean_times_n(rng):
+@equation(
+    "mean-times-n",
+    r"n \bar{x} = \sum_{i=1}^{n} x_i",
+    sizes="n",
+    topics=["B2"],
+    wrong={"the mean is the sum": r"\bar{x} = n \sum_{i=1}^{n} x_i"},
+)
+def mean_times_n(rng: np.random.Generator, n: int) -> Givens:
     """The mean is the sum, divided by n."""
-    x = rng.normal(size=3)
-    yield 3 * np.mean(x), x[0] + x[1] + x[2]
-
-
-@mean_times_n.wrong("the mean is the sum")
-def _(rng):
-    x = rng.normal(size=3)
-    yield np.mean(x), x[0] + x[1] + x[2]
+    x = rng.normal(size=n)
+    return {"x": vector(x), r"\bar{x}": np.linalg.lstsq(np.ones((n, 1)), x)[0][0], "n": n}
 
 '''
 

@@ -1,28 +1,30 @@
 """Attention without softmax: the delta rule, its chunked form, and what softmax does better."""
 
+from typing import Any
+
 import numpy as np
-import sympy
 
-from attn_course import reference
-from attn_course.equations.claims import Chain, Claims, Limit, Sides
-from attn_course.equations.derivatives import jacobian
-from attn_course.equations.matrices import matrix_symbols, weights_of
-from attn_course.equations.stated import equation
-from attn_course.equations.symbols import column, real_symbols
-
-S, k, v = matrix_symbols("s", 2, 2), column(real_symbols("k", 2)), column(real_symbols("v", 2))
-beta = sympy.Symbol("beta", positive=True)
+from attn_course.equations.core import Givens, equation
+from attn_course.formulas import column, columns, index, matrices, of, row, rows, vector
+from attn_course.reference import attention, delta_rule_attention, dot_scores, linear_attention, softmax
 
 
-def _loss() -> sympy.Expr:
-    error = S.T * k - v
-    return (error.T * error)[0] / 2
+def _unit(keys: np.ndarray) -> np.ndarray:
+    """Return the keys with length 1."""
+    return keys / np.linalg.norm(keys, axis=-1, keepdims=True)
 
 
-def _pairs(rng: np.random.Generator, length: int = 7) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return query, unit keys (d_k = 3), values (d_v = 2) and step sizes between 0 and 1."""
-    query, key = rng.normal(size=(2, length, 3))
-    return query, key / np.linalg.norm(key, axis=-1, keepdims=True), rng.normal(size=(length, 2)), rng.uniform(0.1, 1, size=(length, 1))
+def _pair(rng: np.random.Generator, d_k: int, d_v: int) -> dict[str, Any]:
+    """Return a key that is not of length 1, a value and a step size; written again and again they do not blow up."""
+    k = rng.uniform(1.1, 1.4) * _unit(rng.normal(size=d_k))
+    return {"k": column(k), "v": column(rng.normal(size=d_v)), r"\beta": rng.uniform(0.2, 0.9)}
+
+
+def _states(pair: Givens, S: np.ndarray, T: int) -> dict[str, Any]:
+    """Return the states S_0 to S_T when a pair is written again and again, and which of them are written."""
+    k, v, beta = (np.tile(given, (T, 1)) for given in (pair["k"].raw, pair["v"].raw, pair[r"\beta"]))
+    states = [delta_rule_attention(k[:t], k[:t], v[:t], beta[:t], initial_state=S, return_state=True)[1] for t in range(T + 1)]
+    return {"S": matrices(states, start=0, states=True), "t": index(1, T)}
 
 
 # ---- 11.6 correcting instead of adding
@@ -31,182 +33,168 @@ def _pairs(rng: np.random.Generator, length: int = 7) -> tuple[np.ndarray, np.nd
 @equation(
     "recall-error-gradient",
     r"\frac{\partial}{\partial S}\, \tfrac{1}{2}\, \bigl| S^\top k - v \bigr|^2 = k\, (S^\top k - v)^\top",
-    rows=["K2"],
+    sizes="d_k d_v",
+    topics=["K2"],
     uses=["recall-signal-and-interference"],
     assumes=["a pair (k, v) that the state S should return"],
-    scope="d_k = 2, d_v = 2",
+    wrong={
+        "transposed": r"\frac{\partial}{\partial S}\, \tfrac{1}{2}\, \bigl| S^\top k - v \bigr|^2 = (S^\top k - v)\, k^\top",
+        "what is read is forgotten": r"\frac{\partial}{\partial S}\, \tfrac{1}{2}\, \bigl| S^\top k - v \bigr|^2 = -k\, v^\top",
+        "without the half": r"\frac{\partial}{\partial S}\, \bigl| S^\top k - v \bigr|^2 = k\, (S^\top k - v)^\top",
+    },
 )
-def gradient_of_the_recall_error() -> Sides:
+def gradient_of_the_recall_error(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     """Reading k should give v: the square of what is missing, differentiated by each entry of the state."""
-    return sympy.Matrix(2, 2, lambda a, b: _loss().diff(S[a, b])), k * (S.T * k - v).T
-
-
-gradient_of_the_recall_error.wrong("transposed")(lambda: (sympy.Matrix(2, 2, lambda a, b: _loss().diff(S[a, b])), (S.T * k - v) * k.T))
-gradient_of_the_recall_error.wrong("what is read is forgotten")(lambda: (sympy.Matrix(2, 2, lambda a, b: _loss().diff(S[a, b])), -k * v.T))
+    return {"S": rng.normal(size=(d_k, d_v)), "k": column(rng.normal(size=d_k)), "v": column(rng.normal(size=d_v))}
 
 
 @equation(
     "delta-rule",
     r"S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
-    rows=["K2"],
+    sizes="T d_k d_v",
+    topics=["K2"],
     uses=["recall-error-gradient"],
     assumes=["one step of gradient descent with step size beta"],
-    scope="d_k = 2, d_v = 2",
+    wrong={
+        "Hebb's rule": r"S_t = S_{t-1} + \beta\, k\, v^\top",
+        "a step uphill": r"S_t = S_{t-1} - \beta\, k\, (v - S_{t-1}^\top k)^\top",
+    },
 )
-def delta_rule() -> Sides:
+def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Least squares online: write what is missing, not the value itself."""
-    stepped = sympy.Matrix(2, 2, lambda a, b: S[a, b] - beta * _loss().diff(S[a, b]))
-    return stepped, S + beta * k * (v - S.T * k).T
+    pair, states = _pair(rng, d_k, d_v), [rng.normal(size=(d_k, d_v))]
+    k, v = pair["k"].raw, pair["v"].raw
+    steps = np.eye(d_k * d_v).reshape(-1, d_k, d_v)
 
+    def loss(S: np.ndarray) -> Any:
+        return sum((S[:, b] @ k - v[b]) ** 2 / 2 for b in range(d_v))
 
-delta_rule.wrong("Hebb's rule: the value is added, whatever is there")(
-    lambda: (sympy.Matrix(2, 2, lambda a, b: S[a, b] - beta * _loss().diff(S[a, b])), S + beta * k * v.T)
-)
-delta_rule.wrong("a step uphill")(
-    lambda: (sympy.Matrix(2, 2, lambda a, b: S[a, b] - beta * _loss().diff(S[a, b])), S - beta * k * (v - S.T * k).T)
-)
+    for _ in range(T):  # of a square the difference of two steps is exact, however long they are
+        slope = [(loss(states[-1] + step) - loss(states[-1] - step)) / 2 for step in steps]
+        states.append(states[-1] - pair[r"\beta"] * np.reshape(slope, (d_k, d_v)))
+    return pair | {"S": matrices(states, start=0, states=True), "t": index(1, T)}
 
 
 @equation(
     "erase-then-write",
     r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top",
-    rows=["K2"],
-    follows="delta-rule",
+    sizes="d_k d_v",
+    topics=["K2"],
     uses=["delta-rule"],
-    scope="d_k = 2, d_v = 2",
+    wrong={
+        "everything decays, not k alone": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = (1 - \beta)\, S_{t-1} + \beta\, k v^\top",
+        "write, then erase": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = ( I - \beta\, k k^\top )\, ( S_{t-1} + \beta\, k v^\top )",
+    },
 )
-def erase_then_write() -> Sides:
+def erase_then_write(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     """Multiply out: first the old entry under k is erased (in part), then the new one is added."""
-    return S + beta * k * (v - S.T * k).T, (sympy.eye(2) - beta * k * k.T) * S + beta * k * v.T
-
-
-erase_then_write.wrong("everything decays, not only the direction of k")(
-    lambda: (S + beta * k * (v - S.T * k).T, (1 - beta) * S + beta * k * v.T)
-)
+    return {"S_{t-1}": rng.normal(size=(d_k, d_v))} | _pair(rng, d_k, d_v)
 
 
 @equation(
     "recall-after-delta-write",
     r"S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v",
-    rows=["K2"],
+    sizes="T d_k d_v",
+    topics=["K2"],
     uses=["erase-then-write"],
-    scope="d_k = 2, d_v = 2",
+    wrong={
+        "the old and the new value added up": r"S_t^\top k = S_{t-1}^\top k + \beta\, |k|^2\, v",
+        "as with a unit key": r"S_t^\top k = (1 - \beta)\, S_{t-1}^\top k + \beta\, v",
+    },
 )
-def reading_back() -> Sides:
-    """A mixture of old and new; with a unit key and beta = 1 the old value is gone.
-
-    Where Eq. recurrent-linear-attention would return their sum.
-    """
-    after = S + beta * k * (v - S.T * k).T
-    norm = (k.T * k)[0]
-    return after.T * k, (1 - beta * norm) * (S.T * k) + beta * norm * v
-
-
-reading_back.wrong("the old and the new value added up")(
-    lambda: ((S + beta * k * (v - S.T * k).T).T * k, S.T * k + beta * (k.T * k)[0] * v)
-)
+def reading_back(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
+    """A mixture of old and new, where Eq. recurrent-linear-attention returns their sum; with a unit key and beta = 1 the old is gone."""
+    pair = _pair(rng, d_k, d_v)
+    return pair | _states(pair, rng.normal(size=(d_k, d_v)), T)
 
 
 @equation(
     "orthogonal-keys-left-alone",
     r"k' \cdot k = 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k'",
-    rows=["K2"],
+    sizes="T d_k d_v",
+    topics=["K2"],
     uses=["erase-then-write"],
-    scope="d_k = 2, k' = k turned by a quarter",
+    wrong={
+        "so are all other keys": r"k' \cdot k \ne 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k'",
+        "the key that is written": r"k' \cdot k = 0 \;\Rightarrow\; S_t^\top k = S_{t-1}^\top k",
+    },
 )
-def other_keys_are_left_alone() -> Sides:
+def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
     """What is stored under orthogonal keys is not touched by the correction."""
-    other = column([-k[1], k[0]])
-    after = S + beta * k * (v - S.T * k).T
-    return after.T * other, column(S[0, b] * -k[1] + S[1, b] * k[0] for b in range(2))
-
-
-other_keys_are_left_alone.wrong("under all keys")(lambda: ((S + beta * k * (v - S.T * k).T).T * v, S.T * v))
+    pair = _pair(rng, d_k, d_v)
+    k, other, start = pair["k"].raw, rng.normal(size=d_k), rng.normal(size=(d_k, d_v))
+    if draw == 0:
+        other -= (other @ k) / (k @ k) * k
+    if draw == 1:  # nothing is missing, nothing is corrected: at all keys the state answers what it did
+        pair["v"] = column(start.T @ k)
+    return _states(pair, start, T) | {"k": pair["k"], "k'": column(other)}
 
 
 @equation(
     "delta-transition-norm",
-    r"\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, |k|^2| \bigr)",
-    rows=["K2"],
+    r"\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, \|k\|^2| \bigr)",
+    sizes="d_k",
+    topics=["K2"],
     uses=["erase-then-write"],
     assumes=["d_k >= 2"],
-    kind="numeric",
-    scope="d_k = 2 to 5, |k| and beta from small to large",
+    wrong={
+        "never more than 1": r"\| I - \beta\, k k^\top \|_2 \le 1",
+        "as for a unit key": r"\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta| \bigr)",
+    },
 )
-def stability(rng: np.random.Generator) -> Claims:
+def stability(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """Eigenvalues: 1 across the key, 1 - beta |k|^2 along it. Unit keys and 0 <= beta <= 1 never blow up; long keys do."""
-    for d_k in range(2, 6):
-        for length, step in ((0.5, 0.3), (1.0, 1.0), (1.0, 2.0), (3.0, 1.0)):
-            key = rng.normal(size=d_k)
-            key *= length / np.linalg.norm(key)
-            left = np.linalg.norm(np.eye(d_k) - step * np.outer(key, key), 2)
-            yield left, max(1, abs(1 - step * sum(key[a] ** 2 for a in range(d_k))))
+    length, beta = ((0.6, 0.7), (1.7, 1.3), (2.9, 0.8))[draw]
+    return {"k": column(length * _unit(rng.normal(size=d_k))), r"\beta": beta * rng.uniform(0.9, 1.1)}
 
 
-@stability.wrong("never more than 1")
-def _(rng: np.random.Generator) -> Chain:
-    key = np.array([3.0, 0.0])
-    return Chain(np.linalg.norm(np.eye(2) - np.outer(key, key), 2), "<=", 1)
+def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, Any]:
+    """Return one chunk: its keys, step sizes, what is written and read, and the states, all position by position."""
+    Q, K, V, beta = rng.normal(size=(C, d_k)), _unit(rng.normal(size=(C, d_k))), rng.normal(size=(C, d_v)), rng.uniform(0.2, 1, size=(C, 1))
+    outputs, U, S = [], [], [rng.normal(size=(d_k, d_v))]
+    for t in range(C):
+        now = slice(t, t + 1)
+        o, after = delta_rule_attention(Q[now], K[now], V[now], beta[now], initial_state=S[-1], return_state=True)
+        U.append([beta[t, 0] * (V[t, b] - S[-1][:, b] @ K[t]) for b in range(d_v)])
+        outputs.append(o[0])
+        S.append(after)
+    return {"Q": Q, "K": K, "V": V, "B": np.diag(beta[:, 0]), "O": outputs, "U": U, "S_0": S[0], "S_C": S[-1], "M": np.tri(C)}
 
 
 @equation(
     "chunked-delta-rule",
     r"S_C = S_0 + K^\top U, \qquad U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0)",
-    rows=["K2"],
+    sizes="C d_k d_v",
+    topics=["K2"],
     uses=["delta-rule"],
     assumes=["B = diag(beta_1, ..., beta_C)", "rows of K, V: the pairs of one chunk"],
-    kind="numeric",
-    scope="C = 7, d_k = 3, d_v = 2, a state from before",
+    wrong={
+        "every pair corrected against S_0": r"S_C = S_0 + K^\top U, \qquad U = B\, (V - K S_0)",
+        "the later pairs in the system": r"S_C = S_0 + K^\top U, \qquad U = \bigl( I + B K K^\top \bigr)^{-1} B\, (V - K S_0)",
+    },
 )
-def chunked_delta_rule(rng: np.random.Generator) -> Claims:
+def chunked_delta_rule(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> Givens:
     """Row t of U is beta_t (v_t - S_{t-1}^T k_t), where S_{t-1} = S_0 + sum of k_j u_j: a triangular system, solved once for a chunk."""
-    for _ in range(3):
-        _query, key, value, step = _pairs(rng)
-        start = rng.normal(size=(3, 2))
-        state = start
-        for t in range(7):
-            state = state + step[t] * np.outer(key[t], value[t] - state.T @ key[t])
-        system = np.eye(7) + np.tri(7, k=-1) * (step * (key @ key.T))
-        yield state, start + key.T @ np.linalg.solve(system, step * (value - key @ start))
-
-
-@chunked_delta_rule.wrong("without the inverse: every pair corrected against S_0")
-def _(rng: np.random.Generator) -> Sides:
-    query, key, value, step = _pairs(rng)
-    state = reference.delta_rule_attention(query, key, value, step, return_state=True)[1]
-    return state, key.T @ (step * value)
-
-
-@chunked_delta_rule.wrong("with the diagonal in the system")
-def _(rng: np.random.Generator) -> Sides:
-    query, key, value, step = _pairs(rng)
-    state = reference.delta_rule_attention(query, key, value, step, return_state=True)[1]
-    return state, key.T @ np.linalg.solve(np.eye(7) + np.tri(7) * (step * (key @ key.T)), step * value)
+    chunk = _chunk(rng, C, d_k, d_v)
+    return {name: chunk[name] for name in ("S_C", "S_0", "K", "V", "B", "U")}
 
 
 @equation(
     "chunked-delta-outputs",
     r"O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U",
-    rows=["K2"],
+    sizes="C d_k d_v",
+    topics=["K2"],
     uses=["chunked-linear-attention", "chunked-delta-rule"],
-    assumes=["M_ij = 1 for j <= i, else 0"],
-    kind="numeric",
-    scope="C = 7; against the recurrence of the package",
+    assumes=["M_ij = 1 for j <= i, else 0", "U as in {eq}`chunked-delta-rule`"],
+    wrong={
+        "the mask added, as to scores": r"O = Q\, S_0 + \bigl( Q K^\top + M \bigr)\, U",
+        "the bracket moved in spite of the mask": r"O = Q\, S_0 + Q\, \bigl( K^\top M\, U \bigr)",
+    },
 )
-def outputs_of_a_chunk(rng: np.random.Generator) -> Claims:
+def outputs_of_a_chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> Givens:
     """With U in the place of V this is Eq. chunked-linear-attention: linear attention over corrected values."""
-    for _ in range(3):
-        query, key, value, step = _pairs(rng)
-        start = rng.normal(size=(3, 2))
-        U = np.linalg.solve(np.eye(7) + np.tri(7, k=-1) * (step * (key @ key.T)), step * (value - key @ start))
-        output = reference.delta_rule_attention(query, key, value, step, initial_state=start)
-        yield output, query @ start + (np.tri(7) * (query @ key.T)) @ U
-
-
-@outputs_of_a_chunk.wrong("the values themselves, as in plain linear attention")
-def _(rng: np.random.Generator) -> Sides:
-    query, key, value, step = _pairs(rng)
-    return reference.delta_rule_attention(query, key, value, step), (np.tri(7) * (query @ key.T)) @ (step * value)
+    chunk = _chunk(rng, C, d_k, d_v)
+    return {name: chunk[name] for name in ("O", "Q", "S_0", "K", "M", "U")}
 
 
 # ---- 11.7 reading with and without softmax
@@ -215,91 +203,74 @@ def _(rng: np.random.Generator) -> Sides:
 @equation(
     "corrections-reach-least-squares",
     r"\lim_{n \to \infty} S_n = (K^\top K)^{-1} K^\top V",
-    rows=["K2", "L2"],
+    sizes="T d_k d_v, T > d_k",
+    topics=["K2", "L2"],
     uses=["recall-error-gradient", "delta-rule"],
     assumes=["S_n = S_{n-1} + beta K^T (V - K S_{n-1}): all pairs in each step", "K of full column rank", "0 < beta < 2 / |K^T K|_2"],
-    kind="numeric",
-    scope="5 pairs, d_k = 3, beta = 0.3",
+    wrong={
+        "the sum of outer products": r"\lim_{n \to \infty} S_n = K^\top V",
+        "after the first round": r"S_n = (K^\top K)^{-1} K^\top V",
+    },
 )
-def towards_least_squares(rng: np.random.Generator) -> Claims:
+def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Corrections end where their sum is 0: least squares (ridge regression without its penalty), linear in q and made from the context."""
-    _query, key, value, _step = _pairs(rng, 5)
-    states, state = [], np.zeros((3, 2))
-    for rounds in range(4000):
-        if rounds % 400 == 0:
-            states.append(state)
-        state = state + 0.3 * key.T @ (value - key @ state)
-    yield Limit(np.array([*states, state]), np.linalg.inv(key.T @ key) @ key.T @ value, closeness=1e-8)
-
-
-@towards_least_squares.wrong("the sum of outer products")
-def _(rng: np.random.Generator) -> Limit:
-    _query, key, value, _step = _pairs(rng, 5)
-    fitted = np.linalg.lstsq(key, value, rcond=None)[0]
-    return Limit(np.array([fitted * (1 - 2.0**-step) for step in range(0, 40, 4)]), key.T @ value)
+    K, V = rng.normal(size=(T, d_k)) + 2 * np.eye(T, d_k), rng.normal(size=(T, d_v))
+    beta = 1 / np.linalg.norm(K, 2) ** 2
+    round_of_all = np.block([[np.eye(d_k) - beta * K.T @ K, beta * K.T @ V], [np.zeros((d_v, d_k)), np.eye(d_v)]])
+    start = np.vstack([rng.normal(size=(d_k, d_v)), np.eye(d_v)])
+    return {"K": K, "V": V, "n": 3, "S_n": of(lambda n: (np.linalg.matrix_power(round_of_all, int(n)) @ start)[:d_k], "n")}
 
 
 @equation(
     "linear-and-softmax-slopes",
     r"\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad"
     r" \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}",
-    rows=["L2", "K2"],
+    sizes="T d_k d_v",
+    topics=["L2", "K2"],
     uses=["output-derivative-by-query", "linear-map-from-context", "output-derivative-by-score", "recurrent-linear-attention"],
     assumes=["p = weights of q", "z = sum_j p_j v_j, k-bar = sum_j p_j k_j"],
-    kind="numeric",
-    scope="5 pairs, d_k = 3, d_v = 2",
+    wrong={
+        "softmax attention is linear in q too": r"\frac{\partial o}{\partial q} = S^\top = \frac{\partial z}{\partial q}"
+        r" = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top",
+        "the product of the means added": r"\frac{\partial o}{\partial q} = S^\top, \qquad \frac{\partial z}{\partial q}"
+        r" = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j\, k_j^\top + z\, \bar{k}^\top)",
+    },
+    equivalent={
+        "v_{j} - z -> v_{j}": "the centred keys sum to 0, with the weights p",
+        "v_{j} - z -> v_{j} + z": "the centred keys sum to 0, with the weights p",
+        "z -> o": "the centred keys sum to 0, with the weights p",
+        r"k_{j} - \bar{k} -> k_{j} + \bar{k}": "the centred values sum to 0, with the weights p",
+    },
 )
-def what_a_query_can_change(rng: np.random.Generator) -> Claims:
+def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Linear attention answers each context with one linear map of q; softmax attention answers each query with another."""
-    for _ in range(3):
-        query, key, value, _step = _pairs(rng, 5)
-        q = query[0]
-        p = weights_of(key @ q / np.sqrt(3))
-        z, mean_key = p @ value, p @ key
-        linear = jacobian(lambda moved, keys=key, values=value: moved @ (keys.T @ values), q)  # type: ignore[misc]
-        softmax = jacobian(lambda moved, keys=key, values=value: weights_of(keys @ moved / np.sqrt(3)) @ values, q)  # type: ignore[misc]
-        yield linear, sum(value[j][:, None] * key[j][None, :] for j in range(5))
-        yield softmax, sum(p[j] * (value[j] - z)[:, None] * (key[j] - mean_key)[None, :] for j in range(5)) / np.sqrt(3)
-
-
-@what_a_query_can_change.wrong("softmax attention is linear in q too")
-def _(rng: np.random.Generator) -> Sides:
-    query, key, value, _step = _pairs(rng, 5)
-    first, second = (reference.attention(query[i : i + 1], key, value) for i in (0, 1))
-    return reference.attention(query[:1] + query[1:2], key, value), first + second
-
-
-@what_a_query_can_change.wrong("one FIXED linear map, whatever the context")
-def _(rng: np.random.Generator) -> Sides:
-    first, second = _pairs(rng, 5), _pairs(rng, 5)
-    return first[0][0] @ (first[1].T @ first[2]), first[0][0] @ (second[1].T @ second[2])
+    q, K, V = rng.normal(size=(1, d_k)), rng.normal(size=(T, d_k)), rng.normal(size=(T, d_v))
+    o = of(lambda q: column(linear_attention(q[None], K, V, is_causal=False)[0]), "q")
+    z = of(lambda q: column(attention(q[None], K, V)[0]), "q")
+    weights = {"p": vector(attention(q, K, V, return_weights=True)[1][0]), r"\bar{k}": column(attention(q, K, K)[0])}
+    S = linear_attention(K, K, V, return_state=True)[1]
+    return weights | {"q": column(q[0]), "o": o, "z": z, "S": S, "k": columns(K), "v": columns(V), "d_k": d_k}
 
 
 @equation(
     "softmax-recall-bound",
-    r"p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad q = k_i, \quad \mu = \max_{j \ne i} k_i \cdot k_j",
-    rows=["K2", "K1"],
+    r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
+    sizes="n d",
+    topics=["K2", "K1"],
     uses=["ratio-of-weights", "recall-signal-and-interference"],
     assumes=["n unit keys", "scores beta q . k"],
-    kind="numeric",
-    scope="n = 2 to 12 keys in the plane and in general position, beta = 1 to 100, bound attained for equal overlaps",
+    wrong={
+        "the root of n - 1": r"q = k_i:"
+        r" \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1}\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
+        "least overlap": r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \min_{j \ne i} k_i \cdot k_j",
+    },
 )
-def softmax_recall(rng: np.random.Generator) -> Claims:
+def softmax_recall(rng: np.random.Generator, n: int, d: int, draw: int) -> Givens:
     """Recall is as sharp as beta makes it, for many more keys than d_k: what the sum of Eq. recall-signal-and-interference cannot do."""
-    for n in range(2, 13):
-        angles = 2 * np.pi * np.arange(n) / n
-        keys = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        mu = np.sort(keys @ keys[0])[-2]
-        for beta in (1.0, 10.0, 100.0):
-            p = weights_of(beta * keys @ keys[0])[0]
-            yield Chain(1 / (1 + (n - 1) * np.exp(-beta * (1 - mu))), "<=", p, tight=(n <= 3,))
-        unit = rng.normal(size=(n, 4))
-        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-        overlaps = unit[1:] @ unit[0]
-        yield Chain(1 / (1 + (n - 1) * np.exp(-10 * (1 - overlaps.max()))), "<=", weights_of(10 * unit @ unit[0])[0])
-
-
-@softmax_recall.wrong("independent of the number of keys")
-def _(rng: np.random.Generator) -> Chain:
-    keys = np.eye(6)
-    return Chain(1 / (1 + np.exp(-1.0)), "<=", weights_of(keys @ keys[0])[0])
+    keys, own, beta = _unit(rng.normal(size=(n, d))), rng.integers(n), rng.uniform(1, 4)
+    q = keys[own].copy()
+    if draw == 2:  # all other keys on a cone around the query: equal overlaps attain the bound
+        overlap, others = rng.uniform(0.2, 0.8), np.arange(n) != own
+        across = keys[others] - np.outer(keys[others] @ q, q)
+        keys[others] = overlap * q + np.sqrt(1 - overlap**2) * _unit(across)
+    return {"q": row(q), "k": rows(keys), "p": vector(softmax(beta * dot_scores(q[None], keys))[0]), "n": n, r"\beta": beta}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import FORM_AXES, Value, blocks, check_form, dot, entrywise, fitted, length, power, product, scaled, spread
 
@@ -183,16 +184,16 @@ def cases(evaluation: "Evaluation", node: Node) -> Value:
     """Return for each index the first case whose condition holds."""
     found, left = None, np.ones((1,) * evaluation.axes, bool)
     for value_node, condition in zip(node.children[::2], node.children[1::2], strict=True):
-        holds = left & evaluation.truth(condition)
-        value = evaluation.restricted(holds).value(value_node)
+        here = left & holds(evaluation, condition)
+        value = evaluation.restricted(here).value(value_node)
         if value.form != "scalar":
             raise Malformed("the cases are numbers", value_node.place)
-        found = np.where(holds, value.data, evaluation.number(np.nan) if found is None else found)
-        left = left & ~holds
+        found = np.where(here, value.data, evaluation.number(np.nan) if found is None else found)
+        left = left & ~here
     assert found is not None
     return Value(found)
 
 
 def iverson(evaluation: "Evaluation", node: Node) -> Value:
     """Return 1 where a condition holds, else 0."""
-    return Value(evaluation.number(evaluation.truth(node.children[0]) * 1))
+    return Value(evaluation.number(holds(evaluation, node.children[0]) * 1))

@@ -11,6 +11,7 @@ from attn_course.formulas.compiled import flattened
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.givens import DIFFERENCES, STEP, Function, Given, derivative, slopes
 from attn_course.formulas.limits import extrapolated, points
+from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import FLAT, Value, gathered, one_by_one, oriented
 
@@ -161,7 +162,7 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
         scope.enter(letter, variable)
     condition = np.ones((1,) * evaluation.axes, bool)
     for chain in conditions:
-        condition = condition & scope.truth(chain)
+        condition = condition & holds(scope, chain)
     found = Value(np.zeros(0))
 
     def at(point: float) -> np.ndarray:

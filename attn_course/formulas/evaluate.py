@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import arithmetic, calculus, calls, relations, sums
-from attn_course.formulas.compiled import OWN, Definition, Formula, Use, flattened
-from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed
+from attn_course.formulas import arithmetic, calculus, calls, sums
+from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
+from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
 from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
@@ -24,9 +24,8 @@ MOST_STEPS = 30_000  # of one evaluation, each the value of one node
 class Notes:
     """What an evaluation learns on its way, shared by all that is derived from it.
 
-    `biggest` is the largest number that was added to another, and a result may be off by `noise` of it; `slack` is by how much a given may
-    be off; `weights` are those of the outcomes of each group; `changed` are the names that change with a
-    name.
+    `biggest` is the largest number that was added to another, and a result may be off by `noise` of it; `slack` is by how much a given
+    may be off; `weights` are those of the outcomes of each group; `changed` are the names that change with a name.
     """
 
     biggest: float = 0.0
@@ -40,12 +39,8 @@ class Notes:
 class Evaluation:
     """A formula with givens; `value` gives the value of any of its nodes for all values of the index letters in force.
 
-    Attributes
-    ----------
-    letters : dict of str to Value
-        The index letters in force and their values, each along its own axis.
-    mask : array or None
-        Which combinations of these count: conditions of sums and clauses, premises.
+    `letters` are the index letters in force, with their values along their own axes; `mask` tells which combinations of these count:
+    conditions of sums and clauses, premises.
     """
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
@@ -198,7 +193,7 @@ class Evaluation:
 
     def ordered(self, letters: Iterable[str], scope: Node) -> list[str]:
         """Order letters so that those with a range of their own come before those that need another's."""
-        return sorted(letters, key=lambda letter: not any(use.base.kind == "name" for use in self.formula.uses(letter, scope)))
+        return sorted(letters, key=lambda letter: not any(base.kind == "name" for base, _ in self.formula.uses(letter, scope)))
 
     def enter(self, letter: str, scope: Node) -> None:
         """Let a letter run over the lengths of what it indexes in the scope, or over its declared range."""
@@ -206,37 +201,34 @@ class Evaluation:
         if isinstance(declared, Range):
             self.run_over(letter, declared.call(*self.plain(declared.names)))
             return
-        spans: dict[tuple[int, int], Use] = {}
+        spans: dict[tuple[int, int], Node] = {}
         states: list[tuple[int, int]] = []
-        for use in self.formula.uses(letter, scope):
-            if use.base.kind == "name" or (not spans and not states and use.base.letters() <= self.letters.keys()):
-                found = self.span(use.base, use.position)
-                if found is not None:
-                    first, count, may_be_longer = found
-                    if may_be_longer:
-                        states.append((first, count))
-                    else:
-                        spans.setdefault((first, count), use)
+        for base, position in self.formula.uses(letter, scope):
+            if base.kind != "name" and (spans or states or not base.letters() <= self.letters.keys()):
+                continue
+            value = self.value(base)
+            if position < 0:
+                if value.form == "set":
+                    spans.setdefault((value.start(0), value.data.shape[-1]), base)
+                continue
+            lengths = value.indexed.shape[self.axes :]
+            if position >= len(lengths):
+                raise _too_many_indices(value, len(lengths), base.place)
+            span = (value.start(position), lengths[position])
+            if value.states:
+                states.append(span)
+            else:
+                spans.setdefault(span, base)
         if len(spans) > 1:
-            said = [f"from {a} to {a + n - 1} in {write(use.base)}" for (a, n), use in spans.items()]
-            raise Malformed(f"{letter.rstrip(OWN)} runs {' and '.join(said)}", list(spans.values())[1].base.place)
+            said = [f"from {first} to {first + count - 1} in {write(base)}" for (first, count), base in spans.items()]
+            raise Malformed(f"{letter.rstrip(OWN)} runs {' and '.join(said)}", list(spans.values())[1].place)
         if not spans and not states:
             unknown = f"the range of {letter.rstrip(OWN)} is not known"
             raise Malformed(f"{unknown}: it is the index of nothing that has a length", scope.place)
-        first, count = next(iter(spans)) if spans else min(states, key=lambda span: span[1])
+        first, count = min(spans or states, key=lambda span: span[1])
         self.run_over(letter, np.arange(first, first + count))
         if spans:
             self.whole[letter] = (first, count)
-
-    def span(self, base: Node, position: int) -> tuple[int, int, bool] | None:
-        """Return from where and how far an index may run at a position of a value, and whether steps may be fewer."""
-        value = self.value(base)
-        if position < 0:
-            return (value.start(0), value.data.shape[-1], False) if value.form == "set" else None
-        shape = value.indexed.shape[self.axes :]
-        if position >= len(shape):
-            raise Malformed(f"{write(base)} has {len(shape)} {'index' if len(shape) == 1 else 'indices'} at most", base.place)
-        return value.start(position), shape[position], value.states
 
     def run_over(self, letter: str, values: np.ndarray) -> None:
         """Put a letter in force, with its values along its own axis."""
@@ -319,16 +311,14 @@ class Evaluation:
     def positions(self, indices: Sequence[Node], base: Value, lengths: Sequence[int]) -> list[np.ndarray]:
         """Return where in the axes of a value its indices point."""
         if len(indices) > len(lengths):
-            raise Malformed(f"{base} has {len(lengths)} {'index' if len(lengths) == 1 else 'indices'} at most")
+            raise _too_many_indices(base, len(lengths))
         return [self.position(index, base.start(axis), lengths[axis], base) for axis, index in enumerate(indices)]
 
     def position(self, node: Node, start: int, count: int, base: Value) -> np.ndarray:
         """Return where in an axis an index points; beyond its ends is an error where it counts."""
         value = self.value(node)
-        if value.form != "scalar" or value.lists:
+        if value.form != "scalar" or value.lists or value.data.dtype.kind == "c":
             raise Malformed(f"an index is a whole number, not {value}", node.place)
-        if value.data.dtype.kind == "c":
-            raise Malformed("an index is a whole number", node.place)
         numbers = value.data.astype(float)
         places = np.rint(numbers)
         if not np.all(np.abs(numbers - places) < 1e-9):
@@ -340,8 +330,7 @@ class Evaluation:
         places = places.astype(int) - start
         outside = (places < 0) | (places >= count)
         if outside.any():
-            counts = outside if self.mask is None else outside & self.mask
-            if counts.any():
+            if (outside if self.mask is None else outside & self.mask).any():
                 asked = int((places + start)[outside].ravel()[0])
                 raise Malformed(f"the index reaches {asked}, beyond {start} to {start + count - 1}", node.place)
             places = np.clip(places, 0, count - 1)
@@ -363,9 +352,9 @@ class Evaluation:
             raise Malformed("expected one whole number", node.place)
         return int(value.data.item())
 
-    def truth(self, node: Node) -> np.ndarray:
-        """Return for which indices a condition holds."""
-        return relations.holds(self, node)
+
+def _too_many_indices(value: Value, most: int, place: Place = NOWHERE) -> Malformed:
+    return Malformed(f"{value} has {most} {'index' if most == 1 else 'indices'} at most", place)
 
 
 RULES: dict[str, Callable[[Evaluation, Node], Value]] = {

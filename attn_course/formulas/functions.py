@@ -7,24 +7,25 @@ import numpy as np
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, check_form, entrywise, fitted, one_by_one, oriented, rank, softmax
+from attn_course.formulas.values import FLAT, Value, check_form, entrywise, fitted, oriented, rank, softmax
 
 ENTRYWISE = {r"\ln": "ln", r"\exp": "exp", r"\cos": "cos", r"\sin": "sin", r"\tan": "tan", r"\tanh": "tanh", r"\sqrt": "sqrt", "Re": "Re"}
 
 
-def larger(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the larger of each two entries."""
-    if object not in (left.dtype, right.dtype):
-        return np.maximum(left, right)
+def maximum(exact: bool) -> np.ufunc:
+    """Return the larger of two numbers, as a ufunc of arrays."""
+    if not exact:
+        return np.maximum
     import sympy
 
-    return one_by_one(sympy.Max, left, right)
+    return np.frompyfunc(sympy.Max, 2, 1)
 
 
 def _largest(*values: Value) -> Value:
     """Return the largest of several numbers, or of the entries of one vector."""
+    larger = maximum(values[0].exact)
     if len(values) == 1 and values[0].form in FLAT and not values[0].lists:
-        return Value(functools.reduce(larger, np.moveaxis(values[0].indexed, -1, 0)))
+        return Value(larger.reduce(values[0].indexed, axis=-1))
     for value in values:
         check_form("the extreme", value, "scalar")
     return Value(functools.reduce(larger, (value.data for value in values)))

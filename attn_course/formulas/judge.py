@@ -16,7 +16,7 @@ from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.relations import Comparison, compare, holds, links
-from attn_course.formulas.tree import Node, write
+from attn_course.formulas.tree import Node
 from attn_course.formulas.values import lifted
 
 AXES = {"vector": ("entry",), "tuple": ("entry",), "set": ("member",), "matrix": ("row", "column")}
@@ -168,7 +168,7 @@ def _refuted(evaluation: Evaluation, sign: str, compared: Comparison, wrong: np.
         one, two = (f"shape {tuple(int(size) for size in side.ravel() if size)}" for side in (left, right))
     else:
         one, two = _numbers(left[worst], right[worst])
-    return Refuted(sign, one, two, at, write(chain), place)
+    return Refuted(sign, one, two, at, place)
 
 
 def _numbers(left: Any, right: Any) -> tuple[str, str]:

@@ -112,6 +112,7 @@ def columns(entries: Any, start: Start = 1, *, states: bool = False) -> Given:
 
 
 row, column = rows, columns
+function = Function
 
 
 def matrix(entries: Any, start: Start = 1) -> Given:
@@ -132,11 +133,6 @@ def subset(members: Any, start: Start = 1) -> Given:
 def opaque(thing: Any) -> Given:
     """Return a thing that only functions may touch."""
     return Given(thing, "opaque")
-
-
-def function(call: Callable[..., Any], returns: str | None = None, start: int = 1, *, entrywise: bool = False) -> Function:
-    """Return a function of plain arrays; see `Function`."""
-    return Function(call, returns, start, entrywise)
 
 
 def of(call: Callable[..., Any], *names: str) -> Of:

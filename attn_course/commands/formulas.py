@@ -7,28 +7,35 @@ import typer
 
 from attn_course.commands.chapters import read_chapter
 from attn_course.commands.terminal import BadInput, console, option, refusing, say, table
-from attn_course.numbers import counted, eq, lesson_number
+from attn_course.numbers import cite, counted, eq, lesson_number
 
 if TYPE_CHECKING:
     from attn_course.equations.index import Formula
 
 
 def formulas(
+    label: Annotated[str | None, typer.Argument(metavar="LABEL", help="Only this equation, with all that is known of it.")] = None,
     chapter: Annotated[str | None, option("--chapter", "NAME", "Only this lesson, by name or number.")] = None,
     topic: Annotated[str | None, option("--topic", "ID", "Only this topic (B1) or trap (X16) of the syllabus.")] = None,
     latex: Annotated[bool, typer.Option("--latex", metavar="", help="Print the LaTeX of each, ready to paste.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", metavar="", help="Check each by machine; exit code 1 if one does not hold.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", metavar="", help="Check each by machine, its wrong forms too; exit code 1 if one does not hold.")
+    ] = False,
 ) -> None:
     """List the numbered equations of the course, and check them.
 
-    Each is a statement that a machine checks, symbolically, numerically or statistically.
+    Each is read as it is printed and evaluated on numbers that are made in another way, at several sizes.
 
     Examples:
 
+        attn-course formulas softmax-jacobian
         attn-course formulas --chapter softmax
         attn-course formulas --topic B1 --latex
         attn-course formulas --verify
     """
+    if label is not None:
+        _show_one(label, verify)
+        return
     formulas = _chosen(chapter, topic)
     if verify:
         raise typer.Exit(_verify([formula["label"] for formula in formulas]))
@@ -37,6 +44,30 @@ def formulas(
             print(f"{formula['latex']} \\label{{{formula['label']}}}")
         return
     _show(formulas)
+
+
+def _show_one(label: str, verify: bool) -> None:
+    """Print what is known of one equation; with `verify`, check it too."""
+    from attn_course.equations import UnknownEquation, all_equations, get_equation
+
+    with refusing(UnknownEquation):
+        equation = get_equation(label)
+    parts: list[tuple[str, Sequence[str]]] = [
+        ("", [equation.latex]),
+        ("Why", [equation.doc]),
+        ("Assumes", list(map(cite, equation.assumes))),
+        ("Uses", [f"{eq(used)} {used}" for used in equation.uses]),
+        ("Used by", [f"{eq(other.label)} {other.label}" for other in all_equations() if label in other.uses]),
+        ("Topics", [" ".join((*equation.topics, *equation.traps))]),
+        ("Wrong forms", [f"{wrong.name}: {wrong.latex}" for wrong in equation.wrongs]),
+        ("Checked", [equation.checked]),
+    ]
+    say(f"{eq(label)} {equation.name}")
+    for title, lines in parts:
+        for number, line in enumerate(lines):
+            print(f"  {title if number == 0 else '':12}{line}".rstrip())
+    if verify:
+        raise typer.Exit(_verify([label]))
 
 
 def _chosen(chapter: str | None, topic: str | None) -> "list[Formula]":
@@ -75,8 +106,9 @@ def _show(formulas: "Sequence[Formula]") -> None:
 
 
 def _verify(labels: Sequence[str]) -> int:
-    """Check each equation, say so line by line, and return the exit code."""
+    """Check each equation and that its wrong forms fail, say so line by line, and return the exit code."""
     from attn_course.equations import EquationError, get_equation
+    from attn_course.equations.gates import wrong_form_problems
 
     err = console(stderr=True)
     failed = 0
@@ -84,10 +116,11 @@ def _verify(labels: Sequence[str]) -> int:
         with err.status(f"{eq(equation.label)}, {number} of {len(labels)}"):
             try:
                 equation.check()
-                line = equation.success_line
+                lines = wrong_form_problems(equation) or [equation.success_line]
             except EquationError as error:
-                failed += 1
-                line = str(error)
-        say(line)
+                lines = [str(error)]
+        failed += lines != [equation.success_line]
+        for line in lines:
+            say(line)
     say(f"{len(labels) - failed} of {counted(len(labels), 'equation')} hold{'s' if len(labels) == 1 else ''}")
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-"""Every equation of the course, as a statement that a machine checks."""
+"""Every equation of the course, judged by a machine as it is printed."""
 
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.errors import EquationError, UnknownEquation
@@ -13,7 +13,7 @@ def verify(label: str) -> None:
     Raises EquationError if it does not hold, UnknownEquation if there is none.
 
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
-    Eq. (...) holds (symbolic, n = 3)
+    Eq. (...) holds as printed (n = 3, 5, 7)
     """
     REGISTRY.verify(label)
 

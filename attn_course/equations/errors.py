@@ -10,19 +10,15 @@ class EquationError(Exception):
 
 
 class Refuted(EquationError):
-    """A counterexample was found: the two sides differ."""
-
-
-class Unproved(EquationError):
-    """No counterexample was found, but the check could not settle the claim either."""
+    """A counterexample was found."""
 
 
 class Malformed(EquationError):
-    """The statement cannot be read as an equation: wrong type, shapes that differ, a number that is not one."""
+    """The formula cannot be read, has no meaning for what is given, or claims too little to be tested."""
 
 
 class UnknownEquation(ValueError):
-    """The label, lesson, row or trap asked for does not exist."""
+    """The label, lesson, topic or trap asked for does not exist."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]

@@ -1,7 +1,6 @@
 """Rules that every registered equation obeys, beyond being true. Each gate returns what is wrong, in words."""
 
 import re
-from typing import Any, cast
 
 from attn_course import numbers
 from attn_course.equations.attack import all_changes, mutants
@@ -123,12 +122,7 @@ def _place(equation: Equation) -> tuple[int, int]:
 
 def equation_problems(equation: Equation, registry: Registry = REGISTRY) -> list[str]:
     """Return everything that is wrong with an equation: with what it says of itself, that it does not hold, that its check is blind."""
-    from attn_course.equations.stated import Stated  # those that are not judged as printed yet
-    from attn_course.equations.stated_gates import statement_problems
-
     found = reference_problems(equation, registry)
-    if isinstance(cast(object, equation), Stated):
-        return found + statement_problems(cast(Any, equation))
     if does_not_hold := hold_problems(equation):
         return found + does_not_hold
     return found + wrong_form_problems(equation) + mutant_problems(equation) + retyping_problems(equation)

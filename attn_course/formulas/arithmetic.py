@@ -125,8 +125,8 @@ def factorial(evaluation: "Evaluation", node: Node) -> Value:
     numbers = value.data.astype(float)
     if not np.all((numbers >= 0) & (numbers <= 170) & (numbers == np.rint(numbers))):
         raise Malformed("a factorial is taken of whole numbers from 0 to 170")
-    kind = object if evaluation.exact else float
-    found = evaluation.number(np.vectorize(lambda number: math.factorial(int(number)), otypes=[kind])(numbers))
+    table = np.array([math.factorial(number) for number in range(int(numbers.max(initial=0)) + 1)], object if evaluation.exact else float)
+    found = evaluation.number(table[numbers.astype(int)])
     return Value(found.prod(axis=-1) if value.form == "powers" else found)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.values import FORM_AXES, Value, one_by_one, oriented
@@ -163,7 +164,7 @@ def outcomes(weights: Any, given: Any, group: str = "") -> Outcomes:
     return Outcomes(np.asarray(weights, dtype=float), given if isinstance(given, Given) else Given(given, "scalar"), group)
 
 
-def independent(values: Sequence[float], weights: Sequence[float], count: int) -> tuple[np.ndarray, np.ndarray]:
+def independent(values: ArrayLike, weights: ArrayLike, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return all outcomes (len(values)^count, count) of so many independent variables, and their probabilities."""
     every = np.indices((len(values),) * count).reshape(count, -1).T
     return np.asarray(values, dtype=float)[every], np.asarray(weights, dtype=float)[every].prod(axis=1)

@@ -315,7 +315,7 @@ display(Markdown(lesson_table()))
 #
 # - Converters turn arrays, not meanings: whether a text's $W$ is learned or computed, only the text can tell.
 # - Six dialects are not all; and heads add axes in front, which have dialects too (chapter {lesson}`heads`).
-# - A numeric `verify` is evidence for the sizes in its line, a symbolic one a proof for them.
+# - `verify` reads the formula as printed and tries it on numbers, at the sizes in its line: strong evidence, no proof.
 # - The map counts citations between formulas, not the effort to learn them.
 
 # %% [markdown] id="card"

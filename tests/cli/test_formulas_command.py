@@ -52,7 +52,8 @@ def test_the_index_decides_what_belongs_to_a_topic(attn_course, monkeypatch):
 
 
 def test_verify_prints_the_line_of_each_and_their_number(attn_course, monkeypatch):
-    monkeypatch.setattr(Equation, "check", lambda self: None)
+    monkeypatch.setattr(Equation, "check", lambda self, latex=None: None)
+    monkeypatch.setattr("attn_course.equations.gates.wrong_form_problems", lambda equation: [])
     said = attn_course("formulas", "--verify")
     assert said.code == 0
     assert get_equation("softmax").success_line in said.out.splitlines()
@@ -60,12 +61,33 @@ def test_verify_prints_the_line_of_each_and_their_number(attn_course, monkeypatc
 
 
 def test_verify_names_an_equation_that_does_not_hold(attn_course, monkeypatch):
-    def refute(self):
+    def refute(self, latex=None):
         if self.label == "softmax":
             raise Refuted("Eq. (2.1) is not confirmed: the sides differ")
 
     monkeypatch.setattr(Equation, "check", refute)
+    monkeypatch.setattr("attn_course.equations.gates.wrong_form_problems", lambda equation: [])
     said = attn_course("formulas", "--verify")
     assert said.code == 1
     assert "Eq. (2.1) is not confirmed: the sides differ" in said.out.splitlines()
     assert said.out.splitlines()[-1] == f"{len(all_equations()) - 1} of {len(all_equations())} equations hold"
+
+
+def test_one_equation_is_shown_with_all_that_is_known_of_it(attn_course):
+    said = attn_course("formulas", "softmax-jacobian")
+    equation = get_equation("softmax-jacobian")
+    assert said.code == 0
+    assert said.out.splitlines()[0] == f"{numbers.eq('softmax-jacobian')} {equation.name}"
+    for part in (equation.latex, equation.doc, *equation.uses, *(wrong.latex for wrong in equation.wrongs), equation.checked):
+        assert part in said.out
+    assert "Used by" in said.out
+    assert numbers.ROLE.findall(said.out) == []
+
+
+def test_one_equation_is_checked_and_an_unknown_one_is_one_line(attn_course):
+    verified = attn_course("formulas", "softmax-jacobian", "--verify")
+    assert (verified.code, verified.out.splitlines()[-1]) == (0, "1 of 1 equation holds")
+    unknown = attn_course("formulas", "softmax-jacobean")
+    assert unknown.code == 2
+    assert unknown.err.count("\n") == 1
+    assert "is it softmax-jacobian" in unknown.err

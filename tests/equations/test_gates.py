@@ -180,7 +180,7 @@ def test_unknown_topics_and_traps_and_a_tag_in_the_latex_are_reported(toy: Regis
 def test_an_equation_that_does_not_hold_is_reported_and_no_more_is_asked(toy: Registry):
     def breaks(rng):
         """Multiply out."""
-        return {"x": nowhere}  # noqa: F821  # the name that is missing
+        return {"x": nowhere}  # the name that is missing
 
     (problem,) = gates.equation_problems(register(toy, "first", "(x + y)^2 = x^2 + y^2"), toy)
     assert problem.startswith("Eq. (1.1) is not confirmed: left ")

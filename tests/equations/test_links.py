@@ -13,7 +13,13 @@ def registry(monkeypatch) -> Registry:
     counted = toy_numbers(early=["ones", "twos"], middle=["sums"], late=["means", "spreads"])
     monkeypatch.setattr(numbers, "tables", lambda: counted)
     new = Registry()
-    for label, uses in (("ones", []), ("twos", ["ones"]), ("sums", ["ones", "twos"]), ("means", ["sums", "ones"]), ("spreads", ["sums", "means"])):
+    for label, uses in (
+        ("ones", []),
+        ("twos", ["ones"]),
+        ("sums", ["ones", "twos"]),
+        ("means", ["sums", "ones"]),
+        ("spreads", ["sums", "means"]),
+    ):
         new.equation(label, "x = y", topics=["A1"], uses=uses)(dict)
     return new
 

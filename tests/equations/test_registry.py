@@ -66,7 +66,9 @@ def test_an_equation_knows_its_place_and_its_reason(toy: Registry):
     assert (equation.topics, equation.assumes, equation.traps) == (("A1",), ("x, y real",), ())
 
 
-@pytest.mark.parametrize("wrong", ["(x + y)^2 = x^2 + y^2", "(x + y)^2 = x^2 - 2 x y + y^2", "(x + y)^2 = 2 x + y", "(x + y)^2 = z^2", "(x + y"])
+@pytest.mark.parametrize(
+    "wrong", ["(x + y)^2 = x^2 + y^2", "(x + y)^2 = x^2 - 2 x y + y^2", "(x + y)^2 = 2 x + y", "(x + y)^2 = z^2", "(x + y"]
+)
 def test_the_latex_alone_decides(toy: Registry, wrong):
     equation = toy.get_equation("binomial")
     replace(equation, latex=r"x^2 + y^2 + 2 y x = (y + x)^2").check()
@@ -113,7 +115,9 @@ def test_a_side_that_never_varies_tests_nothing(toy: Registry):
     equation = toy.equation("freshman", "c = k", topics=["A1"])(lambda rng: {"c": 2.0, "k": 2.0})
     with pytest.raises(Malformed, match=r"a side is always 2\.0"):
         equation.check()
-    toy.equation("first", r"\sum_i x_i - s = 0", topics=["A1"], sizes="n")(lambda rng, n: {"x": (x := rng.normal(size=n)), "s": sum(x)}).check()
+    toy.equation("first", r"\sum_i x_i - s = 0", topics=["A1"], sizes="n")(
+        lambda rng, n: {"x": (x := rng.normal(size=n)), "s": sum(x)}
+    ).check()
 
 
 def test_a_premise_that_never_holds_tests_nothing(toy: Registry):

@@ -104,7 +104,6 @@ def one_hidden_layer(rng: np.random.Generator, **sizes: int) -> Givens:
         "by the sum of v": r"|e_{ij}| \le \bigl| \sum_{r=1}^{d_h} v_r \bigr|",
         "by the largest entry of v": r"|e_{ij}| \le \max_r |v_r| = \frac{1}{d_h} \|v\|_1",
     },
-    equivalent={r"e_{i j} -> e_{j i}": "i and j are free: it is said of every pair"},
 )
 def scores_are_bounded(rng: np.random.Generator, draw: int, **sizes: int) -> Givens:
     """|tanh| < 1: however long the vectors, a score stays within |v|_1, and comes as close to it as tanh does to 1."""

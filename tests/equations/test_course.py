@@ -1,0 +1,62 @@
+"""Every equation of the course: it is read and written back, and what is written differently but means the same holds too."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from attn_course.equations import gates
+from attn_course.equations.core import REGISTRY
+from attn_course.formulas import Node, is_range, write
+from attn_course.formulas.tree import bound_by
+
+READ = [equation.label for equation in REGISTRY.all_equations() if equation.kind != "transcribed"]
+
+
+@pytest.mark.parametrize("label", READ)
+def test_a_formula_is_read_and_written_back(label):
+    equation = REGISTRY.get_equation(label)
+    formula = equation.read()
+    assert equation.read(write(formula.tree)).tree == formula.tree
+
+
+def renamed(tree: Node) -> Node:
+    """The same formula with other letters for what its sums bind."""
+    used = {node.value for node in tree.walk()}
+    fresh = iter([letter for letter in "gwzuabcfoyABCDEFGHIJKLMNO" if not any(letter in value for value in used)])
+
+    def go(node: Node, new: dict[str, str]) -> Node:
+        if node.kind == "index":
+            return replace(node, value=new.get(node.value, node.value))
+        inner = {**new, **{letter: next(fresh) for letter in sorted(bound_by(node))}}
+        return replace(node, children=tuple(go(child, inner) for child in node.children))
+
+    return go(tree, {})
+
+
+def backwards(node: Node) -> Node:
+    return replace(node, children=node.children[::-1]) if node.kind in ("sum", "dot") else node
+
+
+def left_or_right(size: re.Match[str]) -> str:
+    return {"l": r"\left", "r": r"\right"}[size[1]]
+
+
+@pytest.mark.parametrize("label", READ)
+def test_a_formula_that_is_written_differently_holds_too(label):
+    equation = REGISTRY.get_equation(label)
+    tree = equation.read().tree
+    forms = {
+        write(tree),
+        write(tree.map(backwards)),
+        equation.latex.replace(r"\frac", r"\tfrac"),
+        re.sub(r"\\[bB]igg?([lr])", left_or_right, equation.latex),
+    }
+    if not any(is_range(given) for given in equation.draws()[0][0].values()):  # a declared letter keeps its name
+        forms.add(write(renamed(tree)))
+    for form in forms - {equation.latex}:
+        equation.check(form)
+
+
+def test_few_are_definitions_or_transcribed_and_few_changes_are_excused():
+    assert gates.share_problems() == []

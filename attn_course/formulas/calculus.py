@@ -71,14 +71,14 @@ def _table(data: np.ndarray, letters: int, axes: int) -> np.ndarray:
     return np.swapaxes(data.reshape((*lead, by, -1)), -1, -2)
 
 
-def _names_in(evaluation: "Evaluation", body: Node) -> frozenset[str]:
+def _names_in(evaluation: "Evaluation", body: Node) -> set[str]:
     """Return the names in an expression, and in the definitions of those."""
     found, waiting = set[str](), [body]
     while waiting:
         new = {node.value.rstrip("'") for node in waiting.pop().walk() if node.value} - found
         waiting += [evaluation.formula.definitions[name].body for name in new & evaluation.formula.definitions.keys()]
         found |= new
-    return frozenset(found)
+    return found
 
 
 def _jacobian(evaluation: "Evaluation", numerator: Node, by: tuple[Node, ...]) -> Value:

@@ -112,25 +112,32 @@ class Evaluation:
         given = self.array(name)
         other = copy.copy(self)
         other.givens = {**self.givens, name: replace(given, raw=raw)}
-        changed = self.notes.changed.get(name) or self.dependents(name)
+        changed = self.dependents(name)
         other.made = {key: thing for key, thing in self.made.items() if key not in changed}
         other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
         return other
 
     def dependents(self, name: str) -> set[str]:
         """Return a name and the names of all that is computed from it."""
-        changed = {name}
-        for dependent, how in [*self.givens.items()] * 2:
-            if isinstance(how, Of | Range) and changed & set(how.names):
-                changed.add(dependent)
-        self.notes.changed[name] = changed
-        return changed
+        if name not in self.notes.changed:
+            self.notes.changed[name] = {key for key in self.givens if name in self.needed([key])}
+        return self.notes.changed[name]
+
+    def needed(self, names: Iterable[str]) -> set[str]:
+        """Return names, and those of what they are computed from."""
+        found = set(names)
+        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range) for name in how.names} - found:
+            found |= more
+        return found
 
     def named(self, node: Node) -> Value:
-        """Return the value of a name: an argument, a definition, or a given."""
+        """Return the value of a name: an argument, an index in force, a definition, or a given."""
         name = node.value
-        if name in self.locals:
-            return self.locals[name]
+        for known in (self.locals, self.letters):
+            if name in known:
+                return known[name]
+        if node.kind == "index":
+            raise Malformed(f"{name.rstrip(OWN)} has no value here")
         if name not in self.cache:
             if name in self.formula.definitions:
                 return self.defined(name, self.formula.definitions[name])
@@ -270,21 +277,6 @@ class Evaluation:
         inner.running = self.running | {name}
         return inner
 
-    def needed(self, names: frozenset[str]) -> set[str]:
-        """Return the names a formula needs: those it names, and what these are computed from."""
-        found = set(names)
-        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range) for name in how.names} - found:
-            found |= more
-        return found
-
-    def index(self, node: Node) -> Value:
-        """Return the values of an index letter, along its axis."""
-        if node.value in self.locals:
-            return self.locals[node.value]
-        if node.value not in self.letters:
-            raise Malformed(f"{node.value.rstrip(OWN)} has no value here")
-        return self.letters[node.value]
-
     def entry(self, node: Node) -> Value:
         """Return entries of a list, a vector or a matrix for all values of their indices; fewer indices leave a row or an item."""
         base_node, indices = flattened(node)
@@ -317,8 +309,10 @@ class Evaluation:
     def position(self, node: Node, start: int, count: int, base: Value) -> np.ndarray:
         """Return where in an axis an index points; beyond its ends is an error where it counts."""
         value = self.value(node)
-        if value.form != "scalar" or value.lists or value.data.dtype.kind == "c":
+        if value.form != "scalar" or value.lists:
             raise Malformed(f"an index is a whole number, not {value}", node.place)
+        if value.data.dtype.kind == "c":
+            raise Malformed("an index is a whole number", node.place)
         numbers = value.data.astype(float)
         places = np.rint(numbers)
         if not np.all(np.abs(numbers - places) < 1e-9):
@@ -360,8 +354,7 @@ def _too_many_indices(value: Value, most: int, place: Place = NOWHERE) -> Malfor
 RULES: dict[str, Callable[[Evaluation, Node], Value]] = {
     "number": arithmetic.literal,
     "constant": arithmetic.constant,
-    "name": Evaluation.named,
-    "index": Evaluation.index,
+    **dict.fromkeys(("name", "index"), Evaluation.named),
     "entry": Evaluation.entry,
     "sum": arithmetic.plus,
     "neg": arithmetic.neg,

@@ -166,7 +166,7 @@ def outcomes(weights: Any, given: Any, group: str = "") -> Outcomes:
 
 def independent(values: ArrayLike, weights: ArrayLike, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return all outcomes (len(values)^count, count) of so many independent variables, and their probabilities."""
-    every = np.indices((len(values),) * count).reshape(count, -1).T
+    every = np.indices((np.size(values),) * count).reshape(count, -1).T
     return np.asarray(values, dtype=float)[every], np.asarray(weights, dtype=float)[every].prod(axis=1)
 
 

@@ -79,7 +79,7 @@ class Value:
 def check_form(what: str, value: Value, *forms: str) -> None:
     """Complain unless a value is one of those forms, and no list of them."""
     if value.lists or value.form not in forms:
-        raise Malformed(f"{what} of {value} has no meaning")
+        raise Malformed(f"{what} of {value} has no meaning" + ": it wants numbers" * (forms == ("scalar",)))
 
 
 def check_single(*values: Value) -> None:

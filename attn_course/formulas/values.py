@@ -18,6 +18,7 @@ FORM_AXES = dict.fromkeys(("scalar", "identity", "opaque"), 0) | dict.fromkeys((
 FORM_AXES |= dict.fromkeys(("row", "column", "matrix"), 2)
 FLAT = ("vector", "tuple", "row", "column")
 RANK_TOLERANCE = 1e-12
+SPELLINGS = {"ln": ("log", "log"), "Re": ("real", "re"), "abs": ("abs", "Abs"), "ceil": ("ceil", "ceiling")}  # in NumPy, in SymPy
 _SAID = {"scalar": "a number", "identity": "a multiple of I", "set": "a set", "opaque": "an opaque value", "unit": "a unit vector"}
 
 
@@ -102,13 +103,12 @@ def one_by_one(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
 def entrywise(name: str, value: Value) -> Value:
     """Apply a function to every entry; e to a matrix is entrywise too."""
     check_form(name, value, "scalar", "matrix", "powers", *FLAT)
-    if value.exact:
-        import sympy
+    in_numpy, in_sympy = SPELLINGS.get(name, (name, name))
+    if not value.exact:
+        return value.like(getattr(np, in_numpy)(value.data))
+    import sympy
 
-        exact = {"ln": "log", "floor": "floor", "ceil": "ceiling", "Re": "re", "abs": "Abs"}.get(name, name)
-        return value.like(one_by_one(getattr(sympy, exact), value.data))
-    named: dict[str, Callable[..., np.ndarray]] = {"ln": np.log, "Re": np.real, "abs": np.abs}
-    return value.like((named.get(name) or getattr(np, name))(value.data))
+    return value.like(one_by_one(getattr(sympy, in_sympy), value.data))
 
 
 def fitted(left: Value, right: Value) -> tuple[np.ndarray, np.ndarray, Value]:

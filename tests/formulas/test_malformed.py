@@ -108,6 +108,7 @@ GIVENS = {
         (r"n = \|A\|", r"write \|.\|_2 or \|.\|_F", r"\|A\|"),
         (r"n = \mathrm{tr}(A)", "the trace of a 3 x 5 matrix has no meaning", r"\mathrm{tr}(A)"),
         ("n = A^2", "it is not square", "A^2"),
+        (r"n = \ln_2(n)", r"nothing stands beneath \ln", "2"),
         ("n = f(x)", "f does not take these arguments", "f(x)"),
         ("n = 1 / x", "only a number can divide", "x"),
         (r"n \in x", "cannot be in", "x"),

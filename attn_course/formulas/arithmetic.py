@@ -8,7 +8,7 @@ import numpy as np
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FORM_AXES, Value, blocks, check_form, dot, entrywise, fitted, length, power, product, scaled, spread
+from attn_course.formulas.values import Value, blocks, check_form, dot, entrywise, fitted, floats, length, power, product, scaled, spread
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -82,7 +82,7 @@ def times(evaluation: "Evaluation", node: Node) -> Value:
 
 def _note_sums(evaluation: "Evaluation", left: Value, right: Value) -> None:
     """Remember how large the terms of the sums in a product of matrices are."""
-    if FORM_AXES[left.form] and FORM_AXES[right.form] and not left.exact and left.data.size and right.data.size:
+    if left.shape and right.shape and not left.exact and left.data.size and right.data.size:
         evaluation.note(Value(np.abs(left.data).max() * np.abs(right.data).max()))
 
 
@@ -122,7 +122,7 @@ def factorial(evaluation: "Evaluation", node: Node) -> Value:
     """Return the factorial of a whole number, or the product of those of several."""
     value = evaluation.value(node.children[0])
     check_form("the factorial", value, "scalar", "powers")
-    numbers = value.data.astype(float)
+    numbers = floats(value)
     if not np.all((numbers >= 0) & (numbers <= 170) & (numbers == np.rint(numbers))):
         raise Malformed("a factorial is taken of whole numbers from 0 to 170")
     table = np.array([math.factorial(number) for number in range(int(numbers.max(initial=0)) + 1)], object if evaluation.exact else float)

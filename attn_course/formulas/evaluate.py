@@ -14,7 +14,7 @@ from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
 from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import Value, entrywise, gathered, one_by_one, oriented, transposed
+from attn_course.formulas.values import Value, entrywise, floats, gathered, one_by_one, oriented, transposed
 
 ROUND_OFF = 1e-14
 MOST_STEPS = 30_000  # of one evaluation, each the value of one node
@@ -311,9 +311,7 @@ class Evaluation:
         value = self.value(node)
         if value.form != "scalar" or value.lists:
             raise Malformed(f"an index is a whole number, not {value}", node.place)
-        if value.data.dtype.kind == "c":
-            raise Malformed("an index is a whole number", node.place)
-        numbers = value.data.astype(float)
+        numbers = floats(value)
         places = np.rint(numbers)
         if not np.all(np.abs(numbers - places) < 1e-9):
             raise Malformed("an index is a whole number", node.place)

@@ -9,7 +9,7 @@ import numpy as np
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, fitted, lifted, one_by_one
+from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted, one_by_one
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -155,6 +155,6 @@ def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, ri
         return Comparison(x == y, x, y, "shape", x == y)
     if right.form != "set" or right.lists or left.form != "scalar" or left.lists:
         raise Malformed(f"{left} cannot be in {right}", node.place)
-    places = np.rint(left.data.astype(float)) - right.start(0)
+    places = floats(left) - right.start(0)
     member = (right.data & (np.arange(right.data.shape[-1]) == lifted(places, 1))).any(axis=-1)
     return Comparison(member if sign == r"\in" else ~member, np.broadcast_to(left.data, member.shape), member * 1.0, "scalar", member)

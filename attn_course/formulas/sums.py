@@ -11,7 +11,7 @@ from attn_course.formulas.errors import Malformed
 from attn_course.formulas.functions import maximum
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node, bound_in
-from attn_course.formulas.values import FLAT, Value, check_form, lifted, softmax
+from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -48,7 +48,7 @@ def _between(evaluation: "Evaluation", letter: str, item: Node) -> None:
     bounds = [evaluation.value(bound) for bound in item.children[1:]]
     if {bound.form for bound in bounds} != {"scalar"}:
         raise Malformed("the bounds of an index are numbers", item.place)
-    lows, highs = (bound.data.astype(float) for bound in bounds)
+    lows, highs = map(floats, bounds)
     if not np.all(np.isfinite(highs - lows)) or highs.max() - lows.min() > MOST_ENTRIES:
         raise Malformed(f"{letter.rstrip(OWN)} runs over more than {MOST_ENTRIES:,} values", item.place)
     if np.any(lows != np.rint(lows)) or np.any(highs != np.rint(highs)):

@@ -100,6 +100,13 @@ def one_by_one(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
     return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
 
 
+def floats(value: Value) -> np.ndarray:
+    """Return real numbers as floats."""
+    if value.data.dtype.kind == "c":
+        raise Malformed("complex numbers cannot stand here")
+    return value.data.astype(float)
+
+
 def entrywise(name: str, value: Value) -> Value:
     """Apply a function to every entry; e to a matrix is entrywise too."""
     check_form(name, value, "scalar", "matrix", "powers", *FLAT)
@@ -269,7 +276,7 @@ def length(value: Value, norm: str = "") -> Value:
 def rank(value: Value) -> Value:
     """Return the rank of a matrix: how many singular values exceed 1e-12 of the largest."""
     check_form("the rank", value, "matrix")
-    sizes = np.linalg.svd(value.data.astype(float), compute_uv=False)
+    sizes = np.linalg.svd(floats(value), compute_uv=False)
     return Value((sizes > RANK_TOLERANCE * sizes.max(axis=-1, keepdims=True)).sum(axis=-1).astype(float))
 
 

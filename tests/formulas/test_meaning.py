@@ -212,6 +212,7 @@ def test_arg_max_is_a_set_in_which_ties_count():
     givens = {"x": np.array([1.0, 3.0, 3.0]), "A": subset([False, True, True]), "r": 3}
     check(r"\arg\max_j x_j = A, \qquad r \in \arg\max_j x_j", **givens)
     assert "right 0" in refuted(r"r \in \arg\max_j x_j", x=givens["x"], r=1)
+    refuted(r"r \in \arg\max_j x_j", x=givens["x"], r=2.4)
 
 
 def test_a_continuous_arg_min_is_solved():

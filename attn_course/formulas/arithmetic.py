@@ -6,20 +6,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, FORM_AXES, Value, blocks, dot, entrywise, fitted, length, lifted, power, product, scaled
+from attn_course.formulas.values import Value, blocks, check_form, dot, entrywise, fitted, floats, length, power, product, scaled, spread
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
 
 
-def literal(evaluation: "Evaluation", node: Node) -> Value:
-    """Return a number as it is printed; exact ones are rational."""
-    if evaluation.exact:
-        import sympy
+NUMBERS = {"e": (math.e, "E"), r"\pi": (math.pi, "pi"), r"\infty": (math.inf, "oo")}  # and their names in SymPy
 
-        return Value(np.full((1,) * evaluation.axes, sympy.Rational(node.value), dtype=object))
-    return Value(np.full((1,) * evaluation.axes, float(node.value)))
+
+def literal(evaluation: "Evaluation", node: Node) -> Value:
+    """Return a number as it is printed, or e, pi, infinity; exact ones are SymPy's."""
+    if not evaluation.exact:
+        return Value(np.full((1,) * evaluation.axes, NUMBERS[node.value][0] if node.value in NUMBERS else float(node.value)))
+    import sympy
+
+    number = getattr(sympy, NUMBERS[node.value][1]) if node.value in NUMBERS else sympy.Rational(node.value)
+    return Value(np.full((1,) * evaluation.axes, number, dtype=object))
 
 
 def constant(evaluation: "Evaluation", node: Node) -> Value:
@@ -34,11 +39,7 @@ def constant(evaluation: "Evaluation", node: Node) -> Value:
             return Value(np.zeros((*one, 1), bool), "set", stretch=(True, False))
         case r"\mathbb{R}":
             raise Malformed(r"\mathbb{R} stands behind \in only")
-    if evaluation.exact:
-        import sympy
-
-        return Value(np.full(one, {"e": sympy.E, r"\pi": sympy.pi, r"\infty": sympy.oo}[node.value], dtype=object))
-    return Value(np.full(one, {"e": math.e, r"\pi": math.pi, r"\infty": math.inf}[node.value]))
+    return literal(evaluation, node)
 
 
 def plus(evaluation: "Evaluation", node: Node) -> Value:
@@ -51,10 +52,10 @@ def plus(evaluation: "Evaluation", node: Node) -> Value:
         value = evaluation.value(term.children[0] if minus else term)
         evaluation.note(value)
         number = first.children[0] if first.kind == "neg" else first
-        if number.kind == "number" and total.form == "scalar" and value.form in FLAT and not value.lists:  # 1 - t^2, entrywise
-            total = value.like(lifted(total.data, FORM_AXES[value.form]) + np.zeros_like(value.data))
-        elif term.kind == "number" and value.form == "scalar" and total.form in FLAT and not total.lists:
-            value = total.like(lifted(value.data, FORM_AXES[total.form]) + np.zeros_like(total.data))
+        if number.kind == "number" and total.form == "scalar":  # 1 - t^2
+            total = spread(total, value)
+        elif term.kind == "number" and value.form == "scalar":
+            value = spread(value, total)
         try:
             a, b, fit = fitted(total, value)
         except Malformed as error:
@@ -65,12 +66,7 @@ def plus(evaluation: "Evaluation", node: Node) -> Value:
 
 def neg(evaluation: "Evaluation", node: Node) -> Value:
     """Return minus a value."""
-    value = evaluation.value(node.children[0])
-    if value.lists or value.form in ("set", "opaque", "powers"):
-        raise Malformed(f"minus {value} has no meaning")
-    if value.form == "unit":
-        return scaled(Value(np.full((1,) * evaluation.axes, -1)), value)
-    return value.like(-value.data)
+    return scaled(Value(evaluation.number(np.full((1,) * evaluation.axes, -1))), evaluation.value(node.children[0]))
 
 
 def times(evaluation: "Evaluation", node: Node) -> Value:
@@ -86,7 +82,7 @@ def times(evaluation: "Evaluation", node: Node) -> Value:
 
 def _note_sums(evaluation: "Evaluation", left: Value, right: Value) -> None:
     """Remember how large the terms of the sums in a product of matrices are."""
-    if FORM_AXES[left.form] and FORM_AXES[right.form] and not left.exact and left.data.size and right.data.size:
+    if left.shape and right.shape and not left.exact and left.data.size and right.data.size:
         evaluation.note(Value(np.abs(left.data).max() * np.abs(right.data).max()))
 
 
@@ -111,9 +107,7 @@ def over(evaluation: "Evaluation", node: Node) -> Value:
     above, below = (evaluation.value(child) for child in node.children)
     if below.form != "scalar" or below.lists:
         raise Malformed(f"only a number can divide, not {below}", node.children[1].place)
-    if above.exact:
-        return scaled(Value(1 / below.data), above)
-    return scaled(Value(np.ones((1,) * evaluation.axes)), above).like(above.data / lifted(below.data, FORM_AXES[above.form]))
+    return scaled(below, above, np.divide)
 
 
 def raised(evaluation: "Evaluation", node: Node) -> Value:
@@ -127,9 +121,8 @@ def raised(evaluation: "Evaluation", node: Node) -> Value:
 def factorial(evaluation: "Evaluation", node: Node) -> Value:
     """Return the factorial of a whole number, or the product of those of several."""
     value = evaluation.value(node.children[0])
-    if value.form not in ("scalar", "powers") or value.lists:
-        raise Malformed(f"the factorial of {value} has no meaning")
-    numbers = value.data.astype(float)
+    check_form("the factorial", value, "scalar", "powers")
+    numbers = floats(value)
     if not np.all((numbers >= 0) & (numbers <= 170) & (numbers == np.rint(numbers))):
         raise Malformed("a factorial is taken of whole numbers from 0 to 170")
     table = np.array([math.factorial(number) for number in range(int(numbers.max(initial=0)) + 1)], object if evaluation.exact else float)
@@ -149,7 +142,7 @@ def measured(evaluation: "Evaluation", node: Node) -> Value:
     """Return an absolute value, a length, a norm, the size of a set or the sum of exponents."""
     value = evaluation.value(node.children[0])
     if node.kind == "norm":
-        return length(value, {"": "2", "2": "S" if value.form == "matrix" else "2"}.get(node.value, node.value))
+        return length(value, node.value)
     if value.form == "set" and not value.lists:
         return Value(evaluation.number(value.data.sum(axis=-1)))
     if value.form == "powers":
@@ -160,49 +153,47 @@ def measured(evaluation: "Evaluation", node: Node) -> Value:
 def tuple_of(evaluation: "Evaluation", node: Node) -> Value:
     """Return numbers in parentheses: a vector that takes the orientation of its neighbour."""
     entries = [evaluation.value(child) for child in node.children]
-    if any(entry.form != "scalar" or entry.lists for entry in entries):
-        raise Malformed("the entries of a vector in parentheses are numbers")
-    shape = np.broadcast_shapes(*(entry.data.shape for entry in entries))
-    return Value(np.stack([np.broadcast_to(entry.data, shape) for entry in entries], axis=-1), "tuple")
+    for entry in entries:
+        check_form("a vector", entry, "scalar")
+    return Value(np.stack(np.broadcast_arrays(*(entry.data for entry in entries)), axis=-1), "tuple")
 
 
 def block_matrix(evaluation: "Evaluation", node: Node) -> Value:
     """Return what brackets or a pmatrix put together."""
-    return blocks([[value for cell in row.children for value in cells(evaluation, cell)] for row in node.children])
+    return blocks([[value for cell in row.children for value in _cells(evaluation, cell)] for row in node.children])
 
 
-def cells(evaluation: "Evaluation", cell: Node) -> list[Value]:
+def _cells(evaluation: "Evaluation", cell: Node) -> list[Value]:
     """Return the values of one cell; first \\cdots last counts the one index in which they differ."""
     if cell.kind != "run":
         return [evaluation.value(cell)]
     first, last = cell.children
     differing = [place for place, (a, b) in enumerate(zip(first.children, last.children, strict=False)) if a != b]
-    alike = first.kind == last.kind == "entry" and len(first.children) == len(last.children) and len(differing) == 1 and differing[0]
-    if not alike:
+    if not first.kind == last.kind == "entry" or len(first.children) != len(last.children) or len(differing) != 1 or not differing[0]:
         raise Malformed(r"\cdots stands between two entries of one list that differ in one index", cell.place)
     (where,) = differing
     low, high = (evaluation.whole_number(end.children[where]) for end in (first, last))
     if high - low > 1000:
         raise Malformed(r"\cdots stands for too many", cell.place)
-    between = [Node("number", (), str(number)) for number in range(low, high + 1)]
-    entries = [(*first.children[:where], number, *first.children[where + 1 :]) for number in between]
-    return [evaluation.value(Node("entry", children, place=cell.place)) for children in entries]
+    numbers = [Node("number", (), str(number)) for number in range(low, high + 1)]
+    entries = [Node("entry", (*first.children[:where], number, *first.children[where + 1 :]), "", cell.place) for number in numbers]
+    return [evaluation.value(entry) for entry in entries]
 
 
 def cases(evaluation: "Evaluation", node: Node) -> Value:
     """Return for each index the first case whose condition holds."""
     found, left = None, np.ones((1,) * evaluation.axes, bool)
     for value_node, condition in zip(node.children[::2], node.children[1::2], strict=True):
-        holds = left & evaluation.truth(condition)
-        value = evaluation.restricted(holds).value(value_node)
+        here = left & holds(evaluation, condition)
+        value = evaluation.restricted(here).value(value_node)
         if value.form != "scalar":
             raise Malformed("the cases are numbers", value_node.place)
-        found = np.where(holds, value.data, evaluation.number(np.nan) if found is None else found)
-        left = left & ~holds
+        found = np.where(here, value.data, evaluation.number(np.nan) if found is None else found)
+        left = left & ~here
     assert found is not None
     return Value(found)
 
 
 def iverson(evaluation: "Evaluation", node: Node) -> Value:
     """Return 1 where a condition holds, else 0."""
-    return Value(evaluation.number(evaluation.truth(node.children[0]) * 1))
+    return Value(evaluation.number(holds(evaluation, node.children[0]) * 1))

@@ -1,5 +1,6 @@
 """What stands in brackets: groups, vectors, conditions, blocks, norms, sets, matrices and cases."""
 
+import itertools
 from abc import ABC, abstractmethod
 
 from attn_course.formulas.cursor import CLOSING, Cursor
@@ -11,124 +12,114 @@ class Brackets(Cursor, ABC):
     """Reads brackets; a subclass reads the expressions in them."""
 
     @abstractmethod
-    def expression(self, one_sided: bool = False) -> Node:
+    def expression(self) -> Node:
         """Read an expression."""
 
     @abstractmethod
     def chain(self) -> Node:
         """Read an expression, or a relation between several."""
 
-    def parenthesis(self, start: int) -> Node:
+    def parenthesis(self) -> Node:
         """( expression ), or ( entries, of, a vector )."""
-        self.take("(")
-        self.closers.append("")
-        inner = self.listed(self.expression, ")")
-        self.closers.pop()
-        return inner[0] if len(inner) == 1 else self.node("tuple", inner, start=start)
+        with self.inside("("):
+            inner = self.listed(self.expression)
+        return inner[0] if len(inner) == 1 else Node("tuple", inner)
 
-    def bracket(self, start: int) -> Node:
+    def bracket(self) -> Node:
         """Read [condition], 1 where it holds and else 0, or blocks: [A, B; C, D], a wide space standing for a comma."""
-        self.take("[")
-        self.closers.append("]")
-        rows: list[list[Node]] = [[]]
-        while True:
-            cell = self.cell()
+        with self.inside("[", stop="]"):
+            rows = [[self.cell()]]
+            while rows[-1][-1].kind != "chain" and (self.text in (",", ";") or (self.token.wide and self.text != "]")):
+                if self.taken(";"):
+                    rows.append([])
+                else:
+                    self.taken(",")
+                rows[-1].append(self.cell())
+        first, *others = itertools.chain(*rows)
+        if not others and first.kind != "run":
+            return Node("iverson", (first,)) if first.kind == "chain" else first
+        for cell in (first, *others):
             if cell.kind == "chain":
-                self.closers.pop()
-                self.take("]")
-                if len(rows) > 1 or rows[0]:
-                    raise Malformed("a condition stands among blocks", cell.place)
-                return self.node("iverson", [cell], start=start)
-            rows[-1].append(cell)
-            if self.taken(";"):
-                rows.append([])
-            elif not self.taken(",") and not (self.token.wide and self.text != "]"):
-                break
-        self.closers.pop()
-        self.take("]")
-        if len(rows) == len(rows[0]) == 1 and rows[0][0].kind != "run":
-            return rows[0][0]
-        return self.node("blocks", [Node("cells", tuple(row), place=self.span(row)) for row in rows], "[", start)
-
-    @staticmethod
-    def span(nodes: list[Node]) -> tuple[int, int]:
-        """Return the place of several nodes."""
-        return nodes[0].place[0], nodes[-1].place[1]
+                raise Malformed("a condition stands among blocks", cell.place)
+        return _blocks(rows, "[")
 
     def cell(self) -> Node:
         r"""one block, or first \cdots last."""
         start = self.token.place[0]
         first = self.chain()
-        self.taken(",")
+        comma = self.taken(",")
         if self.taken(r"\cdots"):
             self.taken(",")
-            return self.node("run", (first, self.chain()), start=start)
-        self.at -= self.spelled(self.at - 1) == ","
+            last = self.chain()
+            return Node("run", (first, last), place=self.since(start))
+        self.at -= comma
         return first
 
-    def bars(self, start: int) -> Node:
+    def bars(self) -> Node:
         """| expression |, or a norm and which one."""
-        opening = self.token.text
-        inner = self.enclosed(opening, self.expression, CLOSING[opening])
+        opening = self.text
+        closing = CLOSING[opening]
+        with self.inside(opening, stop=closing if closing == opening else ""):
+            inner = self.expression()
         if opening in ("|", r"\lvert"):
-            return self.node("bars", [inner], start=start)
-        value = ""
-        if self.text == "_":
-            self.take()
-            value = self.take().text
-            if value not in ("2", "F", "1"):
-                self.fail("expected one of the norms 1, 2, F", self.tokens[self.at - 1])
-        return self.node("norm", [inner], value, start)
+            return Node("bars", (inner,))
+        if not self.taken("_"):
+            return Node("norm", (inner,))
+        which = self.take()
+        if which.text not in ("2", "F", "1"):
+            raise self.wrong("expected one of the norms 1, 2, F", which)
+        return Node("norm", (inner,), which.text)
 
-    def braces(self, start: int) -> Node:
+    def braces(self) -> Node:
         """{ index : condition }."""
-        self.take(r"\{")
-        self.closers.append("")
-        variable = self.expression()
-        if not self.taken(":", "|"):
-            self.fail("expected a colon and the condition of the set")
-        if variable.kind != "index":
-            raise Malformed("expected one index before the colon of a set", variable.place)
-        condition = self.chain()
-        self.closers.pop()
-        self.take(r"\}")
-        return self.node("set", (variable, condition), start=start)
+        with self.inside(r"\{"):
+            variable = self.expression()
+            if not self.taken(":", "|"):
+                raise self.wrong("expected a colon and the condition of the set")
+            if variable.kind != "index":
+                raise Malformed("expected one index before the colon of a set", variable.place)
+            condition = self.chain()
+        return Node("set", (variable, condition))
 
-    def group(self, start: int) -> Node:
+    def group(self) -> Node:
         """{ expression }."""
-        return self.enclosed("{", self.expression)
+        with self.inside("{"):
+            return self.expression()
 
-    def rounded(self, start: int) -> Node:
+    def rounded(self) -> Node:
         """the floor or the ceiling of an expression."""
-        opening = self.token.text
-        return self.node("floor" if opening == r"\lfloor" else "ceil", [self.enclosed(opening, self.expression)], start=start)
+        opening = self.text
+        with self.inside(opening):
+            inner = self.expression()
+        return Node(opening.removeprefix(r"\l"), (inner,))
 
-    def angles(self, start: int) -> Node:
+    def angles(self) -> Node:
         """< vector, vector >."""
-        self.take(r"\langle")
-        both = self.listed(self.expression, r"\rangle")
+        start = self.token.place[0]
+        with self.inside(r"\langle"):
+            both = self.listed(self.expression)
         if len(both) != 2:
             raise Malformed("expected two vectors between the angles", (start, self.token.place[0]))
-        return self.node("dot", both, start=start)
+        return Node("dot", both)
 
-    def environment(self, start: int) -> Node:
+    def environment(self) -> Node:
         """a pmatrix or cases."""
-        kind = self.take().text.removeprefix(r"\begin{").removesuffix("}")
-        if kind not in ("pmatrix", "bmatrix", "cases"):
-            self.fail("expected pmatrix or cases", self.tokens[self.at - 1])
-        self.closers.append("")
-        rows = [[self.chain()]]
-        while self.text in ("&", r"\\"):
-            if self.take().text == "&":
-                rows[-1].append(self.chain())
-            elif not self.text.startswith(r"\end"):
-                rows.append([self.chain()])
-        self.closers.pop()
-        self.take(rf"\end{{{kind}}}")
-        if len({len(row) for row in rows}) > 1 or (kind == "cases" and len(rows[0]) != 2):
-            raise Malformed(
-                "the rows have different lengths" if kind != "cases" else "each case wants a value & its condition", (start, start + 6)
-            )
-        if kind == "cases":
-            return self.node("cases", [cell for row in rows for cell in row], start=start)
-        return self.node("blocks", [Node("cells", tuple(row), place=self.span(row)) for row in rows], "pmatrix", start)
+        opening, start = self.text, self.token.place[0]
+        with self.inside(opening, opening.replace("begin", "end")):
+            rows = [[self.chain()]]
+            while self.text in ("&", r"\\"):
+                if self.taken("&"):
+                    rows[-1].append(self.chain())
+                elif self.take() and not self.text.startswith(r"\end"):
+                    rows.append([self.chain()])
+        if opening == r"\begin{cases}":
+            if {len(row) for row in rows} != {2}:
+                raise Malformed("each case wants a value & its condition", (start, start + 6))
+            return Node("cases", tuple(itertools.chain(*rows)))
+        if len({len(row) for row in rows}) > 1:
+            raise Malformed("the rows have different lengths", (start, start + 6))
+        return _blocks(rows, "pmatrix")
+
+
+def _blocks(rows: list[list[Node]], value: str) -> Node:
+    return Node("blocks", tuple(Node("cells", tuple(row), place=(row[0].place[0], row[-1].place[1])) for row in rows), value)

@@ -26,17 +26,9 @@ TWINS = {
     r"\min": (r"\max", r"\sum"),
     r"\sum": (r"\max", r"\prod"),
     r"\prod": (r"\sum",),
-    r"\arg\max": (r"\arg\min",),
-    r"\arg\min": (r"\arg\max",),
-    r"\sin": (r"\cos",),
-    r"\cos": (r"\sin",),
-    "floor": ("ceil",),
-    "ceil": ("floor",),
-    "union": ("intersection",),
-    "intersection": ("union",),
-    "rows": ("columns",),
-    "columns": ("rows",),
 }
+PAIRS = ((r"\arg\max", r"\arg\min"), (r"\sin", r"\cos"), ("floor", "ceil"), ("union", "intersection"), ("rows", "columns"))
+TWINS |= {one: (other,) for pair in PAIRS for one, other in (pair, pair[::-1])}
 ONE = Node("number", (), "1")
 
 
@@ -53,13 +45,7 @@ class Change:
 
 
 def changes(tree: Node, likes: Callable[[str], Iterable[str]]) -> Iterator[Change]:
-    """Yield every small change of a formula, each changed tree once.
-
-    Parameters
-    ----------
-    likes : callable
-        likes(name) tells the other names of its kind.
-    """
+    """Yield every small change of a formula, each changed tree once; likes(name) tells the other names of its kind."""
     seen = {tree}
     letters = sorted({node.value for node in tree.walk() if node.kind == "index"})
     for change in _within(tree, likes, letters, frozenset()):
@@ -77,8 +63,7 @@ def _within(node: Node, likes: Callable[[str], Iterable[str]], letters: Iterable
         if _binds(node, place):
             continue
         for change in _within(child, likes, letters, inner):
-            children = (*node.children[:place], change.tree, *node.children[place + 1 :])
-            yield replace(change, tree=replace(node, children=children))
+            yield replace(change, tree=replace(node, children=_with(node.children, place, change.tree)))
 
 
 def _binds(node: Node, place: int) -> bool:
@@ -86,72 +71,68 @@ def _binds(node: Node, place: int) -> bool:
     return place == 0 and (node.kind in ("range", "set", "integral") or (node.kind == "call" and node.value == r"\sigma"))
 
 
+def _with(children: tuple[Node, ...], place: int, *new: Node) -> tuple[Node, ...]:
+    """Return the children with others, or none, in the place of one."""
+    return (*children[:place], *new, *children[place + 1 :])
+
+
 def _variants(node: Node, likes: Callable[[str], Iterable[str]], letters: Iterable[str]) -> Iterator[Node]:
-    children = node.children
+    children, changed = node.children, list[tuple[Node, ...]]()
     match node.kind:
         case "index":
             yield from (replace(node, value=letter) for letter in letters if letter != node.value)
         case "name":
             yield from (replace(node, value=name) for name in likes(node.value))
         case "number":
-            yield replace(node, value=f"{float(node.value) + 1:g}")
-        case "neg" | "transpose" | "bars" | "factorial":
+            yield _one_more(node)
+        case "neg" | "transpose" | "bars" | "factorial" | "power":
             yield children[0]
-        case "sum":
+        case "sum" | "product":
             for place, term in enumerate(children):
-                rest = (*children[:place], *children[place + 1 :])
+                rest = _with(children, place)
                 yield rest[0] if len(rest) == 1 else replace(node, children=rest)
-                flipped = term.children[0] if term.kind == "neg" else Node("neg", (term,))
-                yield replace(node, children=(*children[:place], flipped, *children[place + 1 :]))
-        case "product":
-            for place in range(len(children)):
-                rest = (*children[:place], *children[place + 1 :])
-                yield rest[0] if len(rest) == 1 else replace(node, children=rest)
-            for place in range(len(children) - 1):
-                yield replace(node, children=(*children[:place], children[place + 1], children[place], *children[place + 2 :]))
+                if node.kind == "sum":
+                    yield replace(node, children=_with(children, place, term.children[0] if term.kind == "neg" else Node("neg", (term,))))
+            if node.kind == "product":
+                changed = [(*children[:at], children[at + 1], children[at], *children[at + 2 :]) for at in range(len(children) - 1)]
         case "dot" | "odot" | "times" | "operator" | "union" | "intersection":
             yield from children
-            if node.kind == "operator":
-                yield replace(node, children=children[::-1])
+            changed = [children[::-1]] if node.kind == "operator" else []
         case "over":
             yield children[0]
-            yield replace(node, children=children[::-1])
-        case "power":
-            yield children[0]
+            changed = [children[::-1]]
         case "entry" if len(children) == 3:
-            yield replace(node, children=(children[0], children[2], children[1]))
+            changed = [(children[0], children[2], children[1])]
         case "norm":
             yield replace(node, value="F" if node.value != "F" else "2")
         case "call":
             if len(children) == 2 and node.value not in ("E", "Var"):
                 yield children[1]
             if len(children) == 3 and node.value != "Cov":
-                yield replace(node, children=(children[0], children[2], children[1]))
+                changed = [(children[0], children[2], children[1])]
         case "slice":
-            yield from (replace(node, children=moved) for moved in _moved(children, (0, 1)))
+            changed = _moved(children, (0, 1))
         case "implies" if node.value == r"\Rightarrow":
-            yield replace(node, children=children[::-1])
+            changed = [children[::-1]]
         case "big":
             for place, item in enumerate(children[0].children):
-                if item.kind == "range":
-                    for bounds in _moved(item.children, (1, 2)):
-                        items = (*children[0].children[:place], replace(item, children=bounds), *children[0].children[place + 1 :])
-                        yield replace(node, children=(replace(children[0], children=items), children[1]))
+                for bounds in _moved(item.children, (1, 2)) if item.kind == "range" else ():
+                    items = _with(children[0].children, place, replace(item, children=bounds))
+                    changed.append((replace(children[0], children=items), children[1]))
         case "cases" if len(children) >= 4:
-            yield replace(node, children=(children[2], children[1], children[0], *children[3:]))
+            changed = [(children[2], children[1], children[0], *children[3:])]
+    yield from (replace(node, children=others) for others in changed)
     twins = RELATIONS.get(node.value, ()) if node.kind == "relation" and not children else TWINS.get(node.value or node.kind, ())
     for twin in twins:
         yield replace(node, kind=twin) if node.kind in TWINS else replace(node, value=twin)
 
 
-def _moved(children: tuple[Node, ...], places: Iterable[int]) -> Iterator[tuple[Node, ...]]:
-    """Yield the children with 1 added to one of those places."""
-    for place in places:
-        bound = children[place]
-        if bound.kind == "number":
-            more = replace(bound, value=f"{float(bound.value) + 1:g}")
-        elif bound.kind == "constant":
-            continue
-        else:
-            more = Node("sum", (*(bound.children if bound.kind == "sum" else (bound,)), ONE))
-        yield (*children[:place], more, *children[place + 1 :])
+def _moved(children: tuple[Node, ...], places: Iterable[int]) -> list[tuple[Node, ...]]:
+    """Return the children with 1 added to one of those places."""
+    return [_with(children, place, _one_more(children[place])) for place in places if children[place].kind != "constant"]
+
+
+def _one_more(node: Node) -> Node:
+    if node.kind == "number":
+        return replace(node, value=f"{float(node.value) + 1:g}")
+    return Node("sum", (*(node.children if node.kind == "sum" else (node,)), ONE))

@@ -31,11 +31,9 @@ class Malformed(FormulaError):
 
 
 class Refuted(FormulaError):
-    """The formula is false: `left` and `right` differ where the indices have the values `at`, in `clause`."""
+    """The formula is false: `left` and `right` differ where the indices have the values `at`."""
 
-    def __init__(
-        self, relation: str, left: str, right: str, at: Sequence[tuple[str, str]], clause: str = "", place: Place = NOWHERE
-    ) -> None:
-        self.relation, self.left, self.right, self.at, self.clause, self.place = relation, left, right, tuple(at), clause, place
+    def __init__(self, relation: str, left: str, right: str, at: Sequence[tuple[str, str]], place: Place = NOWHERE) -> None:
+        self.relation, self.left, self.right, self.at, self.place = relation, left, right, tuple(at), place
         where = f" at {', '.join(f'{name} = {value}' for name, value in at)}" if at else ""
         super().__init__(f"left {left}, right {right}{where}" + ("" if relation == "=" else f" (wanted left {relation} right)"))

@@ -2,19 +2,19 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import arithmetic, calculus, calls, relations, sums
-from attn_course.formulas.compiled import OWN, Definition, Formula, Use, flattened
-from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed
-from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called, raw_of
+from attn_course.formulas import arithmetic, calculus, calls, sums
+from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
+from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
+from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import Value, entrywise, gathered, one_by_one, oriented, transposed
+from attn_course.formulas.values import Value, entrywise, floats, gathered, one_by_one, oriented, transposed
 
 ROUND_OFF = 1e-14
 MOST_STEPS = 30_000  # of one evaluation, each the value of one node
@@ -24,9 +24,8 @@ MOST_STEPS = 30_000  # of one evaluation, each the value of one node
 class Notes:
     """What an evaluation learns on its way, shared by all that is derived from it.
 
-    `biggest` is the largest number that was added to another, and a result may be off by `noise` of it; `slack` is by how much a given may
-    be off; `weights` are those of the outcomes of each group; `changed` are the names that change with a
-    name.
+    `biggest` is the largest number that was added to another, and a result may be off by `noise` of it; `slack` is by how much a given
+    may be off; `weights` are those of the outcomes of each group; `changed` are the names that change with a name.
     """
 
     biggest: float = 0.0
@@ -40,22 +39,19 @@ class Notes:
 class Evaluation:
     """A formula with givens; `value` gives the value of any of its nodes for all values of the index letters in force.
 
-    Attributes
-    ----------
-    letters : dict of str to Value
-        The index letters in force and their values, each along its own axis.
-    mask : array or None
-        Which combinations of these count: conditions of sums and clauses, premises.
+    `letters` are the index letters in force, with their values along their own axes; `mask` tells which combinations of these count:
+    conditions of sums and clauses, premises.
     """
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
         self.formula = formula
         self.givens: dict[str, AnyGiven] = {name: as_given(given) for name, given in givens.items()}
-        arrays = [given for given in self.givens.values() if isinstance(given, Given) and given.form != "opaque"]
-        self.exact = any(np.asarray(given.raw).dtype == object for given in arrays)
-        random = {"": None} | {given.group: None for given in self.givens.values() if isinstance(given, Outcomes)}
-        self.groups = {group: len(formula.letters) + place for place, group in enumerate(random)}  # the axis of their outcomes
-        self.axes = len(formula.letters) + len(self.groups)
+        self.exact = any(
+            np.asarray(given.raw).dtype == object for given in self.givens.values() if isinstance(given, Given) and given.form != "opaque"
+        )
+        groups = dict.fromkeys(["", *(given.group for given in self.givens.values() if isinstance(given, Outcomes))])
+        self.groups = {group: len(formula.letters) + place for place, group in enumerate(groups)}  # the axis of their outcomes
+        self.axes = len(formula.letters) + len(groups)
         self.cache: dict[str, Value] = {}
         self.made: dict[str, AnyGiven] = {}
         self.letters: dict[str, Value] = {}
@@ -91,36 +87,57 @@ class Evaluation:
         if not isinstance(given, Of):
             return given
         if name not in self.made:
-            plain = [raw_of(self.given(other), other) for other in given.names]
-            self.made[name] = as_given(called(given.call, plain, name))
+            self.made[name] = as_given(called(given.call, self.plain(given.names), name))
         return self.made[name]
 
-    def with_given(self, name: str, raw: Any) -> "Evaluation":
-        """Return the same evaluation in which one given has another value, and all that depends on it is made again."""
+    def plain(self, names: Iterable[str]) -> list[Any]:
+        """Return the plain arrays of givens, for a function that depends on them."""
+        found = []
+        for name in names:
+            given = self.given(name)
+            if not isinstance(given, Given):
+                raise Malformed(f"{name} is no array that another given may depend on")
+            found.append(given.raw)
+        return found
+
+    def array(self, name: str) -> Given:
+        """Return a given that may have another value."""
         given = self.given(name)
         if not isinstance(given, Given) or given.form in ("opaque", "set"):
             raise Malformed(f"{name} is no number or array that could vary")
+        return given
+
+    def with_given(self, name: str, raw: Any) -> "Evaluation":
+        """Return the same evaluation in which one given has another value, and all that depends on it is made again."""
+        given = self.array(name)
         other = copy.copy(self)
         other.givens = {**self.givens, name: replace(given, raw=raw)}
-        changed = self.notes.changed.get(name) or self.dependents(name)
+        changed = self.dependents(name)
         other.made = {key: thing for key, thing in self.made.items() if key not in changed}
         other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
         return other
 
     def dependents(self, name: str) -> set[str]:
         """Return a name and the names of all that is computed from it."""
-        changed = {name}
-        for dependent, how in [*self.givens.items()] * 2:
-            if isinstance(how, Of | Range) and changed & set(how.names):
-                changed.add(dependent)
-        self.notes.changed[name] = changed
-        return changed
+        if name not in self.notes.changed:
+            self.notes.changed[name] = {key for key in self.givens if name in self.needed([key])}
+        return self.notes.changed[name]
+
+    def needed(self, names: Iterable[str]) -> set[str]:
+        """Return names, and those of what they are computed from."""
+        found = set(names)
+        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range) for name in how.names} - found:
+            found |= more
+        return found
 
     def named(self, node: Node) -> Value:
-        """Return the value of a name: an argument, a definition, or a given."""
+        """Return the value of a name: an argument, an index in force, a definition, or a given."""
         name = node.value
-        if name in self.locals:
-            return self.locals[name]
+        for known in (self.locals, self.letters):
+            if name in known:
+                return known[name]
+        if node.kind == "index":
+            raise Malformed(f"{name.rstrip(OWN)} has no value here")
         if name not in self.cache:
             if name in self.formula.definitions:
                 return self.defined(name, self.formula.definitions[name])
@@ -152,15 +169,11 @@ class Evaluation:
 
     def defined(self, name: str, definition: Definition) -> Value:
         """Evaluate a definition: closed, but for letters of the place where it stands if it has no own ones."""
-        if name in self.running:
-            raise Malformed(f"{name} is defined by itself")
         if definition.parameters:
             raise Malformed(f"{name} is a function: its argument is missing")
-        inner = copy.copy(self)
-        inner.running = self.running | {name}
+        inner = self.within(name)
         inner.locals = {}
         inner.letters = {letter: value for letter, value in self.letters.items() if letter in definition.open_letters}
-        inner.whole = dict(self.whole)
         if not definition.open_letters:
             inner.mask = None
         for letter in inner.ordered(definition.own, definition.body):
@@ -179,56 +192,50 @@ class Evaluation:
         shape = list(value.data.shape)
         for axis, letter in zip(axes, own, strict=True):
             shape[axis] = self.letters[letter].data.size
-        data = np.broadcast_to(value.data, shape)
-        data = np.moveaxis(data, axes, range(self.axes - len(axes), self.axes))
-        data = data.reshape((*data.shape[: self.axes - len(axes)], *[1] * len(axes), *data.shape[self.axes - len(axes) :]))
-        kept = [axis for axis in range(self.axes) if axis not in axes]
-        data = np.moveaxis(data, range(len(kept)), kept) if len(kept) < self.axes else data
+        data = np.moveaxis(np.broadcast_to(value.data, shape), axes, range(self.axes - len(axes), self.axes))
+        data = np.expand_dims(data, tuple(axes))
         if value.form == "scalar" and not value.lists and len(own) <= 2:
             return Value(data, "vector" if len(own) == 1 else "matrix", 0, starts)
         return Value(data, value.form, value.lists + len(own), (*starts, *value.starts))
 
     def ordered(self, letters: Iterable[str], scope: Node) -> list[str]:
         """Order letters so that those with a range of their own come before those that need another's."""
-        return sorted(letters, key=lambda letter: not any(use.base.kind == "name" for use in self.formula.uses(letter, scope)))
+        return sorted(letters, key=lambda letter: not any(base.kind == "name" for base, _ in self.formula.uses(letter, scope)))
 
     def enter(self, letter: str, scope: Node) -> None:
         """Let a letter run over the lengths of what it indexes in the scope, or over its declared range."""
         declared = self.givens.get(letter.rstrip(OWN))
         if isinstance(declared, Range):
-            self.run_over(letter, declared.call(*(raw_of(self.given(name), name) for name in declared.names)))
+            self.run_over(letter, declared.call(*self.plain(declared.names)))
             return
-        spans: dict[tuple[int, int], Use] = {}
+        spans: dict[tuple[int, int], Node] = {}
         states: list[tuple[int, int]] = []
-        for use in self.formula.uses(letter, scope):
-            if use.base.kind == "name" or (not spans and not states and use.base.letters() <= self.letters.keys()):
-                found = self.span(use.base, use.position)
-                if found is not None:
-                    first, count, may_be_longer = found
-                    if may_be_longer:
-                        states.append((first, count))
-                    else:
-                        spans.setdefault((first, count), use)
+        for base, position in self.formula.uses(letter, scope):
+            if base.kind != "name" and (spans or states or not base.letters() <= self.letters.keys()):
+                continue
+            value = self.value(base)
+            if position < 0:
+                if value.form == "set":
+                    spans.setdefault((value.start(0), value.data.shape[-1]), base)
+                continue
+            lengths = value.indexed.shape[self.axes :]
+            if position >= len(lengths):
+                raise _too_many_indices(value, len(lengths), base.place)
+            span = (value.start(position), lengths[position])
+            if value.states:
+                states.append(span)
+            else:
+                spans.setdefault(span, base)
         if len(spans) > 1:
-            said = [f"from {a} to {a + n - 1} in {write(use.base)}" for (a, n), use in spans.items()]
-            raise Malformed(f"{letter.rstrip(OWN)} runs {' and '.join(said)}", list(spans.values())[1].base.place)
+            said = [f"from {first} to {first + count - 1} in {write(base)}" for (first, count), base in spans.items()]
+            raise Malformed(f"{letter.rstrip(OWN)} runs {' and '.join(said)}", list(spans.values())[1].place)
         if not spans and not states:
             unknown = f"the range of {letter.rstrip(OWN)} is not known"
             raise Malformed(f"{unknown}: it is the index of nothing that has a length", scope.place)
-        first, count = next(iter(spans)) if spans else min(states, key=lambda span: span[1])
+        first, count = min(spans or states, key=lambda span: span[1])
         self.run_over(letter, np.arange(first, first + count))
         if spans:
             self.whole[letter] = (first, count)
-
-    def span(self, base: Node, position: int) -> tuple[int, int, bool] | None:
-        """Return from where and how far an index may run at a position of a value, and whether steps may be fewer."""
-        value = self.value(base)
-        if position < 0:
-            return (value.start(0), value.data.shape[-1], False) if value.form == "set" else None
-        shape = value.indexed.shape[self.axes :]
-        if position >= len(shape):
-            raise Malformed(f"{write(base)} has {len(shape)} {'index' if len(shape) == 1 else 'indices'} at most", base.place)
-        return value.start(position), shape[position], value.states
 
     def run_over(self, letter: str, values: np.ndarray) -> None:
         """Put a letter in force, with its values along its own axis."""
@@ -262,20 +269,13 @@ class Evaluation:
         inner.letters, inner.whole = dict(self.letters), dict(self.whole)
         return inner
 
-    def needed(self, names: frozenset[str]) -> set[str]:
-        """Return the names a formula needs: those it names, and what these are computed from."""
-        found = set(names)
-        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range) for name in how.names} - found:
-            found |= more
-        return found
-
-    def index(self, node: Node) -> Value:
-        """Return the values of an index letter, along its axis."""
-        if node.value in self.locals:
-            return self.locals[node.value]
-        if node.value not in self.letters:
-            raise Malformed(f"{node.value.rstrip(OWN)} has no value here")
-        return self.letters[node.value]
+    def within(self, name: str) -> "Evaluation":
+        """Return the evaluation in which the body of a definition is evaluated."""
+        if name in self.running:
+            raise Malformed(f"{name} is defined by itself")
+        inner = self.here()
+        inner.running = self.running | {name}
+        return inner
 
     def entry(self, node: Node) -> Value:
         """Return entries of a list, a vector or a matrix for all values of their indices; fewer indices leave a row or an item."""
@@ -289,32 +289,29 @@ class Evaluation:
             return Value(self.number((left.data == right.data) * 1))
         base = self.value(base_node)
         data = base.indexed
-        axes = data.ndim - self.axes
-        if len(indices) > axes:
-            raise Malformed(f"{base} has {axes} {'index' if axes == 1 else 'indices'} at most")
         if indices[0].kind == "slice":
             first, last = (self.whole_number(end) - base.start(0) for end in indices[0].children)
             if len(indices) > 1 or not 0 <= first <= last + 1 <= data.shape[self.axes]:
                 raise Malformed(f"the slice reaches beyond {base}")
-            cut = data[(slice(None),) * self.axes + (slice(first, last + 1),)]
-            return base.like(oriented(cut, base.form).data if base.form in ("row", "column") else cut)
-        taken = [self.position(index, base.start(axis), data.shape[self.axes + axis], base) for axis, index in enumerate(indices)]
-        found = gathered(data, self.axes, taken)
-        items = base.lists - len(taken)
+            return base.like(oriented(data[(slice(None),) * self.axes + (slice(first, last + 1),)], base.form).data)
+        taken = self.positions(indices, base, data.shape[self.axes :])
+        found, items = gathered(data, self.axes, taken), base.lists - len(taken)
         if items >= 0:
             return Value(oriented(found, base.form).data, base.form, items, base.starts[len(taken) :])
-        if base.form == "matrix" and items == -1:
-            return Value(found[..., None, :], "row")
-        return Value(found)
+        return oriented(found, "row") if base.form == "matrix" and items == -1 else Value(found)
+
+    def positions(self, indices: Sequence[Node], base: Value, lengths: Sequence[int]) -> list[np.ndarray]:
+        """Return where in the axes of a value its indices point."""
+        if len(indices) > len(lengths):
+            raise _too_many_indices(base, len(lengths))
+        return [self.position(index, base.start(axis), lengths[axis], base) for axis, index in enumerate(indices)]
 
     def position(self, node: Node, start: int, count: int, base: Value) -> np.ndarray:
         """Return where in an axis an index points; beyond its ends is an error where it counts."""
         value = self.value(node)
         if value.form != "scalar" or value.lists:
             raise Malformed(f"an index is a whole number, not {value}", node.place)
-        if value.data.dtype.kind == "c":
-            raise Malformed("an index is a whole number", node.place)
-        numbers = value.data.astype(float)
+        numbers = floats(value)
         places = np.rint(numbers)
         if not np.all(np.abs(numbers - places) < 1e-9):
             raise Malformed("an index is a whole number", node.place)
@@ -325,8 +322,7 @@ class Evaluation:
         places = places.astype(int) - start
         outside = (places < 0) | (places >= count)
         if outside.any():
-            counts = outside if self.mask is None else outside & self.mask
-            if counts.any():
+            if (outside if self.mask is None else outside & self.mask).any():
                 asked = int((places + start)[outside].ravel()[0])
                 raise Malformed(f"the index reaches {asked}, beyond {start} to {start + count - 1}", node.place)
             places = np.clip(places, 0, count - 1)
@@ -348,16 +344,15 @@ class Evaluation:
             raise Malformed("expected one whole number", node.place)
         return int(value.data.item())
 
-    def truth(self, node: Node) -> np.ndarray:
-        """Return for which indices a condition holds."""
-        return relations.holds(self, node)
+
+def _too_many_indices(value: Value, most: int, place: Place = NOWHERE) -> Malformed:
+    return Malformed(f"{value} has {most} {'index' if most == 1 else 'indices'} at most", place)
 
 
 RULES: dict[str, Callable[[Evaluation, Node], Value]] = {
     "number": arithmetic.literal,
     "constant": arithmetic.constant,
-    "name": Evaluation.named,
-    "index": Evaluation.index,
+    **dict.fromkeys(("name", "index"), Evaluation.named),
     "entry": Evaluation.entry,
     "sum": arithmetic.plus,
     "neg": arithmetic.neg,

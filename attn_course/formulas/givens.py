@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.values import FORM_AXES, Value, one_by_one
+from attn_course.formulas.values import FORM_AXES, Value, one_by_one, oriented
 
 DIFFERENCES = 5e-11  # what a derivative by central differences is good for, in parts of the largest number met
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # central differences of order 6
+BY_AXES = ("scalar", "vector", "matrix", "matrix")  # the form of a plain array of so many axes; of more it is a list of matrices
 STEP = 2.0**-11  # of a first derivative; round-off makes the step of a second one larger
 
 
@@ -27,26 +28,23 @@ class Given:
 
     def value(self, letters: int, exact: bool) -> Value:
         """Return it as a value of a formula with so many index letters."""
+        data = np.empty((), dtype=object)
         if self.form == "opaque":
-            data = np.empty((), dtype=object)
             data[()] = self.raw
-            return Value(data[(None,) * letters], "opaque")
-        data = np.asarray(self.raw)
+        else:
+            data = np.asarray(self.raw)
         if self.form == "set":
             data = data.astype(bool)
-        elif exact:
+        elif exact and data.dtype != object:
             import sympy
 
-            data = one_by_one(sympy.sympify, data) if data.dtype != object else data
+            data = one_by_one(sympy.sympify, data)
         elif data.dtype.kind not in "fcO":
             data = data.astype(float)
-        if self.form in ("row", "column"):
-            if data.ndim == 0:
-                raise ValueError(f"a {self.form} wants an array of at least one axis; got a number")
-            data = data[..., None, :] if self.form == "row" else data[..., None]
-        lists = data.ndim - FORM_AXES[self.form]
+        lists = data.ndim + (self.form in ("row", "column")) - FORM_AXES[self.form]
         if lists < 0:
-            raise ValueError(f"a {self.form} wants an array of {FORM_AXES[self.form]} axes; got the shape {np.shape(self.raw)}")
+            raise ValueError(f"a {self.form} wants an array of more axes; got the shape {data.shape}")
+        data = oriented(data, self.form).data
         counted = lists + {"vector": 1, "set": 1, "matrix": 2}.get(self.form, 0)
         starts = self.start if isinstance(self.start, tuple) else (self.start,) * counted
         return Value(data[(None,) * letters], self.form, lists, starts, states=self.states)
@@ -92,49 +90,43 @@ class Outcomes:
 
 
 AnyGiven: TypeAlias = Given | Function | Of | Range | Outcomes
-Givens: TypeAlias = Mapping[str, Any]
+Start: TypeAlias = int | tuple[int, ...]
 
 
-def _given(entries: Any, form: str, start: int | tuple[int, ...] = 1, states: bool = False) -> Given:
+def _given(entries: Any, form: str, start: Start = 1, states: bool = False) -> Given:
     return Given(entries.raw, form, start, states, entries.noise) if isinstance(entries, Given) else Given(entries, form, start, states)
 
 
-def vector(entries: Any, start: int = 1, *, states: bool = False) -> Given:
+def vector(entries: Any, start: Start = 1, *, states: bool = False) -> Given:
     """Return numbers in a list, without orientation: indices and dot products, but no transpose. More axes: a list of vectors."""
     return _given(entries, "vector", start, states)
 
 
-def row(entries: Any) -> Given:
-    """Return a row (1, n), from n entries."""
-    return _given(entries, "row")
-
-
-def column(entries: Any) -> Given:
-    """Return a column (n, 1), from n entries."""
-    return _given(entries, "column")
-
-
-def rows(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = False) -> Given:
-    """Return a list of rows, from a table with one in each row; with states=True it may be longer than there are steps."""
+def rows(entries: Any, start: Start = 1, *, states: bool = False) -> Given:
+    """Return a row (1, n), or from a table a list of them, one in each row; with states=True it may be longer than there are steps."""
     return _given(entries, "row", start, states)
 
 
-def columns(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = False) -> Given:
-    """Return a list of columns, from a table with one in each row."""
+def columns(entries: Any, start: Start = 1, *, states: bool = False) -> Given:
+    """Return a column (n, 1), or from a table a list of them, one in each row."""
     return _given(entries, "column", start, states)
 
 
-def matrix(entries: Any, start: int | tuple[int, ...] = 1) -> Given:
+row, column = rows, columns
+function = Function
+
+
+def matrix(entries: Any, start: Start = 1) -> Given:
     """Return a matrix; one index of it is a row."""
     return _given(entries, "matrix", start)
 
 
-def matrices(entries: Any, start: int | tuple[int, ...] = 1, *, states: bool = False) -> Given:
+def matrices(entries: Any, start: Start = 1, *, states: bool = False) -> Given:
     """Return a list of matrices."""
     return _given(entries, "matrix", (start, 1, 1) if isinstance(start, int) else start, states)
 
 
-def subset(members: Any, start: int | tuple[int, ...] = 1) -> Given:
+def subset(members: Any, start: Start = 1) -> Given:
     """Return a set as a mask over its universe; a table of masks is a list of sets."""
     return Given(members, "set", start)
 
@@ -142,11 +134,6 @@ def subset(members: Any, start: int | tuple[int, ...] = 1) -> Given:
 def opaque(thing: Any) -> Given:
     """Return a thing that only functions may touch."""
     return Given(thing, "opaque")
-
-
-def function(call: Callable[..., Any], returns: str | None = None, start: int = 1, *, entrywise: bool = False) -> Function:
-    """Return a function of plain arrays; see `Function`."""
-    return Function(call, returns, start, entrywise)
 
 
 def of(call: Callable[..., Any], *names: str) -> Of:
@@ -179,9 +166,8 @@ def outcomes(weights: Any, given: Any, group: str = "") -> Outcomes:
 
 def independent(values: ArrayLike, weights: ArrayLike, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return all outcomes (len(values)^count, count) of so many independent variables, and their probabilities."""
-    grids = np.meshgrid(*[np.asarray(values, dtype=float)] * count, indexing="ij")
-    chances = np.meshgrid(*[np.asarray(weights, dtype=float)] * count, indexing="ij")
-    return np.stack([grid.ravel() for grid in grids], axis=-1), np.prod([chance.ravel() for chance in chances], axis=0)
+    every = np.indices((np.size(values),) * count).reshape(count, -1).T
+    return np.asarray(values, dtype=float)[every], np.asarray(weights, dtype=float)[every].prod(axis=1)
 
 
 def normal_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -196,39 +182,37 @@ def derivative(call: Callable[[np.ndarray], Any], at: Any) -> Given:
     A scalar function of a table gives a matrix, a vector function of a vector its Jacobian; wrap it in `row` or `column` to orient it.
     """
     at = np.asarray(at, dtype=float)
-    found = [difference(lambda moved: np.asarray(call(moved), dtype=float), at, place) for place in np.ndindex(at.shape)]
-    slopes = np.moveaxis(np.array(found), 0, -1).reshape((*np.shape(found[0]), *at.shape))
-    noise = DIFFERENCES * max(float(np.abs(part).max(initial=0.0)) for part in (call(at), slopes))
-    return Given(slopes, ("scalar", "vector", "matrix", "matrix")[min(slopes.ndim, 3)], noise=noise)
+    found = np.moveaxis(slopes(lambda moved: np.asarray(call(moved), dtype=float), at), 0, -1)
+    found = found.reshape((*found.shape[:-1], *at.shape))
+    noise = DIFFERENCES * max(float(np.abs(part).max(initial=0.0)) for part in (call(at), found))
+    return Given(found, BY_AXES[min(found.ndim, 3)], noise=noise)
 
 
-def difference(call: Callable[[np.ndarray], np.ndarray], at: np.ndarray, place: tuple[int, ...]) -> np.ndarray:
-    """Return the derivative of a function by one entry of its argument."""
-    step = STEP * scale_of(at[place])
-    total: Any = 0.0
-    for count, weight in STENCIL:
-        there, back = at.copy(), at.copy()
-        there[place] += count * step
-        back[place] -= count * step
-        total = total + weight * (call(there) - call(back))
-    return total / step
+def difference(call: Callable[[Any], Any], at: Any, step: Any) -> Any:
+    """Return the derivative of a function along a step, by central differences."""
+    return sum(weight * (call(at + count * step) - call(at - count * step)) for count, weight in STENCIL)
 
 
-def scale_of(entry: Any) -> float:
-    """Return in which units a step is taken away from a number: those of its own size, near 0 a quarter."""
-    return max(0.25, float(np.abs(entry)))
+def slopes(call: Callable[[np.ndarray], Any], at: np.ndarray, step: float = STEP) -> np.ndarray:
+    """Return the derivatives of a function by every entry of its argument, along a first axis."""
+    found = []
+    for place in np.ndindex(at.shape):
+        move = np.zeros_like(at)
+        move[place] = size = step * max(0.25, float(np.abs(at[place])))  # of its own size, near 0 of a quarter
+        found.append(difference(call, at, move) / size)
+    return np.array(found)
 
 
 def as_given(thing: Any) -> AnyGiven:
     """Return a plain number, array or function as a given: one axis is a vector, two are a matrix, three a list of matrices."""
-    if isinstance(thing, Given | Function | Of | Range | Outcomes):
+    if isinstance(thing, AnyGiven):
         return thing
     if callable(thing) and not hasattr(thing, "free_symbols"):
         return Function(thing)
     data = np.asarray(thing)
     if data.dtype == object and data.ndim == 0 and not hasattr(thing, "free_symbols"):
         return opaque(thing)
-    return Given(thing, ("scalar", "vector", "matrix", "matrix")[min(data.ndim, 3)])
+    return Given(thing, BY_AXES[min(data.ndim, 3)])
 
 
 def is_range(given: Any) -> bool:
@@ -236,7 +220,7 @@ def is_range(given: Any) -> bool:
     return isinstance(given, Range)
 
 
-def names_of(givens: Givens) -> list[str]:
+def names_of(givens: Mapping[str, Any]) -> list[str]:
     """Return the names for the reader: those of functions end in "()", ranges of indices are no names."""
     kinds = {name: as_given(given) for name, given in givens.items()}
     return [name + "()" * isinstance(kind, Function) for name, kind in kinds.items() if not is_range(kind)]
@@ -252,7 +236,7 @@ def alike(one: Any, two: Any) -> bool:
     return type(one) is type(two)
 
 
-def unrelated(givens: Givens, rng: np.random.Generator) -> dict[str, Any]:
+def unrelated(givens: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """Return givens of the same types and shapes that have nothing to do with each other; whole numbers and functions stay."""
     return {name: _unrelated(as_given(given), rng) for name, given in givens.items()}
 
@@ -275,13 +259,6 @@ def _other(raw: Any, rng: np.random.Generator) -> Any:
     if data.dtype.kind == "c":
         other = other * np.exp(1j * rng.normal(size=data.shape))
     return np.where(np.isfinite(data), other, data)
-
-
-def raw_of(given: AnyGiven, name: str) -> Any:
-    """Return the plain array of a given, for a function that depends on it."""
-    if isinstance(given, Given):
-        return given.raw
-    raise Malformed(f"{name} is no array that another given may depend on")
 
 
 def called(call: Callable[..., Any], arguments: Sequence[Any], name: str) -> Any:

@@ -6,9 +6,9 @@ an arrow or beneath a premise only the cases count in which it holds.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -16,141 +16,127 @@ from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.relations import Comparison, compare, holds, links
-from attn_course.formulas.tree import Node, write
+from attn_course.formulas.tree import Node
 from attn_course.formulas.values import lifted
+
+AXES = {"vector": ("entry",), "tuple": ("entry",), "set": ("member",), "matrix": ("row", "column")}
+AXES |= {"row": ("", "column"), "column": ("row", "")}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One relation that held: its sides, whether any case counted, and whether one was attained, or strict; a side may be a number."""
+    """One relation: both sides, where it counts and is fulfilled, and where they are equal; a side may be a number as `printed`."""
 
     relation: str
     left: np.ndarray
     right: np.ndarray
-    counted: bool
-    attained: bool
-    strict: bool
+    counts: np.ndarray
+    fulfilled: np.ndarray
+    equal: np.ndarray
     printed: bool
     place: Place
 
+    @property
+    def counted(self) -> bool:
+        """Whether any case counted."""
+        return bool(self.counts.any())
 
-Report: TypeAlias = Callable[[Evaluation, Node, Comparison, np.ndarray, Node, tuple[Node, Node]], None]
+    @property
+    def attained(self) -> bool:
+        """Whether a bound was attained in some case."""
+        return bool((self.counts & self.equal).any())
+
+    @property
+    def strict(self) -> bool:
+        """Whether a bound was not attained in some case."""
+        return bool((self.counts & ~self.equal).any())
 
 
 def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     """Return every relation of a formula with its sides, as they hold for the givens.
 
-    Raises
-    ------
-    Refuted
-        If one does not hold, with the counterexample.
-    Malformed
-        If it has no meaning for these givens: shapes, orientations, ranges, symbols.
+    Raises Refuted if one does not hold, with the counterexample, and Malformed if it has no meaning for these givens: shapes,
+    orientations, ranges, symbols.
     """
-    found: list[Judged] = []
-
-    def report(
-        evaluation: Evaluation, relation: Node, compared: Comparison, counts: np.ndarray, chain: Node, ends: tuple[Node, Node]
-    ) -> None:
-        place = (ends[0].place[0], ends[1].place[1])
-        wrong = counts & ~compared.fulfilled
-        if wrong.any():
-            raise _refuted(evaluation, relation.value, compared, wrong, chain, place)
-        attained, strict = (bool((counts & where).any()) for where in (compared.attained, ~compared.attained))
-        printed = any(not _symbols(formula, end) for end in ends)
-        found.append(Judged(relation.value, compared.left, compared.right, bool(counts.any()), attained, strict, printed, place))
-
-    _judge_all(formula, givens, report)
-    return found
+    return _judged(formula, givens, refute=True)
 
 
 def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Return for every relation where it counts, where it is fulfilled, and both sides; whether it holds or not.
-
-    Raises
-    ------
-    Malformed
-        If it has no meaning for these givens.
-    """
-    found = []
-
-    def report(
-        evaluation: Evaluation, relation: Node, compared: Comparison, counts: np.ndarray, chain: Node, ends: tuple[Node, Node]
-    ) -> None:
-        found.append((counts, compared.fulfilled, compared.left, compared.right))
-
-    _judge_all(formula, givens, report)
-    return found
-
-
-def _judge_all(formula: Formula, givens: Mapping[str, Any], report: Report) -> None:
-    unused = {name for name in givens if name not in formula.named}
-    evaluation = Evaluation(formula, givens)
-    unused -= evaluation.needed(formula.named)
-    if unused:
-        raise Malformed(f"{min(unused)} is given and nowhere used")
-    try:
-        with np.errstate(all="ignore"):  # infinities and NaN show in the numbers
-            for claim in formula.claims:
-                _judge_claim(evaluation, claim, report)
-    except Malformed as error:
-        raise error.of(formula.latex) from None
+    """Return for every relation where it counts, where it is fulfilled, and both sides; whether it holds or not. Raises Malformed."""
+    return [(one.counts, one.fulfilled, one.left, one.right) for one in _judged(formula, givens, refute=False)]
 
 
 def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[list[Judged]]:
     """Judge a formula on several draws of its givens; each of its relations must count in one of them at least.
 
-    Raises
-    ------
-    Refuted, Malformed
-        See `judge`; malformed too if a premise holds in no draw, so that nothing is tested.
+    Raises Refuted and Malformed as `judge`; malformed too if a premise holds in no draw, so that nothing is tested.
     """
     found = [judge(formula, givens) for givens in draws]
-    counted = {(one.place, one.relation): False for judged in found for one in judged}
-    for one in (one for judged in found for one in judged):
-        counted[one.place, one.relation] |= one.counted
-    for (place, _), does in counted.items():
-        if not does:
-            raise Malformed("nothing is tested: the premise or the condition holds in no draw", place, formula.latex)
+    every = [one for judged in found for one in judged]
+    counted = {(one.place, one.relation) for one in every if one.counted}
+    for one in every:
+        if (one.place, one.relation) not in counted:
+            raise Malformed("nothing is tested: the premise or the condition holds in no draw", one.place, formula.latex)
     return found
 
 
-def _judge_claim(evaluation: Evaluation, claim: Node, report: Report) -> None:
-    looped = evaluation.formula.looped(claim)
+def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[Judged]:
+    evaluation = Evaluation(formula, givens)
+    unused = givens.keys() - formula.named - evaluation.needed(formula.named)
+    if unused:
+        raise Malformed(f"{min(unused)} is given and nowhere used")
+    found = []
+    try:
+        with np.errstate(all="ignore"):  # infinities and NaN show in the numbers
+            for here, chain in itertools.chain.from_iterable(_chains(evaluation, claim) for claim in formula.claims):
+                here.notes.biggest = 0.0
+                for relation, left, right in links(here, chain):
+                    compared = compare(here, relation, left, right, chain)
+                    counts = np.ones((1,) * here.axes, bool) if here.mask is None else here.mask
+                    counts = lifted(counts, compared.fulfilled.ndim - here.axes)
+                    ends = (left[0], right[0])
+                    place = (ends[0].place[0], ends[1].place[1])
+                    wrong = counts & ~compared.fulfilled
+                    if refute and wrong.any():
+                        raise _refuted(here, relation.value, compared, wrong, chain, place)
+                    printed = not all(_has_symbols(formula, end) for end in ends)
+                    sides = (compared.left, compared.right, counts, compared.fulfilled, compared.equal)
+                    found.append(Judged(relation.value, *sides, printed, place))
+    except Malformed as error:
+        raise error.of(formula.latex) from None
+    return found
+
+
+def _chains(evaluation: Evaluation, claim: Node) -> Iterator[tuple[Evaluation, Node]]:
+    """Yield the relations of a claim, each with the cases in which it counts; a letter that ends a slice is tried value by value."""
     inner = evaluation.here()
     for letter in inner.ordered(claim.letters() - {r"\delta"}, claim):
         inner.enter(letter, claim)
-    if not looped:
-        _judge(inner, claim, report)
-        return
+    looped = evaluation.formula.looped(claim)
     for values in itertools.product(*(inner.letters[letter].data.ravel() for letter in looped)):
-        one = inner.here()
+        one = inner.here() if looped else inner
         for letter, value in zip(looped, values, strict=True):
             one.run_over(letter, np.array([value]))
-        _judge(one, claim, report)
+        yield from _within(one, claim)
 
 
-def _judge(evaluation: Evaluation, node: Node, report: Report) -> None:
+def _within(evaluation: Evaluation, node: Node) -> Iterator[tuple[Evaluation, Node]]:
+    first, *rest = node.children
     match node.kind:
         case "chain":
-            _judge_chain(evaluation, node, report)
+            yield evaluation, node
         case "where":
-            clause, *conditions = node.children
-            for condition in conditions:
+            for condition in rest:
                 evaluation = evaluation.restricted(holds(evaluation, condition))
-            _judge(evaluation, clause, report)
+            yield from _within(evaluation, first)
         case "all":
             for child in node.children:
-                _judge(evaluation, child, report)
-        case "given":
-            premise, *statements = node.children
-            for statement in statements:
-                _judge(evaluation.restricted(_for_all(evaluation, premise, statement)), statement, report)
-        case "implies":
-            left, right = node.children
-            _judge(evaluation.restricted(_for_all(evaluation, left, right)), right, report)
+                yield from _within(evaluation, child)
+        case "given" | "implies":
+            for conclusion in rest:
+                yield from _within(evaluation.restricted(_for_all(evaluation, first, conclusion)), conclusion)
             if node.value == r"\iff":
-                _judge(evaluation.restricted(_for_all(evaluation, right, left)), left, report)
+                yield from _within(evaluation.restricted(_for_all(evaluation, rest[0], first)), first)
         case _:
             raise Malformed("expected a relation", node.place)
 
@@ -161,22 +147,13 @@ def _for_all(evaluation: Evaluation, premise: Node, conclusion: Node) -> np.ndar
     return np.asarray(holds(evaluation, premise).all(axis=axes, keepdims=True))
 
 
-def _judge_chain(evaluation: Evaluation, chain: Node, report: Report) -> None:
-    evaluation.notes.biggest = 0.0
-    for relation, left, right in links(evaluation, chain):
-        compared = compare(evaluation, relation, left, right, chain)
-        counts = np.ones((1,) * evaluation.axes, bool) if evaluation.mask is None else evaluation.mask
-        counts = lifted(counts, compared.fulfilled.ndim - evaluation.axes)
-        report(evaluation, relation, compared, counts, chain, (left[0], right[0]))
-
-
-def _symbols(formula: Formula, side: Node) -> bool:
+def _has_symbols(formula: Formula, side: Node) -> bool:
     return any(node.kind in ("name", "index") or (node.kind == "call" and node.value in formula.given) for node in side.walk())
 
 
 def _refuted(evaluation: Evaluation, sign: str, compared: Comparison, wrong: np.ndarray, chain: Node, place: Place) -> Refuted:
     left, right, wrong = np.broadcast_arrays(compared.left, compared.right, wrong)
-    if left.dtype == object or left.dtype == bool:
+    if left.dtype in (object, bool):
         gap = wrong.astype(float)
     else:
         gap = np.where(wrong, np.nan_to_num(np.abs(left - right), nan=np.inf, posinf=1e308), -1.0)
@@ -185,21 +162,13 @@ def _refuted(evaluation: Evaluation, sign: str, compared: Comparison, wrong: np.
     for letter in sorted(evaluation.letters.keys() & chain.letters()):
         values = evaluation.letters[letter].data.ravel()
         at.append((letter.rstrip(OWN), f"{float(values[worst[evaluation.formula.letters[letter]] % len(values)]):g}"))
-    own = [int(place) + 1 for place in worst[evaluation.axes :]]
-    axes = {
-        "vector": ("entry",),
-        "tuple": ("entry",),
-        "row": ("", "column"),
-        "column": ("row", ""),
-        "matrix": ("row", "column"),
-        "set": ("member",),
-    }
-    at += [(name, str(number)) for name, number in zip(axes.get(compared.form, ()), own, strict=False) if name]
-    shown = (
-        ("shape " + str(tuple(int(size) for size in side.ravel() if size)) for side in (left, right)) if compared.form == "shape" else None
-    )
-    one, two = shown or _numbers(left[worst], right[worst])
-    return Refuted(sign, one, two, at, write(chain), place)
+    axes = AXES.get(compared.form, ())
+    at += [(axis, str(place + 1)) for axis, place in zip(axes, worst[evaluation.axes :], strict=False) if axis]
+    if compared.form == "shape":
+        one, two = (f"shape {tuple(int(size) for size in side.ravel() if size)}" for side in (left, right))
+    else:
+        one, two = _numbers(left[worst], right[worst])
+    return Refuted(sign, one, two, at, place)
 
 
 def _numbers(left: Any, right: Any) -> tuple[str, str]:

@@ -20,12 +20,7 @@ def extrapolated(at: Callable[[float], np.ndarray], sequence: Iterator[float]) -
     """Return the limit of a function along a sequence, and how far its last two estimates are apart in units of its scale.
 
     Richardson's extrapolation takes away an error of order 1, 2, ... in the distance; of its estimates the two neighbours decide that
-    are closest, so it stops before round-off grows.
-
-    Raises
-    ------
-    Malformed
-        If the estimates do not come together.
+    are closest, so it stops before round-off grows. Raises Malformed if the estimates do not come together.
     """
     best, apart, worse, exactly = np.zeros(0), np.inf, 0, 0
     previous: list[np.ndarray] = []

@@ -11,25 +11,18 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from attn_course.formulas.cursor import placed
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.expressions import ARROWS, Expressions
+from attn_course.formulas.tokens import NESTING, argument_end, matching
 from attn_course.formulas.tree import Node
 
 
 def read(latex: str, names: Iterable[str] = ()) -> Node:
     r"""Read a formula: relations, joined by commas and arrows.
 
-    Parameters
-    ----------
-    latex : str
-        At most 2,000 characters.
-    names : iterable of str
-        The names of the givens as they stand in the LaTeX; those of functions end in "()", those of families show an index: `W_Q^{(h)}`.
-
-    Raises
-    ------
-    Malformed
-        With the place, and what was expected there.
+    `latex` has at most 2,000 characters; `names` are those of the givens as they stand in it: those of functions end in "()", those of
+    families show an index, `W_Q^{(h)}`. Raises Malformed, with the place, and what was expected there.
     """
     return _whole(latex, names, _Parser.formula)
 
@@ -43,7 +36,9 @@ def _whole(latex: str, names: Iterable[str], rule: Callable[["_Parser"], Node]) 
     try:
         parser = _Parser(latex, names)
         tree = rule(parser)
-        parser.expect_end()
+        parser.taken(".")
+        if parser.text:
+            raise parser.wrong("expected the end of the formula or an operator")
     except Malformed as error:
         raise error.of(latex) from None
     return tree
@@ -54,61 +49,53 @@ class _Parser(Expressions):
         super().__init__(latex, names)
         self.find_definitions()
 
+    @placed
     def formula(self) -> Node:
-        start, statements, premise = self.token.place[0], list[Node](), list[Node]()
         groups: list[Node] = []
+        statements, premise = list[Node](), list[Node]()
         while True:
             part = self.implication()
-            if self.taken(":"):
-                groups += self.grouped(premise, statements)
+            if premised := self.taken(":"):
+                groups += _governed(premise, statements)
                 premise, statements = [part], []
             else:
                 statements += part.children if part.kind == "all" else [part]
-            self.taken(",")
+            apart = self.taken(",") or premised
             while self.token.kind == "qquad":
-                self.at += 1
-            if self.token.kind == "end" or self.text == "." or not self.starts_clause():
+                self.at, apart = self.at + 1, True
+            if not apart or self.text in ("", "."):
                 break
         if not statements:
-            self.fail("expected what holds under the premise")
-        return self.node("formula", [*groups, *self.grouped(premise, statements)], start=start)
+            raise self.wrong("expected what holds under the premise")
+        return Node("formula", (*groups, *_governed(premise, statements)))
 
-    def starts_clause(self) -> bool:
-        return self.spelled(self.at - 1) == ":" or self.spelled(self.at - 1) == "," or self.tokens[self.at - 1].kind == "qquad"
-
-    def grouped(self, premise: list[Node], statements: list[Node]) -> list[Node]:
-        if not premise:
-            return statements
-        return [Node("given", (*premise, *statements), place=(premise[0].place[0], statements[-1].place[1]))] if statements else []
-
+    @placed
     def implication(self) -> Node:
-        start = self.token.place[0]
         left = self.conjunction()
         if self.text not in ARROWS:
             return left
         arrow = self.take().text
-        return self.node("implies", (left, self.conjunction()), arrow, start)
+        return Node("implies", (left, self.conjunction()), arrow)
 
+    @placed
     def conjunction(self) -> Node:
-        start = self.token.place[0]
         clauses = [self.clause()]
         while self.text == "," and self.tokens[self.at + 1].kind not in ("qquad", "end"):
             self.take()
             clauses.append(self.clause())
-        return clauses[0] if len(clauses) == 1 else self.node("all", clauses, start=start)
+        return clauses[0] if len(clauses) == 1 else Node("all", tuple(clauses))
 
+    @placed
     def clause(self) -> Node:
-        start = self.token.place[0]
         self.skip_remark()
         chain = self.chain()
         if chain.kind != "chain":
-            self.fail(r"expected a relation such as = or \le")
+            raise self.wrong(r"expected a relation such as = or \le")
         self.skip_remark()
-        if self.text == "(":
-            self.take()
-            conditions = self.listed(self.chain, ")")
-            return self.node("where", [chain, *conditions], start=start)
-        return chain
+        if self.text != "(":
+            return chain
+        with self.inside("("):
+            return Node("where", (chain, *self.listed(self.chain)))
 
     def skip_remark(self) -> None:
         r"""Pass over \text{(linear)} and \text{decode:}, which speak to the reader only."""
@@ -119,18 +106,25 @@ class _Parser(Expressions):
         """Note which letters the formula defines, `m = ...`, `W_h = ...` or `f(x) = ...`, and which of these are functions."""
         depth, fresh = 0, True
         defined: set[str] = set()
+        texts = [*(token.spelled for token in self.tokens), ""]
         for i, token in enumerate(self.tokens):
-            if fresh and token.kind == "letter" and not depth:
+            if fresh and token.kind == "letter" and not depth and token.text not in (r"\mathbf{1}", r"\mathbb{R}"):
                 end, is_function = i + 1, False
-                if self.spelled(end) == "_":
-                    end = self.argument_end(end + 1)
-                if self.spelled(end) == "(" and all(
-                    t.kind in ("letter", "name") or t.text == "," for t in self.tokens[end + 1 : self.matching(end)]
-                ):
-                    end, is_function = self.matching(end) + 1, True
-                if self.spelled(end) == "=" and token.text not in (r"\mathbf{1}", r"\mathbb{R}"):
+                if texts[end] == "_":
+                    end = min(argument_end(self.tokens, end + 1), len(self.tokens))
+                closing = matching(self.tokens, end)
+                if texts[end] == "(" and all(one.kind in ("letter", "name") or one.text == "," for one in self.tokens[end + 1 : closing]):
+                    end, is_function = closing + 1, True
+                if texts[end] == "=":
                     defined.add(token.text)
                     self.functions |= {token.text} if is_function else set()
-            depth += self.nesting(i)
+            depth += NESTING.get(texts[i], 0)
             fresh = token.kind == "qquad" or token.text in (",", ":", *ARROWS)
         self.tokens = [replace(token, kind="name") if token.kind == "letter" and token.text in defined else token for token in self.tokens]
+
+
+def _governed(premise: list[Node], statements: list[Node]) -> list[Node]:
+    """Return the statements beneath their premise, if there is one."""
+    if not premise or not statements:
+        return statements
+    return [Node("given", (*premise, *statements), place=(premise[0].place[0], statements[-1].place[1]))]

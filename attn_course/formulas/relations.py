@@ -1,13 +1,15 @@
 """Relations: for which indices they hold, on floats to a tolerance and on SymPy expressions exactly."""
 
+import functools
+import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, fitted, lifted, one_by_one
+from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted, one_by_one
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-10  # of the larger side, entry by entry
 STRICT = 1e-12  # by which < must be strict
 ZERO = Node("number", (), "0")
+ORDERS = {"<": operator.lt, ">": operator.gt, r"\le": operator.le, r"\ge": operator.ge}
+Side: TypeAlias = tuple[Node, Value | None]  # an expression and its value; a space has none
 
 
 def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
@@ -22,30 +26,22 @@ def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
     if node.kind == "all":
         parts = [holds(evaluation, child) for child in node.children]
     elif node.kind == "chain":
-        parts = []
-        for relation, left, right in links(evaluation, node):
-            fulfilled = compare(evaluation, relation, left, right, node).fulfilled
-            parts.append(np.asarray(fulfilled.all(axis=tuple(range(evaluation.axes, fulfilled.ndim)))))
+        found = [compare(evaluation, relation, left, right, node).fulfilled for relation, left, right in links(evaluation, node)]
+        parts = [np.asarray(fulfilled.all(axis=tuple(range(evaluation.axes, fulfilled.ndim)))) for fulfilled in found]
     else:
         raise Malformed("expected a relation", node.place)
-    result = parts[0]
-    for part in parts[1:]:
-        result = result & part
-    return result
+    return functools.reduce(np.logical_and, parts)
 
 
-def links(evaluation: "Evaluation", chain: Node) -> list[tuple[Node, tuple[Node, Value | None], tuple[Node, Value | None]]]:
+def links(evaluation: "Evaluation", chain: Node) -> list[tuple[Node, Side, Side]]:
     """Return relation, left and right side of each link; each side is evaluated once; spaces such as \\mathbb{R}^n have no value."""
-    nodes = chain.children[::2]
-    values = [None if _is_space(node) else evaluation.value(node) for node in nodes]
-    sides = list(zip(nodes, values, strict=True))
+    sides = [(node, None if _is_space(node) else evaluation.value(node)) for node in chain.children[::2]]
     found = []
-    for place, relation in enumerate(chain.children[1::2]):
-        left = sides[place]
+    for relation, left, right in zip(chain.children[1::2], sides, sides[1:], strict=False):
         if relation.children:
             going = Node("big", (Node("domain", relation.children, place=relation.place), left[0]), r"\lim", left[0].place)
             left = (left[0], evaluation.value(going))
-        found.append((relation, left, sides[place + 1]))
+        found.append((relation, left, right))
     return found
 
 
@@ -61,12 +57,10 @@ class Comparison:
     left: np.ndarray
     right: np.ndarray
     form: str
-    attained: np.ndarray
+    equal: np.ndarray
 
 
-def compare(
-    evaluation: "Evaluation", relation: Node, left: tuple[Node, Value | None], right: tuple[Node, Value | None], chain: Node
-) -> Comparison:
+def compare(evaluation: "Evaluation", relation: Node, left: Side, right: Side, chain: Node) -> Comparison:
     """Compare two sides of a relation, for all indices and entries."""
     sign = relation.value
     (left_node, a), (right_node, b) = left, right
@@ -82,11 +76,9 @@ def compare(
     except Malformed as error:
         raise Malformed(f"{'the two sides' if sign == '=' else 'the sides of ' + sign} do not fit: {error.problem}", place) from None
     if fit.form == "set":
-        if x.shape[-1] != y.shape[-1] and not (right_node.value == r"\emptyset" or left_node.value == r"\emptyset"):
-            raise Malformed("the two sets have different universes", place)
         same = x == y
         return Comparison(same if sign == "=" else ~same, x, y, "set", same)
-    if sign not in ("=", r"\ne", r"\approx", "\\xrightarrow") and fit.form != "scalar":
+    if sign in ORDERS and fit.form != "scalar":
         raise Malformed(f"{sign} stands between numbers", relation.place)
     x, y = np.broadcast_arrays(x, y)
     if object in (x.dtype, y.dtype):
@@ -96,18 +88,14 @@ def compare(
     slack = TOLERANCE * size + notes.noise * notes.biggest + notes.slack
     equal = (x == y) | (np.abs(x - y) <= slack)
     match sign:
-        case "=" | "\\xrightarrow":
+        case "=" | r"\xrightarrow":
             fulfilled = equal
         case r"\ne":
             fulfilled = ~equal & ~np.isnan(x) & ~np.isnan(y)
-        case r"\le":
-            fulfilled = (x <= y) | equal
-        case r"\ge":
-            fulfilled = (x >= y) | equal
-        case "<":
-            fulfilled = (x < y) & ~(y - x <= STRICT * size)
-        case ">":
-            fulfilled = (x > y) & ~(x - y <= STRICT * size)
+        case r"\le" | r"\ge":
+            fulfilled = ORDERS[sign](x, y) | equal
+        case "<" | ">":
+            fulfilled = ORDERS[sign](x, y) & ~(np.abs(x - y) <= STRICT * size)
         case _:
             fulfilled = np.abs(x - y) <= _half_a_digit(right_node)
     return Comparison(fulfilled, x, y, fit.form, equal)
@@ -144,16 +132,10 @@ def _exact(sign: str, x: np.ndarray, y: np.ndarray, form: str) -> Comparison:
             raise Malformed(f"not decided: {difference} is 0 in a trial, and could not be simplified to 0")
         return True
 
-    comparisons = {
-        "<": lambda a, b: bool(a < b),
-        ">": lambda a, b: bool(a > b),
-        r"\le": lambda a, b: bool(a <= b),
-        r"\ge": lambda a, b: bool(a >= b),
-    }
     try:
-        if sign in comparisons:
-            fulfilled = one_by_one(comparisons[sign], x, y).astype(bool)
-            return Comparison(fulfilled, x, y, form, one_by_one(lambda a, b: a == b, x, y).astype(bool))
+        if sign in ORDERS:
+            fulfilled = one_by_one(lambda a, b: bool(ORDERS[sign](a, b)), x, y).astype(bool)
+            return Comparison(fulfilled, x, y, form, (x == y).astype(bool))
         equal = one_by_one(same, x, y).astype(bool)
     except TypeError:
         raise Malformed(f"{sign} between expressions cannot be decided") from None
@@ -164,15 +146,15 @@ def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, ri
     if right is None:
         if sign == r"\notin":
             raise Malformed("which space something is not in says too little", node.place)
-        sizes = node.children[1] if node.kind == "power" else None
-        wanted = (
-            [] if sizes is None else [evaluation.whole_number(size) for size in (sizes.children if sizes.kind == "times" else (sizes,))]
-        )
+        sizes = node.children[1:]
+        if sizes and sizes[0].kind == "times":
+            sizes = sizes[0].children
+        wanted = [evaluation.whole_number(size) for size in sizes]
         shape = list(left.shape) if len(wanted) != 1 or left.form not in FLAT else [left.indexed.shape[-1]]
         x, y = (np.reshape(np.array([*ends, *[0.0] * (4 - len(ends))]), (1,) * evaluation.axes + (4,)) for ends in (shape, wanted))
         return Comparison(x == y, x, y, "shape", x == y)
     if right.form != "set" or right.lists or left.form != "scalar" or left.lists:
         raise Malformed(f"{left} cannot be in {right}", node.place)
-    places = np.rint(left.data.astype(float)) - right.start(0)
+    places = floats(left) - right.start(0)
     member = (right.data & (np.arange(right.data.shape[-1]) == lifted(places, 1))).any(axis=-1)
     return Comparison(member if sign == r"\in" else ~member, np.broadcast_to(left.data, member.shape), member * 1.0, "scalar", member)

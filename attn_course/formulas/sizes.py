@@ -1,7 +1,7 @@
 """The sizes at which a formula is tried: three sets of different primes, which shapes and values tell apart, and one of equal sizes."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -10,21 +10,11 @@ EQUAL = 5  # of every size in the fourth set: no coefficient of the course, and 
 
 
 def size_sets(letters: str, relations: Iterable[str] = (), seed: int = 0) -> list[dict[str, int]]:
-    """Draw four sets of sizes, the smallest primes from 3 on in three orders, then all equal.
+    """Draw four sets of sizes, the smallest primes from 3 on in three orders, then all equal; the same for the same seed.
 
-    Parameters
-    ----------
-    letters : str
-        Their names, "T_q T_k d_k d_v".
-    relations : iterable of str
-        What binds them: "d_model = H d_k" (a product, which then differs from every other size) or "T_k >= T_q", "T > w" (an order).
-    seed : int
-        The same sets for the same seed.
-
-    Raises
-    ------
-    ValueError
-        If a relation cannot be read, or no order of the primes fulfils all of them.
+    `letters` are their names, "T_q T_k d_k d_v", and `relations` what binds them: "d_model = H d_k" (a product, which then differs from
+    every other size) or "T_k >= T_q", "T > w" (an order). Raises ValueError if a relation cannot be read, or no order of the primes
+    fulfils all of them.
     """
     names, products, orders = letters.split(), dict[str, list[str]](), list[tuple[str, str, str]]()
     for relation in relations:
@@ -41,17 +31,17 @@ def size_sets(letters: str, relations: Iterable[str] = (), seed: int = 0) -> lis
     for _ in range(1000):
         sizes = _with_products(dict(zip(free, map(int, rng.permutation(PRIMES[: len(free)])), strict=True)), products)
         if sizes not in found and len(set(sizes.values())) == len(sizes) and _in_order(sizes, orders):
-            found.append({name: sizes[name] for name in names})
+            found.append(sizes)
         if len(found) == 3:
             break
     if not found:
         raise ValueError(f"no sizes fulfil {', '.join(f'{a} {sign} {b}' for a, sign, b in orders)}")
-    while len(found) < 3:  # one or two letters: take larger primes too
-        primes = [int(prime) for prime in PRIMES if prime not in {size for sizes in found for size in sizes.values()}] or list(PRIMES)
-        sizes = _with_products(dict(zip(free, _sorted_like(primes[: len(free)], free, found[0]), strict=True)), products)
-        found.append({name: sizes[name] for name in names})
+    ranks = sorted(free, key=found[0].__getitem__)
+    while len(found) < 3:  # one or two letters: take larger primes too, in the same order
+        primes = [prime for prime in PRIMES if prime not in {size for sizes in found for size in sizes.values()}] or PRIMES
+        found.append(_with_products(dict(zip(ranks, primes, strict=False)), products))
     equal = dict.fromkeys(free, EQUAL) | {greater: EQUAL + 1 for greater, sign, _ in orders if sign == ">"}
-    return [*found, {name: size for name, size in _with_products(equal, products).items() if name in names}]
+    return [{name: sizes[name] for name in names} for sizes in [*found, _with_products(equal, products)]]
 
 
 def _with_products(sizes: dict[str, int], products: dict[str, list[str]]) -> dict[str, int]:
@@ -65,14 +55,5 @@ def _with_products(sizes: dict[str, int], products: dict[str, list[str]]) -> dic
     return sizes
 
 
-def _in_order(sizes: dict[str, int], orders: Sequence[tuple[str, str, str]]) -> bool:
+def _in_order(sizes: dict[str, int], orders: list[tuple[str, str, str]]) -> bool:
     return all(sizes[a] > sizes[b] or (sign == ">=" and sizes[a] == sizes[b]) for a, sign, b in orders)
-
-
-def _sorted_like(primes: Sequence[int], names: Sequence[str], sizes: dict[str, int]) -> list[int]:
-    """Return the primes in the order in which the sizes of another set stand."""
-    order = sorted(range(len(names)), key=lambda place: sizes[names[place]])
-    result = [0] * len(names)
-    for prime, place in zip(sorted(primes), order, strict=True):
-        result[place] = prime
-    return result

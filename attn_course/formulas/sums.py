@@ -1,6 +1,5 @@
 """What binds a letter: sums, products, extremes, sets by a condition, softmax over a running index, integrals."""
 
-import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,10 @@ import numpy as np
 from attn_course.formulas import calculus
 from attn_course.formulas.compiled import OWN
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.functions import larger
+from attn_course.formulas.functions import maximum
+from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node, bound_in
-from attn_course.formulas.values import Value, lifted, softmax
+from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -34,23 +34,22 @@ def big(evaluation: "Evaluation", node: Node) -> Value:
         if letter not in letters and letter not in evaluation.letters:
             letters.append(letter)
             if item.kind == "range":
-                between(inner, letter, item)
+                _between(inner, letter, item)
             else:
                 inner.enter(letter, node)
         if item.kind == "chain":
-            inner = inner.restricted(inner.truth(item))
+            inner = inner.restricted(holds(inner, item))
     value = inner.value(body)
-    axes = tuple(evaluation.formula.letters[letter] for letter in letters)
-    return reduced(evaluation, node.value, value, inner, axes, letters)
+    return _reduced(evaluation, inner, node.value, value, letters)
 
 
-def between(evaluation: "Evaluation", letter: str, item: Node) -> None:
+def _between(evaluation: "Evaluation", letter: str, item: Node) -> None:
     """Let a letter run between two bounds, which may depend on other letters."""
-    low, high = (evaluation.value(bound) for bound in item.children[1:])
-    if low.form != "scalar" or high.form != "scalar":
+    bounds = [evaluation.value(bound) for bound in item.children[1:]]
+    if {bound.form for bound in bounds} != {"scalar"}:
         raise Malformed("the bounds of an index are numbers", item.place)
-    lows, highs = low.data.astype(float), high.data.astype(float)
-    if not np.all(np.isfinite(lows)) or not np.all(np.isfinite(highs)) or highs.max() - lows.min() > MOST_ENTRIES:
+    lows, highs = map(floats, bounds)
+    if not np.all(np.isfinite(highs - lows)) or highs.max() - lows.min() > MOST_ENTRIES:
         raise Malformed(f"{letter.rstrip(OWN)} runs over more than {MOST_ENTRIES:,} values", item.place)
     if np.any(lows != np.rint(lows)) or np.any(highs != np.rint(highs)):
         raise Malformed("the bounds of an index are whole numbers", item.place)
@@ -61,43 +60,35 @@ def between(evaluation: "Evaluation", letter: str, item: Node) -> None:
         evaluation.mask = within if evaluation.mask is None else evaluation.mask & within
 
 
-def reduced(evaluation: "Evaluation", operator: str, value: Value, inner: "Evaluation", axes: tuple[int, ...], letters: list[str]) -> Value:
+def _reduced(evaluation: "Evaluation", inner: "Evaluation", operator: str, value: Value, letters: list[str]) -> Value:
     """Reduce a value along the axes of the bound letters, where the mask says that they count."""
-    shape = list(value.data.shape)
+    axes = tuple(evaluation.formula.letters[letter] for letter in letters)
+    shape, mask = list(value.data.shape), inner.mask
     for axis, letter in zip(axes, letters, strict=True):
         shape[axis] = inner.letters[letter].data.shape[axis]
-    mask = inner.mask
     if mask is not None:
         shape[: evaluation.axes] = np.broadcast_shapes(tuple(shape[: evaluation.axes]), mask.shape)
     if math.prod(shape) > 4 * MOST_ENTRIES:
         raise Malformed(f"the sum has {math.prod(shape):,} terms; at most {4 * MOST_ENTRIES:,} are computed")
-    data = np.broadcast_to(value.data, shape)
-    if value.lists or value.form in ("set", "opaque", "unit", "powers"):
-        raise Malformed(f"{operator} of {value} has no meaning")
+    check_form(operator, value, *(("scalar", "matrix", *FLAT) if operator == r"\sum" else ["scalar"]))
+    data, kept = np.broadcast_to(value.data, shape), None if mask is None else lifted(mask, len(shape) - evaluation.axes)
     if operator in (r"\sum", r"\prod"):
-        if operator == r"\prod" and value.form != "scalar":
-            raise Malformed(rf"\prod of {value} has no meaning: their order is not fixed")
-        if mask is not None:
-            data = np.where(lifted(mask, data.ndim - evaluation.axes), data, evaluation.number(int(operator == r"\prod")))
+        if kept is not None:
+            data = np.where(kept, data, evaluation.number(int(operator == r"\prod")))
         evaluation.note(Value(data))
-        return value.like(data.sum(axis=axes, keepdims=True) if operator == r"\sum" else data.prod(axis=axes, keepdims=True))
-    if value.form != "scalar":
-        raise Malformed(f"{operator} of {value} has no meaning: it wants numbers")
+        return value.like((np.sum if operator == r"\sum" else np.prod)(data, axis=axes, keepdims=True))
     sign = -1 if operator.endswith(r"\min") else 1
-    data = sign * data
-    if mask is not None:
-        data = np.where(mask, data, evaluation.number(-math.inf))
+    data = sign * data if kept is None else np.where(kept, sign * data, evaluation.number(-math.inf))
     if data.size == 0:
         raise Malformed(f"{operator} of nothing has no meaning")
-    extreme = data.max(axis=axes, keepdims=True) if not evaluation.exact else data
-    for axis in axes if evaluation.exact else ():
-        extreme = functools.reduce(larger, np.split(extreme, extreme.shape[axis], axis=axis))
+    extreme = data
+    for axis in axes:
+        extreme = maximum(evaluation.exact).reduce(extreme, axis=axis, keepdims=True)
     if not operator.startswith(r"\arg"):
         return Value(sign * extreme)
     if len(letters) != 1:
         raise Malformed(f"{operator} has one index")
-    members = data >= extreme - 1e-12 * np.abs(extreme)
-    return along_set(inner, members.astype(bool), letters[0])
+    return _along_set(inner, (data >= extreme - 1e-12 * np.abs(extreme)).astype(bool), letters[0])
 
 
 def built_set(evaluation: "Evaluation", node: Node) -> Value:
@@ -105,11 +96,10 @@ def built_set(evaluation: "Evaluation", node: Node) -> Value:
     letter, condition = node.children
     inner = evaluation.here()
     inner.enter(letter.value, condition)
-    members = inner.truth(condition)
-    return along_set(inner, members, letter.value)
+    return _along_set(inner, holds(inner, condition), letter.value)
 
 
-def along_set(evaluation: "Evaluation", members: np.ndarray, letter: str) -> Value:
+def _along_set(evaluation: "Evaluation", members: np.ndarray, letter: str) -> Value:
     """Return a set from a mask along the axis of a letter."""
     axis = evaluation.formula.letters[letter]
     values = evaluation.letters[letter].data
@@ -130,17 +120,15 @@ def integral(evaluation: "Evaluation", node: Node) -> Value:
         shift, factor = np.zeros((1,) * evaluation.axes), np.ones((1,) * evaluation.axes)
     else:
         places, weights = np.polynomial.legendre.leggauss(60)
-        ends = [evaluation.value(end).data for end in (low, high)]
-        if any(evaluation.value(end).form != "scalar" for end in (low, high)):
+        ends = [evaluation.value(end) for end in (low, high)]
+        if any(end.form != "scalar" for end in ends):
             raise Malformed("the bounds of an integral are numbers")
-        shift, factor = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+        shift, factor = (ends[0].data + ends[1].data) / 2, (ends[1].data - ends[0].data) / 2
     inner.run_over(variable.value, places)
-    axis = evaluation.formula.letters[variable.value]
-    own = inner.letters[variable.value].data
-    inner.letters[variable.value] = Value(shift + factor * own)
+    inner.letters[variable.value] = Value(shift + factor * inner.letters[variable.value].data)
     value = inner.value(body)
-    if value.form != "scalar":
-        raise Malformed(f"the integral of {value} has no meaning")
+    check_form("the integral", value, "scalar")
+    axis = evaluation.formula.letters[variable.value]
     shape = [1] * evaluation.axes
     shape[axis] = len(weights)
     return Value((value.data * weights.reshape(shape)).sum(axis=axis, keepdims=True) * factor)
@@ -151,6 +139,5 @@ def running_softmax(evaluation: "Evaluation", letter: str, body: Node) -> Value:
     inner = evaluation.here()
     inner.enter(letter, body)
     value = inner.value(body)
-    if value.form != "scalar":
-        raise Malformed(f"softmax over {letter.rstrip(OWN)} of {value} has no meaning: it wants numbers")
+    check_form(f"softmax over {letter.rstrip(OWN)}", value, "scalar")
     return softmax(inner.listed(value, (letter,)))

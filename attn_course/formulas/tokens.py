@@ -6,14 +6,15 @@ stands on, `\bigl` and its like only say which side a bar belongs to.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from attn_course.formulas.errors import NOWHERE, Malformed, Place
+from attn_course.formulas.errors import Malformed, Place
 from attn_course.formulas.tree import FAMILY
 
 LONGEST = 2000  # characters of a formula
 DEEPEST = 60  # parentheses, fractions and scripts in each other
+NESTING = {"(": 1, "[": 1, "{": 1, r"\{": 1, ")": -1, "]": -1, "}": -1, r"\}": -1}
 
 _LEXEMES = re.compile(
     r"""(?P<qquad>\\qquad)
@@ -38,32 +39,12 @@ LETTERS = frozenset(
     )
 )
 ACCENTS = frozenset(_COMMAND.findall(r"\bar\hat\tilde\vec\dot"))
-SAME = {
-    r"\leq": r"\le",
-    r"\geq": r"\ge",
-    r"\neq": r"\ne",
-    r"\lt": "<",
-    r"\gt": ">",
-    r"\Longrightarrow": r"\Rightarrow",
-    r"\implies": r"\Rightarrow",
-    r"\Longleftrightarrow": r"\iff",
-    r"\Leftrightarrow": r"\iff",
-    r"\intercal": r"\top",
-    r"\Vert": r"\|",
-    r"\vert": "|",
-    r"\ldots": r"\cdots",
-    r"\dots": r"\cdots",
-    r"\tfrac": r"\frac",
-    r"\dfrac": r"\frac",
-    r"\varnothing": r"\emptyset",
-    r"\ast": "*",
-    r"\mid": "|",
-    r"\widehat": r"\hat",
-    r"\overline": r"\bar",
-    r"\widetilde": r"\tilde",
-}
-
-
+_SAME = r"""
+\leq=\le \geq=\ge \neq=\ne \lt=< \gt=> \Longrightarrow=\Rightarrow \implies=\Rightarrow \Longleftrightarrow=\iff \Leftrightarrow=\iff
+\intercal=\top \Vert=\| \vert=| \mid=| \ldots=\cdots \dots=\cdots \tfrac=\frac \dfrac=\frac \varnothing=\emptyset \ast=*
+\widehat=\hat \overline=\bar \widetilde=\tilde
+"""
+SAME = dict(pair.split("=") for pair in _SAME.split())
 _GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg"}
 
 
@@ -77,8 +58,27 @@ class Token:
     braced: bool = False  # alone in braces: 12 of x^{12}, against the 1 of x^12
     wide: bool = False  # a visible space stands before it
 
+    @property
+    def spelled(self) -> str:
+        """What the token says: words in their braces, names never like a sign, nothing at the end."""
+        if self.kind in ("name", "end"):
+            return "a name" if self.kind == "name" else ""
+        return rf"\text{{{self.text}}}" if self.kind == "word" else self.text
 
-NOTHING = Token("end", "", NOWHERE)
+
+def matching(tokens: Sequence[Token], at: int) -> int:
+    """Return where the bracket that opens here closes; the end of the formula if nowhere."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += NESTING.get(tokens[i].spelled, 0)
+        if not depth:
+            return i
+    return len(tokens) - 1
+
+
+def argument_end(tokens: Sequence[Token], at: int) -> int:
+    """Return the position behind the argument that starts here: a group in braces, or one token."""
+    return (matching(tokens, at) if at < len(tokens) and tokens[at].text == "{" else at) + 1
 
 
 def tokens_of(latex: str, names: Iterable[str] = ()) -> list[Token]:
@@ -88,8 +88,7 @@ def tokens_of(latex: str, names: Iterable[str] = ()) -> list[Token]:
     return [*_cut(_settled(_lexed(latex)), names), Token("end", "", (len(latex), len(latex) + 1))]
 
 
-def _lexed(latex: str) -> list[Token]:
-    tokens: list[Token] = []
+def _lexed(latex: str) -> Iterator[Token]:
     place, wide, side = 0, False, ""
     while place < len(latex):
         match = _LEXEMES.match(latex, place)
@@ -98,8 +97,7 @@ def _lexed(latex: str) -> list[Token]:
         kind, text, at = _GROUPS[match.lastgroup or ""], match.group(), match.span()
         place = match.end()
         if kind == "size":
-            side = {"l": "l", "r": "r", "m": "m"}.get(text[-1], "") if text not in (r"\left", r"\right") else text[1]
-            side = side or "m"
+            side = text[1] if text in (r"\left", r"\right") else text[-1] if text[-1] in "lrm" else "m"
             continue
         if kind in ("wide", "thin"):
             wide = wide or kind == "wide"
@@ -114,113 +112,69 @@ def _lexed(latex: str) -> list[Token]:
         elif kind == "environment":
             kind, text = "command", re.sub(r"\s", "", text)
         elif text in ("|", r"\|") and side:
-            text = {"l": r"\l", "r": r"\r", "m": r"\m"}[side] + ("vert" if text == "|" else "Vert")
+            text = rf"\{side}{'vert' if text == '|' else 'Vert'}"
         elif text in LETTERS:
             kind = "letter"
-        tokens.append(Token(kind, text, at, wide=wide))
+        yield Token(kind, text, at, wide=wide)
         wide, side = False, ""
-    return tokens
 
 
-def _settled(tokens: list[Token]) -> list[Token]:
+def _settled(tokens: Iterable[Token]) -> list[Token]:
     r"""Take away braces around one token, join accents with what they stand on, and write ^{h\top} as ^h^\top."""
-    for _ in range(DEEPEST):
-        new: list[Token] = []
-        i = 0
-        while i < len(tokens):
-            one, two, three = tokens[i], *(tokens[at] if at < len(tokens) else NOTHING for at in (i + 1, i + 2))
-            if one.text == "{" and three.text == "}" and (two.kind != "mark" or two.text in "*+-'") and not _takes(two):
-                new.append(replace(two, braced=True, place=(one.place[0], three.place[1]), wide=one.wide))
-                i += 3
-            elif one.text in ACCENTS and two.kind in ("letter", "word"):
-                new.append(Token("letter", f"{one.text}{{{two.text}}}", (one.place[0], two.place[1]), wide=one.wide))
-                i += 2
-            elif one.text == r"\top" and two.text == "}" and new and new[-1].text != "^" and _ends_what_stands_above(new):
-                new += [two, Token("mark", "^", one.place), one]
-                i += 2
-            else:
-                new.append(one)
-                i += 1
-        if new == tokens:
-            return new
-        tokens = new
-    raise Malformed(f"more than {DEEPEST} braces stand in each other", tokens[0].place)
-
-
-def _takes(token: Token) -> bool:
-    """Whether braces behind the token are its own, so that braces around it say something."""
-    return token.text in ACCENTS or token.text.startswith((r"\begin", r"\end"))
-
-
-def _ends_what_stands_above(before: list[Token]) -> bool:
-    r"""Whether a \top and a closing brace end a group that stands above something and holds more than a sign."""
-    depth = 0
-    for i in range(len(before) - 1, 0, -1):
-        if before[i].text == "{" and not depth:
-            return before[i - 1].text == "^" and [token.text for token in before[i + 1 :]] not in (["-"], [])
-        depth += {"}": 1, "{": -1}.get(before[i].text, 0)
-    return False
-
-
-def _cut(tokens: list[Token], names: Iterable[str]) -> list[Token]:
-    patterns: dict[str, list[tuple[list[str], str]]] = {}
-    for pattern, name in sorted(((_pattern(name), name) for name in names), key=lambda pair: -len(pair[0])):
-        patterns.setdefault(pattern[0], []).append((pattern, name))
     new: list[Token] = []
-    while tokens:
-        for pattern, name in patterns.get(_spelled(tokens[0]), ()):
-            if (found := _match(tokens, pattern, name)) is not None:
-                named, tokens = found
-                new.append(named)
-                break
-        else:
-            new.append(tokens[0])
-            tokens = tokens[1:]
+    opened: list[int] = []
+    for token in tokens:
+        new.append(token)
+        transposed: list[Token] = []
+        if token.text == "{":
+            opened.append(len(new) - 1)
+        elif token.text == "}" and opened:
+            start = opened.pop()
+            inside = new[start + 1 : -1]
+            texts = [one.text for one in inside]
+            if start and new[start - 1].text == "^" and texts[1:] and texts[-1] == r"\top" and texts[-2] != "^" and texts[:-1] != ["-"]:
+                top = inside.pop()
+                transposed = [Token("mark", "^", top.place), top]
+                new[start + 1 :] = [*inside, token]
+            if len(inside) == 1 and (inside[0].kind != "mark" or inside[0].text in "*+-'"):
+                new[start:] = [replace(inside[0], braced=True, place=(new[start].place[0], token.place[1]), wide=new[start].wide)]
+        while new[-1].kind in ("letter", "word") and len(new) > 1 and new[-2].text in ACCENTS:
+            accent, under = new[-2:]
+            new[-2:] = [Token("letter", f"{accent.text}{{{under.text}}}", (accent.place[0], under.place[1]), wide=accent.wide)]
+        new += transposed
     return new
+
+
+def _cut(tokens: list[Token], names: Iterable[str]) -> Iterator[Token]:
+    patterns = sorted(((_pattern(name), name) for name in names), key=lambda pair: -len(pair[0]))
+    while tokens:
+        first = tokens[0].spelled
+        matches = (_match(tokens, pattern, name) for pattern, name in patterns if pattern[0] == first)
+        token, *tokens = next(filter(None, matches), tokens)
+        yield token
 
 
 def _pattern(name: str) -> list[str]:
     """Return the tokens of a name; "" stands for the index of a family."""
-    spelled = [_spelled(token) for token in _settled(_lexed(name))]
+    spelled = [token.spelled for token in _settled(_lexed(name))]
     return [*spelled[:-3], "", *spelled[-2:]] if FAMILY.match(name) else spelled
 
 
-def _spelled(token: Token) -> str:
-    return rf"\text{{{token.text}}}" if token.kind == "word" else token.text
-
-
-def _match(tokens: list[Token], pattern: list[str], name: str) -> tuple[Token, list[Token]] | None:
-    """Match one name at the front; a part above may follow an index beneath, as in Q_h^R for the name Q^R."""
-    i, index, above = 0, [], False
-    for text in pattern:
-        if text == "^" and i and not above and i < len(tokens) and tokens[i].text == "_":
-            end = _argument_end(tokens, i + 1)
-            index, i = tokens[i:end], end
-        above = above or text == "^"
+def _match(tokens: list[Token], pattern: list[str], name: str) -> list[Token] | None:
+    """Put one name to the front if it stands there; a part above may follow an index beneath, as in Q_h^R for the name Q^R."""
+    i, index = 0, list[Token]()
+    for count, text in enumerate(pattern):
+        if text == "^" and "^" not in pattern[:count] and tokens[i:] and tokens[i].text == "_":
+            index, i = tokens[i : argument_end(tokens, i + 1)], argument_end(tokens, i + 1)
         if i >= len(tokens):
             return None
         if not text:
-            start = i
-            while i < len(tokens) and tokens[i].text not in (")", "}"):
-                i += 1
-            beneath, opens, closes = (Token("mark", sign, tokens[start].place) for sign in "_{}")
-            index = [beneath, opens, *tokens[start:i], closes, *index]
-        elif _spelled(tokens[i]) == text:
-            i += 1
-        else:
+            end = next((at for at in range(i, len(tokens)) if tokens[at].text in (")", "}")), len(tokens))
+            beneath, opens, closes = (Token("mark", sign, tokens[i].place) for sign in "_{}")
+            index, i = [beneath, opens, *tokens[i:end], closes, *index], end
+        elif tokens[i].spelled != text:
             return None
-    place = (tokens[0].place[0], tokens[i - 1].place[1])
-    return Token("name", name, place, braced=tokens[0].braced and i == 1, wide=tokens[0].wide), [*index, *tokens[i:]]
-
-
-def _argument_end(tokens: list[Token], i: int) -> int:
-    """Where the argument that starts here ends: one token, or a group in braces."""
-    if i < len(tokens) and tokens[i].text == "{":
-        depth = 0
-        while i < len(tokens):
-            depth += {"{": 1, "}": -1}.get(tokens[i].text, 0)
+        else:
             i += 1
-            if not depth:
-                break
-        return i
-    return i + 1
+    place = (tokens[0].place[0], tokens[i - 1].place[1])
+    return [Token("name", name, place, braced=tokens[0].braced and i == 1, wide=tokens[0].wide), *index, *tokens[i:]]

@@ -36,7 +36,7 @@ none                               nothing stands here
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from attn_course.formulas.errors import NOWHERE, Place
@@ -120,17 +120,18 @@ TEMPLATES: dict[str, tuple[str, tuple[int, ...]]] = {  # by value or kind: the t
     "set": (r"\{{ {} : {} \}}", (RELATION, RELATION)),
     "run": (r"{} \cdots {}", (SIDE_BY_SIDE, SIDE_BY_SIDE)),
     "slice": ("{}:{}", (SUM, SUM)),
+    "range": ("{}={}", (RELATION, RELATION)),
     "implies": (r"{} \; {value} \; {}", (RELATION, RELATION)),
     "to": (r"{} \to {}{value}", (RELATION, SUM)),
-    "nabla": (r"\nabla{} {}", (RELATION, FACTOR)),
 }
+LISTS = {"formula": r", \qquad ", "all": r", \quad ", "domain": ", "}
 
 
 def write(node: Node, level: int = RELATION) -> str:
     """Return the LaTeX of a tree; reading it gives the same tree again."""
     if level == BASE:
         return _base(node)
-    text = _WRITERS[node.kind](node) if node.kind in _WRITERS else _filled(node)
+    text = _WRITERS[node.kind](*node.children) if node.kind in _WRITERS else _filled(node)
     own = LEVELS.get("/" if node.value == "/" else node.kind, ATOM)
     if level == CLOSED:  # the right neighbour of an operand must not be swallowed
         return _parenthesised(text) if own <= OPERATION or _ends_open(node) else text
@@ -138,23 +139,30 @@ def write(node: Node, level: int = RELATION) -> str:
 
 
 def _filled(node: Node) -> str:
-    template, levels = TEMPLATES[node.value if node.kind == "over" else node.kind]
-    value = node.value
+    value, children = node.value, node.children
     match node.kind:
-        case "constant":
-            value = r"\mathbf{1}" if value == "1" else value
-        case "norm":
-            value = value and f"_{value}"
-        case "to":
-            value = value and f"^{value}"
-        case "relation" if node.children:
-            value = rf"\xrightarrow[{write(node.children[0])}]{{}}"
-    children = [write(child, at) for child, at in zip(node.children, levels, strict=False)]
-    if node.kind == "nabla":
-        children[0] = children[0] and f"_{{{children[0]}}}"
-    if node.kind == "transpose" and node.children[0].kind == "power" and write(node.children[0].children[1]) == "-1":
-        return rf"{_base(node.children[0].children[0])}^{{-\top}}"
-    return template.format(*children, value=value)
+        case "formula" | "all" | "domain":
+            return _joined(LISTS[node.kind], children)
+        case "call":
+            return _written_call(value, *children)
+        case "big":
+            above = "".join(f"^{{{write(item.children[2])}}}" for item in children[0].children if item.kind == "range")
+            return f"{value}_{{{write(children[0])}}}{above} {write(children[1], OPERATION)}"
+        case "derivative":
+            return _written_derivative(value, *children)
+        case "blocks":
+            rows = [row.children for row in children]
+            return f"[{'; '.join(_joined(', ', row) for row in rows)}]" if value == "[" else _environment("pmatrix", rows)
+        case "constant" if value == "1":
+            return r"\mathbf{1}"
+        case "relation" if children:
+            return rf"\xrightarrow[{write(children[0])}]{{}}"
+        case "transpose" if children[0].kind == "power" and write(children[0].children[1]) == "-1":
+            return rf"{_base(children[0].children[0])}^{{-\top}}"
+        case "norm" | "to" if value:
+            value = f"{'_' if node.kind == 'norm' else '^'}{value}"
+    template, levels = TEMPLATES[value if node.kind == "over" else node.kind]
+    return template.format(*map(write, children, levels), value=value)
 
 
 def _parenthesised(text: str) -> str:
@@ -182,20 +190,11 @@ def _joined(separator: str, nodes: Iterable[Node], level: int = RELATION) -> str
     return separator.join(write(node, level) for node in nodes)
 
 
-def _write_chain(node: Node) -> str:
-    return " ".join(write(child, RELATION if child.kind == "relation" else SUM) for child in node.children)
+def _write_where(clause: Node, *conditions: Node) -> str:
+    return rf"{write(clause)} \quad ({_joined(', ', conditions)})"
 
 
-def _write_where(node: Node) -> str:
-    return rf"{write(node.children[0])} \quad ({_joined(', ', node.children[1:])})"
-
-
-def _write_neg(node: Node) -> str:
-    return "-" + write(node.children[0], ATOM if node.children[0].kind == "neg" else OPERATION)
-
-
-def _write_sum(node: Node) -> str:
-    first, *rest = node.children
+def _write_sum(first: Node, *rest: Node) -> str:
     text = _parenthesised(write(first)) if first.kind in ("sum", "union") else write(first)
     for term in rest:
         sign, body = ("-", term.children[0]) if term.kind == "neg" else ("+", term)
@@ -203,85 +202,61 @@ def _write_sum(node: Node) -> str:
     return text
 
 
-def _write_product(node: Node) -> str:
+def _write_product(*factors: Node) -> str:
     parts: list[str] = []
-    for factor in node.children:
+    for factor in factors:
         written = _parenthesised(write(factor)) if factor.kind == "product" else write(factor, SIDE_BY_SIDE)
-        swallows = _ends_open(factor) and factor is not node.children[-1]
+        swallows = _ends_open(factor) and factor is not factors[-1]
         parts.append(_parenthesised(write(factor)) if swallows or (parts and written[:1].isdigit()) else written)
     return r"\, ".join(parts)
 
 
-def _write_entry(node: Node) -> str:
-    base, *indices = node.children
+def _write_entry(base: Node, *indices: Node) -> str:
     family = FAMILY.match(base.value) if base.kind == "name" else None
     apart = base.kind in ("entry", "norm") or (base.kind == "name" and "_" in base.value)  # no index beneath an index: (W_Q)_{ar}
-    written = f"{family[1]}^{{({write(indices.pop(0))})}}" if family else f"({write(base)})" if apart else _base(base)
-    if not indices:
-        return written
+    written = f"({write(base)})" if apart else _base(base)
+    if family:
+        written, indices = f"{family[1]}^{{({write(indices[0])})}}", indices[1:]
     tight = all(index.kind in ("index", "name") for index in indices)
-    return f"{written}_{{{_joined(' ' if tight else ', ', indices)}}}"
+    return f"{written}_{{{_joined(' ' if tight else ', ', indices)}}}" if indices else written
 
 
-def _write_call(node: Node) -> str:
-    under, *arguments = node.children
-    name = rf"\mathrm{{{node.value}}}" if node.value in COMMANDS else r"\mathbb{E}" if node.value == "E" else node.value
+def _written_call(name: str, under: Node, *arguments: Node) -> str:
     if name == r"\sqrt":
         return rf"\sqrt{{{write(arguments[0])}}}"
-    inside = _joined(r" \,\|\, " if node.value == "KL" else ", ", arguments)
+    function = rf"\mathrm{{{name}}}" if name in COMMANDS else r"\mathbb{E}" if name == "E" else name
     beneath = f"_{{{write(under)}}}" if under.kind != "none" else ""
-    return name + beneath + (f"[{inside}]" if node.value in ("E", "Var", "Cov") else _parenthesised(inside))
+    inside = _joined(r" \,\|\, " if name == "KL" else ", ", arguments)
+    return function + beneath + (f"[{inside}]" if name in ("E", "Var", "Cov") else _parenthesised(inside))
 
 
-def _write_big(node: Node) -> str:
-    domain, body = node.children
-    above = "".join(f"^{{{write(item.children[2])}}}" for item in domain.children if item.kind == "range")
-    return f"{node.value}_{{{_joined(', ', domain.children)}}}{above} {write(body, OPERATION)}"
-
-
-def _write_integral(node: Node) -> str:
-    variable, low, high, body = node.children
+def _write_integral(variable: Node, low: Node, high: Node, body: Node) -> str:
     bounds = f"_{{{write(low)}}}^{{{write(high)}}}" if low.kind != "none" else ""
     return rf"\int{bounds} {write(body, SIDE_BY_SIDE)}\,d{write(variable)}"
 
 
-def _write_derivative(node: Node) -> str:
-    numerator, *by = node.children
-    d = r"\partial" if node.value == r"\partial" else r"\mathrm{d}"
+def _written_derivative(value: str, numerator: Node, *by: Node) -> str:
+    d = r"\partial" if value == r"\partial" else r"\mathrm{d}"
     above = f"{d}^{len(by)}" if len(by) > 1 else d
     below = r"\, ".join(f"{d} {write(one, FACTOR)}" for one in by)
     return rf"\frac{{{above} {write(numerator, CLOSED)}}}{{{below}}}"
 
 
-def _write_blocks(node: Node) -> str:
-    if node.value == "[":
-        return f"[{'; '.join(_joined(', ', row.children) for row in node.children)}]"
-    rows = r" \\ ".join(_joined(" & ", row.children) for row in node.children)
-    return rf"\begin{{pmatrix}} {rows} \end{{pmatrix}}"
+def _environment(name: str, rows: Iterable[Sequence[Node]]) -> str:
+    written = r" \\ ".join(_joined(" & ", row) for row in rows)
+    return rf"\begin{{{name}}} {written} \end{{{name}}}"
 
 
-def _write_cases(node: Node) -> str:
-    rows = r" \\ ".join(_joined(" & ", node.children[place : place + 2]) for place in range(0, len(node.children), 2))
-    return rf"\begin{{cases}} {rows} \end{{cases}}"
-
-
-_WRITERS: dict[str, Callable[[Node], str]] = {
-    "formula": lambda node: _joined(r", \qquad ", node.children),
-    "given": lambda node: rf"{write(node.children[0])}: \qquad " + _joined(r", \qquad ", node.children[1:]),
+_WRITERS: dict[str, Callable[..., str]] = {  # of the children
+    "given": lambda premise, *statements: rf"{write(premise)}: \qquad " + _joined(LISTS["formula"], statements),
     "where": _write_where,
-    "all": lambda node: _joined(r", \quad ", node.children),
-    "chain": _write_chain,
-    "neg": _write_neg,
+    "chain": lambda *parts: " ".join(write(part, RELATION if part.kind == "relation" else SUM) for part in parts),
+    "neg": lambda term: "-" + write(term, ATOM if term.kind == "neg" else OPERATION),
     "sum": _write_sum,
     "product": _write_product,
     "entry": _write_entry,
-    "call": _write_call,
-    "big": _write_big,
-    "domain": lambda node: _joined(", ", node.children),
-    "range": lambda node: _joined("=", node.children[:2]),
+    "nabla": lambda under, body: (rf"\nabla_{{{write(under)}}} " if under.kind != "none" else r"\nabla ") + write(body, FACTOR),
     "integral": _write_integral,
-    "derivative": _write_derivative,
-    "tuple": lambda node: f"({_joined(', ', node.children, SUM)})",
-    "blocks": _write_blocks,
-    "cases": _write_cases,
+    "tuple": lambda *entries: f"({_joined(', ', entries, SUM)})",
+    "cases": lambda *cells: _environment("cases", list(zip(cells[::2], cells[1::2], strict=True))),
 }

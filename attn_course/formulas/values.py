@@ -14,21 +14,12 @@ import numpy as np
 
 from attn_course.formulas.errors import Malformed
 
-FORM_AXES = {
-    "scalar": 0,
-    "vector": 1,
-    "tuple": 1,
-    "set": 1,
-    "powers": 1,
-    "row": 2,
-    "column": 2,
-    "matrix": 2,
-    "identity": 0,
-    "unit": 1,
-    "opaque": 0,
-}
+FORM_AXES = dict.fromkeys(("scalar", "identity", "opaque"), 0) | dict.fromkeys(("vector", "tuple", "set", "powers", "unit"), 1)
+FORM_AXES |= dict.fromkeys(("row", "column", "matrix"), 2)
 FLAT = ("vector", "tuple", "row", "column")
 RANK_TOLERANCE = 1e-12
+SPELLINGS = {"ln": ("log", "log"), "Re": ("real", "re"), "abs": ("abs", "Abs"), "ceil": ("ceil", "ceiling")}  # in NumPy, in SymPy
+_SAID = {"scalar": "a number", "identity": "a multiple of I", "set": "a set", "opaque": "an opaque value", "unit": "a unit vector"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +69,25 @@ class Value:
     def __str__(self) -> str:
         if self.lists:
             return f"a list of {self.data.shape[self.letters]} {self.form}s"
+        if self.form in _SAID:
+            return _SAID[self.form]
         size = " x ".join("n" if stretch else str(length) for length, stretch in zip(self.shape, self.stretch, strict=False))
-        match self.form:
-            case "scalar":
-                return "a number"
-            case "matrix":
-                return f"a {size} matrix"
-            case "row" | "column":
-                return f"a {self.form} ({size})"
-            case "vector" | "tuple" | "powers":
-                return f"a vector of {self.shape[0]}"
-            case "identity":
-                return "a multiple of I"
-            case "set":
-                return "a set"
-        return f"an {self.form} value" if self.form == "opaque" else "a unit vector"
+        if self.form == "matrix":
+            return f"a {size} matrix"
+        return f"a {self.form} ({size})" if self.form in ("row", "column") else f"a vector of {size}"
+
+
+def check_form(what: str, value: Value, *forms: str) -> None:
+    """Complain unless a value is one of those forms, and no list of them."""
+    if value.lists or value.form not in forms:
+        raise Malformed(f"{what} of {value} has no meaning" + ": it wants numbers" * (forms == ("scalar",)))
+
+
+def check_single(*values: Value) -> None:
+    """Complain of a list that stands where one of its entries is wanted."""
+    for value in values:
+        if value.lists:
+            raise Malformed(f"{value} stands where one of its entries is wanted: give it an index")
 
 
 def lifted(data: np.ndarray, axes: int) -> np.ndarray:
@@ -105,38 +100,35 @@ def one_by_one(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
     return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
 
 
+def floats(value: Value) -> np.ndarray:
+    """Return real numbers as floats."""
+    if value.data.dtype.kind == "c":
+        raise Malformed("complex numbers cannot stand here")
+    return value.data.astype(float)
+
+
 def entrywise(name: str, value: Value) -> Value:
     """Apply a function to every entry; e to a matrix is entrywise too."""
-    if value.form in ("identity", "unit", "set", "opaque") or value.lists:
-        raise Malformed(f"{name} of {value} has no meaning")
-    if value.exact:
-        import sympy
+    check_form(name, value, "scalar", "matrix", "powers", *FLAT)
+    in_numpy, in_sympy = SPELLINGS.get(name, (name, name))
+    if not value.exact:
+        return value.like(getattr(np, in_numpy)(value.data))
+    import sympy
 
-        exact = {"ln": "log", "floor": "floor", "ceil": "ceiling", "Re": "re", "abs": "Abs"}.get(name, name)
-        return value.like(one_by_one(getattr(sympy, exact), value.data))
-    named: dict[str, Callable[..., np.ndarray]] = {"ln": np.log, "Re": np.real, "abs": np.abs}
-    return value.like((named.get(name) or getattr(np, name))(value.data))
+    return value.like(one_by_one(getattr(sympy, in_sympy), value.data))
 
 
 def fitted(left: Value, right: Value) -> tuple[np.ndarray, np.ndarray, Value]:
-    """Return the data of two values of one form, broadcast to each other, and a value of that form.
-
-    Raises
-    ------
-    Malformed
-        If orientations or lengths differ.
-    """
-    if left.lists or right.lists:
-        raise Malformed(f"{left if left.lists else right} stands where one of its entries is wanted: give it an index")
+    """Return the data of two values of one form, and a value of that form; other orientations or lengths are malformed."""
+    check_single(left, right)
     if left.form != right.form:
         left, right = _same_form(left, right), _same_form(right, left)
-    if left.form != right.form or "opaque" in (left.form, right.form):
+    stretched = [any(pair) for pair in zip(left.stretch, right.stretch, strict=True)]
+    differ = any(a != b and not any_length for a, b, any_length in zip(left.shape, right.shape, stretched, strict=False))
+    if left.form != right.form or left.form == "opaque" or differ:
         raise Malformed(f"left is {left}, right is {right}")
-    for ours, theirs, *stretch in zip(left.shape, right.shape, left.stretch, right.stretch, strict=False):
-        if ours != theirs and not any(stretch):
-            raise Malformed(f"left is {left}, right is {right}")
-    both = tuple(a and b for a, b in zip(left.stretch, right.stretch, strict=True))
-    return left.data, right.data, Value(left.data, left.form, 0, (), (both[0], both[1]))
+    both = (left.stretch[0] and right.stretch[0], left.stretch[1] and right.stretch[1])
+    return left.data, right.data, Value(left.data, left.form, 0, (), both)
 
 
 def _same_form(value: Value, other: Value) -> Value:
@@ -162,51 +154,50 @@ def oriented(data: np.ndarray, form: str) -> Value:
     return Value(data[..., None, :] if form == "row" else data[..., None] if form == "column" else data, form)
 
 
-def scaled(scalar: Value, value: Value) -> Value:
-    """Return a number times a value."""
-    if value.lists:
-        raise Malformed(f"{value} stands where one of its entries is wanted: give it an index")
+def spread(number: Value, value: Value) -> Value:
+    """Return a number as a vector in the form of a value that is one, else as it is."""
+    if value.form not in FLAT or value.lists:
+        return number
+    return value.like(lifted(number.data, FORM_AXES[value.form]) + np.zeros_like(value.data))
+
+
+def scaled(scalar: Value, value: Value, by: np.ufunc = np.multiply) -> Value:
+    """Return a value multiplied (or divided) by a number."""
+    check_single(value)
     if value.form in ("set", "opaque", "powers"):
-        raise Malformed(f"a number times {value} has no meaning")
+        raise Malformed(f"{value} has no multiples")
     if value.form == "unit":
-        return Value(np.stack(np.broadcast_arrays(value.data[..., 0], value.data[..., 1] * scalar.data), axis=-1), "unit")
-    return value.like(lifted(scalar.data, FORM_AXES[value.form]) * value.data)
+        return Value(np.stack(np.broadcast_arrays(value.data[..., 0], by(value.data[..., 1], scalar.data)), axis=-1), "unit")
+    return value.like(by(value.data, lifted(scalar.data, FORM_AXES[value.form])))
 
 
 def product(left: Value, right: Value) -> Value:
     """Return the product of two factors side by side: of numbers, of a number and anything, of rows, columns and matrices."""
-    if left.lists or right.lists:
-        raise Malformed(f"{left if left.lists else right} stands where one of its entries is wanted: give it an index")
-    if left.form == "unit" or right.form == "unit":
-        left, right = (right, left) if left.form == "unit" else (left, right)
-        if left.form != "scalar":
-            raise Malformed("a unit vector stands in sums, and behind a number")
-    if left.form in ("scalar", "identity"):
-        return scaled(left, right)
-    if right.form in ("scalar", "identity"):
-        return scaled(right, left)
-    forms = (left.form, right.form)
-    if any(FORM_AXES[form] != 2 for form in forms):
+    check_single(left, right)
+    if left.form == "unit":
+        left, right = right, left
+    if right.form == "unit" and left.form != "scalar":
+        raise Malformed("a unit vector stands in sums, and behind a number")
+    for one, other in ((left, right), (right, left)):
+        if one.form in ("scalar", "identity"):
+            return scaled(one, other)
+    if FORM_AXES[left.form] != 2 or FORM_AXES[right.form] != 2:
         raise Malformed(rf"{left} times {right}: a vector must be declared as a row or a column, or write \cdot or \odot")
-    if not ((left.form != "column" and right.form != "row") or forms == ("column", "row")):
+    middle, any_length = (left.shape[1], right.shape[0]), (left.stretch[1], right.stretch[0])
+    outer = left.form == "column" or right.form == "row"
+    if (outer and (left.form, right.form) != ("column", "row")) or (middle[0] != middle[1] and not any(any_length)):
         raise Malformed(f"{left} times {right}: the lengths in the middle differ")
-    a, b = left.data, right.data
-    if left.shape[1] != right.shape[0]:
-        if not (left.stretch[1] or right.stretch[0]):
-            raise Malformed(f"{left} times {right}: the lengths in the middle differ")
-        a = np.broadcast_to(a, (*a.shape[:-1], max(left.shape[1], right.shape[0])))
-        b = np.broadcast_to(b, (*b.shape[:-2], a.shape[-1], b.shape[-1]))
-    elif left.stretch[1] and right.stretch[0]:
+    if all(any_length):
         raise Malformed("the length of the ones is not known")
-    data = a @ b
-    match (left.form, right.form):
-        case ("row", "column"):
-            return Value(data[..., 0, 0])
-        case ("row", _):
-            return Value(data, "row", stretch=(False, right.stretch[1]))
-        case (_, "column"):
-            return Value(data, "column", stretch=(left.stretch[0], False))
-    return Value(data, "matrix", stretch=(left.stretch[0], right.stretch[1]))
+    a, b = left.data, right.data
+    if middle[0] != middle[1]:
+        a = np.broadcast_to(a, (*a.shape[:-1], max(middle)))
+        b = np.broadcast_to(b, (*b.shape[:-2], max(middle), b.shape[-1]))
+    if left.form == "row":
+        return Value((a @ b)[..., 0, 0]) if right.form == "column" else Value(a @ b, "row", stretch=(False, right.stretch[1]))
+    if right.form == "column":
+        return Value(a @ b, "column", stretch=(left.stretch[0], False))
+    return Value(a @ b, "matrix", stretch=(left.stretch[0], right.stretch[1]))
 
 
 def dot(left: Value, right: Value) -> Value:
@@ -222,17 +213,14 @@ def dot(left: Value, right: Value) -> Value:
 
 def power(base: Value, exponent: Value) -> Value:
     """Return a power: of a number, entrywise of a vector, of a matrix with itself; with a list of exponents their product."""
-    if exponent.form == "powers":
-        if base.form not in FLAT:
-            raise Malformed(f"{base} to several exponents has no meaning")
+    if exponent.form == "powers" and base.form in FLAT:
         return Value((base.data.reshape((*base.data.shape[: base.letters], -1)) ** exponent.data).prod(axis=-1))
-    if exponent.form != "scalar" or base.lists or base.form in ("set", "opaque", "unit", "identity", "powers"):
+    if exponent.form != "scalar" or base.lists or base.form not in ("scalar", "matrix", *FLAT):
         raise Malformed(f"{base} to the power of {exponent} has no meaning")
     if base.form != "matrix":
         if base.exact and np.any([abs(number) > 1000 for number in exponent.data.flat if getattr(number, "is_number", True)]):
             raise Malformed("the exponent is too large to be exact")
-        exponents = lifted(exponent.data, FORM_AXES[base.form])
-        return base.like(base.data**exponents)
+        return base.like(base.data ** lifted(exponent.data, FORM_AXES[base.form]))
     if exponent.data.size != 1 or not abs(times := float(exponent.data.item())) <= 1000 or times != int(times):
         raise Malformed("a matrix is raised to one whole power, at most 1000")
     if base.shape[0] != base.shape[1]:
@@ -250,18 +238,17 @@ def power(base: Value, exponent: Value) -> Value:
 
 def transposed(value: Value) -> Value:
     """Return the transpose of a row, a column or a matrix."""
+    if value.form == "identity":
+        return value
     if value.lists or FORM_AXES[value.form] != 2:
-        if value.form == "identity":
-            return value
-        raise Malformed(f"{value} has no transpose" + (": declare it as a row or a column" if value.form in ("vector", "tuple") else ""))
+        raise Malformed(f"{value} has no transpose" + ": declare it as a row or a column" * (value.form in FLAT))
     form = {"row": "column", "column": "row"}.get(value.form, "matrix")
     return Value(np.swapaxes(value.data, -1, -2), form, 0, value.starts[::-1], (value.stretch[1], value.stretch[0]))
 
 
 def softmax(value: Value, columns: bool = False) -> Value:
     """Return the softmax of a vector over its entries, of a matrix over each row (or each column); all of minus infinity gives 0."""
-    if value.form not in (*FLAT, "matrix") or value.lists:
-        raise Malformed(f"softmax of {value} has no meaning")
+    check_form("softmax", value, *FLAT, "matrix")
     axis = -2 if value.form == "column" or (columns and value.form == "matrix") else -1
     if value.exact:
         shifted = entrywise("exp", value).data
@@ -272,51 +259,44 @@ def softmax(value: Value, columns: bool = False) -> Value:
     return value.like(shifted / total if value.exact else np.divide(shifted, total, out=np.zeros_like(shifted), where=total != 0))
 
 
-def length(value: Value, norm: str = "2") -> Value:
-    """Return a norm of a vector (1 or 2) or of a matrix (F, or 2: the largest singular value)."""
-    if value.lists or value.form not in (*FLAT, "matrix") or (value.form == "matrix") != (norm in ("F", "2F", "S")):
-        raise Malformed(f"the norm of {value} has no meaning" + (r": write \|.\|_2 or \|.\|_F" if value.form == "matrix" else ""))
+def length(value: Value, norm: str = "") -> Value:
+    """Return a norm of a vector (2 or 1) or of a matrix (F, or 2: the largest singular value)."""
+    matrix = value.form == "matrix"
+    if value.lists or value.form not in (*FLAT, "matrix") or norm not in (("2", "F") if matrix else ("", "1", "2")):
+        raise Malformed(f"the norm of {value} has no meaning" + r": write \|.\|_2 or \|.\|_F" * matrix)
     axes = tuple(range(-FORM_AXES[value.form], 0))
-    if norm == "S":
+    if matrix and norm == "2":
         if value.exact:
             raise Malformed("the largest singular value is not computed symbolically")
-        return Value(np.linalg.norm(value.data, ord=2, axis=(-2, -1)))
-    if norm == "1":
-        return Value(entrywise("abs", value).data.sum(axis=axes))
-    squares = (value.data**2 if value.exact else np.abs(value.data) ** 2).sum(axis=axes)
-    return entrywise("sqrt", Value(squares))
+        return Value(np.linalg.norm(value.data, ord=2, axis=axes))
+    sizes = value.data if value.exact and norm != "1" else entrywise("abs", value).data
+    return Value(sizes.sum(axis=axes)) if norm == "1" else entrywise("sqrt", Value((sizes**2).sum(axis=axes)))
 
 
 def rank(value: Value) -> Value:
     """Return the rank of a matrix: how many singular values exceed 1e-12 of the largest."""
-    if value.form != "matrix" or value.lists:
-        raise Malformed(f"the rank of {value} has no meaning")
-    sizes = np.linalg.svd(value.data.astype(float), compute_uv=False)
+    check_form("the rank", value, "matrix")
+    sizes = np.linalg.svd(floats(value), compute_uv=False)
     return Value((sizes > RANK_TOLERANCE * sizes.max(axis=-1, keepdims=True)).sum(axis=-1).astype(float))
 
 
 def blocks(rows: Sequence[Sequence[Value]]) -> Value:
     """Put numbers, rows, columns and matrices side by side and on top of each other."""
     cells = [cell for row in rows for cell in row]
-    if any(cell.lists or cell.form not in ("scalar", "matrix", *FLAT) for cell in cells):
-        raise Malformed("blocks are numbers, rows, columns and matrices, not lists of them")
-    if (
-        all(cell.form in ("scalar", "vector", "tuple") for cell in cells)
-        and len(rows) == 1
-        and any(cell.form != "scalar" for cell in cells)
-    ):
+    for cell in cells:
+        check_form("a block", cell, "scalar", "matrix", *FLAT)
+    forms = {cell.form for cell in cells}
+    if len(rows) == 1 and forms <= {"scalar", "vector", "tuple"} and forms != {"scalar"}:
         return Value(_joined([lifted(cell.data, 1) if cell.form == "scalar" else cell.data for cell in cells], -1, own=1), "vector")
-    one_row = len(rows) == 1 and all(cell.form in ("scalar", "row") for cell in cells)
-    one_column = len(rows[0]) == 1 and all(cell.form in ("scalar", "column") for cell in cells)
     joined = []
     for row in rows:
         tables = [lifted(cell.data, 2) if cell.form == "scalar" else cell.data for cell in row]
         tall = max(table.shape[-2] for table in tables)
-        stretched = [
-            np.broadcast_to(table, (*table.shape[:-2], tall, table.shape[-1])) if cell.stretch[0] else table
-            for table, cell in zip(tables, row, strict=True)
-        ]
-        joined.append(_joined(stretched, -1))
+        for place, (table, cell) in enumerate(zip(tables, row, strict=True)):
+            if cell.stretch[0]:
+                tables[place] = np.broadcast_to(table, (*table.shape[:-2], tall, table.shape[-1]))
+        joined.append(_joined(tables, -1))
+    one_row, one_column = len(rows) == 1 and forms <= {"scalar", "row"}, len(rows[0]) == 1 and forms <= {"scalar", "column"}
     return Value(_joined(joined, -2), "row" if one_row else "column" if one_column else "matrix")
 
 

@@ -76,6 +76,7 @@ GIVENS = {
     "A": matrix(np.ones((3, 5))),
     "v": rows(np.ones((3, 5))),
     "n": 3,
+    "c": 1 + 1j,
     "f": function(lambda array: array[7]),
     "g": of(lambda n: n + 1, "n"),
 }
@@ -100,6 +101,7 @@ GIVENS = {
         ("n = A_{123}", "the index reaches 123", "123"),
         ("n = x_{1,1}", "a vector of 3 has 1 index at most", "x_{1,1}"),
         ("n = x_{0.5}", "an index is a whole number", "0.5"),
+        ("n = x_c", "complex numbers cannot stand here", "x_c"),
         (r"n = \sum_j n", "the index j is not used in what stands behind", "j"),
         (r"n = \sum_j x_j \sum_j x_j", "the index j is in use already", r"\sum_j x_j"),
         ("n = n", "both sides are the same", "n = n"),
@@ -108,6 +110,7 @@ GIVENS = {
         (r"n = \|A\|", r"write \|.\|_2 or \|.\|_F", r"\|A\|"),
         (r"n = \mathrm{tr}(A)", "the trace of a 3 x 5 matrix has no meaning", r"\mathrm{tr}(A)"),
         ("n = A^2", "it is not square", "A^2"),
+        (r"n = \ln_2(n)", r"nothing stands beneath \ln", "2"),
         ("n = f(x)", "f does not take these arguments", "f(x)"),
         ("n = 1 / x", "only a number can divide", "x"),
         (r"n \in x", "cannot be in", "x"),

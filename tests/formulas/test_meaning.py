@@ -104,7 +104,7 @@ def test_identity_takes_its_size_from_its_neighbour():
 
 def test_a_unit_vector_takes_length_and_orientation_from_its_neighbour():
     givens = {"q": row(X), "y": 2, "r": row(X - np.array([0, 1, 0]))}
-    check(r"q - \mathbf{1}_{y} = r = -\mathbf{1}_{y} + q = q - \frac{1}{2} (2 \mathbf{1}_{y})", **givens)
+    check(r"q - \mathbf{1}_{y} = r = -\mathbf{1}_{y} + q = q - \frac{1}{2} (2 \mathbf{1}_{y}) = q - (2 \mathbf{1}_{y}) / 2", **givens)
 
 
 def test_a_tuple_takes_the_orientation_of_its_neighbour():
@@ -212,6 +212,7 @@ def test_arg_max_is_a_set_in_which_ties_count():
     givens = {"x": np.array([1.0, 3.0, 3.0]), "A": subset([False, True, True]), "r": 3}
     check(r"\arg\max_j x_j = A, \qquad r \in \arg\max_j x_j", **givens)
     assert "right 0" in refuted(r"r \in \arg\max_j x_j", x=givens["x"], r=1)
+    refuted(r"r \in \arg\max_j x_j", x=givens["x"], r=2.4)
 
 
 def test_a_continuous_arg_min_is_solved():

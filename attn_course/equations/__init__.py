@@ -13,7 +13,7 @@ def verify(label: str) -> None:
     Raises EquationError if it does not hold, UnknownEquation if there is none.
 
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
-    Eq. (...) holds as printed (n = 3, 5, 7)
+    Eq. (...) holds as printed (n = 3, 5, 6, 7)
     """
     REGISTRY.verify(label)
 

@@ -110,14 +110,14 @@ class Equation:
         """Read the LaTeX, or another formula of the same symbols; raises formulas.Malformed."""
         givens = self.draws()[0][0]
         ranges = [name for name, given in givens.items() if formulas.is_range(given)]
-        return Formula.of(latex or self.latex, formulas.names_of(givens), ranges)
+        return Formula.of(self.latex if latex is None else latex, formulas.names_of(givens), ranges)
 
     def judge(self, formula: Formula) -> list[Judged]:
         """Judge a formula on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
         judged = formulas.judge_draws(formula, itertools.chain(*self.draws()))
         if not self.loose:
             for first in range(0, len(judged), DRAWS):
-                _complain_of_bounds(itertools.chain(*judged[first : first + DRAWS]), formula.latex)
+                _complain_of_bounds(itertools.chain(*judged[first : first + DRAWS]), formula)
         found = list(itertools.chain(*judged))
         _complain_of_constants(found, formula.latex)
         return found
@@ -166,15 +166,17 @@ def _links(judged: Iterable[Judged]) -> Iterable[list[Judged]]:
     return found.values()
 
 
-def _complain_of_bounds(judged: Iterable[Judged], latex: str) -> None:
-    """A bound that is attained in no draw, or in all, says too little."""
+def _complain_of_bounds(judged: Iterable[Judged], formula: Formula) -> None:
+    """A bound that is attained in no draw, or in all, says too little; on a side of an equivalence it is a condition."""
+    conditions = [node.place for node in formula.tree.walk() if node.kind == "implies" and node.value == r"\iff"]
     for links in _links(judged):
-        if links[0].relation not in (r"\le", r"\ge"):
+        first = links[0]
+        if first.relation not in (r"\le", r"\ge") or any(start <= first.place[0] < end for start, end in conditions):
             continue
         if not any(link.attained for link in links):
-            raise formulas.Malformed(f"{links[0].relation} is attained in no draw: the strict sign says more", links[0].place, latex)
+            raise formulas.Malformed(f"{first.relation} is attained in no draw: the strict sign says more", first.place, formula.latex)
         if not any(link.strict for link in links):
-            raise formulas.Malformed(f"{links[0].relation} is attained in every draw: = says more", links[0].place, latex)
+            raise formulas.Malformed(f"{first.relation} is attained in every draw: = says more", first.place, formula.latex)
 
 
 def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
@@ -183,9 +185,15 @@ def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
         if links[0].relation != "=" or links[0].printed:
             continue
         for sides in ([link.left for link in links], [link.right for link in links]):
-            values = {entry for side in sides for entry in np.ravel(side).tolist()}
-            if len(values) < 2:
-                raise formulas.Malformed(f"a side is always {values.pop() if values else 'empty'}", links[0].place, latex)
+            values = [entry for side in sides for entry in side.tolist()]
+            if all(_is_close(entry, values[0]) for entry in values):
+                raise formulas.Malformed(f"a side is always {values[0] if values else 'empty'}", links[0].place, latex)
+
+
+def _is_close(one: Any, two: Any) -> bool:
+    if isinstance(one, float | complex) and isinstance(two, float | complex):
+        return one == two or bool(abs(one - two) <= 1e-9 * abs(two))
+    return bool(one == two)
 
 
 class Registry:

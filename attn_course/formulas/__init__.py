@@ -27,13 +27,13 @@ stands one factor. `A^2` and `A^{-1}` are powers of a matrix, `t^2` of a vector 
 to a vector, not to a matrix; a variable one to neither.
 
 **Functions** bind the parenthesis behind them, then subscripts: `\sigma(z)_i`. Without one they take exactly one factor, and
-`\cos\omega (t - u)` is malformed. `\sigma_l(...)` is the softmax over a running index; softmax of a matrix runs over its rows. `|x|` is
+`\cos \omega t` is malformed. `\sigma_l(...)` is the softmax over a running index; softmax of a matrix runs over its rows. `|x|` is
 an absolute value, a length, the size of a set, the degree of exponents. `\arg\max` is a set: ties count. `[condition]` is 1 or 0; `[A,
 B; C]` are blocks, `[A\; B]` with a visible space too, `Z_1 \cdots Z_H` a run of them.
 
 **Definitions** are clauses `name = ...`, `W_h = ...`, `f(x) = ...` whose name is not given. They are closed, with letters of their own;
-only one without an index may use the free letters of where it stands (`r = \lfloor h / g \rfloor`). They must be used; else the claim
-would never be tested.
+only one without an index may use the free letters of where it stands (`r = \lfloor h / g \rfloor`). A claim must use them;
+else they would never be tested.
 
 **Statements** are separated by `\qquad`; arrows bind less than commas with smaller spaces; `premise:` governs up to the next colon.
 Behind an arrow or a premise only the cases count in which it holds, index by index; letters that only the premise has are meant for all
@@ -42,7 +42,7 @@ their values. `judge_draws` wants one such case at least.
 **Relations.** See `judge`. `0` stands for zeros of any form, `-\infty` is minus infinity, `\approx` means to the digits printed, `\in
 \mathbb{R}^{m \times n}` is a shape. Identical sides are malformed.
 
-**Derivatives and limits** change a given and make what is computed `of` it again. Vector by vector is the Jacobian, a number by
+**Derivatives and limits** change a given and make what is computed `of` it again. What runs in a limit has no value outside. Vector by vector is the Jacobian, a number by
 anything has the form of that thing, more needs indices. A limit goes along 2^k, or symbolically.
 
 **E, Var, Cov** are exact sums over the `outcomes` of random givens, those of different groups independent. A random given beneath them

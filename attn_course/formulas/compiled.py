@@ -48,7 +48,10 @@ class Formula:
     def of(cls, latex: str, names: Iterable[str], ranges: Iterable[str] = ()) -> "Formula":
         """Read a formula and make it ready."""
         listed = list(names)
-        return cls(read(latex, listed), listed, ranges, latex)
+        try:
+            return cls(read(latex, listed), listed, ranges, latex)
+        except RecursionError:
+            raise Malformed("the formula is nested too deeply") from None
 
     def uses(self, letter: str, scope: Node) -> list[tuple[Node, int]]:
         """Return where a letter alone is an index within a node, from left to right: of what, and at which position; -1: in that set."""
@@ -88,13 +91,16 @@ class Formula:
 
     def _complain(self, trees: list[Node], own: set[str]) -> None:
         nodes = [node for tree in trees for node in tree.walk()]
-        named = {node.value for node in nodes if node.kind in ("name", "call", "operator")}
-        self.named = frozenset(named | {name.rstrip("'") for name in named} | {letter.rstrip(OWN) for letter in self.letters})
-        for name in self.definitions:
-            if name not in self.named:
-                raise Malformed(f"{name} is defined and nowhere used: to claim it, give it", self.tree.place)
         if not self.claims:
             raise Malformed("nothing is claimed: every left side is a definition", self.tree.place)
+        named = frozenset[str]().union(*(self._names_beneath(claim, ()) for claim in self.claims))
+        self.named = named | {letter.rstrip(OWN) for letter in self.letters}
+        for name in self.definitions:
+            if name not in named:
+                raise Malformed(f"{name} is defined and no claim uses it: to claim it, give it", self.tree.place)
+        running = {name for node in nodes for name in _runs_in(node)}
+        for claim in self.claims:
+            _refuse_outside(claim, running, frozenset())
         parameters = {name for definition in self.definitions.values() for name in definition.parameters}
         known = self.given | self.definitions.keys() | parameters
         for node in nodes:
@@ -109,16 +115,47 @@ class Formula:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
                 raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything", node.place)
 
+    def _names_beneath(self, tree: Node, within: tuple[str, ...]) -> frozenset[str]:
+        """Return the names in an expression and in the definitions it uses."""
+        found = {node.value for node in tree.walk() if node.kind in ("name", "call", "operator")}
+        found |= {name.rstrip("'") for name in found}
+        for name in found & self.definitions.keys():
+            if name in within:
+                raise Malformed(f"{name} is defined by itself", tree.place)
+            found = found | self._names_beneath(self.definitions[name].body, (*within, name))
+        return frozenset(found)
+
     def _complain_of(self, node: Node) -> None:
         if node.kind == "chain":
             for left, right in zip(node.children[::2], node.children[2::2], strict=False):
-                if left == right:
+                if left == right or _in_order(left) == _in_order(right):
                     raise Malformed("both sides are the same", (left.place[0], right.place[1]))
         elif node.kind in ("big", "set", "integral") and node.value != r"\lim":
             for letter in bound_by(node) - node.children[-1].letters():
                 raise Malformed(f"the index {letter.rstrip(OWN)} is not used in what stands behind", node.children[0].place)
         elif node.kind == "call" and node.value in self.definitions and node.children[0] != self.definitions[node.value].beneath:
             raise Malformed(f"what stands beneath {node.value} differs from its definition", node.place)
+
+
+def _in_order(side: Node) -> Node:
+    """Return a sum with its terms in a fixed order."""
+    return replace(side, children=tuple(sorted(side.children, key=write))) if side.kind == "sum" else side
+
+
+def _runs_in(node: Node) -> set[str]:
+    """Return the names that run in a limit: those of its domain, or above an arrow."""
+    going = node.children[0].children if node.value == r"\lim" else node.children if node.kind == "relation" else ()
+    return {base.value for item in going if item.kind == "to" for base in item.children[0].walk() if base.kind == "name"}
+
+
+def _refuse_outside(node: Node, running: set[str], inside: frozenset[str]) -> None:
+    """What runs in a limit has no value outside of it; before an arrow it may stand."""
+    if node.kind == "name" and node.value in running - inside:
+        raise Malformed(f"{node.value} runs in a limit, and has no value outside of it", node.place)
+    inner = inside | _runs_in(node)
+    before = [frozenset[str]().union(*(_runs_in(sign) for sign in node.children[place:])) for place in range(len(node.children))]
+    for child, arrows in zip(node.children, before, strict=True):
+        _refuse_outside(child, running, inner | arrows if node.kind == "chain" else inner)
 
 
 def _letters_in(tree: Node) -> frozenset[str]:

@@ -250,7 +250,7 @@ class Expressions(Brackets):
             raise self.wrong(f"{function.text} is a function: expected its argument in parentheses")
         else:
             arguments = (self.factor(),)
-            if self.text == "(" and self.starts_factor():
+            if self.starts_factor():
                 raise self.wrong(f"{function.text} takes one factor only: put its whole argument in parentheses")
         called = Node("call", (under, *arguments), name, self.since(start))
         return called if power is None else Node("power", (called, power))

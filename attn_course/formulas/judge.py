@@ -104,6 +104,8 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
                     found.append(Judged(relation.value, *sides, printed, place))
     except Malformed as error:
         raise error.of(formula.latex) from None
+    except RecursionError:
+        raise Malformed("the formula is nested too deeply") from None
     return found
 
 

@@ -111,8 +111,8 @@ def _zero_like(zero: Value, other: Value) -> Value:
 
 def _half_a_digit(node: Node) -> float:
     number = node.children[0] if node.kind == "neg" else node
-    if number.kind != "number":
-        raise Malformed(r"behind \approx stands a number as it is printed", node.place)
+    if number.kind != "number" or not float(number.value):
+        raise Malformed(r"behind \approx stands a number as it is printed, and not 0", node.place)
     return 0.5 * 10.0 ** -len(number.value.partition(".")[2]) * (1 + 1e-9)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
-EQUAL = 5  # of every size in the fourth set: no coefficient of the course, and 5 * 4 / 2, 5^2, 2^5 are different numbers
+EQUAL = 6  # of every size in the fourth set: even, unlike the primes, and 6 * 5 / 2, 6^2, 2^6 are different numbers
 
 
 def size_sets(letters: str, relations: Iterable[str] = (), seed: int = 0) -> list[dict[str, int]]:

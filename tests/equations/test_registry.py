@@ -49,9 +49,9 @@ def test_a_true_equation_prints_one_fixed_line(toy: Registry, capsys):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"sizes": "n"}, "holds as printed (n = 3, 5, 7)"),
-        ({"sizes": "n", "kind": "definition"}, "holds as printed (definition, n = 3, 5, 7)"),
-        ({"sizes": "T d H d_k, d = H d_k"}, "holds as printed (T, d, H, d_k from 3 to 25)"),
+        ({"sizes": "n"}, "holds as printed (n = 3, 5, 6, 7)"),
+        ({"sizes": "n", "kind": "definition"}, "holds as printed (definition, n = 3, 5, 6, 7)"),
+        ({"sizes": "T d H d_k, d = H d_k"}, "holds as printed (T, d, H, d_k from 3 to 36)"),
         ({"kind": "transcribed", "why": "a figure of a paper"}, "is transcribed, not read: a figure of a paper"),
     ],
 )
@@ -134,7 +134,7 @@ def test_the_givens_are_the_same_in_every_run_and_differ_from_draw_to_draw(toy: 
     assert [len(draws) for draws in one] == [3, 3, 3, 3]
     assert all(np.array_equal(a["x"].raw, b["x"].raw) for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True))
     assert len({draw["s"] for draws in one for draw in draws}) == 12
-    assert [draws[0]["n"] for draws in one] == [3, 5, 7, 5]
+    assert [draws[0]["n"] for draws in one] == [3, 5, 7, 6]
 
 
 def test_what_is_transcribed_is_held_to_what_was_measured(toy: Registry):

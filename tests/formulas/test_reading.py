@@ -58,9 +58,12 @@ def test_a_letter_before_a_parenthesis_is_a_call_only_for_a_function():
 
 
 def test_a_function_without_a_parenthesis_takes_one_factor():
-    product = read_expression(r"\ln x^2 y", ["x", "y"])
+    product = read_expression(r"y \ln x^2", ["x", "y"])
     assert product.kind == "product"
-    assert product.children[0].children[1].kind == "power"
+    assert product.children[1].children[1].kind == "power"
+    for unclear in (r"\ln x^2 y", r"\cos x y", r"\mathrm{tr} A B"):
+        with pytest.raises(Malformed, match="takes one factor only"):
+            read_expression(unclear, ["x", "y", "A", "B"])
 
 
 def test_a_sum_reaches_to_the_end_of_its_term():

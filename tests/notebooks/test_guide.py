@@ -175,7 +175,7 @@ def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     root, _ = built
     (cell,) = (cell for cell in read(root, BUILT[0]).cells if cell.id == "sum-code")
     printed, picture, _ = cell.outputs
-    assert printed.text == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 7)\n0.0\n"
+    assert printed.text == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 6, 7)\n0.0\n"
     assert picture.metadata["image/png"]["alt"].startswith("Bars of the numbers 1.00, 2.00 and 6.00, and beside them")
     solution = {cell.id: cell for cell in read(root, BUILT[1]).cells}
     assert solution["centre-rows-check"].outputs[0].text == f"ok {NUMBER}.1 centre the rows: 2 cases, 2 points\n"

@@ -272,9 +272,9 @@ def signal_and_interference(rng: np.random.Generator, n: int, d_k: int, d_v: int
 def capacity(rng: np.random.Generator, n: int, d_k: int, draw: int) -> Givens:
     """No more than d_k keys are free of interference. The Gram matrix has trace n and rank at most d_k, so its squares sum to n^2 / d_k."""
     keys = rng.normal(size=(n, d_k))
-    if draw == 2:  # evenly spread: d_k orthogonal waves over the n keys, for an odd d_k
-        angles = 2 * np.pi * np.outer(np.arange(n), np.arange(1, d_k // 2 + 1)) / n
-        spread = np.hstack([np.cos(angles), np.sin(angles), np.full((n, 1), math.sqrt(0.5))])
+    if draw == 2:  # evenly spread: d_k orthogonal waves over the n keys
+        angles = 2 * np.pi * np.outer(np.arange(n), np.arange(d_k // 2) + (1 + d_k % 2) / 2) / n
+        spread = np.hstack([np.cos(angles), np.sin(angles), np.full((n, d_k % 2), math.sqrt(0.5))])
         keys = spread @ np.linalg.qr(rng.normal(size=(d_k, d_k)))[0]
     return {"k": columns(keys / np.linalg.norm(keys, axis=1, keepdims=True)), "n": n, "d_k": d_k}
 

@@ -203,8 +203,8 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a sign flipped in the equation": (
         [(EQUATIONS_PY, r"(x_i - \bar{x}) = 0", r"(x_i + \bar{x}) = 0")],
-        [f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i + \\bar{{x}}) = 0', the lesson '\\sum_",
-         f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left "],
+        [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left ",
+         f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i + \\bar{{x}}) = 0', the lesson '\\sum_"],
     ),
     "something else is given": (
         [(EQUATIONS_PY, "sum(x) / n", "sum(x)")],
@@ -317,7 +317,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a file that is no Python": (
         [(EQUATIONS_PY, "x = rng", "x = = rng")],
-        [f"{EQUATIONS_PY}: line 11: wanted Python, got 'x = = rng.normal(size=n)'"],
+        [f"{EQUATIONS_PY}: line 16: wanted Python, got 'x = = rng.normal(size=n)'"],
     ),
     "a README out of date": (
         [("README.md", "1 tasks, 2 points", "1 tasks, 3 points")],

@@ -182,7 +182,7 @@ def _cells(evaluation: "Evaluation", cell: Node) -> list[Value]:
 
 def cases(evaluation: "Evaluation", node: Node) -> Value:
     """Return for each index the first case whose condition holds."""
-    found, left = None, np.ones((1,) * evaluation.axes, bool)
+    found, left = None, evaluation.everywhere
     for value_node, condition in zip(node.children[::2], node.children[1::2], strict=True):
         here = left & holds(evaluation, condition)
         value = evaluation.restricted(here).value(value_node)

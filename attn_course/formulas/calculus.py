@@ -123,10 +123,10 @@ def at(evaluation: "Evaluation", node: Node) -> Value:
     value = evaluation.value(chain.children[2])
     if value.data.size != 1:
         raise Malformed("a given takes one value", chain.place)
-    return _assigned(evaluation, chain.children[0], value.data.item(), None).value(body)
+    return _assigned(evaluation, chain.children[0], value.data.item(), evaluation.everywhere).value(body)
 
 
-def _assigned(evaluation: "Evaluation", variable: Node, value: Any, condition: np.ndarray | None) -> "Evaluation":
+def _assigned(evaluation: "Evaluation", variable: Node, value: Any, condition: np.ndarray) -> "Evaluation":
     """Return the evaluation in which a given, or entries of one, have another value."""
     name, indices = _variable_of(evaluation, variable)
     given = evaluation.array(name)
@@ -137,7 +137,7 @@ def _assigned(evaluation: "Evaluation", variable: Node, value: Any, condition: n
         if len(indices) != raw.ndim:
             raise Malformed(f"{name} has {raw.ndim} indices", variable.place)
         taken = evaluation.positions(indices, given.value(0, evaluation.exact), raw.shape)
-        *places, chosen = np.broadcast_arrays(*taken, np.ones((1,) * evaluation.axes, bool) if condition is None else condition)
+        *places, chosen = np.broadcast_arrays(*taken, condition)
         raw[tuple(place[chosen] for place in places)] = value
     return evaluation.with_given(name, raw)
 
@@ -158,9 +158,9 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
         value = evaluation.value(body)
         return value.like(one_by_one(lambda entry: sympy.limit(entry, given.raw, target.item(), to.value or "+"), value.data))
     scope = evaluation.here()
-    for letter in variable.letters() - evaluation.letters.keys():
+    for letter in scope.ordered(variable.letters() - evaluation.letters.keys(), variable):
         scope.enter(letter, variable)
-    condition = np.ones((1,) * evaluation.axes, bool)
+    condition = evaluation.everywhere
     for chain in conditions:
         condition = condition & holds(scope, chain)
     found = Value(np.zeros(0))

@@ -57,7 +57,7 @@ class Evaluation:
         self.letters: dict[str, Value] = {}
         self.whole: dict[str, tuple[int, int]] = {}  # letters that run over all of what they index: first and count
         self.locals: dict[str, Value] = {}
-        self.mask: np.ndarray | None = None
+        self.everywhere = self.mask = np.ones((1,) * self.axes, bool)
         self.notes = Notes()
         self.running: frozenset[str] = frozenset()
 
@@ -175,7 +175,7 @@ class Evaluation:
         inner.locals = {}
         inner.letters = {letter: value for letter, value in self.letters.items() if letter in definition.open_letters}
         if not definition.open_letters:
-            inner.mask = None
+            inner.mask = self.everywhere
         for letter in inner.ordered(definition.own, definition.body):
             inner.enter(letter, definition.body)
         found = inner.value(definition.body)
@@ -200,7 +200,7 @@ class Evaluation:
 
     def ordered(self, letters: Iterable[str], scope: Node) -> list[str]:
         """Order letters so that those with a range of their own come before those that need another's."""
-        return sorted(letters, key=lambda letter: not any(base.kind == "name" for base, _ in self.formula.uses(letter, scope)))
+        return sorted(sorted(letters), key=lambda letter: all(base.kind != "name" for base, _ in self.formula.uses(letter, scope)))
 
     def enter(self, letter: str, scope: Node) -> None:
         """Let a letter run over the lengths of what it indexes in the scope, or over its declared range."""
@@ -260,7 +260,7 @@ class Evaluation:
     def restricted(self, condition: np.ndarray) -> "Evaluation":
         """Return the same evaluation where only some combinations of indices count."""
         inner = self.here()
-        inner.mask = condition if self.mask is None else self.mask & condition
+        inner.mask = self.mask & condition
         return inner
 
     def here(self) -> "Evaluation":
@@ -322,7 +322,7 @@ class Evaluation:
         places = places.astype(int) - start
         outside = (places < 0) | (places >= count)
         if outside.any():
-            if (outside if self.mask is None else outside & self.mask).any():
+            if (outside & self.mask).any():
                 asked = int((places + start)[outside].ravel()[0])
                 raise Malformed(f"the index reaches {asked}, beyond {start} to {start + count - 1}", node.place)
             places = np.clip(places, 0, count - 1)

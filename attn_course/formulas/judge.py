@@ -92,8 +92,7 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
                 here.notes.biggest = 0.0
                 for relation, left, right in links(here, chain):
                     compared = compare(here, relation, left, right, chain)
-                    counts = np.ones((1,) * here.axes, bool) if here.mask is None else here.mask
-                    counts = lifted(counts, compared.fulfilled.ndim - here.axes)
+                    counts = lifted(here.mask, compared.fulfilled.ndim - here.axes)
                     ends = (left[0], right[0])
                     place = (ends[0].place[0], ends[1].place[1])
                     wrong = counts & ~compared.fulfilled

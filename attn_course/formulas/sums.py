@@ -56,8 +56,7 @@ def _between(evaluation: "Evaluation", letter: str, item: Node) -> None:
     evaluation.run_over(letter, np.arange(int(lows.min()), int(highs.max()) + 1))
     if lows.size > 1 or highs.size > 1:
         values = evaluation.letters[letter].data.astype(float)
-        within = (values >= lows) & (values <= highs)
-        evaluation.mask = within if evaluation.mask is None else evaluation.mask & within
+        evaluation.mask = evaluation.mask & (values >= lows) & (values <= highs)
 
 
 def _reduced(evaluation: "Evaluation", inner: "Evaluation", operator: str, value: Value, letters: list[str]) -> Value:
@@ -66,19 +65,18 @@ def _reduced(evaluation: "Evaluation", inner: "Evaluation", operator: str, value
     shape, mask = list(value.data.shape), inner.mask
     for axis, letter in zip(axes, letters, strict=True):
         shape[axis] = inner.letters[letter].data.shape[axis]
-    if mask is not None:
-        shape[: evaluation.axes] = np.broadcast_shapes(tuple(shape[: evaluation.axes]), mask.shape)
+    shape[: evaluation.axes] = np.broadcast_shapes(tuple(shape[: evaluation.axes]), mask.shape)
     if math.prod(shape) > 4 * MOST_ENTRIES:
         raise Malformed(f"the sum has {math.prod(shape):,} terms; at most {4 * MOST_ENTRIES:,} are computed")
     check_form(operator, value, *(("scalar", "matrix", *FLAT) if operator == r"\sum" else ["scalar"]))
-    data, kept = np.broadcast_to(value.data, shape), None if mask is None else lifted(mask, len(shape) - evaluation.axes)
+    sign = -1 if operator.endswith(r"\min") else 1
+    data = np.broadcast_to(sign * value.data, shape)
+    if not mask.all():
+        nothing = {r"\sum": 0, r"\prod": 1}.get(operator, -math.inf)
+        data = np.where(lifted(mask, len(shape) - evaluation.axes), data, evaluation.number(nothing))
     if operator in (r"\sum", r"\prod"):
-        if kept is not None:
-            data = np.where(kept, data, evaluation.number(int(operator == r"\prod")))
         evaluation.note(Value(data))
         return value.like((np.sum if operator == r"\sum" else np.prod)(data, axis=axes, keepdims=True))
-    sign = -1 if operator.endswith(r"\min") else 1
-    data = sign * data if kept is None else np.where(kept, sign * data, evaluation.number(-math.inf))
     if data.size == 0:
         raise Malformed(f"{operator} of nothing has no meaning")
     extreme = data
@@ -113,7 +111,7 @@ def integral(evaluation: "Evaluation", node: Node) -> Value:
     """Return an integral: by Gauss between two bounds, by the trapezoidal rule on the line for what falls off on both sides."""
     variable, low, high, body = node.children
     inner = evaluation.here()
-    inner.mask = None
+    inner.mask = evaluation.everywhere
     if low.kind == "none":
         steps = np.linspace(-2.4, 2.4, LINE)
         places, weights = 4 * np.sinh(steps), (steps[1] - steps[0]) * 4 * np.cosh(steps)

@@ -153,7 +153,8 @@ def _refuse_outside(node: Node, running: set[str], inside: frozenset[str]) -> No
     if node.kind == "name" and node.value in running - inside:
         raise Malformed(f"{node.value} runs in a limit, and has no value outside of it", node.place)
     inner = inside | _runs_in(node)
-    before = [frozenset[str]().union(*(_runs_in(sign) for sign in node.children[place:])) for place in range(len(node.children))]
+    signs = [_runs_in(child) if child.kind == "relation" else set() for child in node.children]
+    before = [frozenset[str]().union(*signs[place:]) for place in range(len(signs))]
     for child, arrows in zip(node.children, before, strict=True):
         _refuse_outside(child, running, inner | arrows if node.kind == "chain" else inner)
 

@@ -223,6 +223,16 @@ class _Bounded(Evaluation):
         return found
 
 
+def on_one_line(problem: str) -> str:
+    """Return a problem that shows its place with carets as one line that quotes the place."""
+    said, *shown = problem.split("\n")
+    if len(shown) != 2:
+        return said
+    first, last = shown[1].find("^"), shown[1].rfind("^")
+    piece = shown[0][first : last + 1].strip()
+    return f"{said}, at `{piece}` behind `{shown[0][:first].strip()}`" if piece else f"{said}, behind `{shown[0].strip()}`"
+
+
 # What lines look like
 
 

@@ -11,15 +11,13 @@
 # known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Two answers are
-# LaTeX: `read("softmax-derivative", my_formula)` shows how one is understood, with the shape of each part, before it is
-# checked. What cannot be read is no attempt.
+# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
 
 # %% id="setup-check"
-from attn_course import check, read
+from attn_course import check
 
 # %% [markdown] id="stable-softmax-text"
 # Write softmax for an array of any number of axes: `my_softmax(scores, axis)` returns weights of the shape of
@@ -224,7 +222,8 @@ check("blockwise-normaliser", my_update)
 # $$J_{ij} = \frac{\partial s_i}{\partial z_j}$$
 #
 # as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. The Kronecker delta is `\delta_{ij}`. Any
-# form that is equal for all weights counts.
+# form that is equal for all weights counts. To see how a formula is understood, `from attn_course import read` and call
+# `read("softmax-derivative", my_formula)`; what cannot be read is no attempt.
 
 # %% id="softmax-derivative" tags=["task"]
 ### BEGIN SOLUTION
@@ -239,9 +238,8 @@ check("softmax-derivative", my_formula)
 # $\delta_{ij}\, e^{z_i} / \sum_k e^{z_k} - e^{z_i} e^{z_j} / (\sum_k e^{z_k})^2$, which is $\delta_{ij}\, s_i - s_i s_j$.
 
 # %% [markdown] id="shift-invariance-of-softmax-text"
-# Show that softmax does not change when the same number $c$ is added to every score. Write the derivation as a list of
-# lines in LaTeX, each equal to the one before. The first and the last line are given; at least two steps must lead
-# from one to the other:
+# Show that softmax does not change when $c$ is added to every score: a list of lines in LaTeX, each equal to the one
+# before. The first and the last are given; it takes two steps or more:
 #
 # ```python
 # my_derivation = [
@@ -250,8 +248,6 @@ check("softmax-derivative", my_formula)
 #     r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
 # ]
 # ```
-#
-# The check names the first line that does not follow.
 
 # %% id="shift-invariance-of-softmax" tags=["task"]
 ### BEGIN SOLUTION

@@ -145,7 +145,7 @@ class Line:
         self.chain = Node("chain", (self.frame, EQUALS, twice), place=tree.place)
         self.formula = Formula(Node("formula", (self.chain,)), [*question.symbols, *question.targets], latex=latex)
         self.evaluation = _Bounded(self.formula, {name: given for name, given in givens.items() if name in self.formula.named})
-        for letter in self.evaluation.ordered(self.chain.letters() - {KRONECKER}, self.chain):
+        for letter in self.evaluation.ordered(sorted(self.chain.letters() - {KRONECKER}), self.chain):
             self.evaluation.enter(letter, self.chain)
 
     @cached_property
@@ -230,7 +230,8 @@ def on_one_line(problem: str) -> str:
         return said
     first, last = shown[1].find("^"), shown[1].rfind("^")
     piece = shown[0][first : last + 1].strip()
-    return f"{said}, at `{piece}` behind `{shown[0][:first].strip()}`" if piece else f"{said}, behind `{shown[0].strip()}`"
+    before = f" behind `{shown[0][:first].strip()}`" if shown[0][:first].strip() else ""
+    return said + (f", at `{piece}`" if piece else ",") + before
 
 
 # What lines look like

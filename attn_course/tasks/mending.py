@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,36 +14,43 @@ from attn_course.tasks.core import Case, Task, Verdict
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.latex import KRONECKER, Line, Question
 from attn_course.tasks.run import quiet
+from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
-SEARCH_S = 1.5  # for the whole search; most changes take under a millisecond
-WHOLE = ("name", "entry", "call", "big", "sum", "product", "power", "over")  # what a factor or a function may be missing at
+SEARCH_S = 0.8  # for the whole search; most changes take under a millisecond
+WHOLE = ("sum", "product", "big", "over", "call", "power", "entry", "name")  # what a factor or a function may be missing at
 NOTHING = Node("none")
 
 
 def explained(task: Task, answer: Any, cases: Sequence[Case], verdict: Verdict) -> Verdict:
     """Return a verdict on a failed answer in LaTeX with the formula as it was read, and what would mend it if the mistake has no name."""
-    question, givens = task.question, task.blank(cases)
-    try:
-        trees = [question.read(line) for line in latex_lines(answer, task.entry, several=bool(question.goal))]
-    except (AnswerError, Malformed):
+    if " cannot be read: " in verdict.message or " takes too " in verdict.message:
         return verdict
+    try:
+        with quiet(), time_limit(SEARCH_S):
+            return _explained(task, answer, cases, verdict)
+    except (AnswerError, Malformed, TimeIsUp, RecursionError, MemoryError):
+        return verdict
+
+
+def _explained(task: Task, answer: Any, cases: Sequence[Case], verdict: Verdict) -> Verdict:
+    question, givens = task.question, task.blank(cases)
+    trees = [question.read(line) for line in latex_lines(answer, task.entry, several=bool(question.goal))]
+    broken = _broken_step(verdict)
     if task.kind == "formula":
         verdict = replace(verdict, formula=f"{task.left} = {write(trees[0])}")
-        if not verdict.counts or verdict.mistake or " would be right " in verdict.message or "Everywhere it is" in verdict.message:
-            return verdict
+        told = " would be right " in verdict.message or "Everywhere it is" in verdict.message
         wanted = [Line(question, question.frame, case.inputs).array for case in cases]
-        words = mended(question, trees[0], givens, wanted, task.tolerance)
-        return replace(verdict, message=f"{verdict.message} It would be right {words}.") if words else verdict
-    broken = _broken_step(verdict)
-    if not broken or verdict.mistake:
+    else:
+        told = not broken
+        wanted = [] if told else [Line(question, trees[broken - 2], one).array for one in givens]
+    if told or verdict.mistake or not verdict.counts:
         return verdict
-    before = [Line(question, trees[broken - 2], one).array for one in givens]
-    words = mended(question, trees[broken - 1], givens, before, task.tolerance)
-    return replace(verdict, message=f"{verdict.message} It would follow {words}.") if words else verdict
+    words = mended(question, trees[broken - 1], givens, wanted, task.tolerance)
+    return replace(verdict, message=f"{verdict.message} It would {'follow' if broken else 'be right'} {words}.") if words else verdict
 
 
 def _broken_step(verdict: Verdict) -> int:
-    """The number of the line that does not follow, or 0."""
+    """The number of the line of a derivation that does not follow, or 0."""
     words = verdict.message.split()
     return int(words[1]) if words[2:5] == ["does", "not", "follow"] else 0
 
@@ -52,27 +58,20 @@ def _broken_step(verdict: Verdict) -> int:
 def mended(
     question: Question, tree: Node, givens: Sequence[Mapping[str, Any]], wanted: Sequence[np.ndarray], tolerance: float | None = None
 ) -> str:
-    """Return the small change after which a tree has the wanted values in every case, in words; "" if none is found in time."""
-    end = time.monotonic() + SEARCH_S
+    """Return the small change after which a tree has the wanted values in every case, in words; "" if there is none."""
 
     def fits(changed: Node) -> bool:
         if changed.letters() - {KRONECKER, *question.letters}:
             return False
         try:
-            with quiet():
-                return all(
-                    compare([Line(question, changed, one).array], [theirs], tolerance) is None
-                    for one, theirs in zip(givens, wanted, strict=True)
-                )
+            return all(
+                compare([Line(question, changed, one).array], [theirs], tolerance) is None
+                for one, theirs in zip(givens, wanted, strict=True)
+            )
         except Malformed:
             return False
 
-    for words, changed in _candidates(question, tree, givens[0]):
-        if time.monotonic() > end:
-            return ""
-        if fits(changed):
-            return words
-    return ""
+    return next((words for words, changed in _candidates(question, tree, givens[0]) if fits(changed)), "")
 
 
 def _candidates(question: Question, tree: Node, givens: Mapping[str, Any]) -> Iterator[tuple[str, Node]]:
@@ -93,11 +92,21 @@ def _candidates(question: Question, tree: Node, givens: Mapping[str, Any]) -> It
     atoms = [*dict.fromkeys(node for node in tree.walk() if node.kind in ("name", "entry"))]
     for node in atoms:
         yield f"with a transposition at `{write(node)}`", _put(tree, node, Node("transpose", (node,)))
+    factors = [*dict.fromkeys([*atoms, *_entries(question, givens)])]
     for node in (node for node in tree.walk() if node.kind in WHOLE):
-        for factor in atoms:
+        for factor in factors:
             yield f"with one factor more at `{write(node)}`", _put(tree, node, Node("product", (node, factor)))
         for function in question.functions:
             yield f"with a function of `{write(node)}` in its place", _put(tree, node, Node("call", (NOTHING, node), function))
+
+
+def _entries(question: Question, givens: Mapping[str, Any]) -> Iterator[Node]:
+    """Yield every entry of every symbol that the indices of the left side can point to."""
+    for name in question.symbols:
+        axes = givens[name].raw.ndim
+        for letters in itertools.product(question.letters, repeat=axes):
+            symbol = Node("name", (), name)
+            yield Node("entry", (symbol, *(Node("index", (), letter) for letter in letters))) if axes else symbol
 
 
 def _exchanged(tree: Node, kind: str, new: Mapping[str, str]) -> Node:

@@ -400,7 +400,7 @@ def _latex_result(case: Case, reply: Mapping[str, Any], lines: int) -> Result:
     result, facts = _result(case, reply), reply.get("facts")
     if result.problem:
         return result
-    looks = isinstance(facts, dict) and isinstance(facts.get("changed"), list) and len(facts["changed"]) == lines - 1
+    looks = isinstance(facts, dict) and {"begins", "ends"} <= {*facts} and isinstance(facts.get("changed"), list)
     if len(result.arrays or ()) != lines or not (facts is None or looks):
         return Result(problem="the answer came back in no form that can be judged")
     return replace(result, facts=facts)

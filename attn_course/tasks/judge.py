@@ -109,8 +109,12 @@ def _expected_of_latex(task: Task, latex: Any, cases: Sequence[Case]) -> list[Re
 
 def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Result], expect: Expected) -> Verdict:
     """The first line that does not follow is the one to mend; else how it begins, ends and goes on."""
-    facts, lines = results[0].facts or {}, [_arrays(result) for result in results]
-    if not facts["begins"]:
+    facts, lines = results[0].facts, [_arrays(result) for result in results]
+    if not facts or {len(one) for one in lines} != {1 + len(facts["changed"])}:
+        return _failed(task, f"{task.entry} came back in no form that can be judged")
+    rights = expect(task, task.answer, cases)
+    begins = [compare(one[:1], _arrays(right)[:1], task.tolerance) is None for one, right in zip(lines, rights, strict=True)]
+    if not (facts["begins"] and all(begins)):
         return _failed(task, f"line 1 of {task.entry} must be where the derivation begins: `{task.answer[0]}`")
     for number in range(1, len(lines[0])):
         steps = [compare([one[number]], [one[number - 1]], task.tolerance) for one in lines]

@@ -7,7 +7,6 @@ that a confined process can load them alone.
 
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,9 +66,10 @@ class Question:
 
     def read(self, text: str) -> Node:
         """Return the tree of a line of the answer; Malformed, with the place, if it is none or holds what may not stand in it."""
-        if lost := re.search(r"[\x00-\x1f]", text):
-            problem = 'a backslash was taken for part of a control character: write r"..." with an r in front of the quotation mark'
-            raise Malformed(problem, (lost.start(), lost.end()), re.sub(r"[\x00-\x1f]", "?", text))
+        strange = next((place for place, sign in enumerate(text) if not (sign.isprintable() or sign == "\n")), None)
+        if strange is not None:
+            problem = 'this is no printable character: is the r in front of the quotation mark missing, r"..."?'
+            raise Malformed(problem, (strange, strange + 1), "".join(sign if sign.isprintable() else "?" for sign in text))
         try:
             tree = read_expression(text, self.symbols)
             for node in tree.walk():

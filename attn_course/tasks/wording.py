@@ -45,6 +45,8 @@ def nearly_right(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str
 def about_formula(task: Task, got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
     """Return a remark on a formula that has the right shape: whether it is right with two of its indices exchanged."""
     letters = task.question.letters
+    if [array.shape for array in got] != [array.shape for array in wanted]:
+        return ""
     for one, other in itertools.combinations(range(len(letters)), 2):
         if all(compare([ours.swapaxes(one, other)], [theirs], task.tolerance) is None for ours, theirs in zip(got, wanted, strict=True)):
             return f" It would be right with the indices {letters[one]} and {letters[other]} exchanged."
@@ -73,7 +75,7 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
     item = "" if miss.item is None else f"item {miss.item} of the tuple"
     if task.module and miss.item is not None:
         item = task.module.names(case.inputs, miss.items)[miss.item]
-    if task.wants_latex:
+    if task.wants_latex and not miss.reason:
         at = Line(task.question, task.question.frame, case.inputs).positions(miss.index)
         got, wanted = told_apart(miss.got, miss.wanted)
         return f" Left {wanted}, right {got}{f' at {at}' if at else ''}, for {case.name}."

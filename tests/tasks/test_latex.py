@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attn_course.formulas import derivative, vector
-from attn_course.tasks import Wrong, assess
+from attn_course.tasks import Wrong, assess, progress
 from attn_course.tasks.core import Task, at_sizes
 from attn_course.tasks.latex import Question, evaluate, normal, on_one_line, packed, unpacked
 from attn_course.tasks.reading import _read
@@ -111,7 +111,7 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
         ("p" * 2001, "my_formula must have at most 2,000 characters a line, and 20 lines"),
         ("p_{ij} (", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends\n  p_{ij} (\n"),
         ("p_{ij} = 1", "my_formula cannot be read: expected the end of the formula or an operator, found =\n  p_{ij} = 1\n         ^"),
-        ("\frac{1}{2}", "my_formula cannot be read: a backslash was taken for part of a control character: write r"),
+        ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
         (r"p_{ik} g_{kj}", "my_formula cannot be read: k is unknown here"),
         (r"\ln(p_{ij})", "my_formula cannot be read: \\ln may not stand here; what may stand here: p, g"),
@@ -127,6 +127,23 @@ def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, messag
     verdict = said(FORMULA, answer)
     assert verdict.message.startswith(message)
     assert not verdict.counts
+
+
+def test_what_cannot_be_read_is_recorded_as_no_attempt(tmp_path):
+    (tmp_path / "work").mkdir()
+    for answer in ("p_{ij} (", "p_{ij} g_{ij}", "p"):
+        progress.record(said(FORMULA, answer), tmp_path)
+    assert progress.load(tmp_path)[FORMULA.id]["attempts"] == 1
+
+
+def test_a_first_line_with_the_factors_in_another_order_is_no_start_where_that_matters():
+    def makes(rng, n):
+        return {"A": rng.normal(size=(n, n)), "B": rng.normal(size=(n, n))}
+
+    task = changed(DERIVATION, symbols=("A", "B"), functions=(), cases=at_sizes("n", makes), least_steps=1)
+    task = changed(task, answer=["(A B)^\\top", "B^\\top A^\\top"])
+    assert assess(task, task.answer).passed
+    assert said(task, ["(B A)^\\top", "A^\\top B^\\top"]).message.startswith("line 1 of my_derivation must be where")
 
 
 def test_lines_of_a_derivation_are_named():
@@ -233,6 +250,8 @@ def test_the_first_line_that_does_not_follow_is_named_with_what_would_mend_it(li
 def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
     assert said(DERIVATION, [SPLIT, GOAL]).message == f"line 1 of my_derivation must be where the derivation begins: `{START}`"
     assert said(DERIVATION, [START, SPLIT, OUT]).message.endswith(f"but the last is not yet `{GOAL}`")
+    turned = START.replace("e^{z_i + c}", "e^{z_i + c} / 1")
+    assert said(DERIVATION, [turned, SPLIT, GOAL]).message.startswith("line 1 of my_derivation must be where the derivation begins")
     few = "my_derivation gets there, but show 2 steps or more that change something; it has 1"
     assert said(DERIVATION, [START, GOAL]).message == few
     assert said(DERIVATION, [START, START.replace("j", "k"), r"e^{z_i} / \sum_l e^{z_l}"]).message == few

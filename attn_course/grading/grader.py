@@ -400,10 +400,14 @@ def _latex_result(case: Case, reply: Mapping[str, Any], lines: int) -> Result:
     result, facts = _result(case, reply), reply.get("facts")
     if result.problem:
         return result
-    looks = isinstance(facts, dict) and {"begins", "ends"} <= {*facts} and isinstance(facts.get("changed"), list)
-    if len(result.arrays or ()) != lines or not (facts is None or looks):
+    if len(result.arrays or ()) != lines or not (facts is None or _are_facts(facts)):
         return Result(problem="the answer came back in no form that can be judged")
     return replace(result, facts=facts)
+
+
+def _are_facts(facts: Any) -> bool:
+    changed = facts.get("changed") if isinstance(facts, dict) else None
+    return isinstance(changed, list) and all(type(said) is bool for said in (facts.get("begins"), facts.get("ends"), *changed))
 
 
 def _is_result(array: Any) -> bool:

@@ -32,7 +32,10 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         raise ValueError(f"results must hold one entry for each of the {len(cases)} cases; got {len(results)}")
     for case, result in zip(cases, results, strict=True):
         if result.problem:
-            problem = _problem(task, case, result) + (_right_elsewhere(task, cases, results, expect or expected) if task.left else "")
+            problem = _problem(task, case, result)
+            if task.left and (remark := _right_elsewhere(task, cases, results, expect or expected)):
+                said, line, place = problem.partition("\n")
+                problem = f"{said}.{remark}{line}{place}"
             return replace(_failed(task, problem), counts=result.timed_out or not task.wants_latex)
         if result.changed:
             return _failed(task, f"{task.entry} changed its input `{result.changed}`{_in_case(task, case)}: work on a copy")

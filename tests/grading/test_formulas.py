@@ -117,10 +117,11 @@ def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, 
         {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
         {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": []}},
         {"arrays": (np.ones(3),) * 4, "facts": 7},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3}},
         {"arrays": ("x",) * 4, "facts": None},
         {},
     ],
-    ids=["too few lines", "too few steps", "no facts", "text", "nothing"],
+    ids=["too few lines", "too few steps", "no facts", "strange facts", "text", "nothing"],
 )
 def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
     hear = Worker.hear

@@ -205,6 +205,11 @@ def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
         wrong=[Wrong(name, latex, name) for name, latex in (("sum", r"\sum_i X_{ij}"), ("one", "1 + 0 m"), ("two", "2"))],
     )
     assert " It is right for all sizes equal, n = 5, d = 5." in said(mean, r"\frac{1}{d} \sum_i X_{ij}").message
+    verdict = said(mean, r"\frac{1}{n} \sum_{i=1}^{d} X_{ij}")
+    first, *place = verdict.message.split("\n")
+    assert first.endswith("It is right for all sizes equal, n = 5, d = 5.")
+    assert len(place) == 2
+    assert set(place[1]) == {" ", "^"}
     outer = changed(
         FORMULA,
         symbols=("x", "y"),
@@ -339,6 +344,15 @@ def test_reading_shows_the_parts_with_their_shapes():
     broken = _read(DERIVATION, DERIVATION.question, [START, "z_i +"])
     assert len(broken.lines) == 1
     assert broken.problem.startswith("line 2 of my_derivation: expected")
+
+
+def test_a_learner_reads_an_answer_by_the_id_of_its_task():
+    from attn_course import read
+
+    assert str(read("softmax-derivative", "s_i s_j")).startswith("J_{ij} = s_{i}\\, s_{j}\n  s_{i}\\, s_{j}: a number for each i, j\n")
+    assert read("softmax-derivative", 3).problem.startswith("my_formula must be LaTeX")
+    with pytest.raises(ValueError, match="task stable-softmax is of the kind 'write'"):
+        read("stable-softmax", "s_i")
 
 
 def test_an_answer_never_sees_what_it_is_to_equal():

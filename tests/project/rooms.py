@@ -32,8 +32,8 @@ ROOMS = {
     "modules": Room(("torch", "jaxtyping", f"{COURSE}.gpu.ops")),
     "experiments": Room(("torch", "numpy", f"{COURSE}.modules", f"{COURSE}.reference")),
     "distributed": Room(("torch", f"{COURSE}.gpu.ops")),
-    "equations": Room(("sympy", "numpy", f"{COURSE}.reference", f"{COURSE}.costs", f"{COURSE}.formulas")),
-    "tasks": Room(("numpy", "sympy", f"{COURSE}.reference", f"{COURSE}.costs", f"{COURSE}.formulas"), in_functions=("torch", "IPython")),
+    "equations": Room(("sympy", "numpy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs")),
+    "tasks": Room(("numpy", "sympy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
     "figures": Room(("numpy", "matplotlib", "PIL", "IPython")),
     "grading": Room(
         (

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attn_course import figures
     from attn_course.equations import verify
-    from attn_course.tasks import check
+    from attn_course.tasks import check, read
 
-__all__ = ["__version__", "check", "figures", "verify"]
+__all__ = ["__version__", "check", "figures", "read", "verify"]
 __version__ = "0.1.0"
 
-_HOME_OF = {"check": "attn_course.tasks", "verify": "attn_course.equations"}
+_HOME_OF = {"check": "attn_course.tasks", "read": "attn_course.tasks", "verify": "attn_course.equations"}
 _ROOMS = ("figures",)
 
 

@@ -10,8 +10,14 @@ from attn_course.authoring.source import is_called, literal_calls
 from attn_course.numbers import FILE, Tables, lesson_modules
 
 PACKAGE = "attn_course"
-LAZY = {"check": f"{PACKAGE}.tasks", "verify": f"{PACKAGE}.equations"}  # names that attn_course/__init__ finds when asked
-LESSON_ROOMS = {"check": ("tasks", "tasks"), "verify": ("equations", "labels")}  # check("stable-softmax") reads lessons/softmax/tasks*.py
+LAZY = {  # names that attn_course/__init__ finds when asked
+    **dict.fromkeys(("check", "read"), f"{PACKAGE}.tasks"),
+    "verify": f"{PACKAGE}.equations",
+}
+LESSON_ROOMS = {  # check("stable-softmax") reads lessons/softmax/tasks*.py
+    **dict.fromkeys(("check", "read"), ("tasks", "tasks")),
+    "verify": ("equations", "labels"),
+}
 EVERY_LESSON = {"chapter_map": "equations"}  # chapter_map() counts in the files of all lessons, which it loads when called
 _FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")
 

@@ -32,12 +32,13 @@ class _NoCourse(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-def _load(*, alone: bool) -> Any:
+def _load(*, alone: bool) -> tuple[Any, Any, Any]:
     """Import everything a worker needs, the course's packages without what their __init__ imports; then hide the course.
 
     `alone`: in namespaces of our own, which are to be had before there is a second thread.
     """
-    for name, folder in (("attn_course", _COURSE), ("attn_course.tasks", _COURSE / "tasks"), ("attn_course.grading", _HERE)):
+    folders = {"attn_course": _COURSE, **{f"attn_course.{room}": _COURSE / room for room in ("tasks", "formulas", "grading")}}
+    for name, folder in folders.items():
         package = types.ModuleType(name)
         package.__path__ = [str(folder)]
         sys.modules[name] = package
@@ -48,20 +49,22 @@ def _load(*, alone: bool) -> Any:
     import sympy
     import torch
 
-    from attn_course.grading import worker
+    from attn_course.grading import formula_worker, worker
 
     torch.set_num_threads(1)
     _warm(sympy, torch, worker)
-    loaded = {name for name in sys.modules if name.startswith("attn_course.") and not name.startswith(f"{sandbox.__name__}.")}
+    rooms = (f"{sandbox.__name__}.", "attn_course.formulas.")
+    loaded = {name for name in sys.modules if name.startswith("attn_course.") and not name.startswith(rooms)}
     assert loaded <= _KNOWN, f"the fork server must not know {sorted(loaded - _KNOWN)}"
     _READABLE[:] = sandbox.interpreter_paths()
     _hide_course()
-    return worker, sandbox
+    return worker, sandbox, formula_worker.Formulas()
 
 
 _KNOWN = {
-    *("attn_course.tasks", *(f"attn_course.tasks.{name}" for name in ("forms", "module_call", "run", "slices", "source", "time_limit"))),
-    *("attn_course.grading", *(f"attn_course.grading.{name}" for name in ("magics", "protocol", "sandbox", "stubs", "worker"))),
+    *("attn_course.formulas", "attn_course.tasks", "attn_course.grading"),
+    *(f"attn_course.tasks.{name}" for name in ("forms", "latex", "module_call", "run", "slices", "source", "time_limit")),
+    *(f"attn_course.grading.{name}" for name in ("formula_worker", "magics", "protocol", "sandbox", "stubs", "worker")),
 }
 
 
@@ -208,7 +211,7 @@ class _Server:
 
     def __init__(self, control: socket.socket) -> None:
         gc.disable()  # imports leave hardly anything behind, and make it look again and again
-        self._worker, self._sandbox = _load(alone=True)
+        self._worker, self._sandbox, self._formulas = _load(alone=True)
         gc.freeze()
         gc.enable()
         _adopt_orphans()
@@ -270,7 +273,8 @@ class _Server:
             os.setsid()
             _usual_signals()
             _streams(descriptors[1])
-            _become_worker(self._worker, self._sandbox, self._session, socket.socket(fileno=descriptors[0]), order)
+            session = self._formulas if order["formulas"] else self._session
+            _become_worker(self._worker, self._sandbox, session, socket.socket(fileno=descriptors[0]), order)
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}".encode())
         finally:
@@ -288,10 +292,10 @@ def _session(worker: Any, exercise: dict[str, Any]) -> tuple[Any, dict[str, Any]
 def _once(port: int) -> None:
     """One worker without fork: the grader waits on a port of this machine, and has written its order to our stdin."""
     order = json.loads(sys.stdin.readline())
-    worker, sandbox = _load(alone=False)
+    worker, sandbox, formulas = _load(alone=False)
     line = socket.create_connection(("127.0.0.1", port))
     line.sendall(bytes.fromhex(order["token"]))
-    session, told = _session(worker, order["exercise"])
+    session, told = (formulas, {"problem": ""}) if order["formulas"] else _session(worker, order["exercise"])
     if told["problem"]:
         os.write(2, told["problem"].encode())
         os._exit(UNCONFINED)

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,16 @@ from attn_course.grading.supervisor import KILLED, UNCONFINED, ForkServer, OutOf
 from attn_course.grading.untouched import is_untouched, untouched_message
 from attn_course.numbers import lesson_in
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
+from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
+from attn_course.tasks.latex import packed
 from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
 CELL_S, CALL_S = 20.0, 10.0
 LIMITS = Limits(cpu_s=60.0, wall_s=120.0)  # whatever passes in the learner's notebook is to pass here
 END_S = 0.5  # for a worker that has hung up to be gone
+FORMULA_LIMITS, LATEX_S = Limits(cpu_s=20.0, wall_s=30.0), 5.0  # of a process that evaluates LaTeX, for one answer
 GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
 MAX_TEXT = 1_000
 
@@ -147,6 +150,7 @@ class Grader:
         sitting, ended = self._sit(submission, student)
         if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
             sitting, _ = self._sit(submission, student)
+        self._evaluate(sitting)
         verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
         return Graded(verdicts, (*submission.notes, *sitting.notes), submission.lesson, time.monotonic() - start)
 
@@ -155,8 +159,7 @@ class Grader:
         pristine = read_exercise(submission.lesson, self._exercises)
         for task in submission.tasks:
             self._remembered(task, task.answer, self.cases(task))
-        forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
-        worker = self._workers.start(self._limits, {"setup": pristine.setup, "given": pristine.given, "forbid": forbid})
+        worker = self._workers.start(self._limits, self._given(submission))
         sitting = _Sitting(submission, worker, self, pristine.answers)
         try:
             sitting.hold(_number(f"{self._seed} {student}"))
@@ -171,6 +174,38 @@ class Grader:
             raise
         self._workers.end(worker)
         return sitting, None
+
+    def _given(self, submission: Submission) -> dict[str, Any]:
+        """What the worker's session is made from."""
+        pristine = read_exercise(submission.lesson, self._exercises)
+        forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
+        return {"setup": pristine.setup, "given": pristine.given, "forbid": forbid}
+
+    def _evaluate(self, sitting: "_Sitting") -> None:
+        """Judge the answers in LaTeX of a submission; a process that is lost over one of them is followed by a fresh one."""
+        left = [task for task in sitting.submission.tasks if task.id in sitting.latex]
+        while left:
+            worker = self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
+            gone = ""
+            try:
+                while left:
+                    sitting.verdicts[left[0].id] = self._judge_latex(left[0], sitting.latex[left[0].id], worker)
+                    left.pop(0)
+            except WorkerGone as error:
+                gone = str(error)
+            finally:
+                ended = self._workers.end(worker, wait_s=END_S if gone else 0.0)
+            if ended == UNCONFINED:
+                raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}")
+            if gone:
+                task = left.pop(0)
+                sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {gone}")
+
+    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> Verdict:
+        cases = self.cases(task)
+        sent = [{name: packed(name, given, blank=name not in task.symbols) for name, given in case.inputs.items()} for case in cases]
+        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=sent)
+        return self.judge(task, [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases])
 
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""
@@ -197,6 +232,7 @@ class _Sitting:
         self.submission, self.worker, self.grader, self.asked = submission, worker, grader, asked
         self.verdicts: dict[str, Verdict] = {}
         self.notes: list[str] = []
+        self.latex: dict[str, list[str]] = {}  # answers that another process is to evaluate
         self.begun = False
         self._problems: dict[int, str] = {}
         self._defined: Mapping[str, list[int]] = {}
@@ -233,7 +269,7 @@ class _Sitting:
         if self._task is not None:
             self.verdicts[self._task.id] = _failed(self._task, f"{self._task.entry} {reason}")
         self.notes.append(f"{self._where} {reason}")
-        for task in self.submission.tasks:
+        for task in (task for task in self.submission.tasks if task.id not in self.latex):
             self.verdicts.setdefault(task.id, _failed(task, f"not judged: {self._where} {reason}"))
 
     def _run(self, positions: Sequence[int]) -> None:
@@ -251,11 +287,13 @@ class _Sitting:
 
     def _judge(self, task: Task, refusal: str) -> None:
         self._where, self._task = f"task {task.number}", task
-        verdict = self._verdict(task, refusal)
+        verdict = self._latex(task) if task.wants_latex and not refusal else self._verdict(task, refusal)
+        self._task = None
+        if verdict is None:
+            return
         if task.kind == "repair" and not verdict.passed and self._is_untouched(task):
             verdict = _failed(task, untouched_message(task.entry))
         self.verdicts[task.id] = verdict
-        self._task = None
 
     def _verdict(self, task: Task, refusal: str) -> Verdict:
         if refusal:
@@ -274,6 +312,20 @@ class _Sitting:
             if is_last(reply):
                 break
         return self.grader.judge(task, [*results, *[results[-1]] * (len(cases) - len(results))])
+
+    def _latex(self, task: Task) -> Verdict | None:
+        """Take an answer in LaTeX down; a verdict if there is none."""
+        limit = self.grader._call_s + GRACE_S
+        self._tell("latex", limit, task=task.id)
+        reply = self._hear(limit)
+        if reply.get("undefined") is True:
+            return _failed(task, self._undefined(task))
+        lines = reply.get("lines")
+        try:
+            self.latex[task.id] = latex_lines(lines, task.entry, several=True)
+        except AnswerError:
+            return _failed(task, _text(reply.get("problem")).lstrip("=+-@") or f"{task.entry} came back in no form that can be judged")
+        return None
 
     def _is_untouched(self, task: Task) -> bool:
         places = {*self.submission.answers[task.id], *self._defined[task.id]}
@@ -341,6 +393,21 @@ def _result(case: Case, reply: Mapping[str, Any]) -> Result:
         return Result(problem=problem, timed_out=reply.get("timed_out") is True, advice=_text(reply.get("advice")))
     changed = changed_input(case.inputs, after) if isinstance(after, dict) else None
     return Result(arrays, changed=changed, listed=_text(reply.get("listed")))
+
+
+def _latex_result(case: Case, reply: Mapping[str, Any], lines: int) -> Result:
+    """What comes back for one case of an answer in LaTeX: an array for each line, and of a derivation what its lines look like."""
+    result, facts = _result(case, reply), reply.get("facts")
+    if result.problem:
+        return result
+    if len(result.arrays or ()) != lines or not (facts is None or _are_facts(facts)):
+        return Result(problem="the answer came back in no form that can be judged")
+    return replace(result, facts=facts)
+
+
+def _are_facts(facts: Any) -> bool:
+    changed = facts.get("changed") if isinstance(facts, dict) else None
+    return isinstance(changed, list) and all(type(said) is bool for said in (facts.get("begins"), facts.get("ends"), *changed))
 
 
 def _is_result(array: Any) -> bool:

@@ -66,7 +66,7 @@ class Worker:
         Parameters
         ----------
         do : str
-            What to do: "begin", "cells" or "calls".
+            What to do: "begin", "cells", "calls" or "latex"; of one for formulas "formula".
         within_s : float
             Longest time to send it in.
         **message : object
@@ -223,7 +223,7 @@ class ForkServer:
         ours.settimeout(START_S)
         self._control, self._ready, self._exercise = ours, False, None
 
-    def start(self, limits: Limits, exercise: Mapping[str, Any]) -> Worker:
+    def start(self, limits: Limits, exercise: Mapping[str, Any], *, formulas: bool = False) -> Worker:
         """Return a fresh worker.
 
         Parameters
@@ -232,6 +232,8 @@ class ForkServer:
             Of this worker.
         exercise : mapping
             Arguments of the worker's `Session`.
+        formulas : bool, optional
+            Whether it only evaluates LaTeX, and has no session.
 
         Returns
         -------
@@ -248,11 +250,11 @@ class ForkServer:
         for _attempt in range(3):
             self.prepare()
             with contextlib.suppress(OSError, ValueError):
-                return self._start(limits, exercise)
+                return self._start(limits, exercise, formulas)
             self.close()
         raise OSError("the process that workers are forked from does not start")
 
-    def _start(self, limits: Limits, exercise: Mapping[str, Any]) -> Worker:
+    def _start(self, limits: Limits, exercise: Mapping[str, Any], formulas: bool) -> Worker:
         assert self._control is not None
         if not self._ready:
             self._reply()
@@ -266,7 +268,7 @@ class ForkServer:
         home = self._empty_folder()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
-        order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self.layers}
+        order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self.layers, "formulas": formulas}
         try:
             socket.send_fds(self._control, [json.dumps(order).encode() + b"\n"], [theirs.fileno(), writing])
             self._reply()
@@ -346,11 +348,11 @@ class PlainProcesses:
     def prepare(self) -> None:
         """Nothing is kept ready."""
 
-    def start(self, limits: Limits, exercise: Mapping[str, Any]) -> Worker:
+    def start(self, limits: Limits, exercise: Mapping[str, Any], *, formulas: bool = False) -> Worker:
         """Return a fresh worker; see `ForkServer.start`."""
         home = Path(tempfile.mkdtemp(prefix="attn-"))
         try:
-            line, process = self._start(limits, exercise, home)
+            line, process = self._start(limits, exercise, home, formulas)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
@@ -358,7 +360,9 @@ class PlainProcesses:
         self._processes[id(worker)] = process
         return worker
 
-    def _start(self, limits: Limits, exercise: Mapping[str, Any], home: Path) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
+    def _start(
+        self, limits: Limits, exercise: Mapping[str, Any], home: Path, formulas: bool
+    ) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
         token = secrets.token_bytes(32)
         with socket.create_server(("127.0.0.1", 0)) as server, (home / "output.txt").open("wb") as output:
             command = [sys.executable, "-I", str(SCRIPT), "--once", str(server.getsockname()[1])]
@@ -366,7 +370,8 @@ class PlainProcesses:
                 command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment(), start_new_session=True
             )
             assert process.stdin is not None
-            order = {"writable": str(home), "limits": asdict(limits), "layers": self.layers, "token": token.hex(), "exercise": exercise}
+            order = {"writable": str(home), "limits": asdict(limits), "layers": self.layers, "formulas": formulas}
+            order |= {"exercise": exercise, "token": token.hex()}
             process.stdin.write(json.dumps(order).encode() + b"\n")
             process.stdin.close()
             return _accept(server, token, process), process

@@ -18,13 +18,14 @@ import time
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from attn_course.grading.magics import Shell, to_python
 from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, encode, is_last, lengths, receive
 from attn_course.grading.stubs import CELLS, Refused, Stubs
+from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
 from attn_course.tasks.slices import Cells, statements
@@ -167,6 +168,11 @@ class Session:
         sys.modules["__main__"] = self._module
         return found
 
+    @property
+    def actions(self) -> Mapping[str, Callable[..., Iterable[dict[str, Any]]]]:
+        """What the grader may ask for."""
+        return {"begin": lambda **message: [self.begin(**message)], "cells": self.cells, "calls": self.calls, "latex": self.latex}
+
     def cells(self, numbers: list[int], limit: float) -> Iterator[dict[str, Any]]:
         """Run some cells; say of each as it ends what `cell` says."""
         return (self.cell(n, limit) for n in numbers)
@@ -178,6 +184,20 @@ class Session:
                 yield self.call(task, case, limit)
             except KeyboardInterrupt:  # no one is at a keyboard: the answer raised it
                 yield {"problem": f"{self._tasks[task]['entry']} raised KeyboardInterrupt"}
+
+    def latex(self, task: str) -> Iterator[dict[str, Any]]:
+        """Say what an answer in LaTeX holds: its lines, which are not looked at here."""
+        entry = self._tasks[task]["entry"]
+        answer = self._module.__dict__.get(entry)
+        try:
+            if entry not in self._module.__dict__:
+                yield {"undefined": True}
+            elif answer is None or answer is Ellipsis:
+                yield {"problem": f"{entry} has no answer yet"}
+            else:
+                yield {"lines": latex_lines(answer, entry, several=self._tasks[task]["kind"] == "derivation")}
+        except AnswerError as error:
+            yield {"problem": str(error)}
 
     def cell(self, n: int, limit: float) -> dict[str, Any]:
         """Run a cell; return `problem`, one sentence about what went wrong in it, or None."""
@@ -282,21 +302,24 @@ def _seed(seed: int) -> None:
         sys.modules["torch"].default_generator.manual_seed(seed)  # torch.manual_seed looks for every other device first
 
 
-def serve(session: Session, line: socket.socket) -> None:
+class Serving(Protocol):
+    """Whatever answers a grader."""
+
+    @property
+    def actions(self) -> Mapping[str, Callable[..., Iterable[dict[str, Any]]]]:
+        """By name, what may be asked for; each answers piece by piece."""
+
+
+def serve(session: Serving, line: socket.socket) -> None:
     """Answer the grader's requests until it hangs up; what is asked in one request is answered piece by piece.
 
     Parameters
     ----------
-    session : Session
+    session : Serving
         Where nothing has begun yet.
     line : socket
         To the grader. Whatever the learner's code does to it, the grader gets arrays and text, or loses the worker.
     """
-    actions: Mapping[str, Callable[..., Iterable[dict[str, Any]]]] = {
-        "begin": lambda **message: [session.begin(**message)],
-        "cells": session.cells,
-        "calls": session.calls,
-    }
     while True:
         try:
             request = receive(partial(_exactly, line))
@@ -304,7 +327,7 @@ def serve(session: Session, line: socket.socket) -> None:
             return
         nonce, action = request.pop("nonce"), request.pop("do")
         ready, since = b"", time.monotonic()
-        for reply in actions[action](**request):
+        for reply in session.actions[action](**request):
             frame, last = _encoded({"nonce": nonce, **reply})
             ready += frame
             if action == "calls" and last:

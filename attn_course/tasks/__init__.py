@@ -7,6 +7,7 @@ both in the learner's notebook.
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.judge import judge
 from attn_course.tasks.notebook import VERDICT_MIME, CheckFailed, assess, check
+from attn_course.tasks.reading import read
 from attn_course.tasks.registry import UnknownTask, all_tasks, figure_data, get_task, lessons
 from attn_course.tasks.run import Result, run
 
@@ -26,5 +27,6 @@ __all__ = [
     "get_task",
     "judge",
     "lessons",
+    "read",
     "run",
 ]

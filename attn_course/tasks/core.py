@@ -4,7 +4,7 @@ import inspect
 import keyword
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from attn_course import numbers
+from attn_course.formulas import size_sets
+from attn_course.tasks.latex import Question, packed, unpacked
 from attn_course.tasks.module_call import ModuleCall
 
 KINDS = {  # and how a card names them
@@ -20,6 +22,8 @@ KINDS = {  # and how a card names them
     "predict": "predict",
     "repair": "repair a function",
     "figure": "read a figure",
+    "formula": "write a formula",
+    "derivation": "derive line by line",
 }
 RESERVED = ("-text", "-given", "-check", "-why")  # endings of the ids of cells that belong to a task
 CHECK_SEED = 20_170_612  # notebook checks always draw the same cases; class runs pass their own seed
@@ -39,16 +43,32 @@ class Case:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A known wrong answer: what the mistake is called, the mistake itself, and the hint it deserves."""
+    """A known wrong answer: what the mistake is called, the mistake itself, and the hint it deserves.
+
+    `function`: of the same form as the task's answer; of a derivation one wrong line.
+    """
 
     name: str
-    function: Callable[..., Any]
+    function: Any
     hint: str
 
 
 def _one_case(rng: np.random.Generator) -> list[Case]:
     """The cases of a question whose answer is one value."""
     return [Case("the answer")]
+
+
+def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Sequence[str] = ()) -> Callable[[Any], list[Case]]:
+    """Return the cases of a formula or derivation task: its givens at three sets of different primes, and where all sizes are equal.
+
+    `letters`, `relations`: the sizes and what binds them, as for `formulas.size_sets`.
+    `make`: takes a `numpy.random.Generator` and the sizes by name, returns the givens.
+    """
+    sets = size_sets(letters, relations)
+    named = [", ".join(f"{letter} = {size}" for letter, size in sizes.items()) for sizes in sets]
+    named[-1] = f"all sizes equal, {named[-1]}" if len(sets[-1]) > 1 else named[-1]
+    kept = dict(zip(named, sets, strict=True))  # a single size may come a second time
+    return lambda rng: [Case(name, **make(rng, **sizes)) for name, sizes in kept.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +83,18 @@ class Task:
     `points`, `difficulty`, `minutes`: marks; 1 (easy) to 5 (hard); expected working time.
     `cases`: takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value.
     `answer`: the right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols ->
-    expression. With `module`: nothing -> a class.
+    expression. With `module`: nothing -> a class. Of a formula task LaTeX; of a derivation its lines, of which the first and the last
+    are where it must begin and end.
     `wrong`: at least three known mistakes, of the same form as `answer`.
     `hints`: three, from a nudge to almost the line.
     `given`: helper functions whose source the exercise shows.
     `forbid`: library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
     `tolerance`: largest error relative to the largest entry, for float64 results; the default is 1e-9.
-    `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply.
+    `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply. Formula and
+    derivation tasks: the givens and the functions that may stand in the LaTeX; the givens of each case (`at_sizes`) are arrays of
+    numbers, as a class run sends them to another process.
+    `left`: formula tasks: LaTeX of what the formula is to equal, in givens of their own that are made independently.
+    `least_steps`: derivation tasks: how many steps that change something it takes at least.
     `broken`: repair tasks: the function that the exercise shows, named `entry`.
     `figure_data`: figure tasks: takes nothing, returns what the figure to be read is drawn from.
     `module`: of a task whose answer is a class of torch modules: how it is put to a case.
@@ -83,7 +108,7 @@ class Task:
     points: int
     difficulty: int
     minutes: int
-    answer: Callable[..., Any]
+    answer: Any
     wrong: Sequence[Wrong]
     hints: Sequence[str]
     trains: str
@@ -93,6 +118,8 @@ class Task:
     tolerance: float | None = None
     symbols: Sequence[str] = ()
     functions: Sequence[str] = ()
+    left: str = ""
+    least_steps: int = 1
     broken: Callable[..., Any] | None = None
     figure_data: Callable[[], dict[str, Any]] | None = None
     module: ModuleCall | None = None
@@ -108,7 +135,14 @@ class Task:
             ("known wrong answers whose names all differ", len({w.name for w in self.wrong}) == len(self.wrong)),
             ("known wrong answers whose hints all differ", len({w.hint for w in self.wrong}) == len(self.wrong)),
             ("three hints", len(self.hints) == 3),
-            ("symbols if, and only if, it is a derive task", bool(self.symbols) == (self.kind == "derive")),
+            (
+                "symbols if, and only if, it is a derive task or wants LaTeX",
+                bool(self.symbols) == (self.kind == "derive" or self.wants_latex),
+            ),
+            ("a left side if, and only if, it is a formula task", bool(self.left) == (self.kind == "formula")),
+            ("an answer in LaTeX", not self.wants_latex or not callable(self.answer)),
+            ("lines from the start to the goal in its answer", self.kind != "derivation" or len(self.answer) > self.least_steps > 0),
+            ("no helper functions", not (self.wants_latex and self.given)),
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
@@ -131,6 +165,25 @@ class Task:
         """Whether the learner defines a function, not a value."""
         return self.kind in ("write", "repair")
 
+    @property
+    def wants_latex(self) -> bool:
+        """Whether the learner writes LaTeX: a formula, or the lines of a derivation."""
+        return self.kind in ("formula", "derivation")
+
+    @cached_property
+    def question(self) -> Question:
+        """By what LaTeX is read and evaluated."""
+        start, goal = (self.left, "") if self.kind == "formula" else (self.answer[0], self.answer[-1])
+        first = self.cases(np.random.default_rng(CHECK_SEED))[0]
+        targets = tuple(name for name in first.inputs if name not in self.symbols)
+        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal)
+
+    def blank(self, cases: Sequence[Case]) -> list[dict[str, Any]]:
+        """Return the givens of cases as an answer in LaTeX may see them: of what it is to equal only the form."""
+        return [
+            {name: unpacked(packed(name, given, blank=name not in self.symbols)) for name, given in case.inputs.items()} for case in cases
+        ]
+
     @cached_property
     def ok_line(self) -> str:
         """The one line a passed check prints."""
@@ -146,7 +199,15 @@ class Task:
         facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", numbers.counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
             facts.append(numbers.eq(self.equation))
-        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*"
+        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{self._may_stand}"
+
+    @property
+    def _may_stand(self) -> str:
+        """What may stand in an answer in LaTeX, as it is typed."""
+        if not self.wants_latex:
+            return ""
+        typed = [", ".join(f"`{name}`" for name in names) for names in (self.symbols, self.functions)]
+        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own."
 
     @property
     def hints_markdown(self) -> str:
@@ -159,7 +220,7 @@ class Task:
     def given_source(self) -> str:
         """Text of the given cell: opaque symbols of a derive task, or helper functions; empty if there are none."""
         parts = [textwrap.dedent(inspect.getsource(function)).rstrip() for function in self.given]
-        if self.symbols:
+        if self.kind == "derive":
             imports = f"from sympy import {', '.join(sorted(['symbols', *self.functions]))}"
             parts.insert(0, f'{imports}\n\n{", ".join(self.symbols)} = symbols("{" ".join(self.symbols)}", real=True)')
         return numbers.cite("\n\n\n".join(parts))
@@ -175,7 +236,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge found: passed or not, the points, and the reason in words."""
+    """What the judge found: passed or not, the points, and the reason in words.
+
+    `formula`: LaTeX of an answer in LaTeX as it was understood.
+    `counts`: whether it was an attempt; what cannot be read is none.
+    """
 
     task: str
     title: str
@@ -186,6 +251,8 @@ class Verdict:
     mistake: str | None = None
     hint: str | None = None
     equation: str | None = None
+    formula: str | None = None
+    counts: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+MOST_CHARACTERS, MOST_LINES = 2_000, 20  # of a line of LaTeX, of a derivation
 WIDE_FLOATS = ("float32", "float64", "longdouble", "float128", "float96")
 
 
@@ -105,6 +106,20 @@ def evaluate_expression(value: Any, case: Mapping[str, Any], entry: str, symbols
     if np.iscomplexobj(evaluated) or np.isnan(evaluated).any():  # NumPy gives NaN for the root of a negative number
         raise AnswerError(f"{entry} is not a real number for some values of its symbols")
     return np.array(np.broadcast_to(evaluated.astype(float), np.broadcast_shapes(*(v.shape for v in values))))
+
+
+def latex_lines(value: Any, entry: str, *, several: bool) -> list[str]:
+    """Return the lines of an answer in LaTeX: a text, or with `several` a list of texts; AnswerError if it is none, or too long."""
+    lines = list(value) if several and type(value) in (list, tuple) else [value]
+    if (several and type(value) not in (list, tuple)) or any(type(line) is not str for line in lines):
+        wrong = next((line for line in lines if type(line) is not str), value)
+        wanted = 'a list of lines of LaTeX, [r"...", r"..."]' if several else 'LaTeX between quotation marks, r"..."'
+        raise AnswerError(f"{entry} must be {wanted}; got {named(wrong)}")
+    if len(lines) > MOST_LINES or any(len(line) > MOST_CHARACTERS for line in lines):
+        raise AnswerError(f"{entry} must have at most {MOST_CHARACTERS:,} characters a line, and {MOST_LINES} lines")
+    if not all(map(str.strip, lines)) or not lines:
+        raise AnswerError(f"{entry} has no answer yet" if not "".join(lines).strip() else f"{entry} holds an empty line")
+    return lines
 
 
 def named(value: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from attn_course import numbers
 from attn_course.tasks.core import CHECK_SEED, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
+from attn_course.tasks.latex import looks
 from attn_course.tasks.notebook import assess, plain
 from attn_course.tasks.run import Result
 
@@ -25,15 +26,15 @@ class Bench:
     def __init__(self, task: Task, seed: int = CHECK_SEED) -> None:
         self.task, self.seed = task, seed
         self.cases = task.cases(np.random.default_rng(seed))
-        self._given: dict[Callable[..., Any], list[Result]] = {}
+        self._given: dict[int, list[Result]] = {}
 
-    def expect(self, task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
+    def expect(self, task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
         """Run a trusted function of the task, as `judge` asks for it."""
-        if function not in self._given:
-            self._given[function] = expected(task, function, cases)
-        return self._given[function]
+        if id(function) not in self._given:
+            self._given[id(function)] = expected(task, function, cases)
+        return self._given[id(function)]
 
-    def verdict(self, function: Callable[..., Any], *, narrow: bool = False) -> Verdict:
+    def verdict(self, function: Any, *, narrow: bool = False) -> Verdict:
         """Judge a trusted function by its results alone, as in a class; `narrow`: as if it computed in float32."""
         results = self.expect(self.task, function, self.cases)
         if narrow:
@@ -45,9 +46,9 @@ class Bench:
         return assess(self.task, answer, cells, names, seed=self.seed, expect=self.expect)
 
 
-def as_answer(task: Task, function: Callable[..., Any]) -> Any:
-    """Return what a learner hands in, made from a function: itself, an expression or a value."""
-    if task.wants_function:
+def as_answer(task: Task, function: Any) -> Any:
+    """Return what a learner hands in, made from a function: itself, an expression or a value; LaTeX is itself."""
+    if task.wants_function or task.wants_latex:
         return function
     if task.kind == "derive":
         import sympy
@@ -81,16 +82,38 @@ def case_problems(task: Task) -> list[str]:
             found.append("wanted cases that the seed alone decides, got others the second time")
         if len({case.name for case in once}) < len(once):
             found.append(f"wanted cases whose names all differ, got {', '.join(case.name for case in once)}")
+        if task.wants_latex:
+            found += _given_problems(task, once)
+            continue
         shapes = {case.name: value.shape for case in once for value in case.inputs.values() if isinstance(value, np.ndarray)}
         alike = [f"{shape} in the case “{name}”" for name, shape in shapes.items() if len(set(shape)) < len(shape)]
         found += [f"wanted arrays whose axes all differ in length, got {each}" for each in alike]
     return list(dict.fromkeys(found))
 
 
+def _given_problems(task: Task, cases: Sequence[Case]) -> list[str]:
+    """What LaTeX is evaluated on is arrays, can be told apart, and is all used."""
+    try:
+        task.blank(cases)
+    except TypeError as error:
+        return [str(error)]
+    found = []
+    strange = {name for case in cases for name in {*case.inputs} ^ {*task.symbols, *task.question.targets}}
+    if strange or (task.kind == "derivation" and task.question.targets):
+        found.append(
+            f"wanted each case to give {', '.join(task.symbols)} and what stands on the left side; got {', '.join(cases[0].inputs)}"
+        )
+    if task.kind == "derivation" and looks(task.question, [task.question.frame])["ends"]:
+        found.append("the first line of the answer is its last one, but for its spelling")
+    return found
+
+
 def wrong_answer_problems(task: Task) -> list[str]:
     """Every known wrong answer fails under its own name, in float32 too, and a function to repair fails."""
     found = []
     benches = [Bench(task, seed) for seed in SEEDS]
+    if task.wants_latex and (refused := next((said for bench in benches if not (said := bench.assess(task.answer)).passed), None)):
+        found.append(f"its own answer is refused: {refused.message}")
     for wrong in task.wrong:
         tries = [_mistaken(bench.verdict(wrong.function), wrong.name, f"this is “{wrong.name}”") for bench in benches]
         if task.wants_function:
@@ -147,7 +170,7 @@ def _changed(results: Sequence[Result], change: Callable[..., Any]) -> list[Resu
         return [replace(result, arrays=tuple(map(change, result.arrays))) if result.arrays else result for result in results]
 
 
-def right_answer_problems(task: Task, functions: Sequence[Callable[..., Any]]) -> list[str]:
+def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
     """Right answers that are written in other ways pass: two or more; of a function also in torch and in float32."""
     if len(functions) < MIN_RIGHT_ANSWERS:
         return [f"wanted {MIN_RIGHT_ANSWERS} or more differently written right answers, got {len(functions)}"]
@@ -157,7 +180,7 @@ def right_answer_problems(task: Task, functions: Sequence[Callable[..., Any]]) -
         answer = as_answer(task, function)
         refused = next((verdict for bench in benches if not (verdict := bench.assess(answer)).passed), None)
         if refused is not None:
-            found.append(f"the right answer {function.__name__} is refused: {plain(refused)}".replace("\n", " "))
+            found.append(f"the right answer {getattr(function, '__name__', function)} is refused: {plain(refused)}".replace("\n", " "))
     if not task.wants_function:
         return found
     bodies = {inspect.getsource(function).partition(":\n")[2] for function in functions}

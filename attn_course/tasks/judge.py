@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.numbers import cite
+from attn_course.numbers import cite, counted
 from attn_course.tasks.compare import Miss, compare, largest_input
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
+from attn_course.tasks.latex import Line, evaluate
 from attn_course.tasks.run import Result, run
-from attn_course.tasks.wording import SECRET, nearly_right, pattern, shown
+from attn_course.tasks.wording import SECRET, about_formula, nearly_right, pattern, shown
 
-Expected = Callable[[Task, Callable[..., Any], Sequence[Case]], list[Result]]
+Expected = Callable[[Task, Any, Sequence[Case]], list[Result]]
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
@@ -31,10 +32,16 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         raise ValueError(f"results must hold one entry for each of the {len(cases)} cases; got {len(results)}")
     for case, result in zip(cases, results, strict=True):
         if result.problem:
-            return _failed(task, _problem(task, case, result))
+            problem = _problem(task, case, result)
+            if task.left and (remark := _right_elsewhere(task, cases, results, expect or expected)):
+                said, line, place = problem.partition("\n")
+                problem = f"{said}.{remark}{line}{place}"
+            return replace(_failed(task, problem), counts=result.timed_out or not task.wants_latex)
         if result.changed:
             return _failed(task, f"{task.entry} changed its input `{result.changed}`{_in_case(task, case)}: work on a copy")
     expect = expect or expected
+    if task.kind == "derivation":
+        return _judge_derivation(task, cases, results, expect)
     rights = expect(task, task.answer, cases)
     if broken := next((right.problem for right in rights if right.problem), None):
         raise ValueError(f"the right answer of task {task.id} must hold in every case; {broken}")
@@ -48,7 +55,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         if (miss := _difference(task, cases[n], result, right))
     }
     if not misses:
-        return Verdict(task.id, task.title, True, task.points, task.points, task.ok_line, equation=task.equation)
+        return _passed(task)
     known, explained = _recognise(task, cases, results, list(misses), expect)
     number = min(explained or misses)
     words = shown(task, cases[number], misses[number])
@@ -56,6 +63,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         got, wanted = ([array for result in side for array in _arrays(result)] for side in (results, rights))
         remark = "" if task.kind in SECRET else pattern(got, wanted)
         remark = remark or (nearly_right(got, wanted) if task.wants_function else "")
+        remark = remark or (about_formula(task, got, wanted) + _right_elsewhere(task, cases, results, expect) if task.left else "")
         return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{words}{remark}")
     if len(explained) < len(misses):
         return _failed(
@@ -64,7 +72,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     return _failed(task, f"this is “{known.name}”{_in_case(task, cases[number])}.{words}", known)
 
 
-def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
+def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
     `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
@@ -72,6 +80,8 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
 
     Returns `results`: one for each case; a known wrong answer may hold problems too.
     """
+    if task.wants_latex:
+        return _expected_of_latex(task, function, cases)
     value: Any = function
     if task.kind == "derive":
         import sympy
@@ -81,6 +91,61 @@ def expected(task: Task, function: Callable[..., Any], cases: Sequence[Case]) ->
         value = function()
     inputs = [case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
+
+
+def _right_elsewhere(task: Task, cases: Sequence[Case], results: Sequence[Result], expect: Expected) -> str:
+    """In which cases a formula is right that is not so in all."""
+    rights = expect(task, task.answer, cases)
+    pairs = zip(cases, map(_arrays, results), map(_arrays, rights), strict=True)
+    fit = [case.name for case, ours, theirs in pairs if compare(ours, theirs, task.tolerance) is None]
+    return f" It is right for {' and '.join(fit)}." if fit else ""
+
+
+def _expected_of_latex(task: Task, latex: Any, cases: Sequence[Case]) -> list[Result]:
+    """What a formula is to equal comes from its givens, not from an answer; a wrong line of a derivation stands behind its first."""
+    question = task.question
+    if task.kind == "formula" and latex is task.answer:
+        return [Result((Line(question, question.frame, case.inputs).array,)) for case in cases]
+    lines = [latex] if task.kind == "formula" else [task.answer[0], latex] if isinstance(latex, str) else latex
+    return evaluate(question, lines, task.blank(cases))
+
+
+def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Result], expect: Expected) -> Verdict:
+    """The first line that does not follow is the one to mend; else how it begins, ends and goes on."""
+    facts, lines = results[0].facts, [_arrays(result) for result in results]
+    if not facts or {len(one) for one in lines} != {1 + len(facts["changed"])}:
+        return _failed(task, f"{task.entry} came back in no form that can be judged")
+    rights = expect(task, task.answer, cases)
+    begins = [compare(one[:1], _arrays(right)[:1], task.tolerance) is None for one, right in zip(lines, rights, strict=True)]
+    if not (facts["begins"] and all(begins)):
+        return _failed(task, f"line 1 of {task.entry} must be where the derivation begins: `{task.answer[0]}`")
+    for number in range(1, len(lines[0])):
+        steps = [compare([one[number]], [one[number - 1]], task.tolerance) for one in lines]
+        missed = [n for n, miss in enumerate(steps) if miss]
+        if missed:
+            known = _recognised_line(task, cases, [one[number] for one in lines], expect)
+            words = f"line {number + 1} does not follow from line {number}"
+            words += f": this is “{known.name}”" if known else ""
+            return _failed(task, f"{words}.{shown(task, cases[missed[0]], steps[missed[0]] or Miss())}", known)
+    if not facts["ends"]:
+        return _failed(task, f"every line of {task.entry} follows from the one before, but the last is not yet `{task.answer[-1]}`")
+    if (taken := sum(facts["changed"])) < task.least_steps:
+        wanted = counted(task.least_steps, "step")
+        return _failed(task, f"{task.entry} gets there, but show {wanted} or more that change something; it has {taken}")
+    return _passed(task)
+
+
+def _recognised_line(task: Task, cases: Sequence[Case], line: Sequence[np.ndarray], expect: Expected) -> Wrong | None:
+    """The known wrong line that has the same value in every case."""
+    for wrong in task.wrong:
+        theirs = [_arrays(result) for result in expect(task, wrong.function, cases)]
+        if all(arrays and compare([ours], arrays[-1:], task.tolerance) is None for ours, arrays in zip(line, theirs, strict=True)):
+            return wrong
+    return None
+
+
+def _passed(task: Task) -> Verdict:
+    return Verdict(task.id, task.title, True, task.points, task.points, task.ok_line, equation=task.equation)
 
 
 def _problem(task: Task, case: Case, result: Result) -> str:

@@ -15,6 +15,8 @@ from attn_course.numbers import eq, task_number
 from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
 from attn_course.tasks.judge import Expected, judge
+from attn_course.tasks.latex import answered
+from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
 from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbidden_calls
@@ -104,6 +106,9 @@ def _assess(
     if refusal := _refusal(task, answer, source, own):
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
+    if task.wants_latex:
+        verdict = judge(task, cases, answered(task.question, answer, task.blank(cases)), expect=expect)
+        return verdict if verdict.passed else explained(task, answer, cases, verdict)
     inputs = [case.inputs for case in cases]
     results = run(
         answer,
@@ -133,17 +138,21 @@ def plain(verdict: Verdict) -> str:
     """Return the reason of a failed check as plain text."""
     hint = f"\n  Hint: {verdict.hint}" if verdict.hint else ""
     see = f"\n  See {eq(verdict.equation)}." if verdict.equation else ""
-    return f"task {task_number(verdict.task)} ({verdict.title}): {verdict.message}{hint}{see}"
+    formula = f"\n  It was read as {verdict.formula}" if verdict.formula else ""
+    return f"task {task_number(verdict.task)} ({verdict.title}): {verdict.message}{formula}{hint}{see}"
 
 
 def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML that suits light and dark pages."""
     hint = f'<div style="margin-top:.4em"><b>Hint.</b> {_inline(verdict.hint)}</div>' if verdict.hint else ""
+    said, _, where = verdict.message.partition("\n")
+    place = f'<pre style="margin:.4em 0">{html.escape(where)}</pre>' if where else ""
+    formula = f'<div style="margin-top:.4em">It was read as ${html.escape(verdict.formula)}$</div>' if verdict.formula else ""
     see = f'<div style="opacity:.75;margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else ""
     return (
         '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
         f"<div><b>Not yet: task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}</b></div>"
-        f"<div>{_inline(verdict.message)}</div>{hint}{see}</div>"
+        f"<div>{_inline(said)}</div>{place}{formula}{hint}{see}</div>"
     )
 
 

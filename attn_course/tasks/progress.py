@@ -64,7 +64,7 @@ def _add(verdict: Verdict, root: Path) -> None:
         "passed": verdict.passed or before.get("passed", False),
         "points": max(verdict.points, before.get("points", 0)),
         "max_points": verdict.max_points,
-        "attempts": before.get("attempts", 0) + 1,
+        "attempts": before.get("attempts", 0) + verdict.counts,
         "last": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     write_atomically(root / "work" / FILE, json.dumps({"tasks": tasks}, indent=1, sort_keys=True))

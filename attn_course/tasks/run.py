@@ -36,6 +36,7 @@ class Result:
     `advice`: a question to the learner about the problem, if it is a common one.
     `listed`: if the answer returned a list, what is wrong with that where a single array is wanted.
     `after`: the inputs as they are when a function has returned.
+    `facts`: what the lines of a derivation look like, as `latex.looks` says.
     """
 
     arrays: tuple[np.ndarray, ...] | None = None
@@ -45,6 +46,7 @@ class Result:
     advice: str = ""
     listed: str = ""
     after: Mapping[str, Any] | None = None
+    facts: Mapping[str, Any] | None = None
 
 
 def run(

@@ -1,11 +1,13 @@
 """Words for a wrong result: where it is off, by what pattern, in digits that show it."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from attn_course.tasks.compare import TOLERANCE, Miss
+from attn_course.tasks.compare import TOLERANCE, Miss, compare
 from attn_course.tasks.core import Case, Task
+from attn_course.tasks.latex import Line
 
 SECRET = ("predict", "figure")  # kinds whose right number stays unsaid: it is the whole answer
 
@@ -40,6 +42,17 @@ def nearly_right(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str
     )
 
 
+def about_formula(task: Task, got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
+    """Return a remark on a formula that has the right shape: whether it is right with two of its indices exchanged."""
+    letters = task.question.letters
+    if [array.shape for array in got] != [array.shape for array in wanted]:
+        return ""
+    for one, other in itertools.combinations(range(len(letters)), 2):
+        if all(compare([ours.swapaxes(one, other)], [theirs], task.tolerance) is None for ours, theirs in zip(got, wanted, strict=True)):
+            return f" It would be right with the indices {letters[one]} and {letters[other]} exchanged."
+    return " Its indices and its shape are right."
+
+
 def _remark(ours: np.ndarray, theirs: np.ndarray, rtol: float) -> str:
     if np.isnan(ours).any() and not np.isnan(theirs).any():
         return " It holds NaN: look for inf - inf, 0 / 0 or 0 * inf."
@@ -62,6 +75,10 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
     item = "" if miss.item is None else f"item {miss.item} of the tuple"
     if task.module and miss.item is not None:
         item = task.module.names(case.inputs, miss.items)[miss.item]
+    if task.wants_latex and not miss.reason:
+        at = Line(task.question, task.question.frame, case.inputs).positions(miss.index)
+        got, wanted = told_apart(miss.got, miss.wanted)
+        return f" Left {wanted}, right {got}{f' at {at}' if at else ''}, for {case.name}."
     if miss.reason:
         return f" Shape or form: {miss.reason.replace(f'item {miss.item} of the tuple', item)}."
     if task.kind in SECRET:

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`softmax`: softmax
 #
-# Nine tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 20 points, about 80 minutes. Each
+# Eleven tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 24 points, about 95 minutes. Each
 # stands on
 # its own, so take them in any order.
 #
@@ -215,3 +215,53 @@ check("blockwise-normaliser", my_update)
 # **Why.** The old sum was measured from the old maximum; the factor $e^{m - m'}$ moves it to the new one, and is never
 # above 1. For the first block it is $e^{-\infty} = 0$, times a sum of 0: no special case. FlashAttention (chapter {lesson}`flash`)
 # keeps a third thing, the sum of values, and rescales it in the same way.
+
+# %% [markdown] id="softmax-derivative-text"
+# Let $s = \sigma(z)$. Write a formula in LaTeX for
+#
+# $$J_{ij} = \frac{\partial s_i}{\partial z_j}$$
+#
+# as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. The Kronecker delta is `\delta_{ij}`. Any
+# form that is equal for all weights counts. To see how a formula is understood, `from attn_course import read` and call
+# `read("softmax-derivative", my_formula)`; what cannot be read is no attempt.
+
+# %% id="softmax-derivative" tags=["task"]
+### BEGIN SOLUTION
+my_formula = r"s_i (\delta_{ij} - s_j)"
+### END SOLUTION
+
+# %% id="softmax-derivative-check" tags=["check"]
+check("softmax-derivative", my_formula)
+
+# %% [markdown] id="softmax-derivative-why" tags=["solution-only"]
+# **Why.** With $s_i = e^{z_i} / \sum_k e^{z_k}$ the quotient rule gives
+# $\delta_{ij}\, e^{z_i} / \sum_k e^{z_k} - e^{z_i} e^{z_j} / (\sum_k e^{z_k})^2$, which is $\delta_{ij}\, s_i - s_i s_j$.
+
+# %% [markdown] id="shift-invariance-of-softmax-text"
+# Show that softmax does not change when $c$ is added to every score: a list of lines in LaTeX, each equal to the one
+# before. The first and the last are given; it takes two steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}",
+#     # your lines
+#     r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+# ]
+# ```
+
+# %% id="shift-invariance-of-softmax" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}",
+    r"\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^c}",
+    r"\frac{e^{z_i} e^c}{e^c \sum_j e^{z_j}}",
+    r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+]
+### END SOLUTION
+
+# %% id="shift-invariance-of-softmax-check" tags=["check"]
+check("shift-invariance-of-softmax", my_derivation)
+
+# %% [markdown] id="shift-invariance-of-softmax-why" tags=["solution-only"]
+# **Why.** Each exponential becomes a product, the factor $e^c$ is the same in all terms and so leaves the sum, and it
+# cancels. Stable softmax, {eq}`stable-softmax`, is the case where $c$ is minus the largest score.

@@ -33,7 +33,7 @@ ROOMS = {
     "experiments": Room(("torch", "numpy", f"{COURSE}.modules", f"{COURSE}.reference")),
     "distributed": Room(("torch", f"{COURSE}.gpu.ops")),
     "equations": Room(("sympy", "numpy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs")),
-    "tasks": Room(("numpy", "sympy", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
+    "tasks": Room(("numpy", "sympy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
     "figures": Room(("numpy", "matplotlib", "PIL", "IPython")),
     "grading": Room(
         (
@@ -64,6 +64,7 @@ WORKER_HALF = (  # what runs a learner's code knows no answer: these files impor
     *(f"{COURSE}.grading.{name}" for name in ("magics", "protocol", "sandbox", "stubs", "worker", "fork_server")),
     *(f"{COURSE}.tasks.{name}" for name in ("forms", "module_call", "run", "slices", "source", "time_limit")),
 )
+FORMULA_HALF = (f"{COURSE}.grading.formula_worker", f"{COURSE}.tasks.latex")  # what evaluates a learner's LaTeX knows none either
 WORKER_NEEDS = ("numpy", "torch", "sympy", "IPython")
 SHARED = (f"{COURSE}.numbers", f"{COURSE}.files")  # every room may ask which number a name has, and write a file whole ...
 WITHOUT_SHARED = ("reference", "costs", "notation")  # ... but these
@@ -90,8 +91,9 @@ def violations(package: Path) -> list[str]:
             continue
         text = path.read_text(encoding="utf-8")
         for imported in imports(text, module=(package.name, *place.with_suffix("").parts)):
-            if _is_within(".".join((package.name, *place.with_suffix("").parts)), WORKER_HALF):
-                complaint = _complaint_of_worker(imported)
+            module = ".".join((package.name, *place.with_suffix("").parts))
+            if _is_within(module, (*WORKER_HALF, *FORMULA_HALF)):
+                complaint = _complaint_of_worker(module, imported)
             else:
                 lesson = place.parts[1] if place.parts[0] == "lessons" else ""
                 complaint = _complaint(name, imported, is_kernel_file="@triton.jit" in text, lesson=lesson)
@@ -151,8 +153,10 @@ def _complaint(room_name: str, imported: Import, *, is_kernel_file: bool, lesson
     return f"{room_name} may not import {imported.name}"
 
 
-def _complaint_of_worker(imported: Import) -> str | None:
-    known = imported.name.split(".")[0] in sys.stdlib_module_names or _is_within(imported.name, (*WORKER_HALF, *WORKER_NEEDS))
+def _complaint_of_worker(module: str, imported: Import) -> str | None:
+    evaluates = _is_within(module, (*FORMULA_HALF, f"{COURSE}.grading.fork_server"))  # the fork server makes both
+    allowed = (*WORKER_HALF, *WORKER_NEEDS, *((*FORMULA_HALF, f"{COURSE}.formulas") if evaluates else ()))
+    known = imported.name.split(".")[0] in sys.stdlib_module_names or _is_within(imported.name, allowed)
     return None if known else f"the worker half of grading may not import {imported.name}"
 
 

@@ -138,4 +138,6 @@ def test_a_verdict_is_plain_data_for_json():
         "mistake": "not scaled",
         "hint": "multiply",
         "equation": "stable-softmax",
+        "formula": None,
+        "counts": True,
     }

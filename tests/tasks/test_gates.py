@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attn_course.tasks import Case, Wrong, gates
-from tests.tasks.toys import ALL, PAIR, PREDICT, REPAIR, WRITE, changed
+from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, WRITE, changed
 
 LABELS = ["softmax"]
 
@@ -15,7 +15,7 @@ def alike(task, name, function):
     return changed(task, wrong=[*task.wrong, Wrong(name, function, f"hint of {name}")])
 
 
-@pytest.mark.parametrize("task", ALL, ids=lambda task: task.id)
+@pytest.mark.parametrize("task", [*ALL, *LATEX], ids=lambda task: task.id)
 def test_toys_of_every_kind_pass(task):
     assert gates.text_problems(task, LABELS) == []
     assert gates.case_problems(task) == []
@@ -138,3 +138,25 @@ def test_what_a_task_knows_is_computed_once_for_a_seed():
     for wrong in REPAIR.wrong:
         assert not bench.verdict(wrong.function).passed
     assert len(calls) == once
+
+
+def test_givens_that_are_no_arrays_or_are_not_used_are_reported():
+    sizes = FORMULA.cases(np.random.default_rng(0))[0].inputs
+    opaque = changed(FORMULA, cases=lambda rng: [Case("one", **{**sizes, "g": np.sin})])
+    assert gates.case_problems(opaque) == ["the given g of a formula task must be an array of numbers, or one of those in formulas.givens"]
+    lacking = changed(FORMULA, symbols=("p", "g", r"\delta", "q"))
+    assert gates.case_problems(lacking) == [
+        "wanted each case to give p, g, \\delta, q and what stands on the left side; got p, g, \\delta, D"
+    ]
+    ended = changed(DERIVATION, answer=[r"\frac{e^c}{e^{z_i}}", r"e^c / e^{z_i}"], least_steps=1)
+    assert gates.case_problems(ended) == ["the first line of the answer is its last one, but for its spelling"]
+
+
+def test_an_answer_in_latex_that_is_wrong_and_a_mistake_that_is_right_are_reported():
+    false = gates.wrong_answer_problems(changed(FORMULA, answer=r"g_{ij} (p_{ij} - \delta_i)"))
+    assert false[0].startswith("its own answer is refused: my_formula is not right.")
+    right = alike(FORMULA, "right after all", r"p_{ij} g_{ij} - p_{ij} \delta_i")
+    assert gates.wrong_answer_problems(right) == ["the known wrong answer “right after all” passes: it equals the right one in every case"]
+    follows = alike(DERIVATION, "right after all", r"\frac{e^{z_i} e^c}{\sum_k e^{z_k} e^c}")
+    (said,) = gates.wrong_answer_problems(follows)
+    assert said.startswith("the known wrong answer “right after all” is not told by its name")

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from attn_course.formulas import derivative, vector
 from attn_course.tasks import Case, Task, Wrong
+from attn_course.tasks.core import at_sizes
 
 COMMON = {"equation": "softmax", "points": 3, "difficulty": 2, "minutes": 5, "trains": "nothing", "hints": ("a", "b", "c")}
 
@@ -113,7 +115,61 @@ FIGURE = Task(
     **COMMON,
 )
 
+
+def _backward(rng, n, m):
+    """One backward step of attention: probabilities p, their gradient g, that of the scores by differences."""
+    scores, g = rng.normal(size=(n, m)), rng.normal(size=(n, m))
+
+    def softmax_rows(scores):
+        return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+
+    p = softmax_rows(scores)
+    slopes = derivative(lambda scores: (softmax_rows(scores) * g).sum(), scores)
+    return {"p": p, "g": g, r"\delta": (p * g).sum(axis=-1), "D": slopes}
+
+
+FORMULA = Task(
+    id="gradient-of-scores",
+    title="Gradient of the scores",
+    entry="my_formula",
+    kind="formula",
+    symbols=("p", "g", r"\delta"),
+    left="D_{ij}",
+    cases=at_sizes("n m", _backward),
+    answer=r"p_{ij} (g_{ij} - \delta_i)",
+    wrong=[
+        Wrong("no delta", r"p_{ij} g_{ij}", "subtract it"),
+        Wrong("delta not weighted", r"p_{ij} g_{ij} - \delta_i", "both terms carry p"),
+        Wrong("plus", r"p_{ij} (g_{ij} + \delta_i)", "minus"),
+    ],
+    **COMMON,
+)
+
+DERIVATION = Task(
+    id="shift-of-a-softmax",
+    title="Shift of a softmax",
+    entry="my_derivation",
+    kind="derivation",
+    symbols=("z", "c"),
+    functions=(r"\exp", r"\ln"),
+    cases=at_sizes("n", lambda rng, n: {"z": vector(rng.normal(size=n)), "c": 0.7}),
+    least_steps=2,
+    answer=[
+        r"\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}",
+        r"\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^c}",
+        r"\frac{e^{z_i} e^c}{e^c \sum_j e^{z_j}}",
+        r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+    ],
+    wrong=[
+        Wrong("lost beneath", r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", "every term has it"),
+        Wrong("lost above", r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", "it has it too"),
+        Wrong("a sum of powers", r"\frac{e^{z_i} + e^c}{\sum_j (e^{z_j} + e^c)}", "a product of powers"),
+    ],
+    **COMMON,
+)
+
 ALL = (WRITE, PAIR, DERIVE, PREDICT, REPAIR, FIGURE)
+LATEX = (FORMULA, DERIVATION)
 
 
 def changed(task, **fields):

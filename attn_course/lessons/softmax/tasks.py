@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
+from attn_course.lessons.softmax.tasks_formulas import DERIVATIVE_FORMULA, SHIFT_INVARIANCE
 from attn_course.reference import logsumexp, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 from attn_course.tasks.forbidden import SOFTMAX_CALLS
@@ -340,4 +341,6 @@ TASKS = [
     READ_TEMPERATURES,
     CROSS_ENTROPY_GRADIENT,
     ONLINE_SOFTMAX,
+    DERIVATIVE_FORMULA,
+    SHIFT_INVARIANCE,
 ]

@@ -190,4 +190,37 @@ RIGHT = {
         lambda s_i, delta_iy, t: -(delta_iy - s_i) / t,
     ],
     "blockwise-normaliser": [update_score_by_score, update_as_a_merge_of_two_pairs, update_of_the_logarithm, update_in_torch],
+    "softmax-derivative": [
+        r"\delta_{ij} s_i - s_i s_j",
+        r"-s_j (s_i - \delta_{ij})",
+        r"[i = j] s_j - s_i s_j",
+        r"\begin{cases} s_i (1 - s_i) & i = j \\ -s_i s_j & i \ne j \end{cases}",
+        r"s_i \left( \delta_{ij} \sum_k s_k - s_j \right)",
+        r"\sum_l \delta_{il} s_l (\delta_{lj} - s_j)",
+    ],
+    "shift-invariance-of-softmax": [
+        [
+            r"\frac{e^{z_i+c}}{\sum_{k} e^{z_k+c}}",
+            r"\frac{e^{c} e^{z_i}}{e^{c} \sum_k e^{z_k}}",
+            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+        ],
+        [
+            r"\frac{e^{c + z_i}}{\sum_j e^{c + z_j}}",
+            r"\frac{1}{\sum_j e^{z_j + c} e^{-z_i - c}}",
+            r"\frac{1}{\sum_j e^{z_j - z_i}}",
+            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+        ],
+        [
+            r"\frac{\exp(z_i + c)}{\sum_j \exp(z_j + c)}",
+            r"\exp(z_i + c - \ln \left( \sum_j e^{z_j + c} \right))",
+            r"\exp(z_i + c - \ln \left( e^c \sum_j e^{z_j} \right))",
+            r"\exp(z_i + c - c - \ln \left( \sum_j e^{z_j} \right))",
+            r"e^{z_i} / \sum_j e^{z_j}",
+        ],
+        [
+            r"\left( \frac{e^{z_i+c}}{\sum_l e^{z_l+c}} \right)",
+            r"e^{z_i} e^c / \left( e^c \sum_l e^{z_l} \right)",
+            r"e^{z_i} / \sum_l e^{z_l}",
+        ],
+    ],
 }

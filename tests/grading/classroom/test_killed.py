@@ -115,4 +115,4 @@ def test_the_command_grades_as_any_user_and_says_what_confines(root, user):
         assert report["sandbox"].startswith("sandbox: ")
         assert report["sandbox"] in " ".join(done.stderr.split())
         assert report["sandbox_levels"] == {report["sandbox"].removeprefix("sandbox: ").partition(" (")[0]: 1}
-        assert report["students"][0]["points"] == report["students"][0]["max_points"] == 20
+        assert report["students"][0]["points"] == report["students"][0]["max_points"] == 24

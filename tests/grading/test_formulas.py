@@ -1,0 +1,150 @@
+"""Answers in LaTeX in a class: taken from the learner's process as text, evaluated in another that knows no answer, judged here."""
+
+import json
+
+import numpy as np
+import pytest
+
+from attn_course.grading.classroom.feedback import feedback_page
+from attn_course.grading.classroom.marks import Marked
+from attn_course.grading.grader import Grader
+from attn_course.grading.supervisor import Worker, WorkerGone
+from attn_course.tasks import get_task
+from tests.grading import notebooks
+
+RIGHT = {
+    "softmax-derivative": r"my_formula = r's_i (\delta_{ij} - s_j)'",
+    "shift-invariance-of-softmax": "my_derivation = [" + ", ".join(map(repr, get_task("shift-invariance-of-softmax").answer)) + "]",
+}
+LOST = (
+    r"my_derivation = [r'\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}', r'\frac{e^{z_i} e^c}{\sum_j e^{z_j}}', r'\frac{e^{z_i}}{\sum_j e^{z_j}}']"
+)
+
+
+@pytest.fixture
+def grade(grader, root, tmp_path):
+    """Grades the two answers in LaTeX; those not told are right."""
+
+    def graded(formula=RIGHT["softmax-derivative"], derivation=RIGHT["shift-invariance-of-softmax"], *, by=grader):
+        answers = {"softmax-derivative": formula, "shift-invariance-of-softmax": derivation}
+        path = notebooks.save(notebooks.answered(root, "softmax", answers), tmp_path / "02_softmax.ipynb")
+        return by.grade(path, student="ada")
+
+    return graded
+
+
+def last_two(graded):
+    return [(verdict.points, verdict.message) for verdict in graded.verdicts[-2:]]
+
+
+def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
+    assert [points for points, _ in last_two(grade())] == [2, 2]
+    (formula, derivation) = grade("my_formula = r'\\delta_{ij} - s_j'", LOST).verdicts[-2:]
+    assert (formula.points, formula.mistake) == (0, "the derivative of the logarithm")
+    assert formula.message.startswith("this is “the derivative of the logarithm”. Left ")
+    assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
+    assert derivation.message.startswith("line 2 does not follow from line 1: this is “the shift lost in the denominator only”. Left ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("my_formula = ...", "my_formula has no answer yet"),
+        ("pass", "the answer cell does not define my_formula"),
+        ("my_formula = 1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
+        ("my_formula = 3", 'my_formula must be LaTeX between quotation marks, r"..."; got int 3'),
+        ("class S(str): pass\nmy_formula = S('s_i')", 'my_formula must be LaTeX between quotation marks, r"..."; got __main__.S'),
+        ("my_formula = 's_i' * 10**7", "my_formula must have at most 2,000 characters a line, and 20 lines"),
+        (r"my_formula = 's_i ('", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends"),
+        (r"my_formula = 'J_{ij}'", "my_formula cannot be read: J is unknown here; what may stand here: s, the indices i, j, "),
+        (r"my_formula = r'\sum_{k=1}^{1000000000} s_k'", "my_formula has no meaning: k runs over more than 1,000,000 values"),
+        (r"my_formula = '(' * 2000", "my_formula cannot be read: "),
+        ("import numpy as np\nnp.abs = lambda *_: 0.0\nmy_formula = '0 s_i s_j'", "my_formula is not right."),
+    ],
+)
+def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
+    (points, said), neighbour = last_two(grade(answer))
+    assert points == 0
+    assert said.startswith(message)
+    assert neighbour[0] == 2
+
+
+def test_answers_given_before_the_notebook_ends_python_count(grade):
+    assert [points for points, _ in last_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
+
+
+def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submission(grade, grader, monkeypatch):
+    sent, workers, tell = [], [], Worker.tell
+
+    def watched(self, do, within_s, **message):
+        if do == "formula":
+            sent.append(message)
+            workers.append(self)
+        tell(self, do, within_s, **message)
+
+    monkeypatch.setattr(Worker, "tell", watched)
+    grade()
+    grade()
+    assert len(sent) == 4
+    assert workers[0] is workers[1]
+    assert len({id(worker) for worker in workers}) == 2
+    for message in sent:
+        assert message["lines"] == [get_task("softmax-derivative").answer] or len(message["lines"]) == 4  # the learner's own
+        assert not any(case["J"]["raw"].any() for case in message["cases"] if "J" in case)
+    secret = grader.cases(get_task("softmax-derivative"))[0].inputs
+    assert np.array_equal(sent[0]["cases"][0]["s"]["raw"], secret["s"].raw)
+    assert secret["J"].raw.any()
+
+
+def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, monkeypatch):
+    judge = Grader._judge_latex
+
+    def lost(self, task, lines, worker):
+        if task.kind == "formula":
+            raise WorkerGone("ended Python")
+        return judge(self, task, lines, worker)
+
+    monkeypatch.setattr(Grader, "_judge_latex", lost)
+    assert last_two(grade()) == [
+        (0, "my_formula could not be evaluated: its process ended Python"),
+        (2, "ok 2.11 softmax does not see a shift: 3 cases, 2 points"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": []}},
+        {"arrays": (np.ones(3),) * 4, "facts": 7},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3}},
+        {"arrays": ("x",) * 4, "facts": None},
+        {},
+    ],
+    ids=["too few lines", "too few steps", "no facts", "strange facts", "text", "nothing"],
+)
+def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
+    hear = Worker.hear
+
+    def forged(self, within_s):
+        heard = hear(self, within_s)
+        return reply if isinstance(heard.get("facts"), dict) else heard
+
+    monkeypatch.setattr(Worker, "hear", forged)
+    points, message = last_two(grade())[1]
+    assert points == 0
+    assert message.endswith(" came back in no form that can be judged")
+
+
+def test_feedback_escapes_what_the_learner_wrote(grade):
+    graded = grade("my_formula = '<script>alert(1)</script>'")
+    page = feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))
+    assert "<script>alert" not in page
+    assert "found &lt;" in page
+    assert json.dumps([verdict.to_dict() for verdict in graded.verdicts])
+
+
+def test_without_fork_the_verdicts_are_the_same(grade, exercises):
+    with Grader(seed=11, exercises=exercises, fork=False) as plain:
+        ours, theirs = grade("my_formula = r'-s_i s_j'", LOST, by=plain), grade("my_formula = r'-s_i s_j'", LOST)
+    assert ours.verdicts == theirs.verdicts

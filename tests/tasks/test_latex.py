@@ -1,0 +1,405 @@
+"""Answers in LaTeX: what is read, what is refused and where, what passes, and what is said of what does not."""
+
+import time
+
+import numpy as np
+import pytest
+
+from attn_course.formulas import derivative, vector
+from attn_course.tasks import Wrong, assess, progress
+from attn_course.tasks.core import Task, at_sizes
+from attn_course.tasks.latex import Question, evaluate, normal, on_one_line, packed, unpacked
+from attn_course.tasks.reading import _read
+from tests.tasks.toys import COMMON, DERIVATION, FORMULA, changed
+
+START, SPLIT, OUT, GOAL = DERIVATION.answer
+
+
+def said(task, answer):
+    """The verdict on an answer that does not pass."""
+    verdict = assess(task, answer)
+    assert not verdict.passed
+    return verdict
+
+
+# --- what passes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        r"p_{ij} (g_{ij} - \delta_i)",
+        r"-(\delta_i - g_{ij}) p_{ij}",
+        r"p_{ij} g_{ij} - p_{ij} \delta_i",
+        r"p_{ij} \left( g_{ij} - \sum_k p_{ik} g_{ik} \right)",
+        r"\sum_k p_{ij} p_{ik} (g_{ij} - g_{ik})",
+        r"\frac{p_{ij} g_{ij} - p_{ij} \delta_i}{\sum_{l} p_{il}}",
+        r"p_{ij}(g_{ij}-p_i \cdot g_i)",
+    ],
+)
+def test_every_form_of_a_formula_that_is_equal_passes(form):
+    verdict = assess(FORMULA, form)
+    assert verdict.passed, verdict.message
+    assert verdict.message == "ok gradient-of-scores gradient of the scores: 4 cases, 3 points"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [START, SPLIT, OUT, GOAL],
+        [START, SPLIT, GOAL],
+        [START, SPLIT, SPLIT, OUT, GOAL],
+        [START, r"\frac{e^c e^{z_i}}{\sum_k e^c e^{z_k}}", r"e^{z_i} / \sum_k e^{z_k}"],
+        [r"\frac{\exp(z_i + c)}{\sum_k \exp(z_k + c)}", r"\exp(z_i + c - \ln(\sum_k e^{z_k + c}))", GOAL],
+        [START, r"\frac{1}{\sum_j e^{z_j + c - (z_i + c)}}", r"\frac{1}{\sum_j e^{z_j - z_i}}", GOAL],
+    ],
+)
+def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
+    verdict = assess(DERIVATION, lines)
+    assert verdict.passed, verdict.message
+
+
+def test_rows_columns_and_matrices_keep_their_orientation():
+    def makes(rng, n, m, d):
+        weights, slopes = rng.normal(size=(n, m)), rng.normal(size=(n, d))
+        wanted = np.array([[sum(weights[t, s] * slopes[t, f] for t in range(n)) for f in range(d)] for s in range(m)])
+        return {"P": weights, "dO": slopes, "dV": wanted}
+
+    task = changed(FORMULA, symbols=("P", "dO"), left="dV", cases=at_sizes("n m d", makes), answer=r"P^\top dO", wrong=FORMULA.wrong)
+    assert assess(task, r"P^\top dO").passed
+    assert assess(task, r"(dO^\top P)^\top").passed
+    verdict = said(task, "P dO")
+    assert verdict.message.startswith("my_formula has no meaning: a 7 x 3 matrix times a 7 x 5 matrix: the lengths in the middle differ\n")
+    assert not verdict.counts
+
+
+def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
+    task = changed(
+        DERIVATION,
+        symbols=("z",),
+        functions=(r"\partial", r"\ln", r"\sigma"),
+        cases=at_sizes("n", lambda rng, n: {"z": vector(rng.normal(size=n))}),
+        answer=[
+            r"\frac{\partial}{\partial z_i} \ln \left( \sum_j e^{z_j} \right)",
+            r"\frac{1}{\sum_j e^{z_j}} \frac{\partial}{\partial z_i} \left( \sum_j e^{z_j} \right)",
+            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+            r"\sigma(z)_i",
+        ],
+    )
+    assert assess(task, task.answer).passed
+    running = changed(
+        FORMULA,
+        symbols=("x",),
+        left="S_t",
+        answer=r"\sum_{i=1}^{t} x_i",
+        cases=at_sizes("n", lambda rng, n: {"x": (x := rng.normal(size=n)), "S": np.cumsum(x)}),
+    )
+    assert assess(running, running.answer).passed
+    assert assess(changed(running, functions=("lse",)), r"\sum_{i=1}^{t} x_i + \ln(1)").counts is False
+
+
+# --- what cannot be read: no attempt, and the place ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (..., "my_formula has no answer yet"),
+        ("  ", "my_formula has no answer yet"),
+        (7, 'my_formula must be LaTeX between quotation marks, r"..."; got int 7'),
+        (["p_{ij}"], 'my_formula must be LaTeX between quotation marks, r"..."; got list'),
+        ("p" * 2001, "my_formula must have at most 2,000 characters a line, and 20 lines"),
+        ("p_{ij} (", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends\n  p_{ij} (\n"),
+        ("p_{ij} = 1", "my_formula cannot be read: expected the end of the formula or an operator, found =\n  p_{ij} = 1\n         ^"),
+        ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
+        (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
+        (r"p_{ik} g_{kj}", "my_formula cannot be read: k is unknown here"),
+        (r"\ln(p_{ij})", "my_formula cannot be read: \\ln may not stand here; what may stand here: p, g"),
+        (r"\frac{\partial p_i}{\partial g_j}", "my_formula cannot be read: \\partial may not stand here"),
+        (r"\int_0^1 x\,dx", "my_formula cannot be read: \\int may not stand here"),
+        (r"\lim_{x \to 0} x", "my_formula cannot be read: \\lim may not stand here"),
+        (r"p", "my_formula has no meaning: the two sides do not fit: left is a number, right is a 3 x 5 matrix"),
+        (r"p_{ji}", "my_formula has no meaning: i runs from 1 to 3 in D and from 1 to 5 in p"),
+        (r"p_{ij} + \delta", "my_formula has no meaning: this cannot be added: left is a number, right is a vector of 3"),
+    ],
+)
+def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, message):
+    verdict = said(FORMULA, answer)
+    assert verdict.message.startswith(message)
+    assert not verdict.counts
+
+
+def test_what_cannot_be_read_is_recorded_as_no_attempt(tmp_path):
+    (tmp_path / "work").mkdir()
+    for answer in ("p_{ij} (", "p_{ij} g_{ij}", "p"):
+        progress.record(said(FORMULA, answer), tmp_path)
+    assert progress.load(tmp_path)[FORMULA.id]["attempts"] == 1
+
+
+def test_a_first_line_with_the_factors_in_another_order_is_no_start_where_that_matters():
+    def makes(rng, n):
+        return {"A": rng.normal(size=(n, n)), "B": rng.normal(size=(n, n))}
+
+    task = changed(DERIVATION, symbols=("A", "B"), functions=(), cases=at_sizes("n", makes), least_steps=1)
+    task = changed(task, answer=["(A B)^\\top", "B^\\top A^\\top"])
+    assert assess(task, task.answer).passed
+    assert said(task, ["(B A)^\\top", "A^\\top B^\\top"]).message.startswith("line 1 of my_derivation must be where")
+
+
+def test_lines_of_a_derivation_are_named():
+    assert (
+        said(DERIVATION, START).message == 'my_derivation must be a list of lines of LaTeX, [r"...", r"..."]; got str ' + repr(START)[:60]
+    )
+    assert said(DERIVATION, [START, ...]).message.endswith("got ellipsis")
+    assert said(DERIVATION, [START, " ", GOAL]).message == "my_derivation holds an empty line"
+    assert said(DERIVATION, [START, r"e^{z_i + ", GOAL]).message.startswith("line 2 of my_derivation cannot be read: expected")
+    assert said(DERIVATION, [START] * 21).message.endswith("20 lines")
+
+
+def test_a_place_is_quoted_where_there_is_only_one_line_for_it():
+    assert on_one_line("expected x\n  a + = b\n      ^") == "expected x, at `=` behind `a +`"
+    assert on_one_line("expected x\n  (a\n    ^") == "expected x, behind `(a`"
+    assert on_one_line("no place") == "no place"
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "mistake"),
+    [(r"g_{ij} p_{ij}", "no delta"), (r"-\delta_i + p_{ij} g_{ij}", "delta not weighted"), (r"(\delta_i + g_{ij}) p_{ij}", "plus")],
+)
+def test_known_wrong_formulas_are_named_in_any_form(answer, mistake):
+    verdict = said(FORMULA, answer)
+    assert verdict.mistake == mistake
+    assert verdict.message.startswith(f"this is “{mistake}”. Left ")
+    assert verdict.counts
+
+
+@pytest.mark.parametrize(
+    ("answer", "remark"),
+    [
+        (r"-p_{ij} (g_{ij} - \delta_i)", " Everywhere it is -1 times the right result."),
+        (r"3 p_{ij} (g_{ij} - \delta_i)", " Everywhere it is 3 times the right result."),
+        (r"g_{ij} (p_{ij} - \delta_i)", " It would be right with g and p exchanged."),
+        (r"p_{ij} (p_{ij} - \delta_i)", " It would be right with another symbol in place of `p`."),
+        (r"p_{ij} (g_{ij} - 2 \delta_i)", " It would be right with one part left out in `2\\, \\delta_{i}`."),
+        (r"p_{ij} (g_{ij} - \delta_i^2)", " It would be right with one part left out in `\\delta_{i}^{2}`."),
+        (r"g_{ij} - \delta_i", " It would be right with one factor more at `g_{i j} - \\delta_{i}`."),
+        (r"p_{ij} (\sum_k g_{ik} - \delta_i)", " Its indices and its shape are right."),
+    ],
+)
+def test_what_is_true_of_a_wrong_formula_is_tried_on_its_own_tree(answer, remark):
+    verdict = said(FORMULA, answer)
+    assert remark in verdict.message
+    assert verdict.formula.startswith("D_{ij} = ")
+
+
+def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
+    mean = changed(
+        FORMULA,
+        symbols=("X", "n", "d"),
+        left="m_j",
+        answer=r"\frac{1}{n} \sum_i X_{ij}",
+        cases=at_sizes("n d", lambda rng, n, d: {"X": (x := rng.normal(size=(n, d))), "n": n, "d": d, "m": x.mean(axis=0)}),
+        wrong=[Wrong(name, latex, name) for name, latex in (("sum", r"\sum_i X_{ij}"), ("one", "1 + 0 m"), ("two", "2"))],
+    )
+    assert " It is right for all sizes equal, n = 5, d = 5." in said(mean, r"\frac{1}{d} \sum_i X_{ij}").message
+    verdict = said(mean, r"\frac{1}{n} \sum_{i=1}^{d} X_{ij}")
+    first, *place = verdict.message.split("\n")
+    assert first.endswith("It is right for all sizes equal, n = 5, d = 5.")
+    assert len(place) == 2
+    assert set(place[1]) == {" ", "^"}
+    outer = changed(
+        FORMULA,
+        symbols=("x", "y"),
+        left="A_{ij}",
+        answer=r"x_i y_j^2",
+        cases=at_sizes("n", lambda rng, n: {"x": (x := rng.normal(size=n)), "y": (y := rng.normal(size=n)), "A": np.outer(x, y**2)}),
+    )
+    assert said(outer, r"x_j y_i^2").message.endswith(" It would be right with the indices i and j exchanged.")
+
+
+def test_the_counterexample_is_in_the_symbols_of_the_formula():
+    message = said(FORMULA, r"p_{ij} g_{ij}").message
+    left, right = (float(message.split(side)[1].split()[0].rstrip(",")) for side in ("Left ", "right "))
+    case = FORMULA.cases(np.random.default_rng(20_170_612))[0]
+    p, g, delta = (case.inputs[name] for name in ("p", "g", r"\delta"))
+    assert " at i = 1, j = 1, for n = 3, m = 5." in message
+    np.testing.assert_allclose((left, right), (p[0, 0] * (g[0, 0] - delta[0]), p[0, 0] * g[0, 0]), rtol=1e-5)
+
+
+BROKEN = [  # the lines, which of them does not follow, and what else is said
+    ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", GOAL], 2, "this is “lost beneath”"),
+    ([START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL], 3, "this is “lost above”"),
+    ([START, r"\frac{e^{z_i} + e^c}{\sum_j (e^{z_j} + e^c)}", GOAL], 2, "this is “a sum of powers”"),
+    ([START, SPLIT, OUT, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}"], 4, "It would follow with one part left out in `2\\, z_{j}`"),
+    ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^{-c}}", GOAL], 2, "It would follow with another sign in `-c`"),
+    ([START, SPLIT, r"\frac{e^{z_i} e^c}{e^c + \sum_j e^{z_j}}", GOAL], 3, ""),
+    ([START, r"\frac{e^{z_i} e^c}{\max_j e^{z_j} e^c}", GOAL], 2, "It would follow with one change in"),
+    ([START, SPLIT, r"\frac{e^{z_i}}{\sum_j e^{z_i - z_j}}", GOAL], 3, ""),
+    ([START, SPLIT, OUT, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", GOAL], 4, "this is “lost beneath”"),
+    ([START, r"\frac{e^{z_i - c}}{\sum_j e^{z_j + c}}", GOAL], 2, "It would follow with another sign in `z_{i} - c`"),
+]
+
+
+@pytest.mark.parametrize(("lines", "number", "words"), BROKEN, ids=range(1, 11))
+def test_the_first_line_that_does_not_follow_is_named_with_what_would_mend_it(lines, number, words):
+    verdict = said(DERIVATION, lines)
+    assert verdict.message.startswith(f"line {number} does not follow from line {number - 1}")
+    assert words in verdict.message
+    assert " at i = " in verdict.message
+    assert verdict.counts
+
+
+def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
+    assert said(DERIVATION, [SPLIT, GOAL]).message == f"line 1 of my_derivation must be where the derivation begins: `{START}`"
+    assert said(DERIVATION, [START, SPLIT, OUT]).message.endswith(f"but the last is not yet `{GOAL}`")
+    turned = START.replace("e^{z_i + c}", "e^{z_i + c} / 1")
+    assert said(DERIVATION, [turned, SPLIT, GOAL]).message.startswith("line 1 of my_derivation must be where the derivation begins")
+    few = "my_derivation gets there, but show 2 steps or more that change something; it has 1"
+    assert said(DERIVATION, [START, GOAL]).message == few
+    assert said(DERIVATION, [START, START.replace("j", "k"), r"e^{z_i} / \sum_l e^{z_l}"]).message == few
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (r"x_i + y_i", r"y_i + x_i", True),
+        (r"\sum_j x_j y_i", r"\sum_k y_i x_k", True),
+        (r"\frac{x_i}{y_i}", r"x_i / y_i", True),
+        (r"-x_i y_i", r"y_i (-x_i)", True),
+        (r"e^{x_i}", r"\exp(x_i)", True),
+        (r"(x_i + y_i) + 1", r"1 + y_i + x_i", True),
+        (r"x_i y_i", r"x_i + y_i", False),
+        (r"\sum_j x_j y_i", r"\sum_j x_i y_j", False),
+        (r"x_i (y_i + 1)", r"x_i y_i + x_i", False),
+    ],
+)
+def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same):
+    question = Question("my_lines", ("x", "y"), (r"\exp",), "x_i")
+    assert (normal(question.read(one)) == normal(question.read(other))) is same
+
+
+# --- hostile text ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        r"\sum_{k=1}^{1000000000} p_{ij}^k",
+        r"\sum_{k=1}^{1000} \sum_{l=1}^{1000} \sum_{m=1}^{1000} p_{ij} k l m",
+        r"\sum_{k=1}^{9^{9^{9^9}}} k",
+        "(" * 900 + "1" + ")" * 900,
+        "{" * 1900,
+        r"\frac{" * 300,
+        "p_{ij}" + r"^{p_{ij}" * 150 + "}" * 150,
+        "9" * 2000,
+        " + ".join([r"\sum_{k=1}^{1000} k"] * 90),
+        "-" * 1999 + "1",
+        r"\begin{cases}" * 100,
+        "p_{" * 600,
+        r"p_{ij}" + r"^\top" * 300,
+        "\u202e\U0001f4a3\ud800",
+        r"\input{/etc/passwd}",
+        r"\href{javascript:alert(1)}{x}",
+        "__import__('os').system('true')",
+        "{}" * 1000,
+    ],
+    ids=range(18),
+)
+def test_a_bomb_is_refused_in_under_a_second(bomb):
+    since = time.process_time()
+    verdict = said(FORMULA, bomb)
+    assert time.process_time() - since < 1.0
+    assert verdict.message.startswith("my_formula ")
+
+
+def test_what_takes_too_long_is_stopped():
+    case = {"x": unpacked(packed("x", np.ones((7, 11))))}
+    slow = " + ".join([r"\sum_{a=1}^{90} \sum_{b=1}^{90} e^{a b x_{ij}}"] * 40)
+    (result,) = evaluate(Question("my_formula", ("x",), (), "x_{ij}"), [slow], [case], limit_s=0.05)
+    assert result.problem == "my_formula takes too long to evaluate" or "terms; at most 20,000 are computed" in result.problem
+
+
+def test_markup_in_an_answer_is_escaped():
+    from attn_course.tasks.notebook import rich
+
+    page = rich(said(FORMULA, "<script>alert(1)</script>"))
+    assert "<script" not in page
+    assert "<pre" in page
+    assert "It was read as $D_{ij} = p_{i j}\\, g_{i j}$" in rich(said(FORMULA, "p_{ij} g_{ij}"))
+
+
+# --- reading, and what a task must say of itself -------------------------------------------------------------
+
+
+def test_reading_shows_the_parts_with_their_shapes():
+    found = _read(FORMULA, FORMULA.question, [r"p_{ij} (g_{ij} - \sum_k p_{ik} g_{ik})"])
+    assert found.problem == ""
+    assert found.lines == (r"D_{ij} = p_{i j}\, \left( g_{i j} - \sum_{k} p_{i k}\, g_{i k} \right)",)
+    assert dict(found.parts)["p"] == "a 3 x 5 matrix"
+    assert dict(found.parts)[r"\sum_{k} p_{i k}\, g_{i k}"] == "a number for each i"
+    assert "<table>" in found._repr_html_()
+    broken = _read(DERIVATION, DERIVATION.question, [START, "z_i +"])
+    assert len(broken.lines) == 1
+    assert broken.problem.startswith("line 2 of my_derivation: expected")
+
+
+def test_a_learner_reads_an_answer_by_the_id_of_its_task():
+    from attn_course import read
+
+    assert str(read("softmax-derivative", "s_i s_j")).startswith("J_{ij} = s_{i}\\, s_{j}\n  s_{i}\\, s_{j}: a number for each i, j\n")
+    assert read("softmax-derivative", 3).problem.startswith("my_formula must be LaTeX")
+    with pytest.raises(ValueError, match="task stable-softmax is of the kind 'write'"):
+        read("stable-softmax", "s_i")
+
+
+def test_an_answer_never_sees_what_it_is_to_equal():
+    case = FORMULA.cases(np.random.default_rng(3))[0]
+    (blank,) = FORMULA.blank([case])
+    assert not blank["D"].raw.any()
+    assert blank["p"].raw is case.inputs["p"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"left": ""}, "a left side if, and only if, it is a formula task"),
+        ({"symbols": ()}, "symbols if"),
+        ({"answer": lambda: 1}, "an answer in LaTeX"),
+        ({"given": (np.sin,)}, "no helper functions"),
+    ],
+)
+def test_a_formula_task_lacks_something(fields, wanted):
+    with pytest.raises(ValueError, match=wanted):
+        changed(FORMULA, **fields)
+
+
+def test_a_derivation_has_as_many_lines_as_it_asks_for():
+    with pytest.raises(ValueError, match="lines from the start to the goal"):
+        changed(DERIVATION, answer=[START, GOAL])
+
+
+def test_a_derivative_of_another_kind_of_given_is_sent_whole():
+    z = np.arange(3.0)
+    given = derivative(np.exp, z)
+    again = unpacked(packed("J", given))
+    assert (again.form, again.noise, again.start) == (given.form, given.noise, 1)
+    assert Task(**{**COMMON, **_smallest(z)}).question.targets == ("J",)
+
+
+def _smallest(z):
+    wrong = [Wrong(str(n), str(n), f"not {n}") for n in range(3)]
+    cases = at_sizes("n", lambda rng, n: {"z": vector(z), "J": z})
+    return {
+        "id": "a",
+        "title": "A",
+        "entry": "a",
+        "kind": "formula",
+        "symbols": ("z",),
+        "left": "J_i",
+        "cases": cases,
+        "answer": "z_i",
+        "wrong": wrong,
+    }

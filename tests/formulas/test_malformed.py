@@ -108,7 +108,7 @@ GIVENS = {
         ("n = 3, \\qquad m = 4 n", "m is defined and no claim uses it", "n = 3, \\qquad m = 4 n"),
         ("m = n", "nothing is claimed: every left side is a definition", "m = n"),
         ("n = 3, \\qquad m = m + 1", "m is defined and no claim uses it", ""),
-        ("n = m, \\qquad m = k + 1, \\qquad k = m - 1", "is defined by itself", "k + 1"),
+        ("n = u, \\qquad u = w + 1, \\qquad w = u - 1", "is defined by itself", "u - 1"),
         (r"n = \lim_{n \to \infty} \frac{n}{n}", "n runs in a limit, and has no value outside of it", "n"),
         (r"\lim_{n \to \infty} 1 / n = 0, \qquad n > 2", "n runs in a limit, and has no value outside of it", "n"),
         ("n + 3 = 3 + n", "both sides are the same", "n + 3 = 3 + n"),

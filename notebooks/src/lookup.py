@@ -108,7 +108,7 @@ for name in models:
 #
 # $$D(q) = \sum_{i=1}^{m} [\,k_i = q\,]\; v_i \label{exact-lookup}$$
 #
-# **Assume** that the keys are distinct and that $q$ is one of them. What was it like at 10 o'clock?
+# **Assume** that the keys are distinct. For a $q$ that is none of them the sum is 0. What was it like at 10 o'clock?
 
 # %% id="dictionary-code"
 verify("exact-lookup")

@@ -48,9 +48,10 @@ def network(x: np.ndarray) -> Any:
         "only the last step counts": r"\frac{\partial h_T}{\partial h_0} = w\,(1 - h_T^2)",
     },
 )
-def memory_of_a_recurrent_network(rng: np.random.Generator, T: int) -> Givens:
+def memory_of_a_recurrent_network(rng: np.random.Generator, T: int, draw: int) -> Givens:
     """Chain rule: what stood T steps ago is reached through T factors."""
-    return {"w": rng.choice([-1, 1]) * rng.uniform(0.6, 1.4), "h_0": rng.normal(), "h": network(rng.normal(size=T)), "T": T}
+    w = rng.uniform(0.6, 1.4) * (-1) ** draw
+    return {"w": w, "h_0": rng.normal(), "h": network(rng.normal(size=T)), "T": T}
 
 
 @equation(
@@ -69,8 +70,10 @@ def memory_fades(rng: np.random.Generator, T: int, draw: int) -> Givens:
 
     For |w| < 1 the past fades geometrically.
     """
-    w, size = ((-0.9, 1.0), (0.7, 0.5), (-1.6, 0.0))[draw]  # without any input all units stay at zero
-    return {"w": w, "h_0": size * rng.normal(), "h": network(size * rng.normal(size=T)), "T": T}
+    w, h_0, x = (-0.9, 0.7, -1.6)[draw], rng.normal(), rng.normal(size=T)
+    if draw == 2:  # the first input brings the unit back to zero, and there it stays
+        x = -w * h_0 * np.eye(T)[0]
+    return {"w": w, "h_0": h_0, "h": network(x), "T": T}
 
 
 # ---- 1.2 A dictionary that answers softly
@@ -81,17 +84,22 @@ def memory_fades(rng: np.random.Generator, T: int, draw: int) -> Givens:
     r"D(q) = \sum_{i=1}^{m} [\,k_i = q\,]\; v_i",
     sizes="m d",
     topics=["A2"],
-    assumes=["the keys are distinct", "q is one of them", "[...] = 1 if true, else 0"],
+    assumes=["the keys are distinct", "the answer is 0 if q is none of them", "[...] = 1 if true, else 0"],
     wrong={
         "it answers with the key": r"D(q) = \sum_{i=1}^{m} [\,v_i = q\,]\; k_i",
         "every pair but the right one": r"D(q) = \sum_{i=1}^{m} [\,k_i \ne q\,]\; v_i",
     },
 )
-def exact_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:
-    """All terms but one are 0. Written so, a lookup is a sum over all pairs, and only the brackets are hard."""
-    k, v = rng.permutation(m * d).reshape(m, d) + 0.5, rng.normal(size=(m, d))
+def exact_lookup(rng: np.random.Generator, m: int, d: int, draw: int) -> Givens:
+    """At most one term is not 0. Written so, a lookup is a sum over all pairs, and only the brackets are hard."""
+    q, k, v = inputs(rng, m, d, d)
+    k[0] = q * np.where(np.arange(d) % 2, -1, 1)  # as long as q
+    k[1] = q + 1e-6 * np.array([q[1], -q[0], *np.zeros(d - 2)])  # near q, and with the same dot product
+    if draw < 2:
+        k[2] = q
+    k = rng.permutation(k)
     pairs = {tuple(key): value for key, value in zip(k, v, strict=True)}
-    return {"k": rows(k), "v": rows(v), "q": row(k[rng.integers(m)]), "m": m, "D": function(lambda q: pairs.get(tuple(q), np.zeros(d)))}
+    return {"k": rows(k), "v": rows(v), "q": row(q), "m": m, "D": function(lambda q: pairs.get(tuple(q), np.zeros(d)))}
 
 
 @equation(
@@ -207,7 +215,7 @@ def question_meets_label(rng: np.random.Generator, m: int, c: int) -> Givens:
 )
 def colour_by_name(rng: np.random.Generator, m: int, c: int) -> Givens:
     """Eq. soft-lookup with the scores of Eq. query-matches-key-name: for large beta the colour of the named token comes out."""
-    name, asked, v, beta = rng.permutation(m), rng.integers(0, m, size=m), rng.normal(size=(m, c)), rng.uniform(0.5, 2.0)
+    name, asked, v, beta = rng.permutation(m), rng.integers(0, m, size=m), rng.normal(size=(m, c)), rng.normal()
     asked[:2] = name[1]
     z = reference.attention(np.eye(m)[asked], np.eye(m)[name], v, scale=beta)
     return {"z": rows(z), "v": rows(v), "r": vector([1 + list(name).index(one) for one in asked]), "m": m, r"\beta": beta}

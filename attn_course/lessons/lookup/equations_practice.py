@@ -28,6 +28,7 @@ from attn_course.lessons.lookup.equations import inputs
 def two_limits_of_a_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:
     """The ratio of two similarities is e to the difference of squared distances over 2 h^2: infinite at one end, 1 at the other."""
     q, k, _ = inputs(rng, m, d, d)
+    k[1] = q + (1 + 1e-7) * (k[0] - q)  # hardly farther than another
     alpha = of(lambda h: vector(reference.softmax(reference.gaussian_scores(q[None], k, float(h)))[0]), "h")
     return {"q": row(q), "k": rows(k), "m": m, "h": rng.uniform(0.5, 2.0), r"\alpha": alpha}
 
@@ -52,7 +53,7 @@ def two_limits_of_a_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:
 )
 def nadaraya_watson(rng: np.random.Generator, m: int) -> Givens:
     """The conditional mean of a kernel density is attention: x asks, x^(i) are the keys, y^(i) the values."""
-    keys, values, h = rng.normal(size=m), rng.normal(size=m), rng.uniform(0.6, 1.2)
+    keys, values, h = rng.normal(size=m), 3 * rng.normal(size=m), rng.uniform(0.6, 1.2)
 
     def kernel(u: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(-(u**2) / (2 * h**2)) / (h * np.sqrt(2 * np.pi)))
@@ -204,4 +205,8 @@ def weights_that_flip(rng: np.random.Generator, m: int, d: int) -> Givens:
 )
 def linear_attention_is_cubic(rng: np.random.Generator, m: int, d: int) -> Givens:
     """X enters three times: once each as query, key and value. It is linear in each role, not in the input."""
-    return {"X": rng.normal(size=(m, d)), "c": rng.uniform(1.2, 2.2)}
+
+    def mixed(X: np.ndarray) -> np.ndarray:
+        return np.array([sum((query @ key) * key for key in X) for query in X])
+
+    return {"X": rng.normal(size=(m, d)), "c": rng.normal(), "Z": function(mixed, "matrix")}

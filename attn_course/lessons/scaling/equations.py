@@ -23,10 +23,10 @@ from attn_course.formulas import column, independent, outcomes, row, rows
         "a function of the distance alone": r"q \cdot k = 1 - \tfrac{1}{2} \|q - k\|^2",
     },
 )
-def dot_product_by_lengths(rng: np.random.Generator, d_k: int) -> Givens:
+def dot_product_by_lengths(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """Multiply out |q - k|^2: near vectors have a large dot product, and so have long ones."""
     q, k = rng.normal(size=(2, d_k))
-    return {"q": row(q), "k": row(k)}
+    return {"q": row(q), "k": row(q if draw == 2 else k)}
 
 
 def keys_at(rng: np.random.Generator, q: np.ndarray, angles: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ def cosine_similarity(rng: np.random.Generator, d_k: int) -> Givens:
 def gaussian_score(rng: np.random.Generator, d_k: int) -> Givens:
     """Eq. dot-product-by-distance solved for the squared distance. The last term is the same for every key."""
     q, k = rng.normal(size=(2, d_k))
-    return {"q": row(q), "k": row(k), "h": rng.uniform(0.6, 0.9)}
+    return {"q": row(q), "k": row(k), "h": rng.uniform(0.6, 1.5)}
 
 
 @equation(
@@ -94,7 +94,7 @@ def gaussian_weights_on_equal_keys(rng: np.random.Generator, n: int, d_k: int) -
     """
     k = rng.normal(size=(n, d_k))
     k *= rng.uniform(0.7, 1.7) / np.linalg.norm(k, axis=-1, keepdims=True)
-    return {"q": row(rng.normal(size=d_k)), "k": rows(k), "h": rng.uniform(0.6, 0.9)}
+    return {"q": row(rng.normal(size=d_k)), "k": rows(k), "h": rng.uniform(0.6, 1.5)}
 
 
 @equation(
@@ -159,10 +159,12 @@ def cost_of_norms(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Giv
 # ---- 3.2 Mean and variance of a dot product
 
 
-def any_vectors(rng: np.random.Generator, d_k: int) -> tuple[dict[str, np.ndarray], Givens]:
+def any_vectors(rng: np.random.Generator, d_k: int, *, centred: bool = False) -> tuple[dict[str, np.ndarray], Givens]:
     """Return outcomes and weights of q and k, each of any distribution and independent of the other; and both as givens."""
     tables = {name: rng.normal(size=(6, d_k)) for name in "qk"}
     weights = {f"p_{name}": rng.dirichlet(np.full(6, 2.0)) for name in "qk"}
+    if centred:
+        tables = {name: table - weights[f"p_{name}"] @ table for name, table in tables.items()}
     return tables | weights, {name: outcomes(weights[f"p_{name}"], row(table), name) for name, table in tables.items()}
 
 
@@ -196,9 +198,9 @@ def mean_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
         "the mean square": r"\mathbb{E}[(q \cdot k)^2] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k",
     },
 )
-def variance_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
+def variance_of_a_score(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """E[(q.k)^2] = tr(E[q q^T] E[k k^T]) with E[q q^T] = S_q + m_q m_q^T; the square of Eq. mean-of-a-score cancels one of four terms."""
-    tables, givens = any_vectors(rng, d_k)
+    tables, givens = any_vectors(rng, d_k, centred=draw == 2)
     means = {f"m_{name}": column(np.average(tables[name], axis=0, weights=tables[f"p_{name}"])) for name in "qk"}
     spreads = {f"S_{name}": np.cov(tables[name], rowvar=False, bias=True, aweights=tables[f"p_{name}"]) for name in "qk"}
     return {**givens, **means, **spreads}
@@ -253,7 +255,7 @@ def variance_is_d_k(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
 )
 def variance_with_any_scale(rng: np.random.Generator, d_k: int) -> Givens:
     """Eq. score-variance-from-covariances with S_q = sigma_q^2 I and S_k = sigma_k^2 I. With one sigma for both it grows like sigma^4."""
-    sigma_q, sigma_k = rng.uniform(0.5, 0.9), rng.uniform(1.2, 1.8)
+    sigma_q, sigma_k = rng.uniform(0.5, 1.8, size=2)
     return {**scores(rng, d_k, sigma_q, sigma_k), r"\sigma_q": sigma_q, r"\sigma_k": sigma_k}
 
 

@@ -30,8 +30,9 @@ def normal_vectors(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np
 
 def uncorrelated(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points and weights of entries with mean 0 and variance 1 that are uncorrelated, which is all that a variance sees."""
-    points = np.sqrt(count) * directions(rng, count)
-    return np.vstack([points, -points]), np.full(2 * count, 0.5 / count)
+    chances = rng.dirichlet(np.full(count, 9.0))
+    points = directions(rng, count) / np.sqrt(chances)[:, None]  # the rarer, the longer
+    return np.vstack([points, -points]), np.tile(chances / 2, 2)
 
 
 # ---- 3.3 Break each assumption
@@ -52,7 +53,7 @@ def uncorrelated(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.n
 )
 def correlated_query_and_key(rng: np.random.Generator, d_k: int) -> Givens:
     """Write k_i = rho q_i + sqrt(1 - rho^2) e_i with e_i independent of q_i, and use E[q_i^4] = 3."""
-    (q, p_q), (e, p_e), rho = normal_vectors(rng, d_k), uncorrelated(rng, d_k), rng.uniform(-0.9, 0.9)
+    (q, p_q), (e, p_e), rho = normal_vectors(rng, d_k), normal_vectors(rng, d_k), rng.uniform(-0.9, 0.9)
     k = rho * q[:, None] + np.sqrt(1 - rho**2) * e
     q, chances = np.broadcast_to(q[:, None], k.shape), np.outer(p_q, p_e).ravel()
     random = {name: outcomes(chances, row(table.reshape(-1, d_k))) for name, table in (("q", q), ("k", k))}
@@ -95,7 +96,7 @@ def query_equal_to_key(rng: np.random.Generator, d_k: int) -> Givens:
 )
 def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
     """Given q each square has mean |q|^2, so their covariance is Var |q|^2: a long query makes the whole row large."""
-    points = {"q": normal_vectors(rng, d_k), "k": uncorrelated(rng, d_k), "k'": uncorrelated(rng, d_k)}
+    points = {name: normal_vectors(rng, d_k) for name in ("q", "k", "k'")}
     return {**{name: outcomes(chances, row(table), name) for name, (table, chances) in points.items()}, "d_k": d_k}
 
 
@@ -113,10 +114,11 @@ def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
 )
 def normal_given_the_query(rng: np.random.Generator, d_k: int) -> Givens:
     """The moment generating function of N(0, |q|^2): given q, and only then, a score is exactly normal."""
-    nodes, weights = normal_nodes(4)  # enough for numbers t q_i below 0.1
+    count, longest = (12, 1.0) if d_k < 5 else (4, 0.1)  # so many nodes are enough for numbers t q_i up to this
+    nodes, weights = normal_nodes(count)
     k, chances = independent(nodes.tolist(), weights.tolist(), d_k)
-    q = rng.uniform(0.04, 0.1, size=d_k) * rng.choice([-1.0, 1.0], size=d_k)
-    return {"k": outcomes(chances, row(k)), "q": row(q), "t": rng.uniform(0.6, 0.8)}
+    q, t = rng.uniform(-longest, longest, size=d_k), rng.choice([-1, 1]) * rng.uniform(0.6, 0.8)
+    return {"k": outcomes(chances, row(k)), "q": row(q), "t": t}
 
 
 # ---- 3.4 Normal only in the limit
@@ -178,10 +180,11 @@ def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
 
     The limit is that of a standard normal variable.
     """
-    (nodes, weights), d_k = normal_nodes(5), draw + 1  # 5 nodes: enough for t below 0.14
+    d_k, (count, largest) = draw + 1, ((10, 0.3), (10, 0.4), (5, 0.14))[draw]  # so many nodes are enough for t up to this
+    nodes, weights = normal_nodes(count)
     points, chances = independent(nodes.tolist(), weights.tolist(), d_k)
     random = {name: outcomes(chances, row(points), name) for name in "qk"}
-    return {**random, "t": rng.uniform(0.1, 0.14), "d_k": d_k}
+    return {**random, "t": rng.choice([-1, 1]) * rng.uniform(0.7, 1) * largest, "d_k": d_k}
 
 
 # ---- 3.5 What the spread does to softmax
@@ -202,7 +205,7 @@ def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
 )
 def spread_of_log_ratios(rng: np.random.Generator, n: int, d_k: int) -> Givens:
     """ln(w_i / w_j) = c q.(k_i - k_j). With c = 1 typical ratios of weights grow like e^{sqrt(2 d_k)}; with c = 1 / sqrt(d_k) they stay."""
-    (q, p_q), (k, p_k), c = uncorrelated(rng, d_k), uncorrelated(rng, n * d_k), rng.uniform(0.5, 0.9)
+    (q, p_q), (k, p_k), c = uncorrelated(rng, d_k), uncorrelated(rng, n * d_k), rng.normal()
     w = softmax(scaled_dot_scores(q, k.reshape(-1, n, d_k), c))  # (keys drawn, queries drawn, n)
     return {"w": outcomes(np.outer(p_k, p_q).ravel(), vector(w.reshape(-1, n))), "c": c, "d_k": d_k}
 
@@ -274,7 +277,7 @@ def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
         return float(np.log(np.exp(fits - fits[2]).sum()))  # minus the logarithm of the weight of the key wanted
 
     w = rng.normal(size=(2, 3)) / 2
-    return {"W": w, "c": rng.uniform(0.5, 0.8), r"\eta": rng.uniform(0.3, 0.7), r"\mathcal{L}": function(loss)}
+    return {"W": w, "c": rng.normal(), r"\eta": rng.uniform(0.3, 0.7), r"\mathcal{L}": function(loss)}
 
 
 @equation(
@@ -292,7 +295,7 @@ def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
 )
 def scale_inside_the_initialisation(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """A start that already holds the factor: here dividing by sqrt(d_k) once more makes the weights uniform, and does not help."""
-    sigma_q = (1.0, rng.uniform(0.3, 0.7), rng.uniform(1.1, 1.7))[draw] * d_k**-0.5
+    sigma_q = (1.0, 1 - 1e-6, rng.uniform(1.1, 1.7))[draw] * d_k**-0.5  # the second hardly misses it
     return {**scores(rng, d_k, sigma_q), r"\sigma_q": sigma_q}
 
 
@@ -329,7 +332,7 @@ def weights_of_variance(rng: np.random.Generator, shape: tuple[int, int], deviat
     sizes="d_model d_k",
     topics=["C3"],
     uses=["layer-norm-moments"],
-    assumes=["x fixed", "entries of W independent, mean 0, variance sigma_w^2"],
+    assumes=["x fixed", "entries of W uncorrelated, as independent ones are, mean 0, variance sigma_w^2"],
     wrong={
         "sigma_w^2 alone: the sum forgotten": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2",
         "the deviation for the variance": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w\, \|x\|^2",
@@ -361,6 +364,8 @@ def variance_at_initialisation(rng: np.random.Generator, d: int) -> Givens:
     nodes, weights = np.polynomial.legendre.leggauss(5)
 
     def uniform(low: float, high: float) -> Outcomes:
+        if low >= high:
+            raise ValueError("there is no interval from the larger to the smaller number")
         return outcomes(weights / 2, (low + high) / 2 + (high - low) / 2 * nodes)
 
     return {"U": function(uniform), "d": d}
@@ -410,7 +415,7 @@ def score_variance_at_initialisation(rng: np.random.Generator, d_model: int, d_k
 )
 def query_key_norm(rng: np.random.Generator, d_k: int) -> Givens:
     """Normalise queries and keys themselves: mean square 1 by construction, and a score within sqrt(d_k), whatever the weights."""
-    q, theta = rng.normal(size=d_k), rng.uniform(0.2, 1.3)
+    q, theta = rng.normal(size=d_k), rng.uniform(0.2, 3.0)
     k = keys_at(rng, q, np.array([theta]))[0]
     normed = {rf"\hat {name}": row(entry / np.sqrt(np.mean(entry**2))) for name, entry in (("q", q), ("k", k))}
     return {"q": row(q), "k": row(k), **normed, r"\theta": theta, "d_k": d_k}

@@ -41,7 +41,7 @@ def softmax(rng: np.random.Generator, n: int) -> Givens:
     sizes="n",
     topics=["B1"],
     uses=["softmax"],
-    assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 24 of each other)"],
+    assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 32 of each other)"],
     wrong={
         "also for a single entry": ("X16", r"0 < \sigma(z_{1:1})_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
         "also for a score of -inf": ("X16", r"0 < \lim_{z_1 \to -\infty} \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
@@ -49,9 +49,12 @@ def softmax(rng: np.random.Generator, n: int) -> Givens:
     },
     equivalent={"1 -> 2": "weaker: what is below 1 is below 2, and no weight reaches its bound"},
 )
-def weights_between_zero_and_one(rng: np.random.Generator, n: int) -> Givens:
+def weights_between_zero_and_one(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """Each numerator is positive and smaller than the sum of two or more of them."""
-    return {"z": vector(rng.uniform(-12, 12, size=n)), "n": n}
+    z = rng.uniform(-16, 16, size=n)
+    if draw == 2:  # one weight is all but 1
+        z = np.append(16, z[1:] / 8 - 13)
+    return {"z": vector(z), "n": n}
 
 
 @equation(
@@ -89,7 +92,7 @@ def ratio_of_weights(rng: np.random.Generator, n: int, draw: int) -> Givens:
 )
 def shift_invariance_of_ratios(rng: np.random.Generator, n: int) -> Givens:
     """Adding c to every score must leave every weight, hence every ratio, as it is: a demand that f(x) = k e^{beta x} meets."""
-    k, beta, c = rng.uniform(0.5, 2, size=3)
+    k, (beta, c) = rng.uniform(0.5, 2), rng.normal(size=2)
     return {"z": rng.normal(size=n), "c": c, "f": function(lambda x: k * np.exp(beta * x), entrywise=True)}
 
 
@@ -106,7 +109,7 @@ def shift_invariance_of_ratios(rng: np.random.Generator, n: int) -> Givens:
 )
 def product_rule_of_the_map(rng: np.random.Generator) -> Givens:
     """Eq. shift-invariant-ratios with scores x and 0, solved for f(x + c), then both sides divided by f(0)."""
-    (k, beta, c), x = rng.uniform(0.5, 1.5, size=3), rng.normal()
+    k, (beta, c, x) = rng.uniform(0.5, 1.5), rng.normal(size=3)
 
     def f(t: np.ndarray) -> np.ndarray:
         return np.asarray(k * np.exp(beta * t))
@@ -130,7 +133,7 @@ def smoothing_by_integration(rng: np.random.Generator) -> Givens:
 
     The right side can be differentiated in x, so g on the left can be too: continuity is enough.
     """
-    beta, x = rng.uniform(0.5, 1.5), rng.normal()
+    beta, x = rng.normal(size=2)
     return {"g": function(lambda t: np.exp(beta * t), entrywise=True), "x": x}
 
 
@@ -147,7 +150,7 @@ def smoothing_by_integration(rng: np.random.Generator) -> Givens:
 )
 def differential_equation_of_the_map(rng: np.random.Generator) -> Givens:
     """The slope at x is that of g(x + c) at c = 0; there Eq. exponential-functional-equation turns it into g(x) g'(0)."""
-    base, x = rng.uniform(1.5, 4), rng.normal()
+    base, x = rng.uniform(0.2, 4), rng.normal()
     return {"g": function(lambda t: base**t, entrywise=True), "x": x, r"\beta": derivative(lambda t: base**t, 0.0)}
 
 
@@ -162,9 +165,9 @@ def differential_equation_of_the_map(rng: np.random.Generator) -> Givens:
         "only its tangent": r"g(x) = 1 + \beta x",
     },
 )
-def exponential_map(rng: np.random.Generator) -> Givens:
+def exponential_map(rng: np.random.Generator, draw: int) -> Givens:
     """The only solution of Eq. exponential-differential-equation with g(0) = 1."""
-    beta, x = rng.uniform(0.5, 1.5), rng.normal()
+    beta, x = rng.normal(), rng.normal() * (draw < 2)
 
     def solution(x: float) -> float:
         """Find the power series that solves g' = beta g and g(0) = 1 term by term."""
@@ -190,7 +193,7 @@ def exponential_map(rng: np.random.Generator) -> Givens:
 )
 def softmax_with_temperature(rng: np.random.Generator, n: int) -> Givens:
     """The constant f(0) cancels, and what is left free is the temperature."""
-    z, T = rng.normal(size=n), rng.uniform(1.3, 3)
+    z, T = rng.normal(size=n), rng.uniform(0.4, 3)
     return {"z": z, "n": n, "T": T, "w": reference.softmax(z, temperature=T)}
 
 
@@ -215,7 +218,7 @@ def entropy(p: np.ndarray) -> float:
 )
 def lagrangian_gradient(rng: np.random.Generator, n: int) -> Givens:
     """Differentiate -p ln p with the product rule; the constraints are linear."""
-    z, p, (beta, lam, mu) = rng.normal(size=n), rng.uniform(0.1, 0.9, size=n), rng.uniform(0.4, 1.6, size=3)
+    z, p, (beta, lam, mu) = rng.normal(size=n), rng.uniform(0.1, 0.9, size=n), rng.normal(size=3)
 
     def lagrangian(p: np.ndarray) -> float:
         return entropy(p) + beta * (p @ z - mu) + lam * (p.sum() - 1)
@@ -245,7 +248,7 @@ def root(falling: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.
 )
 def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
     """Set Eq. entropy-lagrangian-gradient to zero and solve for p_i."""
-    z, (beta, lam) = rng.normal(size=n), rng.uniform(0.4, 1.6, size=2)
+    z, (beta, lam) = rng.normal(size=n), rng.uniform(-1.6, 1.6, size=2)
     p = root(lambda p: -np.log(p) - 1 + beta * z + lam, np.full(n, 1e-9), np.full(n, 1e3))
     return {"z": z, r"\beta": beta, r"\lambda": lam, "p": p}
 
@@ -264,7 +267,7 @@ def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
 )
 def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
     """The constraint fixes the factor e^{lambda - 1} in Eq. unnormalised-gibbs-form."""
-    z, beta = rng.normal(size=n), rng.uniform(0.4, 1.6)
+    z, beta = rng.normal(size=n), rng.uniform(-1.6, 1.6)
     lam = root(lambda lam: 1 - np.exp(lam - 1 + beta * z).sum(), np.array(-30.0), np.array(30.0))
     return {"z": z, "n": n, r"\beta": beta, "p": np.exp(lam - 1 + beta * z)}
 
@@ -281,10 +284,11 @@ def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
         "no temperature before the KL term": (r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - \mathrm{KL}(p \,\|\, \sigma(z/T))"),
     },
 )
-def free_energy(rng: np.random.Generator, n: int) -> Givens:
+def free_energy(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """KL >= 0 with equality only at p = softmax(z / T): the stationary point is the one maximum."""
-    weights = rng.uniform(0.1, 0.9, size=n)
-    return {"z": rng.normal(size=n), "p": weights / weights.sum(), "T": rng.uniform(1.3, 3), "H": function(entropy)}
+    z, T, weights = rng.normal(size=n), rng.uniform(0.4, 3), rng.uniform(0.1, 0.9, size=n)
+    p = reference.softmax(z, temperature=T) if draw == 2 else weights / weights.sum()  # the last is the maximum
+    return {"z": z, "p": p, "T": T, "H": function(entropy)}
 
 
 # ---- B1, third derivation: the gradient of log-sum-exp

@@ -204,4 +204,5 @@ def weights_that_flip(rng: np.random.Generator, m: int, d: int) -> Givens:
 )
 def linear_attention_is_cubic(rng: np.random.Generator, m: int, d: int) -> Givens:
     """X enters three times: once each as query, key and value. It is linear in each role, not in the input."""
-    return {"X": rng.normal(size=(m, d)), "c": rng.uniform(1.2, 2.2)}
+    Z = function(lambda X: np.array([sum((x @ y) * y for y in X) for x in X]))
+    return {"Z": Z, "X": rng.normal(size=(m, d)), "c": rng.uniform(1.2, 2.2) * rng.choice([-1, 1])}

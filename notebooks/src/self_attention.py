@@ -66,7 +66,7 @@ figures.weight_maps(
 # A lead of $\sqrt{v}$ against a spread of 1. Let $a(v)$ be the mean weight $\mathbb{E}[p_{ii}]$ of a token on
 # itself, for 32 tokens of $v$ normal entries:
 #
-# $$a(4) \approx 0.17, \qquad a(16) \approx 0.51, \qquad a(64) \approx 0.97 \label{self-weight-grows}$$
+# $$a(4) \approx 0.171, \qquad a(16) \approx 0.507, \qquad a(64) \approx 0.967 \label{self-weight-grows}$$
 #
 # The scale keeps the *other* scores calm and lets the diagonal grow. Plain self-attention on wide tokens is close to the
 # identity.

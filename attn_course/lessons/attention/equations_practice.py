@@ -98,7 +98,7 @@ def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int
     angle, other = rng.uniform(-2, 2), rng.normal(size=2)
     q, K = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [5.0, 0.0]])
     if draw == 1:  # all but the length of the query and its key
-        q = K[0] = np.cos(angle), np.sin(angle)
+        q = K[0] = np.array([np.cos(angle), np.sin(angle)])
     if draw == 2:  # all but the query, or all but the other key
         q, K[1] = (other, K[1]) if rng.integers(2) else (q, other)
     p = reference.attention(np.array([q]), K, rng.normal(size=(2, d_v)), return_weights=True)[1][0]

@@ -96,13 +96,13 @@ def heavy_diagonal(rng: np.random.Generator, v: int) -> Givens:
 
 @equation(
     "self-weight-grows",
-    r"a(4) \approx 0.17, \qquad a(16) \approx 0.51, \qquad a(64) \approx 0.97",
+    r"a(4) \approx 0.171, \qquad a(16) \approx 0.507, \qquad a(64) \approx 0.967",
     topics=["E1"],
     uses=["heavy-diagonal-of-scores"],
     assumes=["a(v) = E[p_ii] for T = 32 tokens of v standard normal entries"],
     wrong={
-        "the same at any width": r"a(4) \approx 0.17, \qquad a(16) \approx 0.17, \qquad a(64) \approx 0.17",
-        "each token sees all alike": r"a(4) \approx 0.03, \qquad a(16) \approx 0.03, \qquad a(64) \approx 0.03",
+        "the same at any width": r"a(4) \approx 0.171, \qquad a(16) \approx 0.171, \qquad a(64) \approx 0.171",
+        "each token sees all alike": r"a(4) \approx 0.031, \qquad a(16) \approx 0.031, \qquad a(64) \approx 0.031",
     },
 )
 def self_weight_grows(rng: np.random.Generator) -> Givens:

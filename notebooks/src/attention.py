@@ -424,7 +424,8 @@ figures.query_explorable()
 #
 # "A linear map cannot depend on the context", you may read. Half true. Leave out the softmax:
 #
-# $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i \label{linear-map-from-context}$$
+# $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
+# \label{linear-map-from-context}$$
 #
 # $K K^\top = I$ says that the keys are orthonormal. The output is **linear in $q$**, with a matrix $K^\top V$ made from the
 # context, and it looks values up perfectly as long as there are no more keys than features. (Linear attention,

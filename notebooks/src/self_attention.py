@@ -528,9 +528,11 @@ for seed, run in runs.items():
 # Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with
 # more tokens than that there are changes $N$ that nobody sees:
 #
-# $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,] \label{other-weights-same-output}$$
+# $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]
+# \label{other-weights-same-output}$$
 #
-# The outputs and the row sums stay. These are weights again, provided $N$ keeps all weights at least 0. **Predict** whether the largest weight of a row can lose its lead in this way.
+# The outputs and the row sums stay. These are weights again, provided $N$ keeps all weights at least 0. **Predict** whether the largest
+# weight of a row can lose its lead in this way.
 
 # %% id="explanation-verify"
 verify("other-weights-same-output")

@@ -424,9 +424,10 @@ figures.query_explorable()
 #
 # "A linear map cannot depend on the context", you may read. Half true. Leave out the softmax:
 #
-# $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad k_i\,(K^\top V) = v_i \label{linear-map-from-context}$$
+# $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
+# \label{linear-map-from-context}$$
 #
-# The second equation needs orthonormal keys. The output is **linear in $q$**, with a matrix $K^\top V$ made from the
+# $K K^\top = I$ says that the keys are orthonormal. The output is **linear in $q$**, with a matrix $K^\top V$ made from the
 # context, and it looks values up perfectly as long as there are no more keys than features. (Linear attention,
 # chapter {lesson}`linear`, is this.) What fails is a linear map that is **fixed**. **Predict** what a matrix made for one context
 # returns in another.
@@ -443,10 +444,10 @@ print("keys rotated: ", (orthonormal[[1, 2, 3, 0]] @ made).ravel(), "but wanted"
 # One more limit. In $q$ alone the slope is bounded, {eq}`bounded-slope-in-query`, but in self-attention the input $X$ moves queries, keys
 # and values together. **Assume** $d_k = 1$ and all three equal to $x_1, \ldots, x_n$. A token at 0 weighs all alike; yet
 #
-# $$\frac{\partial z_1}{\partial x_1} \Big|_{x_1 = 0} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
+# $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
 #  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
 #
-# the variance of the tokens, plus $1/n$ for its own value. Spread the others and the slope grows without bound: as a map
+# the variance of all $n$ tokens, plus $1/n$ for its own value. Spread the others and the slope grows without bound: as a map
 # of $X$, dot-product attention has no global Lipschitz constant (Kim, Papamakarios and Mnih, 2021).
 
 # %% id="lipschitz-code"

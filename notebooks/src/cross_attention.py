@@ -204,7 +204,7 @@ print("source shuffled, same output:", np.allclose(output, again))
 # %% [markdown] id="padding"
 # Batches need rectangles, so both sequences are padded, to lengths of their own. Padded **keys** would take weight
 # away; hide them, for every query. Padded **queries** take nothing from anybody: their rows are computed and ignored.
-# With padding $X'$ and $Y'$, whatever it holds, and the mask $M$,
+# With padding $X'$ and $Y'$, whatever it holds, and a mask $M$ that is 0 elsewhere,
 #
 # $$Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k
 # \label{padding-on-both-sides}$$

@@ -51,7 +51,7 @@ print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left
 # Attention takes two steps: a similarity $\kappa$ of query and key, then an average normalised by its sum, the smoother of
 # {eq}`soft-lookup`. Softmax attention is the choice
 #
-# $$z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}}
+# $$z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q_i, k_j) = e^{q_i \cdot k_j / \sqrt{d_k}}
 # \label{softmax-as-kernel-smoother}$$
 #
 # From here on we take queries as already divided by $\sqrt{d_k}$, so that a score is $q \cdot k$. To compare this kernel with

@@ -63,9 +63,10 @@ figures.weight_maps(
 # $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
 # \label{heavy-diagonal-of-scores}$$
 #
-# A lead of $\sqrt{v}$ against a spread of 1. With 32 tokens of normal entries, over a thousand draws (300 above):
+# A lead of $\sqrt{v}$ against a spread of 1. Let $a(v)$ be the mean weight $\mathbb{E}[p_{ii}]$ of a token on
+# itself, for 32 tokens of $v$ normal entries:
 #
-# $$\mathbb{E}[p_{ii}] \approx 0.17,\; 0.51,\; 0.97 \quad \text{for} \quad v = 4,\, 16,\, 64 \label{self-weight-grows}$$
+# $$a(4) \approx 0.171, \qquad a(16) \approx 0.507, \qquad a(64) \approx 0.967 \label{self-weight-grows}$$
 #
 # The scale keeps the *other* scores calm and lets the diagonal grow. Plain self-attention on wide tokens is close to the
 # identity.
@@ -312,9 +313,9 @@ verify("sinusoidal-position-similarity")
 # mixes
 # places with contents. Can the score itself depend on the distance alone? **Demand** it. Turn the pair of features
 # $(q_1, q_2)$ at place $t$ by an angle $\theta(t)$, and that of a key at $u$ by $\theta(u)$. A score sees the difference
-# $\theta(u) - \theta(t)$, and if it may depend on $u - t$ only, all steps are equal:
+# $\theta(u) - \theta(t)$, and if it may depend on $u - t$ only, all steps are equal, for every $s$:
 #
-# $$\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega\, t
+# $$\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t
 # \label{angle-proportional-to-position}$$
 #
 # So the angle is **proportional** to the position. To turn back by $\omega t$ and on by $\omega u$ is to turn by the
@@ -527,9 +528,11 @@ for seed, run in runs.items():
 # Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with
 # more tokens than that there are changes $N$ that nobody sees:
 #
-# $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, V = P\, V \label{other-weights-same-output}$$
+# $$N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]
+# \label{other-weights-same-output}$$
 #
-# provided $N$ keeps all weights at least 0. **Predict** whether the largest weight of a row can lose its lead in this way.
+# The outputs and the row sums stay. These are weights again, provided $N$ keeps all weights at least 0. **Predict** whether the largest
+# weight of a row can lose its lead in this way.
 
 # %% id="explanation-verify"
 verify("other-weights-same-output")

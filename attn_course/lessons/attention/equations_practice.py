@@ -83,18 +83,26 @@ def slope_is_bounded(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, dra
 @equation(
     "query-misses-own-key",
     r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
+    sizes="d_v",
     topics=["L2"],
     uses=["attention-of-one-query"],
     wrong={
         "q near k_1 gives an output near v_1": r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 > \frac{1}{2}",
         "attention maps a query to its value": ("X32", r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = 1"),
         "the weight of the other key": r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_2 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
+        "whatever the query": r"k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
     },
 )
-def a_query_on_its_key_may_miss_it(rng: np.random.Generator, draw: int) -> Givens:
+def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int) -> Givens:
     """The scores are 1 and 5 over sqrt(2): a long key in about the same direction wins against the very key the query sits on."""
-    K = np.array([[1.0, 0.0], [5.0, 0.0]]) if draw == 0 else rng.normal(size=(2, 2))
-    return {"q": row(K[0]), "k": rows(K), "p": reference.attention(K[:1], K, np.eye(2))[0]}
+    angle, other = rng.uniform(-2, 2), rng.normal(size=2)
+    q, K = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [5.0, 0.0]])
+    if draw == 1:  # all but the length of the query and its key
+        q = K[0] = np.array([np.cos(angle), np.sin(angle)])
+    if draw == 2:  # all but the query, or all but the other key
+        q, K[1] = (other, K[1]) if rng.integers(2) else (q, other)
+    p = reference.attention(np.array([q]), K, rng.normal(size=(2, d_v)), return_weights=True)[1][0]
+    return {"q": row(q), "k": rows(K), "p": p}
 
 
 @equation(
@@ -144,41 +152,52 @@ def gaussian_weights_do_find_the_key(rng: np.random.Generator, n: int, d_k: int,
     return {"z": row(z), "v": rows(V), "V": V, "p": p, **known}
 
 
+MIXTURE = r"q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad "
+
+
 @equation(
     "linear-map-from-context",
-    r"q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad k_i\,(K^\top V) = v_i",
+    r"q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i",
     sizes="T_k d_k d_v, d_k >= T_k",
     topics=["L2"],
     uses=["linear-attention-two-readings", "output-of-a-query"],
-    assumes=["second equation: the keys are orthonormal"],
     wrong={
-        "with exponentials in between": r"q\,(K^\top V) = \sum_{j=1}^{T_k} e^{q \cdot k_j}\, v_j, \qquad k_i\,(K^\top V) = v_i",
-        "every key finds all values": r"q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad k_i\,(K^\top V) = \sum_j v_j",
+        "with exponentials in between": MIXTURE.replace(r"(q \cdot k_j)", r"e^{q \cdot k_j}")
+        + r"K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i",
+        "every key finds all values": MIXTURE + r"K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = \sum_j v_j",
+        "orthogonal keys are enough": MIXTURE + r"k_1 \cdot k_2 = 0 \;\Rightarrow\; k_i\,(K^\top V) = v_i",
     },
 )
-def linear_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int) -> Givens:
+def linear_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Without softmax the output is linear in q, with a matrix made from the context: only one fixed matrix for all contexts fails."""
     q, K, V = inputs(rng, 1, T_k, d_k, d_v)
-    K = np.linalg.qr(K.T)[0].T.copy()
+    if draw < 2:  # orthonormal; or orthogonal, some or all of them too long
+        K = np.linalg.qr(K.T)[0].T.copy()
+    some = int(rng.integers(2)) * (T_k - 1)
+    if draw == 1:  # if only the last key is too long, its value is 0, and all are found
+        K[some:], V[some:] = 1.3 * K[some:], V[some:] * (some == 0)
+    if draw == 2 and some:  # of length 1, and not orthogonal
+        K /= np.linalg.norm(K, axis=1, keepdims=True)
     return {"q": row(q[0]), "K": K, "V": V, "k": rows(K), "v": rows(V), "T_k": T_k}
 
 
 @equation(
     "self-attention-not-lipschitz",
-    r"\frac{\partial z_1}{\partial x_1} \Big|_{x_1 = 0} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2"
+    r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2"
     r" - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2",
     sizes="n",
     topics=["L2"],
     uses=["output-derivative-by-query"],
     assumes=["queries, keys and values all equal x, with d_k = 1"],
     wrong={
-        "only through the values": r"\frac{\partial z_1}{\partial x_1} \Big|_{x_1 = 0} = \frac{1}{n}",
-        "the second moment": r"\frac{\partial z_1}{\partial x_1} \Big|_{x_1 = 0} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2",
+        "only through the values": r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n}",
+        "the second moment": r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2",
+        "anywhere": r"\frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - ( \frac{1}{n} \sum_{j} x_j )^2",
     },
 )
-def not_lipschitz_in_its_input(rng: np.random.Generator, n: int) -> Givens:
-    """A token at 0 weighs all alike, yet its slope is the variance of the others: as a map of X attention has no global bound."""
-    x = np.array([0.0, *rng.normal(size=n - 1)])
+def not_lipschitz_in_its_input(rng: np.random.Generator, n: int, draw: int) -> Givens:
+    """A token at 0 weighs all alike, yet its slope grows with the variance of all tokens: as a map of X attention has no global bound."""
+    x = rng.normal(size=n) * [draw == 2, *[1] * (n - 1)]
     return {"x": x, "n": n, "z": of(lambda x: reference.attention(x[:, None], x[:, None], x[:, None])[:, 0], "x")}
 
 
@@ -217,10 +236,10 @@ def an_average_cannot_count(rng: np.random.Generator, T_k: int, d_k: int, d_v: i
         "the mean of the squares": r"\mathrm{Var}[z] = \frac{1}{T_k} \sum_{j=1}^{T_k} p_j^2",
     },
 )
-def what_is_left_of_many_values(rng: np.random.Generator, T_k: int) -> Givens:
+def what_is_left_of_many_values(rng: np.random.Generator, T_k: int, draw: int) -> Givens:
     """Variances add with squared factors. Under uniform weights 1 / T_k: the more is averaged, the less of each is left."""
     values, chances = independent((2.3, -0.2), (0.2, 0.8), T_k)  # a lopsided variable of variance 1
-    K, q = rng.normal(size=(T_k, 2)), rng.normal(size=(1, 2))
+    K, q = rng.normal(size=(T_k, 2)), rng.normal(size=(1, 2)) * (1e4 if draw == 2 else 1)  # in draw 2 one value has all the weight
     z = [reference.attention(q, K, v[:, None])[0, 0] for v in values]
     return {"z": outcomes(chances, Given(z, "scalar")), "p": reference.softmax(reference.scaled_dot_scores(q, K))[0], "T_k": T_k}
 
@@ -241,7 +260,7 @@ def margin_that_grows_with_the_context(rng: np.random.Generator, n: int, draw: i
     """Solve for Delta: to keep half of the weight in twice the context, its score must rise by ln 2. Bounded scores lose it at last."""
     delta = rng.normal()
     p = reference.softmax(np.array([delta, *[0.0] * (n - 1)]))[0]
-    return {r"\Delta": delta, "p": rng.uniform(0.1, 0.9) if draw == 1 else p, "n": n}
+    return {r"\Delta": delta, "p": (p, rng.uniform(0.1, 0.9), p * (1 - 1e-5))[draw], "n": n}
 
 
 @equation(

@@ -9,7 +9,8 @@ import numpy as np
 
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
-from attn_course.formulas import column, columns, function, index, of, row, rows, vector
+from attn_course.formulas import column, columns, function, of, row, rows, vector
+from attn_course.lessons.self_attention.equations import normalisers
 from attn_course.reference import (
     additive_scores,
     attention,
@@ -136,7 +137,8 @@ def cross_attention_is_masked_self_attention(rng: np.random.Generator, T_q: int,
 def one_context_vector_for_all(rng: np.random.Generator, T_q: int, d_x: int, d_y: int, d_k: int, d_v: int, draw: int) -> Givens:
     """A softmax over one key is 1: a source summed up in one vector answers every question alike."""
     X, weights = rng.normal(size=(T_q, d_x)), projections(rng, d_x, d_y, d_k, d_v)
-    Y = (rng.normal(size=(1, d_y)), np.tile(rng.normal(size=d_y), (3, 1)), rng.normal(size=(3, d_y)))[draw]  # one word, repeated, several
+    T_k = (1, *rng.integers(2, 4, size=2))[draw]  # one word, repeated, several
+    Y = np.tile(rng.normal(size=d_y), (T_k, 1)) if draw < 2 else rng.normal(size=(T_k, d_y))
     return {"T_k": len(Y), "y": rows(Y), "W_V": weights["W_V"], "z": rows(attend(X, Y, **weights))}
 
 
@@ -160,9 +162,10 @@ CONTEXT, SCORE = r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} 
 def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d: int, d_h: int) -> Givens:
     """The first attention: keys and values are both the annotations h_j, and nothing is scaled or projected but inside the score."""
     s, h, *weights = normal(rng, (T_q, d_s), (T_k, d), (d_s, d_h), (d, d_h), (d_h,))
-    contexts = [np.average(h, axis=0, weights=alpha) for alpha in softmax(additive_scores(s, h, *weights))]
+    e = additive_scores(s, h, *weights)
+    contexts = [np.average(h, axis=0, weights=alpha) for alpha in softmax(e)]
     a = function(lambda state, annotation: additive_scores(state[None], annotation[None], *weights)[0, 0])
-    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0), "a": a, "T_k": T_k, "i": index(1, T_q)}
+    return {"c": rows(contexts), "h": rows(h), "s": rows(s, start=0), "e": e, r"\alpha": softmax(e), "a": a, "T_k": T_k}
 
 
 @equation(
@@ -203,7 +206,7 @@ def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int)
 )
 def hard_alignment(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
     """Where the weights are nearly one-hot, the output is one source word's value, and the row can be read as an alignment."""
-    e = rng.permuted(np.tile(np.arange(T_k) * 0.7, (T_q, 1)), axis=1)
+    e = rng.permuted(np.tile(np.arange(T_k) * 0.7, (T_q, 1)), axis=1) - rng.uniform(0, T_k, size=(T_q, 1))
     best = vector([1 + max(range(T_k), key=scores.__getitem__) for scores in e])
     return {"e": e, "v": rows(rng.normal(size=(T_k, d_v))), "r": best, "T": 1.3}
 
@@ -240,7 +243,7 @@ PADDED = r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,]"
     sizes="T_q T_k n_q n_k d_x d_y d_k d_v",
     topics=["I1"],
     uses=["key-padding-changes-nothing", "cross-attention"],
-    assumes=["X', Y' = padding, with any content"],
+    assumes=["X', Y' = padding, with any content", "M = 0 elsewhere, or any number that a row has in common"],
     wrong={
         "the padded queries hidden, not the keys": PADDED + r", M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff i > T_k",
         "without a mask": PADDED + r"\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
@@ -252,7 +255,8 @@ def padding_on_both_sides(
 ) -> Givens:
     """The mask hides padded keys; padded queries make rows of their own, which nobody reads."""
     weights, drawn = projections(rng, d_x, d_y, d_k, d_v), normal(rng, (T_q, d_x), (n_q, d_x), (T_k, d_y), (n_k, d_y))
-    M = np.where(padding_mask(np.full(T_q + n_q, T_k), T_k + n_k)[:, 0], 0.0, -np.inf)
+    common = rng.choice([0, -50, 30], size=(T_q + n_q, 1))
+    M = np.where(padding_mask(np.full(T_q + n_q, T_k), T_k + n_k)[:, 0], common, -np.inf)
     Z = function(lambda X, Y, M=None: attend(X, Y, **weights, mask=M))
     return {"Z": Z, **dict(zip(("X", "X'", "Y", "Y'"), drawn, strict=True)), "M": M, "T_q": T_q, "T_k": T_k}
 
@@ -378,4 +382,4 @@ def both_directions(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> G
     """One matrix of scores serves both directions, but each has its own normaliser: the map back is not the transpose."""
     Q, K = normal(rng, (T_q, d_k), (T_k, d_k))
     maps = {"p": attention(Q, K, K, return_weights=True)[1], "p'": attention(K, Q, Q, return_weights=True)[1]}
-    return {**maps, "s": scaled_dot_scores(Q, K), "T_q": T_q, "T_k": T_k}
+    return {**maps, "N": normalisers(Q, K), "N'": normalisers(K, Q), "s": scaled_dot_scores(Q, K), "T_q": T_q, "T_k": T_k}

@@ -3,7 +3,7 @@
 From Eq. exponential-and-gaussian-kernel on, queries are taken as already divided by sqrt(d_k), so that a score is q . k.
 """
 
-from math import factorial, sqrt
+from math import exp, factorial, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,21 @@ from attn_course.reference import attention, positive_random_features
 
 @equation(
     "softmax-as-kernel-smoother",
-    r"z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}}",
+    r"z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q_i, k_j) = e^{q_i \cdot k_j / \sqrt{d_k}}",
     sizes="T_q T_k d_k d_v",
     topics=["K1", "A4"],
     uses=["soft-lookup", "softmax"],
     wrong={
-        "not normalised": r"z_i = \sum_j \kappa(q_i, k_j)\, v_j, \qquad \kappa(q, k) = e^{q \cdot k / \sqrt{d_k}}",
-        "divided by d_k": r"z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q, k) = e^{q \cdot k / d_k}",
+        "not normalised": r"z_i = \sum_j \kappa(q_i, k_j)\, v_j, \qquad \kappa(q_i, k_j) = e^{q_i \cdot k_j / \sqrt{d_k}}",
+        "divided by d_k": r"z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)},"
+        r" \qquad \kappa(q_i, k_j) = e^{q_i \cdot k_j / d_k}",
     },
 )
 def softmax_attention_is_a_smoother(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Two steps, similarity and normalised average: the kernel is the numerator, softmax its row-normalised smoother."""
     Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
-    return {"q": rows(Q), "k": rows(K), "v": rows(V), "z": rows(attention(Q, K, V)), "d_k": d_k}
+    kappa = function(lambda q, k: exp(sum(q * k) / sqrt(d_k)))
+    return {r"\kappa": kappa, "q": rows(Q), "k": rows(K), "v": rows(V), "z": rows(attention(Q, K, V)), "d_k": d_k}
 
 
 @equation(
@@ -103,7 +105,7 @@ def _monomials(x: np.ndarray) -> np.ndarray:
 )
 def the_kernel_is_positive_definite(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """A square is never negative: e^{x . y} is a Mercer kernel of queries and keys."""
-    x, c = rng.uniform(-1, 1, size=(n, 2 + draw % 2)), rng.normal(size=n)
+    x, c = rng.uniform(-1, 1, size=(n, 2 + draw % 2)), rng.normal(size=n) * (30 if draw == 0 else 1)
     if draw == 1:  # one point n times, with coefficients that sum to 0: nothing is left
         x, c = np.tile(x[0], (n, 1)), c - c.mean()
     return {"x": rows(x), "c": vector(c), r"\phi": function(_monomials)}
@@ -123,7 +125,9 @@ def the_kernel_is_positive_definite(rng: np.random.Generator, n: int, draw: int)
 )
 def asymmetric_on_tokens(rng: np.random.Generator, d: int) -> Givens:
     """Queries and keys live in two spaces: unless W happens to be symmetric, the kernel of two tokens is not, so it is no Mercer kernel."""
-    return {"x": row(rng.normal(size=d)), "y": row(rng.normal(size=d)), "W": rng.normal(size=(d, d))}
+    W = rng.normal(size=(d, d))
+    kappa = function(lambda x, y: exp(sum(x[a] * W[a, b] * y[b] for a in range(d) for b in range(d))))
+    return {r"\kappa": kappa, "x": row(rng.normal(size=d)), "y": row(rng.normal(size=d)), "W": W}
 
 
 # ---- 11.2 random features
@@ -190,7 +194,8 @@ def variance_of_positive_features(rng: np.random.Generator, draw: int) -> Givens
     def features(x: np.ndarray) -> Any:
         return outcomes(omega.weights, positive_random_features(x[None], omega.given.raw)[0] * sqrt(len(omega.weights)))
 
-    return givens | {r"\phi_\omega": function(features)}
+    opposite = {"k": row(-givens["q"].raw)} if draw == 2 else {}
+    return givens | opposite | {r"\phi_\omega": function(features)}
 
 
 @equation(
@@ -225,4 +230,5 @@ def trigonometric_features_are_unbiased(rng: np.random.Generator, draw: int) -> 
 )
 def variance_of_trigonometric_features(rng: np.random.Generator, draw: int) -> Givens:
     """It is largest where the kernel is small: weights near 0 come out with either sign, and so may the normaliser."""
-    return _random(rng, draw, "q", "k")
+    givens = _random(rng, draw, "q", "k")
+    return givens | ({"k": givens["q"]} if draw == 2 else {})

@@ -17,7 +17,7 @@ def _unit(keys: np.ndarray) -> np.ndarray:
 def _pair(rng: np.random.Generator, d_k: int, d_v: int) -> dict[str, Any]:
     """Return a key that is not of length 1, a value and a step size; written again and again they do not blow up."""
     k = rng.uniform(1.1, 1.4) * _unit(rng.normal(size=d_k))
-    return {"k": column(k), "v": column(rng.normal(size=d_v)), r"\beta": rng.uniform(0.2, 0.9)}
+    return {"k": column(k), "v": column(rng.normal(size=d_v)), r"\beta": rng.choice([-1, 1]) * rng.uniform(0.2, 0.9)}
 
 
 def _states(pair: Givens, S: np.ndarray, T: int) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: i
     """What is stored under orthogonal keys is not touched by the correction."""
     pair = _pair(rng, d_k, d_v)
     k, other, start = pair["k"].raw, rng.normal(size=d_k), rng.normal(size=(d_k, d_v))
-    if draw == 0:
-        other -= (other @ k) / (k @ k) * k
+    if draw != 1:  # orthogonal, or nearly, or to either side
+        other += (draw / 2 * (1e-5, 0.5, -0.5)[T % 3] - (other @ k) / (k @ k)) * k
     if draw == 1:  # nothing is missing, nothing is corrected: at all keys the state answers what it did
         pair["v"] = column(start.T @ k)
     return _states(pair, start, T) | {"k": pair["k"], "k'": column(other)}
@@ -144,13 +144,13 @@ def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: i
 )
 def stability(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """Eigenvalues: 1 across the key, 1 - beta |k|^2 along it. Unit keys and 0 <= beta <= 1 never blow up; long keys do."""
-    length, beta = ((0.6, 0.7), (1.7, 1.3), (2.9, 0.8))[draw]
+    length, beta = ((0.6, 0.7), (1.7, -1.3), (4, 0.8))[draw]
     return {"k": column(length * _unit(rng.normal(size=d_k))), r"\beta": beta * rng.uniform(0.9, 1.1)}
 
 
 def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, Any]:
     """Return one chunk: its keys, step sizes, what is written and read, and the states, all position by position."""
-    Q, K, V, beta = rng.normal(size=(C, d_k)), _unit(rng.normal(size=(C, d_k))), rng.normal(size=(C, d_v)), rng.uniform(0.2, 1, size=(C, 1))
+    Q, K, V, beta = rng.normal(size=(C, d_k)), 0.6 * rng.normal(size=(C, d_k)), rng.normal(size=(C, d_v)), rng.uniform(0.2, 1, size=(C, 1))
     outputs, U, S = [], [], [rng.normal(size=(d_k, d_v))]
     for t in range(C):
         now = slice(t, t + 1)
@@ -258,7 +258,7 @@ def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int
     sizes="n d",
     topics=["K2", "K1"],
     uses=["ratio-of-weights", "recall-signal-and-interference"],
-    assumes=["n unit keys", "scores beta q . k"],
+    assumes=["n unit keys", "scores beta q . k, beta >= 0"],
     wrong={
         "the root of n - 1": r"q = k_i:"
         r" \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1}\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
@@ -269,8 +269,10 @@ def softmax_recall(rng: np.random.Generator, n: int, d: int, draw: int) -> Given
     """Recall is as sharp as beta makes it, for many more keys than d_k: what the sum of Eq. recall-signal-and-interference cannot do."""
     keys, own, beta = _unit(rng.normal(size=(n, d))), rng.integers(n), rng.uniform(1, 4)
     q = keys[own].copy()
-    if draw == 2:  # all other keys on a cone around the query: equal overlaps attain the bound
+    if draw > 0:  # all other keys on a cone around the query: equal overlaps attain the bound
         overlap, others = rng.uniform(0.2, 0.8), np.arange(n) != own
         across = keys[others] - np.outer(keys[others] @ q, q)
         keys[others] = overlap * q + np.sqrt(1 - overlap**2) * _unit(across)
+        if draw == 1:  # the query beside its key, nearer to the others
+            q += 0.005 * _unit(_unit(across).sum(axis=0))
     return {"q": row(q), "k": rows(keys), "p": vector(softmax(beta * dot_scores(q[None], keys))[0]), "n": n, r"\beta": beta}

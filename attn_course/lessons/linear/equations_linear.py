@@ -72,8 +72,8 @@ def the_exponential_has_full_rank(rng: np.random.Generator, T: int, m: int, d: i
     """What blocks re-bracketing is not the cost of exp, but that no narrow product equals its matrix of weights."""
     Q, K = 1.5 * rng.normal(size=(2, T, d))
     W = rng.normal(size=(d, m))
-    if draw == 1:  # a feature that is there twice
-        W[:, 0] = W[:, 1]
+    if draw == 1:  # one feature, m times
+        W[:] = W[:, :1]
     return {"Q": Q, "K": K, r"\phi": function(lambda X: elu_features(X @ W)), "m": m, "T": T}
 
 
@@ -162,12 +162,13 @@ def _outputs_and_states(ends: range, Q: np.ndarray, K: np.ndarray, V: np.ndarray
         r" \qquad o_t = S_t^\top \phi(q_t) = \sum_j \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j",
     },
 )
-def recurrent_form(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
+def recurrent_form(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
     """The state is a sum of outer products: the past costs d_k d_v numbers, however long it is. A network that programs fast weights."""
     Q, K, V = _sequence(rng, T, d_k, d_v)
-    o, S = _outputs_and_states(range(T + 1), Q, K, V, feature_map=elu_features)
+    phi = np.tanh if draw == 2 else elu_features
+    o, S = _outputs_and_states(range(T + 1), Q, K, V, feature_map=phi)
     lists = {"q": columns(Q), "k": columns(K), "v": columns(V), "o": columns(o)}
-    return lists | {"S": matrices(S, start=0, states=True), r"\phi": function(elu_features)}
+    return lists | {"S": matrices(S, start=0, states=True), r"\phi": function(phi)}
 
 
 @equation(
@@ -230,7 +231,7 @@ def chunked_form(rng: np.random.Generator, n: int, C: int, d_k: int, d_v: int) -
 def decay(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """A gate that forgets: key j reaches query t weakened by all gates in between, its own not among them."""
     Q, K, V = _sequence(rng, T, d_k, d_v)
-    a = rng.uniform(0.5, 1, size=(T, d_k))
+    a = rng.uniform(0.05, 1, size=(T, d_k))
     o = linear_attention(Q, K, V, log_decay=np.log(a), form="recurrent")
     S = [linear_attention(Q[:t], K[:t], V[:t], log_decay=np.log(a[:t]), return_state=True)[1] for t in range(T + 1)]
     lists = {"q": columns(Q), "k": columns(K), "v": columns(V), "a": columns(a), "o": columns(o)}
@@ -271,6 +272,7 @@ def signal_and_interference(rng: np.random.Generator, n: int, d_k: int, d_v: int
 )
 def capacity(rng: np.random.Generator, n: int, d_k: int, draw: int) -> Givens:
     """No more than d_k keys are free of interference. The Gram matrix has trace n and rank at most d_k, so its squares sum to n^2 / d_k."""
+    n = min(n, d_k - 1) if draw == 1 else n  # fewer keys than features: below 0
     keys = rng.normal(size=(n, d_k))
     if draw == 2:  # evenly spread: d_k orthogonal waves over the n keys
         angles = 2 * np.pi * np.outer(np.arange(n), np.arange(d_k // 2) + (1 + d_k % 2) / 2) / n

@@ -16,6 +16,11 @@ def turns(angles: np.ndarray, features: int = 2, layout: Literal["halves", "inte
     return np.stack([rope(units, np.full(features, angle), layout=layout).T for angle in angles])
 
 
+def signed(rng: np.random.Generator) -> float:
+    """Return a frequency, to the left or to the right."""
+    return float(rng.uniform(0.3, 2) * rng.choice([-1, 1]))
+
+
 # ---- 5.5 Positions to add: sines and cosines
 
 
@@ -60,7 +65,7 @@ CLOCK_AT_SUM = r"\begin{pmatrix} \sin(\omega(t + \delta)) \\ \cos(\omega(t + \de
 )
 def step_of_the_clock(rng: np.random.Generator) -> Givens:
     """The addition theorems. The matrix holds no t: going delta positions on is one linear map, the same from everywhere."""
-    return {r"\omega": rng.uniform(0.3, 2), "t": rng.normal(scale=5), r"\delta": rng.normal(scale=5)}
+    return {r"\omega": signed(rng), "t": rng.normal(scale=5), r"\delta": rng.normal(scale=5)}
 
 
 @equation(
@@ -84,23 +89,32 @@ def likeness_of_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
 
 @equation(
     "angle-proportional-to-position",
-    r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega\, t",
+    r"\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
     sizes="T",
     topics=["E1"],
     uses=["sinusoidal-position-similarity"],
-    assumes=["queries and keys at t are turned by theta(t)", "a score may depend on t and u through t - u only, so steps are equal"],
+    assumes=[
+        "queries and keys at t are turned by theta(t)",
+        "a score may depend on t and u through t - u only, so steps are equal, for all s",
+    ],
     wrong={
-        "one angle for all": r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega",
-        "geometric growth": r"\theta(t + 1) - \theta(t) = \omega,\;\; \theta(0) = 0 \quad \Longrightarrow \quad \theta(t) = \omega^t",
-        "wherever it starts": r"\theta(t + 1) - \theta(t) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
+        "one angle for all": r"\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega",
+        "geometric growth": r"\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega^t",
+        "wherever it starts": r"\theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
+        "the first step alone": r"\theta(0) = 0,\;\; \theta(1) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
+    },
+    equivalent={
+        r"\theta(0) = 0, \quad \theta(s + 1) - \theta(s) = \omega \; \Rightarrow \; \theta(t) = \omega\, t"
+        r" -> \theta(t) = \omega\, t \; \Rightarrow \; \theta(0) = 0, \quad \theta(s + 1) - \theta(s) = \omega": "the converse is true too",
     },
 )
 def angle_of_a_position(rng: np.random.Generator, T: int, draw: int) -> Givens:
-    """theta(t + 1) - theta(t) is the angle between neighbours; if it is the same everywhere, angles grow in proportion to the position."""
-    omega, angles = rng.uniform(0.3, 2), [0.4 * (draw == 1)]
-    for _ in range(T):
-        angles.append(angles[-1] + (rng.uniform(0.3, 2) if draw == 2 else omega))
-    return {r"\theta": function(lambda t: angles[round(float(t))]), r"\omega": omega, "t": index(0, T - 1)}
+    """theta(s + 1) - theta(s) is the angle between neighbours; if it is the same everywhere, angles grow in proportion to the position."""
+    omega, off, one = signed(rng), (0.4, -0.4, 1e-4)[T % 3], T % 3 == 2
+    angles = omega * np.arange(T + 1) + off * (draw == 1)
+    if draw == 2:  # one position is out of place, or all but two
+        angles[rng.integers(3, T + 1) if one else slice(2, None)] += off
+    return {r"\theta": function(lambda t: angles[round(float(t))]), r"\omega": omega, "s": index(0, T - 1), "t": index(0, T)}
 
 
 TURN = r"\qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}"
@@ -122,7 +136,7 @@ TURN = r"\qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\
 )
 def rotations_compose(rng: np.random.Generator, T: int) -> Givens:
     """To turn back by omega t and on by omega u is to turn by the difference."""
-    omega = rng.uniform(0.3, 2)
+    omega = signed(rng)
     R = matrices(turns(omega * np.arange(-T, 2 * T + 1)), start=-T)
     return {"R": R, r"\omega": omega, "t": index(0, T), "u": index(0, T)}
 
@@ -145,7 +159,7 @@ def relative_scores(rng: np.random.Generator, T: int) -> Givens:
 
     A score knows how far apart two tokens stand, and nothing else of their places.
     """
-    omega, (q, k) = rng.uniform(0.3, 2), rng.normal(size=(2, 2))
+    omega, (q, k) = signed(rng), rng.normal(size=(2, 2))
     return {"R": matrices(turns(omega * np.arange(T)), start=0), "q": column(q), "k": column(k), r"\omega": omega}
 
 

@@ -78,19 +78,21 @@ def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw:
         "the loss, not its descent": r"\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2",
     },
 )
-def the_noun_gains(rng: np.random.Generator, T: int, d_v: int) -> Givens:
+def the_noun_gains(rng: np.random.Generator, T: int, d_v: int, draw: int) -> Givens:
     """Eq. score-gradient-against-mixture with dO = z - v_n.
 
     Never negative: each step raises the score of the token whose value is needed, until z = v_n.
     """
-    V = rng.normal(size=(T, d_v))
+    V, s = rng.normal(size=(T, d_v)), rng.normal(size=T)
+    if draw == 2:  # the others are worth the first already
+        V[0] = np.average(V[1:], axis=0, weights=softmax(s[1:]))
     z = of(lambda s: row(np.average(V, axis=0, weights=softmax(s))), "s")
-    return {"s": vector(rng.normal(size=T)), "p": of(softmax, "s"), "z": z, "v": rows(V)}
+    return {"s": vector(s), "p": of(softmax, "s"), "z": z, "v": rows(V)}
 
 
 @equation(
     "other-weights-same-output",
-    r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, V = P\, V",
+    r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
     sizes="T_q d_v n",
     topics=["E2"],
     uses=["attention"],
@@ -98,17 +100,23 @@ def the_noun_gains(rng: np.random.Generator, T: int, d_v: int) -> Givens:
     wrong={
         "the output tells the weights": ("X31", r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad P + N = P"),
         "the highest stays": ("X31", r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad \arg\max_j (P + N)_{ij} = \arg\max_j P_{ij}"),
-        "equal row sums are enough": r"N\, \mathbf{1} = 0: \qquad (P + N)\, V = P\, V",
+        "equal row sums are enough": r"N\, \mathbf{1} = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
+        "rows of any sum": r"N\, V = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
     },
     equivalent={r"P + N -> P - N": "with N, -N fulfils the premise"},
 )
 def other_weights_same_output(rng: np.random.Generator, T_q: int, d_v: int, n: int, draw: int) -> Givens:
     """V and the row sums are d_v + 1 conditions on T weights. A map of weights is one of many that give the output, not its explanation."""
-    V = rng.normal(size=(d_v + 1 + n, d_v))  # n directions are left that nobody sees
-    seen = np.hstack([V, np.ones((len(V), 1))])[:, -1 if draw == 2 else 0 :]  # in draw 2 by their sum alone
-    N = rng.normal(size=(T_q, n)) @ np.linalg.svd(seen.T)[2][-n:]
-    P = softmax(rng.normal(size=N.shape))
-    return {"P": P, "N": N * np.min(P / np.maximum(-N, 1e-9), axis=1, keepdims=True), "V": V}
+    Q, K, V = rng.normal(size=(T_q, 2)), rng.normal(size=(d_v + 1 + n, 2)), rng.normal(size=(d_v + 1 + n, d_v))
+    P = attention(Q, K, V, return_weights=True)[1]
+    seen = np.hstack([V, np.ones((len(V), 1))])[:, (slice(None), slice(d_v), slice(d_v, None))[draw]]  # all, V alone, the sums alone
+    N = rng.normal(size=(T_q, n)) @ np.linalg.svd(seen.T)[2][-n:]  # n directions are left that nobody sees
+    N *= np.min(P / np.maximum(-N, 1e-9), axis=1, keepdims=True)
+    if draw == 2 and rng.integers(2):  # a near miss, or one in the last row only
+        N *= 1e-5
+    elif draw == 2:
+        N[:-1] = 0
+    return {"P": P, "N": N, "V": V}
 
 
 # ---- 5.9 Co-occurrence: features as tokens
@@ -184,9 +192,9 @@ def recurrent_products(x: np.ndarray, w_hidden: np.ndarray, w_input: np.ndarray)
         "linear in T: the projections alone": r"\text{FLOPs}_{\text{attention}} = 6\,T d^2, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2",
     },
 )
-def operations_of_a_layer(rng: np.random.Generator, T: int, d: int) -> Givens:
+def operations_of_a_layer(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
     """Three projections of T tokens and Eq. attention-flops; for the RNN two matrices, applied to T vectors each."""
-    square = (d, d)
+    T, square = (T, 1, 2)[draw], (d, d)
     parallel = multiplications(lambda x, a, b, c: (x @ a @ (x @ b).T) @ (x @ c), (T, d), square, square, square)
     recurrent = multiplications(recurrent_products, (T, d), square, square)
     return {r"\text{FLOPs}_{\text{attention}}": 2 * parallel, r"\text{FLOPs}_{\text{RNN}}": 2 * recurrent, "T": T, "d": d}
@@ -205,8 +213,8 @@ def operations_of_a_layer(rng: np.random.Generator, T: int, d: int) -> Givens:
 )
 def where_the_quadratic_part_takes_over(rng: np.random.Generator, draw: int) -> Givens:
     """Below 1.5 d tokens most of the work is in the projections; beyond, in the T x T weights."""
-    d = rng.uniform(2, 9)
-    return {"T": rng.uniform(2, 9) if draw == 2 else max(np.roots([4 * d, -6 * d**2, 0])), "d": d}
+    d = rng.uniform(0.2, 9)
+    return {"T": max(np.roots([4 * d, -6 * d**2, 0])) * (1, rng.uniform(0.1, 0.9), 1 + 1e-6)[draw], "d": d}
 
 
 @equation(
@@ -221,8 +229,9 @@ def where_the_quadratic_part_takes_over(rng: np.random.Generator, draw: int) -> 
         "an RNN halves its inputs again and again": r"\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = \log_2 T",
     },
 )
-def sequential_depth(rng: np.random.Generator, T: int, d: int) -> Givens:
+def sequential_depth(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
     """Projections, scores, output: three in a row for any length. A state of the RNN needs the one before: more processors do not help."""
+    T = (T, 1, 2)[draw]
     depths = {r"\text{depth}_{\text{attention}}": traced_attention(T, d)[1], r"\text{depth}_{\text{RNN}}": traced_rnn(T, d)[1]}
     return {**depths, "T": T}
 
@@ -265,7 +274,8 @@ def traced_rnn(T: int, d: int) -> tuple[int, int]:
         "nothing of size T^2": r"\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d",
     },
 )
-def traffic_of_a_layer(rng: np.random.Generator, T: int, d: int) -> Givens:
+def traffic_of_a_layer(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
     """The RNN reads its matrices again at every step, attention reads its own once and moves the T x T weights four times instead."""
+    T = (T, 1, 2)[draw]
     moved = {r"\text{moved}_{\text{attention}}": traced_attention(T, d)[0], r"\text{moved}_{\text{RNN}}": traced_rnn(T, d)[0]}
     return {**moved, "T": T, "d": d}

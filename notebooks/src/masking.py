@@ -467,7 +467,7 @@ for name, weights in {
 # batch gives each sequence what it gets alone:
 #
 # $$\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V,
-#  \qquad M_{ij} = -\infty \iff j \ge n \label{key-padding-changes-nothing}$$
+#  \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases} \label{key-padding-changes-nothing}$$
 #
 # In floating point $0 \cdot \mathrm{NaN}$ is the old trap: our `attention` drops hidden rows, a plain product $P V$ does
 # not. Keep padding finite.

@@ -3,9 +3,9 @@
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
-from attn_course.formulas import function, matrices, matrix, of, subset, vector
+from attn_course.formulas import function, index, matrices, of, subset, vector
 from attn_course.lessons.masking.equations import added, random_mask
-from attn_course.reference import attention, causal_mask, padding_mask, softmax, window_mask
+from attn_course.reference import attention, causal_mask, softmax, window_mask
 
 # ---- 7.5 which triangle, which axis
 
@@ -111,27 +111,27 @@ def masks_combine(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Gi
 @equation(
     "key-padding-changes-nothing",
     r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-    r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j \ge n",
+    r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}",
     sizes="T_q n m d_k d_v",
     topics=["G1"],
     uses=["masked-attention"],
     assumes=["K, V hold the n real rows, counted from 0", "K', V' = padding, any finite numbers at all"],
     wrong={
-        "rows of zeros need no mask": r"\mathrm{attention}\bigl(Q,\, [K;\, 0\,K'],\, [V;\, 0\,V']\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j \ge n",
+        "rows of zeros need no mask": r"\mathrm{attention}\bigl(Q,\, [K;\, 0\,K'],\, [V;\, 0\,V'],\, 0\,M\bigr)"
+        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}",
         "hiding the rows of queries instead of the columns of keys": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff i \ge n",
+        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & i < n \\ -\infty & i \ge n \end{cases}",
         "off by one: the first row of padding is seen": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j > n",
+        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & j \le n \\ -\infty & j > n \end{cases}",
     },
 )
 def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, d_k: int, d_v: int) -> Givens:
     """Hidden rows leave the sums, so a padded batch gives each sequence what it gets alone."""
     Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
     padding = {"K'": 100 * rng.normal(size=(m, d_k)), "V'": 100 * rng.normal(size=(m, d_v))}
-    fill = added(np.repeat(padding_mask(np.array(n), n + m), T_q, axis=0))
-    masked = function(lambda Q, K, V, M=None: attention(Q, K, V, mask=M))
-    return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "M": matrix(fill, start=0), "n": n, "d_k": d_k, **padding}
+    counted = {"i": index(0, T_q - 1), "j": index(0, n + m - 1)}
+    masked = function(lambda Q, K, V, M: attention(Q, K, V, mask=M))
+    return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "n": n, "d_k": d_k, **padding, **counted}
 
 
 @equation(

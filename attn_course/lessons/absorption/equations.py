@@ -10,7 +10,7 @@ import numpy as np
 from attn_course.equations.core import Givens, equation
 from attn_course.formulas import column, function, index, row, rows
 from attn_course.lessons.heads.equations import narrow_factors
-from attn_course.reference import absorb_query_key, attention, dot_scores
+from attn_course.reference import absorb_query_key, attention
 
 
 def drawn(rng: np.random.Generator, **shapes: tuple[int, ...]) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def scores_are_bounded(rng: np.random.Generator, draw: int, **sizes: int) -> Giv
     """|tanh| < 1: a score stays within |v|_1, as close to it as tanh comes to 1, and attains it at v = 0 only."""
     q, k, w_q, w_k, v = network(rng, **sizes)
     if draw == 1:  # every unit nearly saturated, against the sign of its entry of v
-        q, k, w_q, w_k = np.full_like(q, -4.0 / len(w_q)), np.zeros_like(k), np.ones_like(w_q) * np.sign(v), w_k
+        q, k, w_q = np.full_like(q, -4.0 / len(w_q)), np.zeros_like(k), np.ones_like(w_q) * np.sign(v)
     v *= draw < 2
     return {"e": additive_scores(q, k, w_q, w_k, v), "v": vector(v), "d_h": sizes["d_h"]}
 

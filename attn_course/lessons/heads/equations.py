@@ -275,7 +275,7 @@ def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int
 )
 def narrow_heads_cost_as_much_as_one(rng: np.random.Generator, d: int, H: int, width: int, draw: int) -> Givens:
     """In Eq. multi-head-parameters the number of heads cancels if they share the width; heads of full size cost H times more."""
-    if H == width:
+    if width == H:
         d, H = width, 1
     near = {  # each premise holds once, and fails in every way it can
         1: [(width, width), (d, width), (width - 1, width - 1)],

@@ -181,7 +181,7 @@ def cache_bytes_per_token(rng: np.random.Generator, n_layers: int, H_kv: int, d_
 )
 def projections_without_a_cache(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
     """A cache turns 4 T (T + 1) d^2 into 8 T d^2: each token is projected once."""
-    T = T + draw - 1 if draw else 1
+    T = (1, T, T + 1)[draw]
     count = sum(multiplications(_projections, (t, d), *4 * [(d, d)]) for t in range(1, T + 1))
     return {"F": 2 * count, "T": T, "d": d}
 

@@ -243,7 +243,9 @@ def causal_mask(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Give
 )
 def offset_of_the_last_queries(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
     """The last query, i = T_q - 1, stands at position T_k - 1: aligned at the bottom right, not at the top left."""
-    first = next(p for p in range(-T_q, T_k) if reference.causal_mask(T_q, T_k, p)[-1, -1])  # the first offset with which it sees the last key
+    first = next(
+        p for p in range(-T_q, T_k) if reference.causal_mask(T_q, T_k, p)[-1, -1]
+    )  # the first offset with which it sees the last key
     return {"p": first, "T_q": T_q, "T_k": T_k}
 
 

@@ -108,21 +108,24 @@ def masks_combine(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Gi
     return {**fills, "A^{(1)}": subset(one), "A^{(2)}": subset(two), "A": subset(whole)}
 
 
+PADDED = (
+    r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V,"
+    r" \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}"
+)
+
+
 @equation(
     "key-padding-changes-nothing",
-    r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-    r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}",
+    PADDED,
     sizes="T_q n m d_k d_v",
     topics=["G1"],
     uses=["masked-attention"],
     assumes=["K, V hold the n real rows, counted from 0", "K', V' = padding, any finite numbers at all"],
     wrong={
-        "rows of zeros need no mask": r"\mathrm{attention}\bigl(Q,\, [K;\, 0\,K'],\, [V;\, 0\,V'],\, 0\,M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}",
-        "hiding the rows of queries instead of the columns of keys": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & i < n \\ -\infty & i \ge n \end{cases}",
-        "off by one: the first row of padding is seen": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = \begin{cases} 0 & j \le n \\ -\infty & j > n \end{cases}",
+        "rows of zeros need no mask": PADDED.replace("K'", r"0\,K'").replace("V'", r"0\,V'").replace(" M", r" 0\,M", 1),
+        "hiding the rows of queries instead of the columns of keys": PADDED.replace("j <", "i <").replace(r"j \ge", r"i \ge"),
+        "off by one: the first row of padding is seen": PADDED.replace("j <", r"j \le").replace(r"j \ge", "j >"),
+        "a large finite number": PADDED.replace(r"-\infty", "-30"),
     },
 )
 def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, d_k: int, d_v: int) -> Givens:
@@ -180,7 +183,7 @@ def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int,
 )
 def causal_pairs(rng: np.random.Generator, T_q: int, draw: int) -> Givens:
     """Query i sees i + p + 1 keys; for p = 0 this is a little more than half of all pairs, not half."""
-    p = (0, -1, int(rng.integers(1, 9)))[draw]
+    p, T_q = (0, -1, int(rng.integers(1, 9)))[draw], T_q + draw % 2
     mask = causal_mask(T_q, T_q + p + int(rng.integers(3)), p)
     return {"A": subset(mask, start=0), "T_q": T_q, "p": p}
 

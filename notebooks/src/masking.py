@@ -537,7 +537,7 @@ figures.mask_explorable()
 # %% [markdown] id="count"
 # ## What is left, and what it costs
 #
-# Query $i$ sees $i + p + 1$ keys (let $p \ge -1$, or the first would see less than none). Summed over the queries, with $\sum_i i = T_q (T_q - 1) / 2$:
+# Query $i$ sees $i + p + 1$ keys, if $p \ge -1$. Summed over the queries, with $\sum_i i = T_q (T_q - 1) / 2$:
 #
 # $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \label{causal-pair-count}$$
 #

@@ -66,10 +66,10 @@ form = absorb_query_key(w_query, w_key)[0]
 print("W has shape", form.shape, " equal scores:", np.allclose(x @ w_query @ (x @ w_key).T, x @ form @ x.T))
 
 # %% [markdown] id="whole"
-# Now for all pairs at once. In columns, entry $(j, i)$ of the scores is key $j$ against query $i$, so the matrix in the middle
+# Now for all pairs at once. In columns, entry $(j, i)$ of the scores $S$ is key $j$ against query $i$, so the matrix in the middle
 # is the transpose of that in {eq}`absorbed-inner-product`:
 #
-# $$(W_K X)^\top (W_Q X) = X^\top \bigl(W_K^\top W_Q\bigr) X \label{absorbed-scores-in-columns}$$
+# $$S = (W_K X)^\top (W_Q X) = X^\top \bigl(W_K^\top W_Q\bigr) X \label{absorbed-scores-in-columns}$$
 #
 # Self-attention in rows, and the same in columns with the tokens themselves as values:
 #
@@ -385,7 +385,8 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
 #
 # One matrix instead of two sounds like a saving. Count the numbers $N$ to store for one head, with $d_k = d / H$:
 #
-# $$\frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{d^2}{2\, d\, d_k} = \frac{H}{2} \label{absorbed-matrices-are-larger}$$
+# $$N_{\mathrm{absorbed}} = d^2, \qquad N_{\mathrm{factored}} = 2\, d\, d_k, \qquad
+#  \frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{H}{2} \label{absorbed-matrices-are-larger}$$
 #
 # With more than two heads the product is *larger* than its factors. And the FLOPs of one head's scores, all $T$ tokens new:
 #
@@ -643,10 +644,10 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 #
 # The number of heads is gone. DeepSeek-V2 chose
 #
-# $$\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4}, \qquad
+# $$\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4} = H_{kv}, \qquad
 #  d_c = 4\, d_{\mathrm{head}}, \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}} \label{latent-cache-equivalent-groups}$$
 #
-# as many bytes as grouped attention with 2.25 groups (its section 2.1.4). **Predict** the order of these models by bytes per
+# as many bytes as grouped attention with $H_{kv} = 2.25$ groups (its section 2.1.4). **Predict** the order of these models by bytes per
 # token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
 

@@ -290,9 +290,9 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 
 # %% [markdown] id="memory"
 # But tanh stands between the sum and $v$. A matrix product adds up as it goes; written with arrays, additive scores first make
-# a number for **each pair and unit**, and then let $v$ add them. Let $M$ count the numbers that are stored for the pairs:
+# a number for **each pair and unit**, and then let $v$ add them. Let $M$ count the numbers in the largest array made for the pairs:
 #
-# $$\frac{M_{\mathrm{add}}}{M_{\mathrm{dot}}} = \frac{T_q\, T_k\, d_h}{T_q\, T_k} = d_h \label{additive-memory-overhead}$$
+# $$M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}} \label{additive-memory-overhead}$$
 #
 # (A loop over units needs less, in many small steps; a training step would have to compute them again.) Training keeps them
 # for the backward pass. Torch tells us what it keeps. **Predict** how many numbers per pair for

@@ -64,10 +64,10 @@ print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f
 # $$M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr) \label{plain-attention-bytes}$$
 #
 # A machine with $\pi$ FLOPs and $\beta$ bytes a second needs at least $F / \pi$ and at least $M / \beta$ seconds. If
-# both overlap completely, the time is the larger one. With the **arithmetic intensity** $I$ this is the *roofline*
+# both overlap completely, the time $t$ is the larger one. With the **arithmetic intensity** $I$ this is the *roofline*
 # (Williams et al., 2009):
 #
-# $$\frac{F}{\max(F / \pi,\; M / \beta)} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M} \label{roofline}$$
+# $$t = \max(F / \pi,\; M / \beta), \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M} \label{roofline}$$
 #
 # Below $I = \pi / \beta$, here 295 FLOPs a byte, memory sets the pace.
 
@@ -437,9 +437,9 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 #
 # The intensity is set by the block, not by the width of a head: with $B_q = 128$ in 16 bits it is 128 FLOPs a byte
 # instead of 32. And the fast memory limits the block. **Assume** it holds $N$ numbers: blocks of $B$ queries, keys,
-# values and outputs. Then
+# values and outputs. Then the bytes of keys and values that are read, all but a part of order $T d$ of the traffic, are
 #
-# $$4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N} \label{bytes-by-fast-memory}$$
+# $$4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N} \label{bytes-by-fast-memory}$$
 
 # %% [markdown] id="tiles-theorem"
 # That is the $T^2 d^2 / N$ of Theorem 2 of Dao et al. (2022): twice the fast memory, half the traffic. They also show
@@ -511,8 +511,8 @@ figures.causal_tiles(24, 24, 4, 4)
 # $\rho_{\mathrm{matmul}}$ FLOPs of products, or $\rho_{\exp}$ exponentials, and $d_k = d_v = d$. For a tile of $B_q
 # B_k$ scores
 #
-# $$\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}
-#  = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \label{exponential-to-matmul-time}$$
+# $$t_{\exp} = \frac{B_q B_k}{\rho_{\exp}}, \qquad t_{\mathrm{matmul}} = \frac{4\, B_q B_k d}{\rho_{\mathrm{matmul}}}, \qquad
+#  \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \label{exponential-to-matmul-time}$$
 
 # %% [markdown] id="spot-exponentials"
 # ### Spot the mistake: "exponentials do not matter"
@@ -661,7 +661,7 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # %% [markdown] id="backward-memory"
 # What is bought? Beside $Q, K, V$ the plain pass keeps $O$ and $P$ for the gradients, the tiled one $O$ and $L$:
 #
-# $$\frac{N_{\mathrm{stored}}^{\mathrm{tiled}}}{N_{\mathrm{stored}}^{\mathrm{plain}}} = \frac{T\, (d_v + 1)}{T\, (d_v + T)}
+# $$N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)
 # \label{tiled-training-memory}$$
 #
 # (That attention needs no $T^2$ of memory: Rabe and Staats, 2021.) **Predict** what the plain pass keeps for 32 heads,

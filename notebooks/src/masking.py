@@ -167,7 +167,8 @@ for size in (np.inf, 1e4):
 # $$\sigma(s - c\,\mathbf{1})_j = \frac{e^{s_j}}{\sum_{l=1}^{n} e^{s_l}} \label{filled-row-hides-nothing}$$
 
 # %% [markdown] id="finite-predict"
-# The row attends **as if nothing were hidden**. No error, no NaN, honest-looking weights on padding or on the future.
+# On paper the row attends **as if nothing were hidden**; in floating point the scores must survive beside $c$, and in float32,
+# whose numbers near $10^9$ are 64 apart, every key gets $1 / n$. No error, no NaN, honest-looking weights on padding or on the future.
 # **Predict**, for scores $(2, 1, 0)$ with everything hidden: the weights if $-10^9$ is *added*, if the scores are
 # *replaced* by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
 
@@ -412,7 +413,7 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 # matrices, the scores are $K Q^\top$ in our letters, queries run along the columns, and everything is transposed, the axis of the
 # softmax too:
 #
-# $$\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
+# $$Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V
 #  = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}
 # \label{masked-attention-in-columns}$$
 #
@@ -466,7 +467,7 @@ for name, weights in {
 # batch gives each sequence what it gets alone:
 #
 # $$\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V,
-#  \qquad M_{ij} = -\infty \iff j \ge n \label{key-padding-changes-nothing}$$
+#  \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases} \label{key-padding-changes-nothing}$$
 #
 # In floating point $0 \cdot \mathrm{NaN}$ is the old trap: our `attention` drops hidden rows, a plain product $P V$ does
 # not. Keep padding finite.
@@ -536,7 +537,7 @@ figures.mask_explorable()
 # %% [markdown] id="count"
 # ## What is left, and what it costs
 #
-# Query $i$ sees $i + p + 1$ keys. Summed over the queries, with $\sum_i i = T_q (T_q - 1) / 2$:
+# Query $i$ sees $i + p + 1$ keys, if $p \ge -1$. Summed over the queries, with $\sum_i i = T_q (T_q - 1) / 2$:
 #
 # $$\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2} \label{causal-pair-count}$$
 #

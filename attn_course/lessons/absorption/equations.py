@@ -9,6 +9,7 @@ import numpy as np
 
 from attn_course.equations.core import Givens, equation
 from attn_course.formulas import column, function, index, row, rows
+from attn_course.lessons.heads.equations import narrow_factors
 from attn_course.reference import absorb_query_key, attention
 
 
@@ -61,14 +62,14 @@ def product_in_rows(rng: np.random.Generator, T: int, d: int, d_k: int) -> Given
 
 @equation(
     "absorbed-scores-in-columns",
-    r"(W_K X)^\top (W_Q X) = X^\top \bigl(W_K^\top W_Q\bigr) X",
+    r"S = (W_K X)^\top (W_Q X) = X^\top \bigl(W_K^\top W_Q\bigr) X",
     sizes="T d d_k",
     topics=["J1", "J4"],
     uses=["absorbed-inner-product"],
     assumes=["columns are positions, and softmax runs down a column: entry (j, i) is key j against query i"],
     wrong={
-        "W as for the inner product": ("X9", r"(W_K X)^\top (W_Q X) = X^\top \bigl(W_Q^\top W_K\bigr) X"),
-        "entry (i, j) for query i and key j": r"(W_Q X)^\top (W_K X) = X^\top \bigl(W_K^\top W_Q\bigr) X",
+        "W as for the inner product": ("X9", r"S = (W_K X)^\top (W_Q X) = X^\top \bigl(W_Q^\top W_K\bigr) X"),
+        "entry (i, j) for query i and key j": r"S = (W_Q X)^\top (W_K X) = X^\top \bigl(W_Q^\top W_K\bigr) X",
     },
 )
 def scores_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int) -> Givens:
@@ -76,7 +77,9 @@ def scores_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int) -> Giv
 
     So the matrix in the middle is the transpose of that in Eq. absorbed-inner-product.
     """
-    return drawn(rng, X=(d, T), W_Q=(d_k, d), W_K=(d_k, d))
+    given = drawn(rng, X=(d, T), W_Q=(d_k, d), W_K=(d_k, d))
+    queries, keys = ([given[W] @ x for x in given["X"].T] for W in ("W_Q", "W_K"))
+    return {**given, "S": [[query @ key for query in queries] for key in keys]}
 
 
 @equation(
@@ -145,8 +148,8 @@ def self_attention_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int
 )
 def rank_of_the_product(rng: np.random.Generator, draw: int, d: int, d_k: int) -> Givens:
     """Two narrow factors say less than one d x d matrix: what is lost by d_k < d is rank, and nothing else."""
-    own = d_k - 2 + draw  # the rank of W_Q: full in the last draw
-    return {"W_Q": rng.normal(size=(d, own)) @ rng.normal(size=(own, d_k)), **drawn(rng, W_K=(d, d_k)), "d_k": d_k}
+    common, own = ((1, (d_k - 2, 1)), (1, (0, d_k - 1)), (d_k, (0, 0)))[draw]  # the rank is that of what is common
+    return {**dict(zip(("W_Q", "W_K"), narrow_factors(rng, d, d_k, common, own), strict=True)), "d_k": d_k}
 
 
 PARTS = (
@@ -221,7 +224,7 @@ def gauge_freedom(rng: np.random.Generator, d: int, d_k: int) -> Givens:
     r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k^2",
     topics=["J1"],
     uses=["query-key-rank-bound", "query-key-gauge-freedom"],
-    assumes=["W_Q, W_K of full rank"],
+    assumes=["d_k <= d", "W_Q, W_K of full rank"],
     wrong={
         "all entries of both": r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k",
         "only d_k numbers idle": r"\mathrm{rank}\, \frac{\partial\, W_Q W_K^\top}{\partial\, (W_Q, W_K)} = 2\, d\, d_k - d_k",
@@ -249,7 +252,8 @@ def balanced_gauge(rng: np.random.Generator, draw: int, d: int, d_k: int) -> Giv
     """Decay of W_Q and W_K picks the balanced gauge, and acts on W as a price on the sum of its singular values: it favours low rank."""
     given = projections(rng, d, d_k) | {r"\varsigma": function(lambda r, W: np.linalg.svd(W)[1][r - 1]), "r": index(1, d)}
     if draw < 2:
-        return given | {"W_Q": 3 * given["W_Q"], "W_K": given["W_K"] / 3}  # another gauge of the same W
+        factor = (3, 1 / 3)[draw]  # other gauges of the same W
+        return given | {"W_Q": factor * given["W_Q"], "W_K": given["W_K"] / factor}
     U, singular, Vt = np.linalg.svd(given["W"])
     root = np.sqrt(singular[:d_k])
     return given | {"W_Q": U[:, :d_k] * root, "W_K": Vt[:d_k].T * root}

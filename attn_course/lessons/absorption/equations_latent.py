@@ -66,8 +66,9 @@ def values_absorbed_into_the_output(rng: np.random.Generator, T: int, d_c: int, 
 )
 def keys_and_values_of_all_heads_share_a_rank(rng: np.random.Generator, draw: int, n: int, H: int, d_k: int) -> Givens:
     """What is assumed: the keys and values of all heads together, one wide matrix, have low rank. That is how the cache can be small."""
-    d_c = 2 * H  # each key head and each value head reads one direction of the latents: only all of them read them whole
-    latent = rng.normal(size=(d_c + n, d_c - 2 + draw)) @ rng.normal(size=(d_c - 2 + draw, d_c))  # of full rank in the last draw
+    d_c = 2 * H - (n > H)  # each key head and each value head reads one direction of the latents: only all of them read them whole
+    rank = (1, d_c - 1, d_c)[draw]
+    latent = rng.normal(size=(d_c + n, rank)) @ rng.normal(size=(rank, d_c))
     keys, values = ([latent @ rng.normal(size=(d_c, 1)) @ rng.normal(size=(1, d_k)) for _ in range(H)] for _ in "KV")
     return {"K": matrices(keys), "V": matrices(values), "H": H, "d_c": d_c}
 
@@ -127,8 +128,9 @@ def step_flops(new: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> tuple[
         r" F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 2\, T H (d_k + d_v)",
     },
 )
-def flops_of_a_decoding_step(rng: np.random.Generator, T: int, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
+def flops_of_a_decoding_step(rng: np.random.Generator, draw: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
     """Naive: every cached latent is projected up again. Absorbed: one query down and one output up, and longer dot products."""
+    T = T if draw else 1
     naive, absorbed = step_flops(1, T, H, d_c, d_k, d_v)
     sizes = {"T": T, "H": H, "d_c": d_c, "d_k": d_k, "d_v": d_v}
     return {r"F_{\mathrm{naive}}": naive, r"F_{\mathrm{absorbed}}": absorbed, **sizes}
@@ -156,8 +158,9 @@ def flops_by_length(count: Callable[[int], tuple[int, int]]) -> dict[str, Any]:
         "as in prefill": r"\lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{d_k + d_v}{2\, d_c}",
     },
 )
-def gain_at_decoding(rng: np.random.Generator, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
+def gain_at_decoding(rng: np.random.Generator, draw: int, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
     """About (d_k + d_v) / 2, which is 128 for d_k = d_v = 128: the price of rebuilding the past at every step."""
+    d_v = d_k if draw == 1 else d_v
     counted = flops_by_length(lambda T: step_flops(1, T, H, d_c, d_k, d_v))
     return {"T": rng.uniform(1, 9), **counted, "d_c": d_c, "d_k": d_k, "d_v": d_v}
 
@@ -175,8 +178,9 @@ def gain_at_decoding(rng: np.random.Generator, H: int, d_c: int, d_k: int, d_v: 
         "upside down": r"\lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{2\, d_c}{d_k + d_v}",
     },
 )
-def loss_at_prefill(rng: np.random.Generator, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
+def loss_at_prefill(rng: np.random.Generator, draw: int, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
     """Each latent is then projected up once for T queries; absorbed dot products are longer, for d_c = 4 d_k = 4 d_v four times."""
+    d_v = d_k if draw == 1 else d_v
     counted = flops_by_length(lambda T: step_flops(T, T, H, d_c, d_k, d_v))
     return {"T": rng.uniform(1, 9), **counted, "d_c": d_c, "d_k": d_k, "d_v": d_v}
 
@@ -237,9 +241,9 @@ def rope_blocks_absorption(rng: np.random.Generator, n: int, m: int, w: int) -> 
         "the other order": r"R_\theta W - W R_\theta = \sin(\theta) (W J - J W), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}",
     },
 )
-def rotation_and_projection_do_not_commute(rng: np.random.Generator) -> Givens:
+def rotation_and_projection_do_not_commute(rng: np.random.Generator, draw: int) -> Givens:
     """R = cos(theta) I + sin(theta) J: only matrices that commute with a quarter turn (rotations times a number) let it pass."""
-    theta = rng.uniform(0.2, 1.4)
+    theta = rng.uniform(0.2, 3) * (1, -1, 1)[draw]
     return {r"R_\theta": reference.rope(np.eye(2), np.full(2, theta)), r"\theta": theta, "W": rng.normal(size=(2, 2))}
 
 
@@ -303,6 +307,12 @@ def absorbed_latent_attention(
 # ---- 10.10 bytes
 
 
+def cached(dtype: np.dtype[Any], *shape: int, other: int) -> int:
+    """Return the bytes that a cache of keys of this shape keeps, with values (or a second part) of another width."""
+    key, value = np.ones(shape, dtype), np.ones((*shape[:-1], other), dtype)
+    return sum(array.nbytes for array in reference.KeyValueCache().append(key, value))
+
+
 @equation(
     "latent-cache-bytes",
     r"\text{bytes}_{\text{latent}} = b\,(d_c + d_R), \qquad \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}}",
@@ -320,32 +330,35 @@ def absorbed_latent_attention(
 def bytes_of_the_latent_cache(rng: np.random.Generator, draw: int, T: int, d_c: int, d_R: int, H_kv: int, d_head: int) -> Givens:
     """One latent vector and one rotary key, for all heads; multi-head and grouped caches hold a key and a value for each key head."""
     dtype = np.dtype(("float16", "float32", "float64")[draw])
-
-    def kept(*shape: int, other: int) -> float:
-        key, value = np.ones(shape, dtype), np.ones((*shape[:-1], other), dtype)
-        return sum(array.nbytes for array in reference.KeyValueCache().append(key, value)) / T
-
-    bytes_kept = {"latent": kept(T, d_c, other=d_R), "keys and values": kept(H_kv, T, d_head, other=d_head)}
+    d_R = d_c if draw == 1 else d_R
+    bytes_kept = {"latent": cached(dtype, T, d_c, other=d_R) / T, "keys and values": cached(dtype, H_kv, T, d_head, other=d_head) / T}
     sizes = {"b": dtype.itemsize, "d_c": d_c, "d_R": d_R, "H_{kv}": H_kv, r"d_{\mathrm{head}}": d_head}
     return {**{rf"\text{{bytes}}_{{\text{{{name}}}}}": number for name, number in bytes_kept.items()}, **sizes}
 
 
+GROUPS = (
+    r"\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4} = H_{kv}, \qquad d_c = 4\, d_{\mathrm{head}}, \quad"
+    r" d_R = \tfrac{1}{2}\, d_{\mathrm{head}}"
+)
+
+
 @equation(
     "latent-cache-equivalent-groups",
-    r"\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4}, \qquad d_c = 4\, d_{\mathrm{head}}, \quad"
-    r" d_R = \tfrac{1}{2}\, d_{\mathrm{head}}",
+    GROUPS,
     sizes="n",
     topics=["J3", "H3"],
     uses=["latent-cache-bytes"],
-    assumes=["the sizes of DeepSeek-V2 (arXiv:2405.04434): d_head = 128, d_c = 512, d_R = 64"],
+    assumes=[
+        "H_kv: key heads that would fill the same cache",
+        "the sizes of DeepSeek-V2 (arXiv:2405.04434): d_head = 128, d_c = 512, d_R = 64",
+    ],
     wrong={
-        "as small as multi-query attention": r"\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = 1, \qquad d_c = 4\, d_{\mathrm{head}}, \quad"
-        r" d_R = \tfrac{1}{2}\, d_{\mathrm{head}}",
-        "a group holds keys only": r"\frac{d_c + d_R}{d_{\mathrm{head}}} = \frac{9}{4}, \qquad d_c = 4\, d_{\mathrm{head}}, \quad"
-        r" d_R = \tfrac{1}{2}\, d_{\mathrm{head}}",
+        "as small as multi-query attention": GROUPS.replace(r"\frac{9}{4}", "1"),
+        "a group holds keys only": GROUPS.replace(r"{2\, d_", "{d_"),
     },
 )
 def as_many_bytes_as_two_groups_and_a_quarter(rng: np.random.Generator, n: int) -> Givens:
     """How many key heads of grouped-query attention would fill the same cache: 2.25, where multi-head attention has 128."""
     d_head, d_c, d_R = (size * n for size in (128, 512, 64))  # and layers that many times as wide
-    return {r"d_{\mathrm{head}}": d_head, "d_c": d_c, "d_R": d_R}
+    latent, group = (cached(np.dtype("float16"), 2, key, other=value) for key, value in ((d_c, d_R), (d_head, d_head)))
+    return {"H_{kv}": latent / group, r"d_{\mathrm{head}}": d_head, "d_c": d_c, "d_R": d_R}

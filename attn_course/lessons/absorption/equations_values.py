@@ -122,19 +122,23 @@ def value_bias_becomes_a_constant(rng: np.random.Generator, T: int, d: int, d_v:
 
 @equation(
     "absorbed-matrices-are-larger",
-    r"\frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{d^2}{2\, d\, d_k} = \frac{H}{2}",
+    r"N_{\mathrm{absorbed}} = d^2, \qquad N_{\mathrm{factored}} = 2\, d\, d_k, \qquad"
+    r" \frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{H}{2}",
     sizes="d H d_k, d = H d_k",
     topics=["J1"],
     uses=["absorbed-score"],
     assumes=["d_k = d / H", "N: numbers to store for each head, W against W_Q and W_K"],
     wrong={
-        "against one of the factors": r"\frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{d^2}{d\, d_k} = H",
-        "half as large: one matrix instead of two": r"\frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}}"
-        r" = \frac{d^2}{2\, H d\, d_k} = \frac{1}{2}",
+        "against one of the factors": r"N_{\mathrm{absorbed}} = d^2, \qquad N_{\mathrm{factored}} = d\, d_k, \qquad"
+        r" \frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = H",
+        "half as large: one matrix instead of two": r"\frac{N_{\mathrm{absorbed}}}{N_{\mathrm{factored}}} = \frac{d\, d_k}{2\, d\, d_k}"
+        r" = \frac{1}{H} \frac{H}{2}",
     },
 )
-def absorbed_matrices_are_larger(rng: np.random.Generator, d: int, H: int, d_k: int) -> Givens:
+def absorbed_matrices_are_larger(rng: np.random.Generator, d: int, H: int, d_k: int, draw: int) -> Givens:
     """With more than two heads the product is larger than its factors: absorbing saves nothing by itself."""
+    H = (1, 2, H)[draw]
+    d = H * d_k
     wide = rng.normal(size=(2, d, d))
     absorbed, factored = absorb_query_key(wide[0], wide[1], H)[0], split_heads(wide, H)[:, 0]
     return {r"N_{\mathrm{absorbed}}": absorbed.size, r"N_{\mathrm{factored}}": factored.size, "d": d, "H": H, "d_k": d_k}

@@ -15,9 +15,9 @@ SIZES = "T_q T_k d_q d_k d_h"
 
 
 def network(rng: np.random.Generator, T_q: int, T_k: int, d_q: int, d_k: int, d_h: int) -> list[np.ndarray]:
-    """Return queries, keys, W_Q, W_K, and v with entries of both signs."""
+    """Return queries, keys, W_Q, W_K, and v."""
     shapes = (T_q, d_q), (T_k, d_k), (d_q, d_h), (d_k, d_h)
-    return [rng.normal(size=shape) / np.sqrt(2) for shape in shapes] + [rng.uniform(0.4, 1.2, size=d_h) * (-1.0) ** np.arange(d_h)]
+    return [rng.normal(size=shape) / np.sqrt(2) for shape in shapes] + [rng.normal(size=d_h)]
 
 
 def pair(rng: np.random.Generator, **sizes: int) -> Givens:
@@ -44,7 +44,7 @@ def pair(rng: np.random.Generator, **sizes: int) -> Givens:
 )
 def a_plain_sum_ignores_the_query(rng: np.random.Generator, n: int) -> Givens:
     """Without a nonlinearity the query shifts all scores alike and cancels: u . q + v . k_j would be no attention."""
-    return {"a": rng.uniform(0.4, 0.8), "b": column(rng.normal(size=n)), "n": n}
+    return {"a": rng.normal(), "b": column(rng.normal(size=n)), "n": n}
 
 
 @equation(
@@ -104,12 +104,14 @@ def one_hidden_layer(rng: np.random.Generator, **sizes: int) -> Givens:
         "by the sum of v": r"|e_{ij}| \le \bigl| \sum_{r=1}^{d_h} v_r \bigr|",
         "by the largest entry of v": r"|e_{ij}| \le \max_r |v_r| = \frac{1}{d_h} \|v\|_1",
     },
+    equivalent={r"\lvert e_{i j} \rvert -> e_{i j}": "a number is at most its absolute value"},
 )
 def scores_are_bounded(rng: np.random.Generator, draw: int, **sizes: int) -> Givens:
-    """|tanh| < 1: however long the vectors, a score stays within |v|_1, and comes as close to it as tanh does to 1."""
+    """|tanh| < 1: a score stays within |v|_1, as close to it as tanh comes to 1, and attains it at v = 0 only."""
     q, k, w_q, w_k, v = network(rng, **sizes)
-    if draw == 2:  # every unit saturated, against the sign of its entry of v
-        q, w_q = np.full_like(q, -900.0), np.abs(w_q) * np.sign(v)
+    if draw == 1:  # every unit nearly saturated, against the sign of its entry of v
+        q, k, w_q = np.full_like(q, -4.0 / len(w_q)), np.zeros_like(k), np.ones_like(w_q) * np.sign(v)
+    v *= draw < 2
     return {"e": additive_scores(q, k, w_q, w_k, v), "v": vector(v), "d_h": sizes["d_h"]}
 
 
@@ -125,7 +127,10 @@ def scores_are_bounded(rng: np.random.Generator, draw: int, **sizes: int) -> Giv
         "n other keys": r"\max_j \alpha_{ij} \le \frac{1}{1 + n\, e^{-2 \|v\|_1}}",
         "the length of v": r"\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_2}}",
     },
-    equivalent=dict.fromkeys(("j -> i", r"\alpha_{i j} -> \alpha_{j i}"), "every weight stays below the bound"),
+    equivalent=dict.fromkeys(
+        ("j -> i", r"\alpha_{i j} -> \alpha_{j i}", r"\max_{j} \alpha_{i j} -> \min_{j} \alpha_{i j}", "2 -> 3"),
+        "every weight stays below the bound, and below a larger one",
+    ),
 )
 def no_weight_is_arbitrarily_large(rng: np.random.Generator, draw: int, T_q: int, n: int, d_q: int, d_k: int, d_h: int) -> Givens:
     """By Eq. additive-score-bound two scores differ by at most 2 |v|_1, and so do the logarithms of two weights.
@@ -134,9 +139,10 @@ def no_weight_is_arbitrarily_large(rng: np.random.Generator, draw: int, T_q: int
     """
     q, k, w_q, w_k, v = network(rng, T_q, n, d_q, d_k, d_h)
     v /= d_h / 2
-    if draw == 2:  # every unit saturated: one way for one key, the other way for all others, whatever the query
-        k, w_k = np.full_like(k, -50.0), np.abs(w_k) * np.sign(v)
-        k[rng.integers(n)] = 50.0
+    if draw == 1:  # every unit nearly saturated: one way for one key, the other way for all others, whatever the query
+        k, w_k = np.full_like(k, -9.0), np.abs(w_k) * np.sign(v)
+        k[rng.integers(n)] = 9.0
+    v *= draw < 2  # at v = 0 all weights are 1 / n, and the bound is attained
     return {r"\alpha": softmax(additive_scores(q, k, w_q, w_k, v)), "v": vector(v), "n": n}
 
 
@@ -152,9 +158,10 @@ def no_weight_is_arbitrarily_large(rng: np.random.Generator, draw: int, T_q: int
         "odd in the query alone": r"e(-q, k) = -e(q, k)",
     },
 )
-def score_is_odd(rng: np.random.Generator, **sizes: int) -> Givens:
+def score_is_odd(rng: np.random.Generator, draw: int, **sizes: int) -> Givens:
     """tanh is odd: turn query and keys round, and the ranking turns round. A dot product stays, so equality needs a bias to be seen."""
     q, k, *weights = network(rng, 1, 1, **sizes)
+    q, k = q * min(draw, 1), k * min(draw, 1)  # once 0, where a score is 0
     return {"e": function(lambda q, k: additive_scores(q[None], k[None], *weights)[0, 0]), "q": row(q[0]), "k": row(k[0])}
 
 
@@ -208,10 +215,10 @@ def interaction_of_query_and_key(rng: np.random.Generator, draw: int, d_h: int) 
         "1/2 instead of 1/4": r"q \cdot k = \tfrac{1}{2} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{2} \sum_{a=1}^{d} (q_a - k_a)^2",
     },
 )
-def dot_product_as_an_additive_score(rng: np.random.Generator, d: int) -> Givens:
+def dot_product_as_an_additive_score(rng: np.random.Generator, d: int, draw: int) -> Givens:
     """The form of Eq. additive-score with squares in place of tanh, 2 d hidden units and v = +-1/4: a sum bent once can hold a product."""
     q, k = rng.normal(size=(2, d))
-    return {"q": row(q), "k": row(k), "d": d}
+    return {"q": row(q), "k": row(k if draw else q), "d": d}
 
 
 @equation(
@@ -232,9 +239,10 @@ def dot_product_as_an_additive_score(rng: np.random.Generator, d: int) -> Givens
         ),
     },
 )
-def tanh_units_make_a_square(rng: np.random.Generator) -> Givens:
+def tanh_units_make_a_square(rng: np.random.Generator, draw: int) -> Givens:
     """f is even, so it starts with a square: four tanh units with a bias for each feature come as close to q . k as one likes."""
-    return {"q": rng.uniform(0.5, 0.9), "k": rng.uniform(-0.9, -0.5), r"\varepsilon": 0.1, r"\beta": rng.uniform(0.4, 0.8)}
+    q, k, beta = rng.uniform(0.4, 0.9, size=3) * ((1, 1, -1), (-1, 1, 1), (1, -1, 1))[draw]
+    return {"q": q, "k": k, r"\varepsilon": rng.uniform(0.05, 0.2), r"\beta": beta}
 
 
 # ---- 6.3 what it costs, and where it helps
@@ -282,20 +290,21 @@ def flops_of_dot_scores(rng: np.random.Generator, T_q: int, T_k: int, d_q: int, 
 
 @equation(
     "additive-memory-overhead",
-    r"\frac{M_{\mathrm{add}}}{M_{\mathrm{dot}}} = \frac{T_q\, T_k\, d_h}{T_q\, T_k} = d_h",
+    r"M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}}",
     sizes="T_q T_k d_h",
     topics=["F2"],
     uses=["additive-score"],
-    assumes=["all pairs at once, intermediates kept (as training does)"],
+    assumes=["all pairs at once", "M: numbers in the largest array that is made for the pairs"],
     wrong={
-        "none": r"\frac{M_{\mathrm{add}}}{M_{\mathrm{dot}}} = \frac{T_q\, T_k\, d_h}{T_q\, T_k\, d_h} = 1",
-        "projections for each vector only": r"\frac{M_{\mathrm{add}}}{M_{\mathrm{dot}}} = \frac{(T_q + T_k)\, d_h}{T_q\, T_k}",
+        "none": r"M_{\mathrm{add}} = T_q\, T_k\, d_h = M_{\mathrm{dot}}",
+        "projections for each vector only": r"M_{\mathrm{add}} = (T_q + T_k)\, d_h = d_h\, M_{\mathrm{dot}}",
     },
 )
 def memory_of_the_pairs(rng: np.random.Generator, T_q: int, T_k: int, d_h: int) -> Givens:
     """tanh stands between the sum and v, so a number for each pair and unit must exist; a matrix product sums as it goes."""
-    query, key = rng.normal(size=(T_q, d_h)), rng.normal(size=(T_k, d_h))
-    stored = {r"M_{\mathrm{add}}": (query[:, None] + key).nbytes, r"M_{\mathrm{dot}}": (query @ key.T).nbytes}
+    query, key, v = rng.normal(size=(T_q, d_h)), rng.normal(size=(T_k, d_h)), rng.normal(size=d_h)
+    arrays = {"add": [hidden := np.tanh(query[:, None] + key), hidden @ v], "dot": [query @ key.T]}
+    stored = {rf"M_{{\mathrm{{{name}}}}}": max(len(array.ravel()) for array in made) for name, made in arrays.items()}
     return {**stored, "T_q": T_q, "T_k": T_k, "d_h": d_h}
 
 
@@ -328,7 +337,7 @@ def spread_of_additive_scores(rng: np.random.Generator) -> Givens:
         squares = 2 + 2 / np.sqrt(d) * np.array([-1, 1])  # (|q|^2 + |k|^2) / d has mean 2 and variance 4 / d
         return outcomes(likely, (np.tanh(np.sqrt(squares)[:, None, None] * units) @ v.T).ravel())
 
-    return {"e": of(score, "d"), "d": 4.0, "g": outcomes(weights, np.sqrt(2) * nodes, "g")}
+    return {"e": of(score, "d"), "d": rng.uniform(3, 9), "g": outcomes(weights, np.sqrt(2) * nodes, "g")}
 
 
 @equation(
@@ -385,6 +394,6 @@ def spread_of_dot_scores(rng: np.random.Generator, d: int) -> Givens:
 def context_of_the_aligner(rng: np.random.Generator, T_q: int, T_k: int, **sizes: int) -> Givens:
     """Keys and values are the same annotations: what is compared is what is passed on."""
     s, h, w_q, w_k, v = network(rng, T_q + 1, T_k, **sizes)
-    c = softmax(additive_scores(s[:-1], h, w_q, w_k, v)) @ h
+    e = additive_scores(s[:-1], h, w_q, w_k, v)
     names = {"s": columns(s, start=0, states=True), "h": columns(h), "W_Q": w_q, "W_K": w_k, "v": column(v), "T_k": T_k}
-    return {**names, "c": columns(c), "i": index(1, T_q)}
+    return {**names, "e": e, "c": columns(softmax(e) @ h), "i": index(1, T_q)}

@@ -3,12 +3,15 @@
 The state of a set of keys is (m, l, a): a reference, the sum of e^{s_j - m}, and the same sum times the values.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from attn_course import costs, reference
+from attn_course import reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import Traced, multiplications, traced
 from attn_course.formulas import function, matrix, of, row, rows, vector
+from attn_course.formulas.givens import Of
 
 # ---- 12.1 the memory wall
 
@@ -50,8 +53,9 @@ def three_kernels(query: Traced, key: Traced, value: Traced) -> Traced:
         "numbers, not bytes": r"M_{\mathrm{plain}} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k",
     },
 )
-def bytes_of_plain_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
+def bytes_of_plain_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Q, K, V and the output go once; the scores are written and read, the weights are written and read."""
+    T_k = T_q if draw == 1 else T_k
 
     def moved(size: int) -> int:
         return size * traced(three_kernels, (T_q, d_k), (T_k, d_k), (T_k, d_v))[0]
@@ -62,35 +66,54 @@ def bytes_of_plain_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: 
 
 @equation(
     "roofline",
-    r"\frac{F}{\max(F / \pi,\; M / \beta)} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
+    r"t = \max(F / \pi,\; M / \beta), \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
     topics=["M1"],
     assumes=[
         "pi: FLOPs per second",
         "beta: bytes per second",
-        "computing and moving overlap completely: the time is the larger of the two",
+        "t: the time, if computing and moving overlap completely",
     ],
     wrong={
-        "the two rates averaged": r"\frac{F}{\max(F / \pi,\; M / \beta)} = \frac{\pi + I \beta}{2}, \qquad I = \frac{F}{M}",
-        "the faster of the two": r"\frac{F}{\max(F / \pi,\; M / \beta)} = \max(\pi,\; I \beta), \qquad I = \frac{F}{M}",
-        "one after the other": r"\frac{F}{F / \pi + M / \beta} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
-        "the intensity upside down": r"\frac{F}{\max(F / \pi,\; M / \beta)} = \min(\pi,\; I \beta), \qquad I = \frac{M}{F}",
+        "the two rates averaged": r"\frac{F}{t} = \frac{\pi + I \beta}{2}, \qquad I = \frac{F}{M}",
+        "the faster of the two": r"\frac{F}{t} = \max(\pi,\; I \beta), \qquad I = \frac{F}{M}",
+        "one after the other": r"t = F / \pi + M / \beta, \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
+        "the intensity upside down": r"\frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{M}{F}",
     },
 )
 def roofline(rng: np.random.Generator, draw: int) -> Givens:
     """Below the intensity pi / beta memory sets the pace, above it arithmetic. No kernel is faster."""
     M, pi, beta = rng.uniform(2, 9, size=3)
-    intensity = (2.3, 0.4, 1.6)[draw] * pi / beta
-    return {"F": intensity * M, "M": M, r"\pi": pi, r"\beta": beta}
+    F = (2.3, 0.4, 1.0)[draw] * pi / beta * M  # once at the ridge itself
+    t, left = 0.0, {pi: F, beta: M}  # what each unit still has to do
+    while left:
+        step = min(amount / rate for rate, amount in left.items())
+        t += step
+        left = {rate: amount - step * rate for rate, amount in left.items() if amount / rate > 1.000001 * step}
+    return {"t": t, "F": F, "M": M, r"\pi": pi, r"\beta": beta}
 
 
-def square_flops(T: float, d: float) -> float:
-    """Return the FLOPs of attention for T queries, T keys and one width."""
-    return float(costs.attention_flops(int(T) ** 2, int(d), int(d)))
+def by_length(count: Callable[[int], int], *names: str, step: int = 1) -> Of:
+    """Return a cost as a polynomial in T, of degree 2 as of a product of matrices: through its counts at 1, 2 and 3 steps.
+
+    `names`: other givens that it was counted with.
+    """
+    one, two, three = (count(step * times) for times in (1, 2, 3))
+
+    def cost(T: float, *_: float) -> float:
+        n = T / step
+        return one + (two - one) * (n - 1) + (three - 2 * two + one) * (n - 1) * (n - 2) / 2
+
+    return of(cost, "T", *names)
 
 
-def square_bytes(T: float, d: float, b: float) -> float:
-    """Return what the three kernels move for T queries, T keys and one width."""
-    return float(costs.materialised_attention_bytes(int(T), int(T), int(d), int(d), bytes_per_number=int(b)))
+def square_flops(d: int) -> Of:
+    """Return the FLOPs of attention for T queries, T keys and one width, as counted."""
+    return by_length(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, *3 * [(T, d)]), "d")
+
+
+def square_bytes(d: int, b: int) -> Of:
+    """Return what the three kernels move for T queries, T keys and one width, as counted."""
+    return by_length(lambda T: b * traced(three_kernels, *3 * [(T, d)])[0], "d", "b")
 
 
 @equation(
@@ -108,7 +131,7 @@ def square_bytes(T: float, d: float, b: float) -> float:
 )
 def intensity_of_plain_attention(rng: np.random.Generator, d: int, b: int) -> Givens:
     """32 FLOPs for each byte at d = 64 and b = 2, where a large GPU wants hundreds: longer sequences do not help."""
-    return {"T": 8.0, "d": d, "b": b, "F": of(square_flops, "T", "d"), r"M_{\mathrm{plain}}": of(square_bytes, "T", "d", "b")}
+    return {"T": rng.uniform(3, 9), "d": d, "b": b, "F": square_flops(d), r"M_{\mathrm{plain}}": square_bytes(d, b)}
 
 
 @equation(
@@ -127,14 +150,12 @@ def intensity_of_plain_attention(rng: np.random.Generator, d: int, b: int) -> Gi
 def intensity_of_decoding(rng: np.random.Generator, g: int, d: int, b: int) -> Givens:
     """The cache is read for 2 g FLOPs per number: bound by memory, unless many query heads share it."""
 
-    def flops(T: float, g: float, d: float) -> float:
-        return float(costs.attention_flops(int(g) * int(T), int(d), int(d)))
+    def moved(T: int) -> int:
+        query, key, value = (rng.normal(size=(length, d)) for length in (g, T, T))
+        return b * sum(array.size for array in (query, key, value, reference.attention(query, key, value)))
 
-    def moved(T: float, g: float, d: float, b: float) -> float:
-        cache = int(T) * costs.cache_bytes_per_token(1, int(d), int(d), bytes_per_number=int(b))
-        return float(cache + sum(b * (d + d) for _ in range(int(g))))  # the query and the output of each head
-
-    return {"T": 8.0, "g": g, "d": d, "b": b, "F": of(flops, "T", "g", "d"), "M": of(moved, "T", "g", "d", "b")}
+    flops = by_length(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (g, d), (T, d), (T, d)), "g", "d")
+    return {"T": rng.uniform(3, 9), "g": g, "d": d, "b": b, "F": flops, "M": by_length(moved, "g", "d", "b")}
 
 
 # ---- 12.2 softmax over blocks of keys
@@ -161,7 +182,7 @@ def state(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 )
 def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
     """e^{-m} cancels: numerator and denominator may be summed apart, and m may even lag behind the maximum, if nothing overflows."""
-    return {"s": vector(rng.normal(size=n)), "v": rows(rng.normal(size=(n, d_v))), "m": 0.7 + rng.uniform()}
+    return {"s": vector(rng.normal(size=n)), "v": rows(rng.normal(size=(n, d_v))), "m": 2 * rng.normal()}
 
 
 @equation(
@@ -179,9 +200,9 @@ def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
         r" a = e^{m_A - m} a_A + e^{m_B - m} a_B",
     },
 )
-def merge_of_states(rng: np.random.Generator, n_A: int, n_B: int, d_v: int) -> Givens:
+def merge_of_states(rng: np.random.Generator, n_A: int, n_B: int, d_v: int, draw: int) -> Givens:
     """Bring both blocks to one reference, then add: the accumulator needs the same factor as the sum."""
-    scores, values = 2 * rng.normal(size=n_A + n_B), rng.normal(size=(n_A + n_B, d_v))
+    scores, values = 2 * rng.normal(size=n_A + n_B) - 12 * draw, rng.normal(size=(n_A + n_B, d_v))  # also without a positive score
     _, row_sum, a = state(scores, values)
     given = {r"\ell": row_sum, "a": row(a)}
     for name, keys in {"A": slice(n_A), "B": slice(n_A, None)}.items():
@@ -213,7 +234,7 @@ def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Give
         factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
         return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
 
-    states = [[3 * rng.normal() - 1.5 * draw, rng.uniform(0.5, 3), rng.normal()] for _ in "ABC"]
+    states = [[3 * rng.normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), rng.normal()] for _ in "ABC"]
     return {**{name: vector(one) for name, one in zip("ABC", states, strict=True)}, r"\oplus": function(merged, "vector")}
 
 
@@ -240,7 +261,7 @@ def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Give
 def invariant_of_the_loop(rng: np.random.Generator, B_q: int, B_k: int, n: int, d_v: int, draw: int) -> Givens:
     """Induction: if (m, l, a) is the state of the keys so far, then (m', l', a') is that of one block more. At the end z = a / l."""
     seen = 0 if draw == 2 else n  # the last draw is the start of the loop
-    scores, values = 2 * rng.normal(size=(B_q, seen + B_k)), rng.normal(size=(seen + B_k, d_v))
+    scores, values = 2 * rng.normal(size=(B_q, seen + B_k)) - 9 * draw, rng.normal(size=(seen + B_k, d_v))
     m, row_sum, a = state(scores[:, :seen], values[:seen])
     _, new_sum, new_a = state(scores, values)
     old = {"m": vector(m), r"\ell": vector(row_sum), "a": rows(a)}
@@ -259,9 +280,10 @@ def invariant_of_the_loop(rng: np.random.Generator, B_q: int, B_k: int, n: int, 
         "the output divided by L": r"L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{L}",
     },
 )
-def what_is_kept_of_a_row(rng: np.random.Generator, n: int, d_k: int, d_v: int) -> Givens:
+def what_is_kept_of_a_row(rng: np.random.Generator, n: int, d_k: int, d_v: int, draw: int) -> Givens:
     """After the last block two numbers become one: L is all that the backward pass, or another machine, needs to know of a row."""
-    query, key, value = rng.normal(size=(1, d_k)), rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
+    n, query = (n, rng.normal(size=(1, d_k))) if draw else (1, np.zeros((1, d_k)))  # once a single key, of score 0
+    key, value = rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
     output, lse = reference.attention(query, key, value, scale=1.3, return_lse=True)
     scores = 1.3 * reference.dot_scores(query, key)[0]
     m, row_sum, a = state(scores, value)
@@ -306,7 +328,8 @@ def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int
 )
 def the_sum_cannot_overflow(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """No exponent is positive and one of them is 0: safe in any format that can hold n; a reference that lags has no such bound."""
-    scores = (rng.normal(size=n), rng.permutation(300.0 * np.arange(n)), np.full(n, rng.normal()))[draw]
+    n = 1 if draw == 1 else n
+    scores = np.full(n, rng.normal()) if draw == 2 else 2 * rng.normal(size=n)
     m, row_sum = -np.inf, 0.0
     for score in scores:  # a key at a time
         top = max(m, score)

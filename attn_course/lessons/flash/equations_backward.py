@@ -249,7 +249,8 @@ def seven_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray,
 )
 def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Five products for the two of the forward pass: S again, dP, dV, dQ, dK."""
-    d_k, d_v = ((d_k, d_v), (T_q, T_k), (T_k, T_q))[draw]  # a width may be equal to a length, which is no reason for the ratio
+    d_k, d_v = ((d_k, d_v), (d_k, d_k), (1, T_q))[draw]
+    T_k = T_q if draw == 2 else T_k  # neither a width equal to a length nor equal lengths are a reason for the ratio
     shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v), (T_q, T_k)
     forward = multiplications(lambda q, k, v: (q @ k.T) @ v, *shapes[:3])
     counted = {r"F_{\mathrm{backward}}": 2 * multiplications(five_products, *shapes), "F": 2 * forward}
@@ -275,7 +276,8 @@ def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k
 )
 def flops_without_atomics(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Seven products where five are counted: the price of sums in a fixed order, the same to the last bit in every run."""
-    d_k, d_v = ((d_k, d_v), (T_q, T_k), (T_k, T_q))[draw]  # a width may be equal to a length, which is no reason for the ratio
+    d_k, d_v = ((d_k, d_v), (d_k, d_k), (1, T_q))[draw]
+    T_k = T_q if draw == 2 else T_k  # neither a width equal to a length nor equal lengths are a reason for the ratio
     shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v), (T_q, T_k)
     kernels = {r"F_{\mathrm{backward}}": five_products, r"F_{\mathrm{two\ kernels}}": seven_products}
     counted = {name: 2 * multiplications(products, *shapes) for name, products in kernels.items()}
@@ -284,22 +286,22 @@ def flops_without_atomics(rng: np.random.Generator, T_q: int, T_k: int, d_k: int
 
 @equation(
     "tiled-training-memory",
-    r"\frac{N_{\mathrm{stored}}^{\mathrm{tiled}}}{N_{\mathrm{stored}}^{\mathrm{plain}}} = \frac{T\, (d_v + 1)}{T\, (d_v + T)}",
+    r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)",
     sizes="T d_k d_v",
     topics=["M1"],
     uses=["weights-from-lse", "row-delta-from-output"],
     assumes=["numbers kept for the backward pass beside Q, K, V: O and L, against O and P", "T_q = T_k = T"],
     wrong={
-        "the maximum kept beside the sum": r"\frac{N_{\mathrm{stored}}^{\mathrm{tiled}}}{N_{\mathrm{stored}}^{\mathrm{plain}}}"
-        r" = \frac{T\, (d_v + 2)}{T\, (d_v + T)}",
-        "the output not kept": r"\frac{N_{\mathrm{stored}}^{\mathrm{tiled}}}{N_{\mathrm{stored}}^{\mathrm{plain}}}"
-        r" = \frac{T\, (d_v + 1)}{T^2}",
-        "the same: P must be kept": r"\frac{N_{\mathrm{stored}}^{\mathrm{tiled}}}{N_{\mathrm{stored}}^{\mathrm{plain}}}"
-        r" = \frac{T\, (d_v + T)}{d_v\, T + T^2}",
+        "the maximum kept beside the sum": r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 2), \qquad"
+        r" N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)",
+        "the output not kept": r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad"
+        r" N_{\mathrm{stored}}^{\mathrm{plain}} = T^2",
+        "the same: P must be kept": r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + T) = N_{\mathrm{stored}}^{\mathrm{plain}}",
     },
 )
-def memory_of_training(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
+def memory_of_training(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
     """O(T) instead of O(T^2): recomputing is cheaper than storing, because memory is what is slow and short."""
+    T = T if draw else 1
     output, weights, lse = reference.attention(*drawn(rng, T, T, d_k, d_v)[:3], return_weights=True, return_lse=True)
     stored = {"tiled": output.size + lse.size, "plain": output.size + weights.size}
     return {rf"N_{{\mathrm{{stored}}}}^{{\mathrm{{{name}}}}}": size for name, size in stored.items()} | {"T": T, "d_v": d_v}

@@ -6,9 +6,34 @@ from attn_course import costs, reference
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import function, of, subset
-from attn_course.lessons.flash.equations import square_bytes, square_flops
+from attn_course.formulas.givens import Of
+from attn_course.lessons.flash.equations import by_length, square_bytes, square_flops
 
 # ---- 12.3 tiling
+
+
+def moved_by_tiles(T_q: int, T_k: int, d_k: int, d_v: int, B_q: int) -> dict[str, int]:
+    """Run attention in tiles, and count the numbers that go in and out of fast memory: of Q, of K and V, and of what is written."""
+    rng = np.random.default_rng(0)
+    slow = {"Q": rng.normal(size=(T_q, d_k)), "K": rng.normal(size=(T_k, d_k)), "V": rng.normal(size=(T_k, d_v))}
+    moved = dict.fromkeys((*slow, "written"), 0)
+
+    def load(name: str, first: int, count: int) -> np.ndarray:
+        block = slow[name][first : first + count]
+        moved[name] += block.size
+        return block
+
+    for start in range(0, T_q, B_q):
+        q = load("Q", start, B_q)
+        row_sum, a = np.zeros(len(q)), np.zeros((len(q), d_v))
+        for first in range(0, T_k, 2):
+            shares = np.exp(q @ load("K", first, 2).T / np.sqrt(d_k))
+            row_sum, a = row_sum + shares.sum(axis=1), a + shares @ load("V", first, 2)
+        z, lse = a / row_sum[:, None], np.log(row_sum)
+        if not np.allclose(z, reference.attention(q, slow["K"], slow["V"])):
+            raise ValueError("the tiles do not give attention")
+        moved["written"] += z.size + lse.size
+    return moved
 
 
 @equation(
@@ -30,27 +55,17 @@ from attn_course.lessons.flash.equations import square_bytes, square_flops
 )
 def bytes_of_tiled_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, B_q: int) -> Givens:
     """Scores and weights never leave the chip: keys and values are read once for each block of queries."""
-    query, key, value = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
 
     def moved(B_q: int, b: int) -> int:
-        numbers = 0
-        for start in range(0, T_q, B_q):
-            block = query[start : start + B_q]
-            numbers += block.size + key.size + value.size
-            numbers += sum(array.size for array in reference.flash_attention(block, key, value, block_q=B_q, block_kv=2, return_lse=True))
-        return b * numbers
+        return b * sum(moved_by_tiles(T_q, T_k, d_k, d_v, B_q).values())
 
     given = {"T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v, "B_q": B_q, "b": int(rng.integers(2, 9))}
     return given | {r"M_{\mathrm{tiled}}": of(moved, "B_q", "b")}
 
 
-def tiled_bytes(T: float, d: float, B_q: float, b: float) -> float:
-    """Return what T / B_q blocks of queries move, each while all keys pass by."""
-    q_len, kv_len, width, size = (int(number) for number in (B_q, T, d, b))
-    block = costs.tiled_attention_bytes(
-        q_len, kv_len, width, width, block_q=q_len, block_kv=q_len, bytes_per_number=size, bytes_per_statistic=size
-    )
-    return float(T / B_q * block)
+def tiled_bytes(d: int, B_q: int, b: int) -> Of:
+    """Return what tiles move for T queries, T keys and one width, as counted; T is a multiple of B_q."""
+    return by_length(lambda T: b * sum(moved_by_tiles(T, T, d, d, B_q).values()), "d", "B_q", "b", step=B_q)
 
 
 @equation(
@@ -68,8 +83,9 @@ def tiled_bytes(T: float, d: float, B_q: float, b: float) -> float:
 )
 def bytes_saved(rng: np.random.Generator, d: int, b: int) -> Givens:
     """4 T^2 numbers against 2 T^2 d / B_q: still quadratic in T, but blocks of 128 queries with d = 64 move a quarter of it."""
-    given = {"T": 8.0, "d": d, "b": b, "B_q": 2 ** int(rng.integers(2, 6))}
-    return given | {r"M_{\mathrm{plain}}": of(square_bytes, "T", "d", "b"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
+    B_q = int(rng.integers(2, 9))
+    given = {"T": rng.uniform(3, 9), "d": d, "b": b, "B_q": B_q}
+    return given | {r"M_{\mathrm{plain}}": square_bytes(d, b), r"M_{\mathrm{tiled}}": tiled_bytes(d, B_q, b)}
 
 
 @equation(
@@ -87,28 +103,35 @@ def bytes_saved(rng: np.random.Generator, d: int, b: int) -> Givens:
 )
 def intensity_of_tiled_attention(rng: np.random.Generator, d: int, b: int) -> Givens:
     """The block of queries, not the width of a head, now sets the intensity: 128 FLOPs for each byte at B_q = 128 and b = 2."""
-    given = {"T": 8.0, "d": d, "b": b, "B_q": 2 ** int(rng.integers(2, 6))}
-    return given | {"F": of(square_flops, "T", "d"), r"M_{\mathrm{tiled}}": of(tiled_bytes, "T", "d", "B_q", "b")}
+    B_q = int(rng.integers(2, 9))
+    given = {"T": rng.uniform(3, 9), "d": d, "b": b, "B_q": B_q}
+    return given | {"F": square_flops(d), r"M_{\mathrm{tiled}}": tiled_bytes(d, B_q, b)}
 
 
 @equation(
     "bytes-by-fast-memory",
-    r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
-    sizes="B d T",
+    r"4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
+    sizes="B d n",
     topics=["M1"],
     uses=["tiled-attention-bytes"],
-    assumes=["fast memory holds N numbers: blocks of B queries, keys, values and outputs", "B_q = B"],
+    assumes=[
+        "fast memory holds N numbers: blocks of B queries, keys, values and outputs",
+        "B_q = B divides T",
+        "M_KV: bytes of keys and values read, the rest is of order T d",
+    ],
     wrong={
-        "T^2 d / N": r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d}{N}",
-        "only the block of queries stays": r"B d = N:\; b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
-        "twice the fast memory, a quarter of the traffic": r"4\, B d = N:\; b\, \frac{2\, T^2 d}{B}"
+        "T^2 d / N": r"4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d}{N}",
+        "only the block of queries stays": r"B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
+        "twice the fast memory, a quarter of the traffic": r"4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B}"
         r" = b\, \frac{8\, T^2 d^2}{N^2}",
     },
 )
-def bytes_by_size_of_fast_memory(rng: np.random.Generator, B: int, d: int, T: int, draw: int) -> Givens:
+def bytes_by_size_of_fast_memory(rng: np.random.Generator, B: int, d: int, n: int, draw: int) -> Givens:
     """Twice the fast memory, half the traffic: the T^2 d^2 / N of Theorem 2 (Dao et al. 2022, arXiv:2205.14135)."""
-    numbers = (4 * B * d, 4 * B * d + 7, B * d)[draw]  # the blocks fill the memory, leave some of it, or do not fit
-    return {"N": numbers, "B": B, "d": d, "T": T, "b": int(rng.integers(2, 9))}
+    numbers = (4 * B * d, 4 * B * d + (7 if d < B else -7), B * d)[draw]  # the blocks fill the memory, nearly do, or do not fit
+    T, b = n * B, int(rng.integers(2, 9))
+    moved = moved_by_tiles(T, T, d, d, B)
+    return {"M_{KV}": b * (moved["K"] + moved["V"]), "N": numbers, "B": B, "d": d, "T": T, "b": b}
 
 
 @equation(
@@ -125,8 +148,9 @@ def bytes_by_size_of_fast_memory(rng: np.random.Generator, B: int, d: int, T: in
         "the share of the pairs": r"\frac{\text{tiles visited}}{\text{tiles}} = \frac{T\, (T + 1) / 2}{T^2} = \frac{T + 1}{2\, T}",
     },
 )
-def causal_tiles(rng: np.random.Generator, n: int, B: int) -> Givens:
+def causal_tiles(rng: np.random.Generator, n: int, B: int, draw: int) -> Givens:
     """Tiles above the diagonal are skipped, those on it cost in full: a little more than half, and only they need the mask."""
+    n += draw % 2
     T = n * B
 
     def seen(T: int, B: int) -> np.ndarray:
@@ -149,8 +173,9 @@ def causal_tiles(rng: np.random.Generator, n: int, B: int) -> Givens:
         "the full count": r"F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = 2\, T^2\, (d_k + d_v)",
     },
 )
-def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
+def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
     """What a benchmark divides by its time; taking T^2 / 2 pairs instead understates a short sequence."""
+    T += draw % 2
 
     def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
         return [v[j] * (q[i] @ k[j]) for i in range(T) for j in range(T) if j <= i]
@@ -164,8 +189,8 @@ def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens
 
 @equation(
     "exponential-to-matmul-time",
-    r"\frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}}"
-    r" = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}}",
+    r"t_{\exp} = \frac{B_q B_k}{\rho_{\exp}}, \qquad t_{\mathrm{matmul}} = \frac{4\, B_q B_k d}{\rho_{\mathrm{matmul}}}, \qquad"
+    r" \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}}",
     sizes="B_q B_k d",
     topics=["M1"],
     uses=["exponentials-per-flop", "attention-forward-flops"],
@@ -186,7 +211,7 @@ def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens
 )
 def exponentials_against_products(rng: np.random.Generator, B_q: int, B_k: int, d: int) -> Givens:
     """At d = 64 the exponentials take as long as the products, at d = 128 half as long (Shah et al. 2024, arXiv:2407.08608)."""
-    products, exponentials = rng.uniform(300, 500), rng.uniform(2, 9)
+    products, exponentials = rng.uniform(20, 500), rng.uniform(2, 9)
     flops = 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (B_q, d), (B_k, d), (B_k, d))
     machine = {"peak_flops_per_s": products, "bandwidth_bytes_per_s": 1.0, "peak_exps_per_s": exponentials}
     times = {
@@ -215,7 +240,7 @@ def exponentials_against_products(rng: np.random.Generator, B_q: int, B_k: int, 
 def what_overlap_can_gain(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """For many tiles the slower unit alone sets the pace: a factor of 2 at most, at t_1 = t_2, which is why d = 64 needs it most."""
     t_1 = rng.uniform(0.5, 2) * (1, 40, 1)[draw]
-    t_2 = t_1 * (0.4, 1.0, 2.3)[draw]
+    t_2 = t_1 * (rng.uniform(0, 0.3), 1.0, rng.uniform(1.5, 9))[draw]
 
     def last_end(n: float) -> float:
         products_end = exponentials_end = 0.0

@@ -155,8 +155,11 @@ def heads_have_low_rank(rng: np.random.Generator, d_v: int, H: int, draw: int) -
     """A product has at most the rank of its narrowest factor: one head writes into d_v directions, all heads together into all."""
     d = H * d_v + (2 if d_v < H else -1)
     W_V, W_O = rng.normal(size=(d, H * d_v)), rng.normal(size=(H * d_v, d))
-    if draw == 2:  # the values of all heads lie in two directions
-        W_V = rng.normal(size=(d, 2)) @ rng.normal(size=(2, H * d_v))
+    if draw == 1:  # all heads write into two directions
+        W_O = rng.normal(size=(H * d_v, 2)) @ rng.normal(size=(2, d))
+    if draw == 2:  # the heads read the same values, and what they write is the same but for one direction
+        W_V, W_O = np.tile(W_V[:, :d_v], H), np.tile(W_O[:d_v], (H, 1)) * np.repeat([1 - H, *(H - 1) * [1]], d_v)[:, None]
+        W_O += rng.normal(size=d)
     blocks = {"W_V^{(h)}": matrices(np.hsplit(W_V, H)), "W_O^{(h)}": matrices(np.vsplit(W_O, H))}
     return {"W_V": W_V, "W_O": W_O, "d": d, "d_v": d_v, "H": H, **blocks}
 
@@ -202,6 +205,14 @@ def signed_mixtures(rng: np.random.Generator, H: int, T_q: int, T_k: int) -> Giv
     return {"P": matrices(_maps(rng, H, T_q, T_k)), "c": rng.normal(size=H), "H": H}
 
 
+def narrow_factors(rng: np.random.Generator, d: int, d_k: int, common: int, own: tuple[int, int]) -> list[np.ndarray]:
+    """Return W_Q and W_K: their rows lie in some common directions of d_k, and each in some of its own."""
+    basis = np.linalg.qr(rng.normal(size=(d_k, d_k)))[0]
+    ends = common, common + own[0], common + sum(own)
+    directions = basis[: ends[1]], basis[[*range(common), *range(ends[1], ends[2])]]
+    return [rng.normal(size=(d, len(some))) @ some for some in directions]
+
+
 @equation(
     "score-matrix-rank-bound",
     r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k",
@@ -217,9 +228,8 @@ def signed_mixtures(rng: np.random.Generator, H: int, T_q: int, T_k: int) -> Giv
 )
 def scores_have_low_rank(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, draw: int) -> Givens:
     """More heads at a fixed d_model make each of them narrower, and its T x T scores poorer."""
-    W_Q, W_K = rng.normal(size=(2, H, d, d_k))
-    if draw == 0:  # all queries on a line
-        W_Q = rng.normal(size=(H, d, 1)) * rng.normal(size=(H, 1, d_k))
+    common, own = ((1, (d_k - 2, 1)), (1, (0, d_k - 1)), (d_k, (0, 0)))[draw]  # the rank is that of what is common
+    W_Q, W_K = np.swapaxes([narrow_factors(rng, d, d_k, common, own) for _ in range(H)], 0, 1)
     return {"X": rng.normal(size=(T, d)), "W_Q^{(h)}": matrices(W_Q), "W_K^{(h)}": matrices(W_K), "d_k": d_k}
 
 
@@ -245,8 +255,9 @@ def _parameters(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) ->
         "W_O forgotten": r"N = H\,(2\, d\, d_k + d\, d_v)",
     },
 )
-def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int) -> Givens:
+def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int, draw: int) -> Givens:
     """W_Q and W_K have d rows and H d_k columns, W_V d rows and H d_v columns, W_O H d_v rows and d columns."""
+    H, d_k = ((H, d_k), (1, d_k), (H, 1))[draw]
     return {"N": _parameters(rng, d, H, d_k, d_v), "H": H, "d": d, "d_k": d_k, "d_v": d_v}
 
 
@@ -264,12 +275,14 @@ def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int
 )
 def narrow_heads_cost_as_much_as_one(rng: np.random.Generator, d: int, H: int, width: int, draw: int) -> Givens:
     """In Eq. multi-head-parameters the number of heads cancels if they share the width; heads of full size cost H times more."""
+    if width == H:
+        d, H = width, 1
     near = {  # each premise holds once, and fails in every way it can
         1: [(width, width), (d, width), (width - 1, width - 1)],
         0: [(width, width), (width - 1, width), (d + 1, d)],
         -1: [(d, d), (width, d), (d + 1, d + 1)],
     }
-    d_k, d_v = near[int(np.sign(H - width))][draw]
+    d_k, d_v = near[0 if H == 1 else int(np.sign(H - width))][draw]
     return {"N": _parameters(rng, d, H, d_k, d_v), "d": d, "H": H, "d_k": d_k, "d_v": d_v}
 
 

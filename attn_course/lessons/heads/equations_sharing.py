@@ -46,9 +46,10 @@ def heads_with_fixed_shifts_convolve(rng: np.random.Generator, T: int, H: int, d
         "the square not completed": r"-\alpha\,(1,\, -2\Delta) \cdot (\delta^2,\, \delta) = -\alpha\,(\delta - \Delta)^2",
     },
 )
-def scores_peaked_at_a_shift(rng: np.random.Generator) -> Givens:
+def scores_peaked_at_a_shift(rng: np.random.Generator, draw: int) -> Givens:
     """A dot product of a learned vector with an encoding of the shift: largest at delta = Delta; the last term is constant."""
-    return {r"\alpha": rng.uniform(0.3, 4), r"\Delta": 3 * rng.normal(), r"\delta": 3 * rng.normal()}
+    shift = 3 * rng.normal()
+    return {r"\alpha": rng.uniform(0.3, 4), r"\Delta": shift, r"\delta": 3 * rng.normal() if draw else shift}
 
 
 @equation(
@@ -66,9 +67,9 @@ def scores_peaked_at_a_shift(rng: np.random.Generator) -> Givens:
 )
 def peaked_scores_become_a_shift(rng: np.random.Generator, T: int, draw: int) -> Givens:
     """A temperature limit with one largest score: softmax attention comes as close to a filter as one likes, never quite."""
-    shift = (1, -2, -1)[draw]
+    shift = (0, 1, -1)[draw] * int(rng.integers(1, T))
     keys = {"l": index(1, T), "j": index(1, T), "t": index(max(1, 1 - shift), min(T, T - shift))}
-    return {r"\alpha": 1.3, r"\Delta": shift, **keys}
+    return {r"\alpha": rng.uniform(0.5, 2), r"\Delta": shift, **keys}
 
 
 # ---- 8.5 shared keys and values
@@ -178,8 +179,9 @@ def cache_bytes_per_token(rng: np.random.Generator, n_layers: int, H_kv: int, d_
         "each step as long as the last": r"F = \sum_{t=1}^{T} 8\, t\, d^2 = 8\, T^2 d^2",
     },
 )
-def projections_without_a_cache(rng: np.random.Generator, T: int, d: int) -> Givens:
+def projections_without_a_cache(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
     """A cache turns 4 T (T + 1) d^2 into 8 T d^2: each token is projected once."""
+    T = (1, T, T + 1)[draw]
     count = sum(multiplications(_projections, (t, d), *4 * [(d, d)]) for t in range(1, T + 1))
     return {"F": 2 * count, "T": T, "d": d}
 

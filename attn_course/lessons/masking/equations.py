@@ -35,9 +35,9 @@ def added(mask: np.ndarray) -> np.ndarray:
         "a itself is added, as with a mask of zeros and ones": r"\sigma(s + a)_j = \frac{a_j\,e^{s_j}}{\sum_{l=1}^{n} a_l\,e^{s_l}}",
     },
 )
-def bias_is_a_factor(rng: np.random.Generator, n: int) -> Givens:
+def bias_is_a_factor(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """What is added to a score multiplies its key's share before normalisation."""
-    return {"s": rng.normal(size=n), "a": rng.uniform(0.2, 3, size=n), "n": n}
+    return {"s": rng.normal(size=n), "a": np.ones(n) * rng.uniform(0.2, 3, size=n if draw else 1), "n": n}
 
 
 @equation(
@@ -106,7 +106,7 @@ def arithmetic_of_minus_infinity(rng: np.random.Generator, n: int) -> Givens:
     sizes="T_q T_k d_k d_v",
     topics=["G1"],
     uses=["attention", "minus-infinity-removes-key"],
-    assumes=["no A_i empty"],
+    assumes=["no A_i empty", "M_ij = 0 for j in A_i, else -inf"],
     wrong={
         "minus infinity added to the embeddings": (
             "X7",
@@ -155,7 +155,7 @@ def _qkv(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int) 
 def finite_fill_leaks(rng: np.random.Generator, n: int) -> Givens:
     """Eq. score-bias-is-factor with a = e^{-c}: hidden keys keep some weight, and much of it where their scores are larger by about c."""
     mask = random_mask(rng, n)
-    return {"s": rng.normal(size=n), "c": rng.uniform(0.3, 3), "A": subset(mask), r"\bar{A}": subset(~mask)}
+    return {"s": rng.normal(size=n), "c": 2 * rng.normal(), "A": subset(mask), r"\bar{A}": subset(~mask)}
 
 
 @equation(
@@ -164,7 +164,7 @@ def finite_fill_leaks(rng: np.random.Generator, n: int) -> Givens:
     sizes="n",
     topics=["G2"],
     uses=["softmax-shift-invariance"],
-    assumes=["c finite", "every key hidden"],
+    assumes=["c finite", "every key hidden", "exact numbers: in floating point a large c swallows the scores"],
     wrong={
         "the weights are 0": r"\sum_{j=1}^{n} \sigma(s - c\,\mathbf{1})_j = 0",
         "the weights are equal (true where c replaces the scores)": r"\sigma(s - c\,\mathbf{1})_j = \frac{1}{n}",
@@ -172,8 +172,8 @@ def finite_fill_leaks(rng: np.random.Generator, n: int) -> Givens:
     },
 )
 def finite_fill_of_a_whole_row_hides_nothing(rng: np.random.Generator, n: int) -> Givens:
-    """The shift cancels: a row in which all keys are hidden attends as if none were."""
-    return {"s": rng.normal(size=n), "c": rng.uniform(0.3, 30), "n": n}
+    """The shift cancels: a row in which all keys are hidden attends as if none were, as long as its scores survive beside c."""
+    return {"s": rng.normal(size=n), "c": 9 * rng.normal(), "n": n}
 
 
 @equation(
@@ -213,25 +213,25 @@ def nothing_to_attend_to(rng: np.random.Generator, T_q: int, T_k: int, d_k: int,
     r"A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p",
     sizes="T_q T_k",
     topics=["G1"],
-    assumes=["positions count from 0", "p = position of the first query among the keys"],
+    assumes=["positions count from 0", "p = position of the first query among the keys", "M may hold any finite numbers elsewhere"],
     wrong={
         "transposed: the past is hidden": ("X8", r"A_i = \{\, j : j \ge i + p \,\}, \qquad M_{ij} = -\infty \iff j < i + p"),
         "off by one: the token itself is hidden": r"A_i = \{\, j : j < i + p \,\}, \qquad M_{ij} = -\infty \iff j \ge i + p",
         "the cached keys forgotten": r"A_i = \{\, j : j \le i \,\}, \qquad M_{ij} = -\infty \iff j > i + p",
     },
 )
-def causal_mask(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
+def causal_mask(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Givens:
     """Query i stands at position i + p and sees itself and what came before."""
-    p = int(rng.integers(1, T_k - 1))
+    p = (0, int(rng.integers(1, T_k - 1)), -int(rng.integers(1, T_q)))[draw]
     mask = reference.causal_mask(T_q, T_k, p)
     counted = {"i": index(0, T_q - 1), "j": index(0, T_k - 1)}
-    return {"A": subset(mask, start=0), "M": matrix(added(mask), start=0), "p": p, **counted}
+    return {"A": subset(mask, start=0), "M": matrix(added(mask) + rng.normal(size=mask.shape), start=0), "p": p, **counted}
 
 
 @equation(
     "bottom-right-offset",
     r"p = T_k - T_q",
-    sizes="T_q T_k, T_k >= T_q",
+    sizes="T_q T_k",
     topics=["G1"],
     uses=["causal-mask"],
     assumes=["the last query stands at the last key, as in decoding with a cache"],
@@ -243,7 +243,9 @@ def causal_mask(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
 )
 def offset_of_the_last_queries(rng: np.random.Generator, T_q: int, T_k: int) -> Givens:
     """The last query, i = T_q - 1, stands at position T_k - 1: aligned at the bottom right, not at the top left."""
-    first = next(p for p in range(T_k) if reference.causal_mask(T_q, T_k, p)[-1, -1])  # the first offset with which it sees the last key
+    first = next(
+        p for p in range(-T_q, T_k) if reference.causal_mask(T_q, T_k, p)[-1, -1]
+    )  # the first offset with which it sees the last key
     return {"p": first, "T_q": T_q, "T_k": T_k}
 
 

@@ -3,16 +3,16 @@
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
-from attn_course.formulas import function, matrices, matrix, of, subset, vector
+from attn_course.formulas import function, index, matrices, of, subset, vector
 from attn_course.lessons.masking.equations import added, random_mask
-from attn_course.reference import attention, causal_mask, padding_mask, softmax, window_mask
+from attn_course.reference import attention, causal_mask, softmax, window_mask
 
 # ---- 7.5 which triangle, which axis
 
 
 @equation(
     "masked-attention-in-columns",
-    r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+    r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
     r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}",
     sizes="T_q T_k d_k d_v",
     topics=["G1"],
@@ -22,28 +22,28 @@ from attn_course.reference import attention, causal_mask, padding_mask, softmax,
         "the right triangle, but the softmax over the queries": (
             "X8",
             (
-                r"\mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r"Z = \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
                 r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
             ),
         ),
         "columns as queries, but the softmax still along rows": (
             "X8",
             (
-                r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
                 r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
             ),
         ),
         "columns as queries, but the triangle not transposed": (
             "X8",
             (
-                r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
                 r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M\Bigr) \Bigr)^{\!\top}"
             ),
         ),
         "Q^T K with a softmax over columns, where queries and keys swap roles": (
             "X8",
             (
-                r"\mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
+                r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
                 r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
             ),
         ),
@@ -52,7 +52,8 @@ from attn_course.reference import attention, causal_mask, padding_mask, softmax,
 def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Transpose everything: -inf stands above the diagonal of Q K^T and below that of K Q^T; the softmax runs over keys in both."""
     Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_k, d_v))
-    return {"Q": Q, "K": K, "V": V, "M": added(random_mask(rng, T_q, T_k)), "d_k": d_k}
+    M = added(random_mask(rng, T_q, T_k)) + rng.normal(size=(T_q, T_k))  # a bias beside the mask
+    return {"Q": Q, "K": K, "V": V, "M": M, "Z": attention(Q, K, V, mask=M), "d_k": d_k}
 
 
 @equation(
@@ -107,30 +108,33 @@ def masks_combine(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Gi
     return {**fills, "A^{(1)}": subset(one), "A^{(2)}": subset(two), "A": subset(whole)}
 
 
+PADDED = (
+    r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V,"
+    r" \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases}"
+)
+
+
 @equation(
     "key-padding-changes-nothing",
-    r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-    r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j \ge n",
+    PADDED,
     sizes="T_q n m d_k d_v",
     topics=["G1"],
     uses=["masked-attention"],
     assumes=["K, V hold the n real rows, counted from 0", "K', V' = padding, any finite numbers at all"],
     wrong={
-        "rows of zeros need no mask": r"\mathrm{attention}\bigl(Q,\, [K;\, 0\,K'],\, [V;\, 0\,V']\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j \ge n",
-        "hiding the rows of queries instead of the columns of keys": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff i \ge n",
-        "off by one: the first row of padding is seen": r"\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr)"
-        r" = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \qquad M_{ij} = -\infty \iff j > n",
+        "rows of zeros need no mask": PADDED.replace("K'", r"0\,K'").replace("V'", r"0\,V'").replace(" M", r" 0\,M", 1),
+        "hiding the rows of queries instead of the columns of keys": PADDED.replace("j <", "i <").replace(r"j \ge", r"i \ge"),
+        "off by one: the first row of padding is seen": PADDED.replace("j <", r"j \le").replace(r"j \ge", "j >"),
+        "a large finite number": PADDED.replace(r"-\infty", "-30"),
     },
 )
 def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, d_k: int, d_v: int) -> Givens:
     """Hidden rows leave the sums, so a padded batch gives each sequence what it gets alone."""
     Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
     padding = {"K'": 100 * rng.normal(size=(m, d_k)), "V'": 100 * rng.normal(size=(m, d_v))}
-    fill = added(np.repeat(padding_mask(np.array(n), n + m), T_q, axis=0))
-    masked = function(lambda Q, K, V, M=None: attention(Q, K, V, mask=M))
-    return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "M": matrix(fill, start=0), "n": n, "d_k": d_k, **padding}
+    counted = {"i": index(0, T_q - 1), "j": index(0, n + m - 1)}
+    masked = function(lambda Q, K, V, M: attention(Q, K, V, mask=M))
+    return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "n": n, "d_k": d_k, **padding, **counted}
 
 
 @equation(
@@ -156,8 +160,9 @@ def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int,
     first, second, causal = rng.normal(size=(n, d)), rng.normal(size=(m, d)), draw == 1
     W_Q, W_K, W_V = rng.normal(size=(d, d_k)), rng.normal(size=(d, d_k)), rng.normal(size=(d, d_v))
     layer = function(lambda X, A=None: attention(X @ W_Q, X @ W_K, X @ W_V, mask=A, is_causal=causal))
+    numbers = int(rng.integers(9)) + np.array([(0, 1), (1, 0), (2, 5)][draw])  # neighbours, too
     packed = {"X^{(1)}": first, "X^{(2)}": second, "X": np.vstack([first, second])}
-    return {"Z": layer, **packed, "g": vector(np.repeat([3, 8], [n, m]))}
+    return {"Z": layer, **packed, "g": vector(np.repeat(numbers, [n, m]))}
 
 
 # ---- 7.7 how many pairs are left
@@ -166,18 +171,19 @@ def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int,
 @equation(
     "causal-pair-count",
     r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2}",
-    sizes="T_q p",
+    sizes="T_q",
     topics=["G1"],
     uses=["causal-mask"],
-    assumes=["causal", "p + T_q <= T_k"],
+    assumes=["causal", "-1 <= p", "p + T_q <= T_k"],
     wrong={
         "half of T^2": r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q^2}{2}",
         "without the diagonal": r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q - 1)}{2}",
         "the past forgotten": r"\sum_{i=0}^{T_q - 1} |A_i| = p + \frac{T_q\,(T_q + 1)}{2}",
     },
 )
-def causal_pairs(rng: np.random.Generator, T_q: int, p: int) -> Givens:
+def causal_pairs(rng: np.random.Generator, T_q: int, draw: int) -> Givens:
     """Query i sees i + p + 1 keys; for p = 0 this is a little more than half of all pairs, not half."""
+    p, T_q = (0, -1, int(rng.integers(1, 9)))[draw], T_q + draw % 2
     mask = causal_mask(T_q, T_q + p + int(rng.integers(3)), p)
     return {"A": subset(mask, start=0), "T_q": T_q, "p": p}
 
@@ -185,7 +191,7 @@ def causal_pairs(rng: np.random.Generator, T_q: int, p: int) -> Givens:
 @equation(
     "window-pair-count",
     r"\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2}",
-    sizes="T w, T > w",
+    sizes="T",
     topics=["G1"],
     uses=["causal-pair-count"],
     assumes=["window of w keys to the left and the token itself", "w < T"],
@@ -194,8 +200,9 @@ def causal_pairs(rng: np.random.Generator, T_q: int, p: int) -> Givens:
         "the start of the sequence forgotten": r"\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1)",
     },
 )
-def window_pairs(rng: np.random.Generator, T: int, w: int) -> Givens:
+def window_pairs(rng: np.random.Generator, T: int, draw: int) -> Givens:
     """All rows have w + 1 keys but the first w, which lack w, w - 1, ..., 1 of them: the count grows like T, not T^2."""
+    w = (0, T - 1, int(rng.integers(1, T)))[draw]
     return {"A": subset(window_mask(T, T, w, 0), start=0), "T": T, "w": w}
 
 
@@ -217,7 +224,7 @@ def window_pairs(rng: np.random.Generator, T: int, w: int) -> Givens:
 )
 def reach_of_stacked_windows(rng: np.random.Generator, T: int, draw: int) -> Givens:
     """A path of L steps, each at most w long, reaches L w back: depth buys distance, step by step."""
-    w, L = ((2, 3), (3, 2), (4, 3))[draw]
+    w, L = ((2, 3), (1, 3), (4, 1))[draw]
     farthest = (L + 1) * (w + 1)  # the rows are longer than any window looks back
     windows = [window_mask(farthest + T, farthest + T, width, 0) for width in range(farthest)]
     return {"B": matrices(windows, start=0), "w": w, "L": L}

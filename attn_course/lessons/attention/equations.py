@@ -71,7 +71,6 @@ def all_scores(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens
         "normalised over the queries": r"p_{ij} = \frac{e^{s_{ij}}}{\sum_{l} e^{s_{lj}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1",
         "scores divided by their sum": r"p_{ij} = \frac{s_{ij}}{\sum_{l=1}^{T_k} s_{il}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1",
     },
-    equivalent={"i -> l": "another letter for the row, in a clause of its own"},
 )
 def all_weights(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:
     """Eq. softmax for each row: the normaliser runs over the keys, with the query held fixed."""

@@ -1,7 +1,6 @@
 """No retyping: what a formula claims must not be computed from the other givens by the operators of the formula itself."""
 
 import ast
-import copy
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -24,11 +23,11 @@ def retyped(equation: Equation) -> list[str]:
     locals_ = _assigned_once(definition)
     functions = {node.name for node in ast.walk(definition) if isinstance(node, ast.FunctionDef)}  # loops, mostly
     given = {name: _written_out(value, locals_) for name, value in _returned(definition, locals_)}
-    symbols = {name: {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} for name, value in given.items()}
+    symbols = {name: _symbols(parts) - locals_.keys() | _drawn(parts, locals_) for name, parts in given.items()}
     found = []
     for name in sorted(_claimed(equation.read().tree) & given.keys()):
         others = {symbol for other in given if other != name for symbol in symbols[other]} - equation.make.__globals__.keys()
-        if not symbols[name] & functions and _is_operators(given[name], others):
+        if not symbols[name] & functions and symbols[name] & others and _is_operators(given[name]):
             found.append(name)
     return found
 
@@ -45,9 +44,10 @@ def _claimed(node: Node) -> set[str]:
     return set[str]().union(*(_claimed(part) for part in parts.get(node.kind, ())))
 
 
-def _is_operators(value: ast.expr, others: set[str]) -> bool:
+def _is_operators(parts: list[ast.expr]) -> bool:
+    """Whether an expression combines something, and by operators alone."""
     combines = False
-    for node in ast.walk(value):
+    for node in (node for part in parts for node in ast.walk(part)):
         if isinstance(node, LOOPS | ast.Lambda | ast.IfExp):
             return False
         if isinstance(node, ast.Call):
@@ -57,8 +57,7 @@ def _is_operators(value: ast.expr, others: set[str]) -> bool:
             if isinstance(called, ast.Attribute) and any(_is_another_way(part) for part in ast.walk(called)):
                 return False
         combines |= isinstance(node, ast.BinOp) or (isinstance(node, ast.Call) and getattr(node.func, "id", "") not in WRAPPERS)
-    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    return combines and bool(names & others)
+    return combines
 
 
 def _is_another_way(part: ast.AST) -> bool:
@@ -100,24 +99,29 @@ def _pairs(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
 
 def _returned(definition: ast.FunctionDef, values: Mapping[str, ast.expr]) -> Iterator[tuple[str, ast.expr]]:
     """Yield the items of the dictionaries that a function returns, as far as they are written there."""
-    for node in ast.walk(definition):
-        if isinstance(node, ast.Return) and node.value is not None:
-            for part in ast.walk(_written_out(node.value, values)):
-                if isinstance(part, ast.Dict):
-                    yield from (
-                        (str(key.value), value) for key, value in zip(part.keys, part.values, strict=True) if isinstance(key, ast.Constant)
-                    )
+    returns = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return) and node.value is not None]
+    for part in (part for value in returns for whole in _written_out(value, values) for part in ast.walk(whole)):
+        if isinstance(part, ast.Dict):
+            yield from ((str(key.value), value) for key, value in zip(part.keys, part.values, strict=True) if isinstance(key, ast.Constant))
 
 
-def _written_out(value: ast.expr, values: Mapping[str, ast.expr], depth: int = 8) -> ast.expr:
-    """Replace local names by what they stand for, unless that was drawn."""
+def _written_out(value: ast.expr, values: Mapping[str, ast.expr]) -> list[ast.expr]:
+    """Return an expression and what the local names in it stand for, unless that was drawn."""
+    parts, seen = [value], set[str]()
+    for part in parts:  # grows
+        new = {name for name in _symbols([part]) & values.keys() - seen if not _is_drawn(values[name])}
+        seen |= new
+        parts += [values[name] for name in sorted(new)]
+    return parts
 
-    for _ in range(depth):  # each round writes out one more layer
-        value = copy.deepcopy(value)
-        memo = {id(node): copy.deepcopy(values[node.id]) for node in ast.walk(value) if isinstance(node, ast.Name) and node.id in values}
-        value = copy.deepcopy(value, {key: node for key, node in memo.items() if not _is_drawn(node)})
-    return value
+
+def _symbols(parts: list[ast.expr]) -> set[str]:
+    return {node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)}
+
+
+def _drawn(parts: list[ast.expr], values: Mapping[str, ast.expr]) -> set[str]:
+    return {name for name in _symbols(parts) & values.keys() if _is_drawn(values[name])}
 
 
 def _is_drawn(value: ast.expr) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == "rng" for part in ast.walk(value))
+    return "rng" in _symbols([value])

@@ -39,7 +39,7 @@ def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
 
 def test_the_instructions_name_every_chapter_with_its_points(handout):
     text = (handout / "README.md").read_text(encoding="utf-8")
-    assert "| 02 | softmax | [exercises](exercises/ex_02_softmax.ipynb) | 9 | 20 |" in text
+    assert "| 02 | softmax | [exercises](exercises/ex_02_softmax.ipynb) | 11 | 24 |" in text
     assert "work/ex_02_softmax.ipynb" in text
     assert "Read the lesson" in text
 

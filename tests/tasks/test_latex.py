@@ -204,10 +204,10 @@ def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
         cases=at_sizes("n d", lambda rng, n, d: {"X": (x := rng.normal(size=(n, d))), "n": n, "d": d, "m": x.mean(axis=0)}),
         wrong=[Wrong(name, latex, name) for name, latex in (("sum", r"\sum_i X_{ij}"), ("one", "1 + 0 m"), ("two", "2"))],
     )
-    assert " It is right for all sizes equal, n = 5, d = 5." in said(mean, r"\frac{1}{d} \sum_i X_{ij}").message
+    assert " It is right for all sizes equal, n = 6, d = 6." in said(mean, r"\frac{1}{d} \sum_i X_{ij}").message
     verdict = said(mean, r"\frac{1}{n} \sum_{i=1}^{d} X_{ij}")
     first, *place = verdict.message.split("\n")
-    assert first.endswith("It is right for all sizes equal, n = 5, d = 5.")
+    assert first.endswith("It is right for all sizes equal, n = 6, d = 6.")
     assert len(place) == 2
     assert set(place[1]) == {" ", "^"}
     outer = changed(

@@ -189,7 +189,7 @@ def test_our_marks_stand_in_its_gradebook(course, interpreter, gradebook, known)
         assert (ran.returncode, ran.stdout) == (0, f"11 marks in {gradebook}\n"), ran.stderr
     found = scores(gradebook)["zoë"]
     assert {cell: score for cell, score in found.items() if score} == {"stable-softmax-check": 3.0, "softmax-jacobian-check": 2.0}
-    assert len(found) == 9
+    assert len(found) == 11
     with closing(sqlite3.connect(gradebook)) as database:
         comments = dict(database.execute("select base_cell.name, manual_comment from comment join base_cell on base_cell.id = cell_id"))
     assert comments["stable-softmax"] is None

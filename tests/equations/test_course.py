@@ -10,6 +10,7 @@ from attn_course.equations.core import REGISTRY
 from attn_course.formulas import Node, is_range, write
 from attn_course.formulas.tree import bound_by
 
+pytestmark = pytest.mark.usefixtures("no_shape_check")
 READ = [equation.label for equation in REGISTRY.all_equations() if equation.kind != "transcribed"]
 
 

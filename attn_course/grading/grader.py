@@ -1,6 +1,7 @@
 """Grade one untrusted notebook after the other: workers run them, this process judges the arrays that come back."""
 
 import hashlib
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -406,8 +407,10 @@ def _latex_result(case: Case, reply: Mapping[str, Any], lines: int) -> Result:
 
 
 def _are_facts(facts: Any) -> bool:
-    changed = facts.get("changed") if isinstance(facts, dict) else None
-    return isinstance(changed, list) and all(type(said) is bool for said in (facts.get("begins"), facts.get("ends"), *changed))
+    lists = [facts.get("changed"), *facts["rests"]] if isinstance(facts, dict) and isinstance(facts.get("rests"), list) else [None]
+    if not all(isinstance(one, list) for one in lists):
+        return False
+    return all(type(said) is bool for said in (facts.get("begins"), facts.get("ends"), *itertools.chain(*lists)))
 
 
 def _is_result(array: Any) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from attn_course import numbers
+from attn_course.formulas import unrelated
+from attn_course.formulas.givens import as_given
 from attn_course.tasks.core import CHECK_SEED, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
@@ -59,7 +61,8 @@ def as_answer(task: Task, function: Any) -> Any:
 
 def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
     """Its equation exists, every role in its texts names something, and none stands where none is read: in keys and titles."""
-    found = [] if task.equation is None or task.equation in labels else [numbers.unknown("eq", task.equation, labels)]
+    named = [*([task.equation] if task.equation else []), *task.must_use]
+    found = [numbers.unknown("eq", label, labels) for label in named if label not in labels]
     texts = [*task.hints, *(wrong.hint for wrong in task.wrong), *map(inspect.getsource, task.given)]
     for text in [*texts, inspect.getsource(task.broken) if task.broken else ""]:
         try:
@@ -103,6 +106,10 @@ def _given_problems(task: Task, cases: Sequence[Case]) -> list[str]:
         found.append(
             f"wanted each case to give {', '.join(task.symbols)} and what stands on the left side; got {', '.join(cases[0].inputs)}"
         )
+    drawn = cases[0].inputs
+    others = unrelated({name: drawn[name] for name in task.must_use.values() if name in drawn}, np.random.default_rng(0))
+    whole = [name for name, other in others.items() if np.array_equal(other.raw, as_given(drawn[name]).raw)]
+    found += [f"wanted the given {name}, which must be used, to be made of numbers that are not whole" for name in whole]
     if task.kind == "derivation" and looks(task.question, [task.question.frame])["ends"]:
         found.append("the first line of the answer is its last one, but for its spelling")
     return found

@@ -17,7 +17,7 @@ import numpy as np
 from attn_course.formulas.compiled import Formula
 from attn_course.formulas.errors import NOWHERE, Malformed
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import Given, as_given
+from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
 from attn_course.formulas.tree import Node, bound_in, write
@@ -27,6 +27,8 @@ from attn_course.tasks.run import Result, quiet
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 MOST_TERMS = 20_000  # of one sum, for all values of the free indices together
+REDRAWN = 2  # cases in which a symbol gets other numbers
+CLEARLY = 1e-6  # a difference that is no rounding, in parts of the largest number
 LIMIT_S = 0.8  # for all lines in all cases
 EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
@@ -41,6 +43,7 @@ class Question:
     `symbols`, `functions`: what may stand in it.
     `left`: the left side of a formula, or where a derivation begins; `targets` are names in it that may not stand in the answer.
     `goal`: where a derivation ends; "" for a formula.
+    `about`: the symbols of a derivation for which it is found out which steps rest on what they are.
     """
 
     entry: str
@@ -49,6 +52,7 @@ class Question:
     left: str
     targets: tuple[str, ...] = ()
     goal: str = ""
+    about: tuple[str, ...] = ()
 
     def line(self, number: int) -> str:
         """How a message calls a line of the answer."""
@@ -118,7 +122,7 @@ def evaluate(question: Question, lines: Sequence[str], cases: Sequence[Mapping[s
                     trees.append(question.read(text))
                 except Malformed as error:
                     return [Result(problem=f"{question.line(number)} cannot be read: {error}")] * len(cases)
-            facts = looks(question, trees) if question.goal else None
+            facts = looks(question, trees) | {"rests": resting(question, trees, lines, cases)} if question.goal else None
             return [replace(_evaluate(question, trees, lines, case), facts=facts) for case in cases]
     except TimeIsUp:
         return [Result(problem=f"{question.entry} takes too long to evaluate", timed_out=True)] * len(cases)
@@ -247,6 +251,27 @@ def looks(question: Question, trees: Sequence[Node]) -> dict[str, Any]:
         "ends": forms[-1] == goal or (told_apart and vocabulary(forms[-1]) <= vocabulary(goal)),
         "changed": [one != other for one, other in itertools.pairwise(forms)],
     }
+
+
+def resting(question: Question, trees: Sequence[Node], lines: Sequence[str], cases: Sequence[Mapping[str, Any]]) -> list[list[bool]]:
+    """Say for each symbol in `about` which steps rest on what it is: they are no longer true once it has other numbers."""
+    found = []
+    for name in question.about:
+        broken = np.zeros(len(trees) - 1, dtype=bool)
+        for case in cases[:REDRAWN]:
+            other = {**case, **unrelated({name: case[name]}, np.random.default_rng(0))}
+            if arrays := _evaluate(question, trees, lines, other).arrays:
+                broken |= [_differ(*pair) for pair in itertools.pairwise(arrays)]
+        found.append(broken.tolist())
+    return found
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays differ by more than rounding can explain."""
+    if one.shape != other.shape:
+        return True
+    scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0)) or 1.0
+    return not np.allclose(one, other, rtol=0.0, atol=CLEARLY * scale, equal_nan=True)
 
 
 def vocabulary(tree: Node) -> set[str]:

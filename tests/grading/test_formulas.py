@@ -1,16 +1,18 @@
 """Answers in LaTeX in a class: taken from the learner's process as text, evaluated in another that knows no answer, judged here."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from attn_course.grading.classroom.feedback import feedback_page
 from attn_course.grading.classroom.marks import Marked
-from attn_course.grading.grader import Grader
+from attn_course.grading.grader import FORMULA_LIMITS, Grader
 from attn_course.grading.supervisor import Worker, WorkerGone
-from attn_course.tasks import get_task
+from attn_course.tasks import assess, get_task
 from tests.grading import notebooks
+from tests.tasks.toys import USING
 
 RIGHT = {
     "softmax-derivative": r"my_formula = r's_i (\delta_{ij} - s_j)'",
@@ -19,6 +21,7 @@ RIGHT = {
 LOST = (
     r"my_derivation = [r'\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}', r'\frac{e^{z_i} e^c}{\sum_j e^{z_j}}', r'\frac{e^{z_i}}{\sum_j e^{z_j}}']"
 )
+ANOTHER_WAY = replace(USING, answer=[*USING.answer[1:], r"g_j s_j - s_j \sum_i g_i s_i"])  # gets there without J
 
 
 @pytest.fixture
@@ -69,6 +72,19 @@ def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
     assert neighbour[0] == 2
 
 
+def test_an_equation_that_must_be_used_is_looked_for_in_the_confined_process(grader):
+    worker = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
+    try:
+        passed = grader._judge_latex(USING, USING.answer, worker)
+        around = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
+    finally:
+        grader._workers.end(worker)
+    assert passed.points == USING.points
+    assert around.points == 0
+    assert around.message == assess(ANOTHER_WAY, ANOTHER_WAY.answer).message
+    assert "none of its steps uses" in around.message
+
+
 def test_answers_given_before_the_notebook_ends_python_count(grade):
     assert [points for points, _ in last_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
 
@@ -114,14 +130,17 @@ def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, 
 @pytest.mark.parametrize(
     "reply",
     [
-        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": []}},
+        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": []}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [], "rests": []}},
         {"arrays": (np.ones(3),) * 4, "facts": 7},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3, "rests": []}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": [[True] * 3]}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": [7]}},
         {"arrays": ("x",) * 4, "facts": None},
         {},
     ],
-    ids=["too few lines", "too few steps", "no facts", "strange facts", "text", "nothing"],
+    ids=["too few lines", "too few steps", "no facts", "strange facts", "no rests", "too many rests", "strange rests", "text", "nothing"],
 )
 def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
     hear = Worker.hear

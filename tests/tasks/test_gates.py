@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from attn_course.tasks import Case, Wrong, gates
-from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, WRITE, changed
+from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, USING, WRITE, changed
 
-LABELS = ["softmax"]
+LABELS = ["softmax", "softmax-jacobian"]
 
 
 def alike(task, name, function):
@@ -150,6 +150,14 @@ def test_givens_that_are_no_arrays_or_are_not_used_are_reported():
     ]
     ended = changed(DERIVATION, answer=[r"\frac{e^c}{e^{z_i}}", r"e^c / e^{z_i}"], least_steps=1)
     assert gates.case_problems(ended) == ["the first line of the answer is its last one, but for its spelling"]
+
+
+def test_an_equation_to_use_exists_and_is_about_a_symbol_that_can_have_other_numbers():
+    assert gates.text_problems(changed(USING, must_use={"softmaxx": "J"}), LABELS) == ["there is no equation 'softmaxx'; is it softmax?"]
+    whole = changed(DERIVATION, must_use={"softmax": "c"}, cases=lambda rng: [Case("one", z=rng.normal(size=3), c=2.0)])
+    assert gates.case_problems(whole) == ["wanted the given c, which must be used, to be made of numbers that are not whole"]
+    (said, *_) = gates.wrong_answer_problems(changed(USING, must_use={"softmax": "g"}))
+    assert said.startswith("its own answer is refused: my_derivation gets there, but none of its steps uses ")
 
 
 def test_an_answer_in_latex_that_is_wrong_and_a_mistake_that_is_right_are_reported():

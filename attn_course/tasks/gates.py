@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attn_course import numbers
-from attn_course.formulas import unrelated
+from attn_course.formulas import alike, unrelated
 from attn_course.formulas.givens import as_given
 from attn_course.tasks.core import CHECK_SEED, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
@@ -106,9 +106,9 @@ def _given_problems(task: Task, cases: Sequence[Case]) -> list[str]:
         found.append(
             f"wanted each case to give {', '.join(task.symbols)} and what stands on the left side; got {', '.join(cases[0].inputs)}"
         )
-    drawn = cases[0].inputs
-    others = unrelated({name: drawn[name] for name in task.must_use.values() if name in drawn}, np.random.default_rng(0))
-    whole = [name for name, other in others.items() if np.array_equal(other.raw, as_given(drawn[name]).raw)]
+    drawn = {name: as_given(given) for name, given in cases[0].inputs.items() if name in task.must_use.values()}
+    others = unrelated(drawn, np.random.default_rng(0))
+    whole = [name for name, given in drawn.items() if not alike(given, others[name])]
     found += [f"wanted the given {name}, which must be used, to be made of numbers that are not whole" for name in whole]
     if task.kind == "derivation" and looks(task.question, [task.question.frame])["ends"]:
         found.append("the first line of the answer is its last one, but for its spelling")

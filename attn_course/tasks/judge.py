@@ -198,7 +198,7 @@ def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss 
     ours, theirs = _arrays(result), _arrays(wanted)
     if len(ours) == len(theirs) and all(a.shape == b.shape and (a == b).all() for a, b in zip(ours, theirs, strict=True)):
         return None
-    return compare(ours, theirs, task.tolerance, largest_input(case))
+    return compare(ours, theirs, task.tolerance, largest_input(case.inputs))
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:

@@ -14,7 +14,7 @@ import numpy as np
 from attn_course.numbers import eq, task_number
 from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
-from attn_course.tasks.judge import Expected, judge
+from attn_course.tasks.judge import Expected, expected, judge
 from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
@@ -107,8 +107,11 @@ def _assess(
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     if task.wants_latex:
-        verdict = judge(task, cases, answered(task.question, answer, task.blank(cases)), expect=expect)
-        return verdict if verdict.passed else explained(task, answer, cases, verdict)
+        results = answered(task.question, answer, task.blank(cases))
+        verdict = judge(task, cases, results, expect=expect)
+        if verdict.passed:
+            return verdict
+        return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases))
     inputs = [case.inputs for case in cases]
     results = run(
         answer,

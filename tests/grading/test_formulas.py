@@ -75,8 +75,8 @@ def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
 def test_an_equation_that_must_be_used_is_looked_for_in_the_confined_process(grader):
     worker = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
     try:
-        passed = grader._judge_latex(USING, USING.answer, worker)
-        around = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
+        passed, _ = grader._judge_latex(USING, USING.answer, worker)
+        around, _ = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
     finally:
         grader._workers.end(worker)
     assert passed.points == USING.points
@@ -110,6 +110,67 @@ def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submis
     secret = grader.cases(get_task("softmax-derivative"))[0].inputs
     assert np.array_equal(sent[0]["cases"][0]["s"]["raw"], secret["s"].raw)
     assert secret["J"].raw.any()
+
+
+WHAT_WOULD_MEND = [
+    (r"s_i (\delta_{ij} - 2 s_j)", r"It would be right with one part left out in `2\, s_{j}`."),
+    (r"s_i (\delta_{ij} - s_j^2)", r"It would be right with one part left out in `s_{j}^{2}`."),
+]
+
+
+@pytest.mark.parametrize(("formula", "words"), WHAT_WOULD_MEND)
+def test_what_would_mend_a_wrong_formula_is_said_as_in_the_notebook(grade, formula, words):
+    verdict = grade(f"my_formula = {formula!r}").verdicts[-2]
+    assert verdict.points == 0
+    assert verdict.message.endswith(words)
+    assert assess(get_task("softmax-derivative"), formula).message.endswith(words)
+
+
+def test_what_would_mend_a_line_is_said_as_in_the_notebook(grade):
+    start, split, out, goal = get_task("shift-invariance-of-softmax").answer
+    lines = [start, split, out, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}", goal]
+    verdict = grade(derivation=f"my_derivation = {lines!r}").verdicts[-1]
+    assert verdict.message.startswith("line 4 does not follow from line 3. Left ")
+    assert verdict.message.endswith(r" It would follow with one part left out in `2\, z_{j}`.")
+
+
+def test_the_search_runs_in_a_process_of_its_own_after_all_answers_are_judged(grade, monkeypatch):
+    told, tell = [], Worker.tell
+
+    def watched(self, do, within_s, **message):
+        told.append((do, self))
+        tell(self, do, within_s, **message)
+
+    monkeypatch.setattr(Worker, "tell", watched)
+    grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
+    assert [do for do, _ in told][-3:] == ["formula", "formula", "slip"]
+    assert told[-1][1] is not told[-2][1]
+    told.clear()
+    grade("my_formula = r'-s_i s_j'", LOST)  # mistakes with a name, and what cannot be read, are searched for nothing
+    grade("my_formula = '('", LOST)
+    assert "slip" not in {do for do, _ in told}
+
+
+@pytest.mark.parametrize("words", ["x" * 10**5, "<script>\u202e=1\n2\0", 7, None, "lost"])
+def test_what_the_search_says_changes_no_points_and_is_short_and_plain(grade, monkeypatch, words):
+    hear = Worker.hear
+
+    def forged(self, within_s):
+        heard = hear(self, within_s)
+        if "words" not in heard:
+            return heard
+        if words == "lost":
+            raise WorkerGone("ended Python")
+        return {"words": words}
+
+    monkeypatch.setattr(Worker, "hear", forged)
+    graded = grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
+    formula, derivation = graded.verdicts[-2:]
+    assert (formula.points, derivation.points) == (0, 2)
+    assert formula.message.startswith("my_formula is not right. Left ")
+    assert len(formula.message) < 600
+    assert formula.message.isprintable()
+    assert "<script>" not in feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))
 
 
 def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, monkeypatch):

@@ -58,7 +58,22 @@ def _one_case(rng: np.random.Generator) -> list[Case]:
     return [Case("the answer")]
 
 
-def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Sequence[str] = ()) -> Callable[[Any], list[Case]]:
+@dataclass(frozen=True)
+class AtSizes:
+    """Cases of a formula or derivation task: its givens, made anew at each of several sets of sizes.
+
+    `make`: takes a `numpy.random.Generator` and the sizes by name, returns the givens.
+    """
+
+    sizes: Mapping[str, Mapping[str, int]]
+    make: Callable[..., Mapping[str, Any]]
+
+    def __call__(self, rng: np.random.Generator) -> list[Case]:
+        """Draw the cases."""
+        return [Case(name, **self.make(rng, **sizes)) for name, sizes in self.sizes.items()]
+
+
+def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Sequence[str] = ()) -> AtSizes:
     """Return the cases of a formula or derivation task: its givens at three sets of different primes, and where all sizes are equal.
 
     `letters`, `relations`: the sizes and what binds them, as for `formulas.size_sets`.
@@ -67,8 +82,7 @@ def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Se
     sets = size_sets(letters, relations)
     named = [", ".join(f"{letter} = {size}" for letter, size in sizes.items()) for sizes in sets]
     named[-1] = f"all sizes equal, {named[-1]}" if len(sets[-1]) > 1 else named[-1]
-    kept = dict(zip(named, sets, strict=True))  # a single size may come a second time
-    return lambda rng: [Case(name, **make(rng, **sizes)) for name, sizes in kept.items()]
+    return AtSizes(dict(zip(named, sets, strict=True)), make)  # a single size may come a second time
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ import numpy as np
 from attn_course import numbers
 from attn_course.formulas import alike, unrelated
 from attn_course.formulas.givens import as_given
-from attn_course.tasks.core import CHECK_SEED, Case, Task, Verdict
+from attn_course.formulas.retyped import retyped
+from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
 from attn_course.tasks.notebook import assess, plain
@@ -113,6 +114,22 @@ def _given_problems(task: Task, cases: Sequence[Case]) -> list[str]:
     if task.kind == "derivation" and looks(task.question, [task.question.frame])["ends"]:
         found.append("the first line of the answer is its last one, but for its spelling")
     return found
+
+
+def retyping_problems(task: Task) -> list[str]:
+    """What a formula is to equal is made in another way than by the operators of an answer, and asking again is no answer."""
+    if task.kind != "formula":
+        return []
+    question = task.question
+    found = []
+    if not {node.value for node in question.frame.walk()} & {*question.targets}:
+        found.append(f"wanted a left side in givens of its own; what stands in {task.left} are symbols: to write it again is an answer")
+    if not isinstance(task.cases, AtSizes):
+        return [*found, "wanted cases=at_sizes(...), so that the function that makes the givens can be read"]
+    retold = retyped(task.cases.make, question.targets)
+    return found + [
+        f"the given {name} is only operators on the other givens: take another way, or the answer judges itself" for name in retold
+    ]
 
 
 def wrong_answer_problems(task: Task) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attn_course.tasks import Case, Wrong, gates
-from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, USING, WRITE, changed
+from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, RETYPED, USING, WRITE, changed
 
 LABELS = ["softmax", "softmax-jacobian"]
 
@@ -150,6 +150,21 @@ def test_givens_that_are_no_arrays_or_are_not_used_are_reported():
     ]
     ended = changed(DERIVATION, answer=[r"\frac{e^c}{e^{z_i}}", r"e^c / e^{z_i}"], least_steps=1)
     assert gates.case_problems(ended) == ["the first line of the answer is its last one, but for its spelling"]
+
+
+def test_what_a_formula_is_to_equal_is_not_the_answer_typed_again():
+    assert gates.retyping_problems(FORMULA) == []
+    assert gates.retyping_problems(DERIVATION) == []  # its lines are compared with each other
+    assert gates.case_problems(RETYPED) == []
+    assert gates.wrong_answer_problems(RETYPED) == []
+    assert gates.retyping_problems(RETYPED) == [
+        "the given D is only operators on the other givens: take another way, or the answer judges itself"
+    ]
+    by_hand = changed(FORMULA, cases=lambda rng: RETYPED.cases(rng)[:1])
+    (problem,) = gates.retyping_problems(by_hand)
+    assert problem.startswith("wanted cases=at_sizes(...)")
+    asked_again = changed(FORMULA, left=r"p_{ij} g_{ij} - p_{ij} \delta_i")
+    assert "to write it again is an answer" in gates.retyping_problems(asked_again)[0]
 
 
 def test_an_equation_to_use_exists_and_is_about_a_symbol_that_can_have_other_numbers():

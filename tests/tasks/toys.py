@@ -203,6 +203,16 @@ USING = Task(
 )
 
 ALL = (WRITE, PAIR, DERIVE, PREDICT, REPAIR, FIGURE)
+
+
+def _typed_again(rng, n, m):
+    p, g = rng.uniform(size=(n, m)), rng.normal(size=(n, m))
+    delta = np.einsum("ij,ij->i", p, g)
+    return {"p": p, "g": g, r"\delta": delta, "D": p * (g - delta[:, None])}
+
+
+RETYPED = replace(FORMULA, cases=at_sizes("n m", _typed_again))  # judges its answer by the answer itself
+
 LATEX = (FORMULA, DERIVATION, USING)
 
 

@@ -258,7 +258,8 @@ class Task:
 class Verdict:
     """What the judge found: passed or not, the points, and the reason in words.
 
-    `formula`: LaTeX of an answer in LaTeX as it was understood.
+    `latex`: whether what the message quotes is LaTeX.
+    `formula`: LaTeX of an answer in LaTeX as it was understood, of a derivation the step that does not hold; `lead` are words before it.
     `counts`: whether it was an attempt; what cannot be read is none.
     """
 
@@ -271,7 +272,9 @@ class Verdict:
     mistake: str | None = None
     hint: str | None = None
     equation: str | None = None
+    latex: bool = False
     formula: str | None = None
+    lead: str = "It was read as"
     counts: bool = True
 
     def to_dict(self) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss 
 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:
     mistake, hint = (known.name, cite(known.hint)) if known else (None, None)
-    return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation)
+    return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation, latex=task.wants_latex)
 
 
 def _in_case(task: Task, case: Case) -> str:

@@ -87,7 +87,9 @@ class Question:
 
     def _hold_letters(self, tree: Node) -> None:
         if strange := tree.letters() - {KRONECKER, *self.letters}:
-            node = next(node for node in tree.walk() if node.kind == "index" and node.value in strange)
+            node = tree
+            while node.kind != "index":  # not one of the same letter that a sum binds
+                node = next(child for child in node.children if child.letters() & strange)
             raise Malformed(f"{node.value} is unknown here; {self.allowed}", node.place)
 
     @property

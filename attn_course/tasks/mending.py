@@ -53,9 +53,12 @@ def explained(
         return verdict
     try:
         lines = latex_lines(answer, task.entry, several=task.kind == "derivation")
-        if task.kind == "formula":
-            with quiet(), time_limit(LIMIT_S):
+        with quiet(), time_limit(LIMIT_S):
+            if task.kind == "formula":
                 verdict = replace(verdict, formula=f"{task.left} = {write(task.question.read(lines[0]))}")
+            elif broken := _broken_step(verdict):
+                before, behind = (write(task.question.read(line)) for line in lines[broken - 2 : broken])
+                verdict = replace(verdict, formula=f"{before} = {behind}", lead=f"Line {broken} claims")
     except (AnswerError, Malformed, TimeIsUp, RecursionError, MemoryError):
         return verdict
     if found := search(task, verdict, results, rights):

@@ -22,6 +22,7 @@ from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 SEARCH_S = 0.8  # for the whole search; most changes take under a millisecond
 MOST_QUOTED = 80  # characters of a part of the formula that is named
+CUT = " ... "  # in place of its middle, if it is longer
 WHOLE = ("sum", "product", "big", "over", "call", "power", "entry", "name")  # what a factor or a function may be missing at
 NOTHING = Node("none")
 
@@ -104,7 +105,7 @@ def _what(before: str, after: str) -> str:
 
 def _short(latex: str) -> str:
     """A part of a formula, without its middle if it is long."""
-    return latex if len(latex) <= MOST_QUOTED else f"{latex[: MOST_QUOTED // 2]} ... {latex[-MOST_QUOTED // 2 :]}"
+    return latex if len(latex) <= MOST_QUOTED else f"{latex[: MOST_QUOTED // 2]}{CUT}{latex[-MOST_QUOTED // 2 :]}"
 
 
 def _put(tree: Node, node: Node, other: Node) -> Node:

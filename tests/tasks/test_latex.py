@@ -1,5 +1,6 @@
 """Answers in LaTeX: what is read, what is refused and where, what passes, and what is said of what does not."""
 
+import re
 import time
 
 import numpy as np
@@ -10,6 +11,7 @@ from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, progress
 from attn_course.tasks.core import Task, at_sizes
 from attn_course.tasks.latex import Question, evaluate, normal, on_one_line, packed, unpacked
+from attn_course.tasks.notebook import plain, rich
 from attn_course.tasks.reading import _read
 from tests.tasks.toys import COMMON, DERIVATION, FORMULA, USING, changed
 
@@ -128,6 +130,13 @@ def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, messag
     verdict = said(FORMULA, answer)
     assert verdict.message.startswith(message)
     assert not verdict.counts
+
+
+def test_the_place_of_an_index_is_where_it_is_free():
+    message = said(FORMULA, r"p_{ij} \sum_k g_{ik} + \sum_k (p_{ik} + g_{ij}) + g_{ik}").message
+    formula, carets = message.split("\n")[1:]
+    assert formula[: carets.index("^")].endswith("g_{i")
+    assert formula[carets.index("^") :] == "k}"
 
 
 def test_what_cannot_be_read_is_recorded_as_no_attempt(tmp_path):
@@ -371,12 +380,29 @@ def test_what_takes_too_long_is_stopped():
 
 
 def test_markup_in_an_answer_is_escaped():
-    from attn_course.tasks.notebook import rich
-
     page = rich(said(FORMULA, "<script>alert(1)</script>"))
     assert "<script" not in page
     assert "<pre" in page
-    assert "It was read as $D_{ij} = p_{i j}\\, g_{i j}$" in rich(said(FORMULA, "p_{ij} g_{ij}"))
+    assert "It was read as $\\displaystyle D_{ij} = p_{i j}\\, g_{i j}$" in rich(said(FORMULA, "p_{ij} g_{ij}"))
+    assert "one part left out in $2\\, \\delta_{i}$." in rich(said(FORMULA, r"p_{ij} (g_{ij} - 2 \delta_i)"))
+    assert "one part left out in `2\\, \\delta_{i}`." in plain(said(FORMULA, r"p_{ij} (g_{ij} - 2 \delta_i)"))
+
+
+def test_a_step_that_does_not_hold_is_shown_as_what_it_claims():
+    verdict = said(DERIVATION, [START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL])
+    claimed = r"\frac{e^{z_{i}}\, e^{c}}{\sum_{j} e^{z_{j}}\, e^{c}} = \frac{e^{z_{i}}}{e^{c}\, \sum_{j} e^{z_{j}}}"
+    assert f"Line 3 claims $\\displaystyle {claimed}$" in rich(verdict)
+    assert f"\n  Line 3 claims {claimed}\n" in plain(verdict)
+    assert "claims" not in plain(said(DERIVATION, [START, SPLIT]))
+
+
+def test_a_long_part_is_quoted_without_its_middle_and_is_no_formula():
+    zero = " + ".join(f"{n} (p_{{ij}} - p_{{ij}})" for n in range(2, 9))
+    verdict = said(FORMULA, rf"p_{{ij}} (g_{{ij}} - \delta_i) (1 + p_{{ij}} + {zero})")
+    (quoted,) = re.findall("`(.+)`", verdict.message)
+    assert " ... " in quoted
+    assert len(quoted) < 90
+    assert f"<code>{quoted}</code>" in rich(verdict)
 
 
 # --- reading, and what a task must say of itself -------------------------------------------------------------
@@ -388,10 +414,17 @@ def test_reading_shows_the_parts_with_their_shapes():
     assert found.lines == (r"D_{ij} = p_{i j}\, \left( g_{i j} - \sum_{k} p_{i k}\, g_{i k} \right)",)
     assert dict(found.parts)["p"] == "a 3 x 5 matrix"
     assert dict(found.parts)[r"\sum_{k} p_{i k}\, g_{i k}"] == "a number for each i"
-    assert "<table>" in found._repr_html_()
+    page = found._repr_html_()
+    assert page.index("for n = 3, m = 5") < page.index(">part<")
+    assert page.count("<tr>") == 1 + len(found.parts)
+    assert "a 3 x 5 matrix</td>" in page
     broken = _read(DERIVATION, DERIVATION.question, [START, "z_i +"])
     assert len(broken.lines) == 1
     assert broken.problem.startswith("line 2 of my_derivation: expected")
+    assert "white-space:pre" in broken._repr_html_()  # else the carets point elsewhere on a narrow page
+    several = _read(DERIVATION, DERIVATION.question, [START, GOAL])._repr_html_()
+    assert several.count("$\\displaystyle {} = ") == 1
+    assert "part of the last line" in several
 
 
 def test_a_learner_reads_an_answer_by_the_id_of_its_task():

@@ -29,8 +29,14 @@ class Formulas:
             yield {"arrays": result.arrays, "problem": problem, "timed_out": result.timed_out, "facts": result.facts}
 
     def slip(
-        self, question: dict[str, Any], line: str, cases: list[dict[str, Any]], wanted: list[np.ndarray], tolerance: float | None
+        self,
+        question: dict[str, Any],
+        line: str,
+        cases: list[dict[str, Any]],
+        wanted: list[np.ndarray],
+        tolerance: float | None,
+        limit_s: float,
     ) -> Iterator[dict[str, Any]]:
         """Say what would mend a line of an answer."""
         given = [{name: unpacked(data) for name, data in case.items()} for case in cases]
-        yield {"words": slip(Question(**question), line, given, wanted, tolerance)}
+        yield {"words": slip(Question(**question), line, given, wanted, tolerance, limit_s=limit_s)}

@@ -206,11 +206,11 @@ class Grader:
         self._explain(sitting)
 
     def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:
-        cases = self.cases(task)
+        cases, since = self.cases(task), time.monotonic()
         worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=self._blank(task))
         results = [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases]
         verdict = self.judge(task, results)
-        return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases))
+        return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases), since)
 
     def _explain(self, sitting: "_Sitting") -> None:
         """Say what would mend wrong answers in LaTeX, once all are judged: a process that is told what they should have given looks for it.
@@ -222,7 +222,7 @@ class Grader:
             task = get_task(task_id)
             worker = worker or self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
             try:
-                words = self._slip(task, sitting.latex[task_id][found.line], found.wanted, worker)
+                words = self._slip(task, sitting.latex[task_id], found, worker)
                 sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
             except WorkerGone:
                 self._workers.end(worker)
@@ -230,9 +230,9 @@ class Grader:
         if worker is not None:
             self._workers.end(worker)
 
-    def _slip(self, task: Task, line: str, wanted: Sequence[np.ndarray], worker: Worker) -> str:
-        message = {"question": asdict(task.question), "line": line, "cases": self._blank(task), "wanted": [*wanted]}
-        worker.tell("slip", LATEX_S, tolerance=task.tolerance, **message)
+    def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
+        asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
+        worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=found.limit_s, **asked)
         return _text(worker.hear(LATEX_S).get("words"))[:MAX_WORDS].strip()
 
     def _blank(self, task: Task) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ import html
 import io
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,11 +110,12 @@ def _assess(
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     if task.wants_latex:
+        since = time.monotonic()
         results = answered(task.question, answer, task.blank(cases))
         verdict = judge(task, cases, results, expect=expect)
         if verdict.passed:
             return verdict
-        return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases))
+        return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases), since)
     inputs = [case.inputs for case in cases]
     results = run(
         answer,

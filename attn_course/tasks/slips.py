@@ -20,7 +20,6 @@ from attn_course.tasks.latex import KRONECKER, Line, Question
 from attn_course.tasks.run import quiet
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
-SEARCH_S = 0.8  # for the whole search; most changes take under a millisecond
 MOST_QUOTED = 80  # characters of a part of the formula that is named
 CUT = " ... "  # in place of its middle, if it is longer
 WHOLE = ("sum", "product", "big", "over", "call", "power", "entry", "name")  # what a factor or a function may be missing at
@@ -28,11 +27,17 @@ NOTHING = Node("none")
 
 
 def slip(
-    question: Question, line: str, givens: Sequence[Mapping[str, Any]], wanted: Sequence[np.ndarray], tolerance: float | None = None
+    question: Question,
+    line: str,
+    givens: Sequence[Mapping[str, Any]],
+    wanted: Sequence[np.ndarray],
+    tolerance: float | None = None,
+    *,
+    limit_s: float,
 ) -> str:
     """Return the small change after which a line has the wanted values in every case, in words; "" if there is none, or no time for it."""
     try:
-        with quiet(), time_limit(SEARCH_S):
+        with quiet(), time_limit(limit_s):
             return _mended(question, question.read(line), givens, wanted, tolerance)
     except (Malformed, TimeIsUp, RecursionError, MemoryError):
         return ""

@@ -12,7 +12,7 @@ from attn_course.grading.grader import FORMULA_LIMITS, Grader
 from attn_course.grading.supervisor import Worker, WorkerGone
 from attn_course.tasks import assess, get_task
 from tests.grading import notebooks
-from tests.tasks.toys import USING
+from tests.tasks.toys import FORMULA, USING
 
 RIGHT = {
     "softmax-derivative": r"my_formula = r's_i (\delta_{ij} - s_j)'",
@@ -22,6 +22,19 @@ LOST = (
     r"my_derivation = [r'\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}', r'\frac{e^{z_i} e^c}{\sum_j e^{z_j}}', r'\frac{e^{z_i}}{\sum_j e^{z_j}}']"
 )
 ANOTHER_WAY = replace(USING, answer=[*USING.answer[1:], r"g_j s_j - s_j \sum_i g_i s_i"])  # gets there without J
+BOMBS = (
+    r"\sum_{k=1}^{1000000000} k",
+    r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
+    "(" * 900 + "1" + ")" * 900,
+    "9" + "!" * 1900,
+    r"(g_{ij})^{10^{10^{10}}}",
+    "p_{ij} \0 \u202e g_{ij}",
+    "p" + "'" * 1990,
+    "[i=j]" * 300,
+    "p_{ij}" * 330,
+    "+".join(["p_{ij}"] * 280),
+    r"\prod_{k=1}^{1300} p_{ij}" * 60,
+)
 
 
 @pytest.fixture
@@ -72,17 +85,30 @@ def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
     assert neighbour[0] == 2
 
 
-def test_an_equation_that_must_be_used_is_looked_for_in_the_confined_process(grader):
-    worker = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
-    try:
-        passed, _ = grader._judge_latex(USING, USING.answer, worker)
-        around, _ = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
-    finally:
-        grader._workers.end(worker)
+@pytest.fixture
+def worker(grader):
+    """A confined process that evaluates LaTeX."""
+    started = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
+    yield started
+    grader._workers.end(started)
+
+
+def test_an_equation_that_must_be_used_is_looked_for_in_the_confined_process(grader, worker):
+    passed, _ = grader._judge_latex(USING, USING.answer, worker)
     assert passed.points == USING.points
+    around, _ = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
     assert around.points == 0
     assert around.message == assess(ANOTHER_WAY, ANOTHER_WAY.answer).message
     assert "none of its steps uses" in around.message
+
+
+def test_bombs_do_not_end_the_process_and_what_is_said_of_them_is_plain(grader, worker):
+    for bomb in BOMBS:
+        verdict, found = grader._judge_latex(FORMULA, [bomb], worker)
+        words = grader._slip(FORMULA, [bomb], found, worker) if found else ""
+        assert verdict.points == 0
+        assert (verdict.message + words).isprintable()
+    assert grader._judge_latex(FORMULA, [FORMULA.answer], worker)[0].points == FORMULA.points
 
 
 def test_answers_given_before_the_notebook_ends_python_count(grade):

@@ -10,9 +10,12 @@ from attn_course.formulas import derivative, vector
 from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, progress
 from attn_course.tasks.core import Task, at_sizes
-from attn_course.tasks.latex import Question, evaluate, normal, on_one_line, packed, unpacked
+from attn_course.tasks.judge import expected, judge
+from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one_line, packed, unpacked
+from attn_course.tasks.mending import search
 from attn_course.tasks.notebook import plain, rich
 from attn_course.tasks.reading import _read
+from attn_course.tasks.slips import slip
 from tests.tasks.toys import COMMON, DERIVATION, FORMULA, USING, changed
 
 START, SPLIT, OUT, GOAL = DERIVATION.answer
@@ -362,14 +365,44 @@ def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same)
         r"\href{javascript:alert(1)}{x}",
         "__import__('os').system('true')",
         "{}" * 1000,
+        "".join(rf"\sum_{{{letter}=1}}^{{2}} " for letter in "abcfhklmnoqrstuvwxyz") + "p_{ij}",
+        r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
+        "p" + "'" * 1990,
+        r"(g_{ij})^{10^{10^{10}}}",
+        "9" + "!" * 1900,
+        "p_{" + "i+" * 900 + "j}",
+        "p_{ij} \0 g_{ij}",
+        "p_{ij} \u2066 g_{ij} \u202e",
+        "p" + "\u0301" * 1500,
+        r"|\{k : p_{ik} > 0\}|" * 30,
+        "[i=j]" * 300,
+        r"\begin{cases} " + r"1 & i = j \\ " * 100 + r"0 & i \ne j \end{cases}",
+        "p_{ij}" * 330,
+        r"\prod_{k=1}^{1300} p_{ij}" * 60,
+        r"(p^\top g)^{1000000000}_{ij}",
     ],
-    ids=range(18),
+    ids=range(33),
 )
 def test_a_bomb_is_refused_in_under_a_second(bomb):
     since = time.process_time()
     verdict = said(FORMULA, bomb)
     assert time.process_time() - since < 1.0
     assert verdict.message.startswith("my_formula ")
+    assert verdict.message.replace("\n", "").isprintable()
+
+
+def test_a_search_has_the_time_that_an_answer_leaves_it():
+    since = time.monotonic()
+    cases = FORMULA.cases(np.random.default_rng(1))
+    answer = r"p_{ij} (g_{ij} - 2 \delta_i)"
+    results = answered(FORMULA.question, answer, FORMULA.blank(cases))
+    verdict, rights = judge(FORMULA, cases, results), expected(FORMULA, FORMULA.answer, cases)
+    found = search(FORMULA, verdict, results, rights, since)
+    assert 0 < found.limit_s < 0.9
+    assert search(FORMULA, verdict, results, rights, since - 0.9) is None
+    words = slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=20.0)
+    assert found.told(verdict, words).message.endswith(" It would be right with one part left out in `2\\, \\delta_{i}`.")
+    assert slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=1e-5) == ""
 
 
 def test_what_takes_too_long_is_stopped():

@@ -34,6 +34,11 @@ def retyped(make: Callable[..., Mapping[str, Any]], claimed: Iterable[str]) -> l
     return found
 
 
+def is_written_down(make: Callable[..., Mapping[str, Any]]) -> bool:
+    """Whether a function writes its givens down itself, and can be read, so that `retyped` has something to look at."""
+    return hasattr(make, "__code__") and any(isinstance(node, ast.Dict | ast.DictComp) for node in ast.walk(_source(make)))
+
+
 def _with_helpers(parts: list[ast.expr], make: Callable[..., Any]) -> tuple[list[ast.expr], set[str]]:
     """Return an expression with the bodies of the functions it calls, if they stand in the same file and do not loop, and their names."""
     parts, helpers = [*parts], set[str]()

@@ -12,7 +12,7 @@ import numpy as np
 from attn_course import numbers
 from attn_course.formulas import alike, unrelated
 from attn_course.formulas.givens import as_given
-from attn_course.formulas.retyped import retyped
+from attn_course.formulas.retyped import is_written_down, retyped
 from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
@@ -126,6 +126,8 @@ def retyping_problems(task: Task) -> list[str]:
         found.append(f"wanted a left side in givens of its own; what stands in {task.left} are symbols: to write it again is an answer")
     if not isinstance(task.cases, AtSizes):
         return [*found, "wanted cases=at_sizes(...), so that the function that makes the givens can be read"]
+    if not is_written_down(task.cases.make):
+        return [*found, "wanted cases=at_sizes(...) of a function that writes its givens down, to be read there"]
     retold = retyped(task.cases.make, question.targets)
     return found + [
         f"the given {name} is only operators on the other givens: take another way, or the answer judges itself" for name in retold

@@ -1,10 +1,13 @@
 """Each rule for tasks can fail: a toy task that breaks one at a time."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from attn_course.tasks import Case, Wrong, gates
+from attn_course.tasks.core import at_sizes
 from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, RETYPED, USING, WRITE, changed
 
 LABELS = ["softmax", "softmax-jacobian"]
@@ -160,6 +163,10 @@ def test_what_a_formula_is_to_equal_is_not_the_answer_typed_again():
     assert gates.retyping_problems(RETYPED) == [
         "the given D is only operators on the other givens: take another way, or the answer judges itself"
     ]
+    for elsewhere in (lambda rng, **sizes: dict(RETYPED.cases.make(rng, **sizes)), partial(RETYPED.cases.make)):
+        assert gates.retyping_problems(changed(FORMULA, cases=at_sizes("n m", elsewhere))) == [
+            "wanted cases=at_sizes(...) of a function that writes its givens down, to be read there"
+        ]
     by_hand = changed(FORMULA, cases=lambda rng: RETYPED.cases(rng)[:1])
     (problem,) = gates.retyping_problems(by_hand)
     assert problem.startswith("wanted cases=at_sizes(...)")

@@ -7,6 +7,7 @@ that a confined process can load them alone.
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ CLEARLY = 1e-6  # a difference that is no rounding, in parts of the largest numb
 LIMIT_S = 0.8  # for all lines in all cases
 EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
+SIDES = re.compile(r"^the two sides do not fit: left is (.+), right is (.+)$")
 KRONECKER = r"\delta"
 
 
@@ -57,6 +59,11 @@ class Question:
     def line(self, number: int) -> str:
         """How a message calls a line of the answer."""
         return f"line {number} of {self.entry}" if self.goal else self.entry
+
+    def told(self, error: Malformed, text: str) -> Malformed:
+        """Return what is wrong with a line, with the line; those of a derivation have no sides."""
+        problem = SIDES.sub(r"line 1 is \1, this is \2", error.problem) if self.goal else error.problem
+        return Malformed(problem, error.place, error.latex or text)
 
     @cached_property
     def frame(self) -> Node:
@@ -138,7 +145,7 @@ def _evaluate(question: Question, trees: Sequence[Node], lines: Sequence[str], c
         try:
             arrays.append(Line(question, tree, case, text).array)
         except Malformed as error:
-            return Result(problem=f"{question.line(number)} has no meaning: {error.of(text)}")
+            return Result(problem=f"{question.line(number)} has no meaning: {question.told(error, text)}")
     return Result(tuple(arrays))
 
 

@@ -92,5 +92,5 @@ def _read(task: Task, question: Question, texts: Sequence[str]) -> Reading:
             lines.append(left + write(tree))
             parts = Line(question, tree, givens, text).parts()
         except Malformed as error:
-            return Reading(tuple(lines), problem=f"{question.line(number)}: {error.of(text)}", steps=bool(question.goal))
+            return Reading(tuple(lines), problem=f"{question.line(number)}: {question.told(error, text)}", steps=bool(question.goal))
     return Reading(tuple(lines), tuple(dict.fromkeys(parts)), case.name, steps=bool(question.goal))

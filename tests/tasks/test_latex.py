@@ -166,6 +166,8 @@ def test_lines_of_a_derivation_are_named():
     assert said(DERIVATION, [START, ...]).message.endswith("got ellipsis")
     assert said(DERIVATION, [START, " ", GOAL]).message == "my_derivation holds an empty line"
     assert said(DERIVATION, [START, r"e^{z_i + ", GOAL]).message.startswith("line 2 of my_derivation cannot be read: expected")
+    shape = "line 2 of my_derivation has no meaning: line 1 is a number, this is a vector of 3\n  z\n  ^"
+    assert said(DERIVATION, [START, "z", GOAL]).message == shape
     assert said(DERIVATION, [START] * 21).message.endswith("20 lines")
 
 
@@ -455,6 +457,7 @@ def test_reading_shows_the_parts_with_their_shapes():
     assert len(broken.lines) == 1
     assert broken.problem.startswith("line 2 of my_derivation: expected")
     assert "white-space:pre" in broken._repr_html_()  # else the carets point elsewhere on a narrow page
+    assert "line 1 is a number, this is a vector of 3" in _read(DERIVATION, DERIVATION.question, [START, "z"]).problem
     several = _read(DERIVATION, DERIVATION.question, [START, GOAL])._repr_html_()
     assert several.count("$\\displaystyle {} = ") == 1
     assert "part of the last line" in several

@@ -60,7 +60,7 @@ BACKWARD_DERIVATION = Task(
         Wrong(
             "plus for minus",
             r"s_j \left( g_j + \sum_i s_i g_i \right)",
-            "the second sum comes with a minus, from the derivative of the sum",
+            r"in `\delta_{ij} - s_j` the second weight has a minus, and nothing on the way to the goal turns it round",
         ),
         Wrong(
             "s_j lost from the second sum",

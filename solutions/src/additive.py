@@ -290,4 +290,4 @@ check("query-moves-weight", my_weight_gradient)
 # %% [markdown] id="query-moves-weight-why" tags=["solution-only"]
 # **Why.** By {eq}`softmax-derivative` the weight changes by $\alpha_j (g_j - \sum_l \alpha_l g_l)$, where $g_j$ is the derivative of
 # score $j$, {eq}`additive-derivative-by-query`. The 1 of the slope $1 - t_{jr}^2$ is the same for all keys and cancels. So the query acts through
-# *differences* of $t^2$: there are none where all units are small, and none where all are saturated.
+# *differences* of $t^2$: they are tiny where all units are small, and nothing is left of them where all are saturated.

@@ -82,7 +82,7 @@ PROJECTION_GRADIENT = Task(
     ],
     hints=[
         "In which units does the entry in row a and column r of W_Q stand, and what is it multiplied by there?",
-        "The score is a sum over the units, and only unit r moves: what stands in front of it, the slope of tanh, what stands inside.",
+        "Only unit r moves. The chain rule multiplies the factor in front of it, the slope of tanh, and what the entry is multiplied by.",
         "A product of three: an entry of the query, an entry of the score vector, and 1 minus the square of a hidden unit.",
     ],
 )
@@ -157,15 +157,19 @@ WEIGHT_GRADIENT = Task(
     hints=[
         "First differentiate the score of key j by one entry of the query. Then: what does a softmax do when all its scores change?",
         "By {eq}`softmax-derivative` a weight changes by itself times the change of its score, less the weighted mean of all changes.",
-        "The weight, times a sum over the units of projection, score vector, and a difference: a weighted mean of squares, and one square.",
+        "The weight times a sum over the units; each term is a projection times v_r times a difference: a mean of squares less one square.",
     ],
 )
 
 
 def _saturated(rng: np.random.Generator, d_q: int, d_k: int, d_h: int) -> dict[str, Any]:
-    q, k, given = _one_pair(rng, d_q, d_k, d_h)
-    w_q, w_k, v = given["W_Q"], given["W_K"], given["v"].raw
-    nearest = float(np.abs(q @ w_q + k @ w_k).min())
+    while True:  # until some unit ends at -1, one against its entry of v, one against the query's part, one against the key's part
+        q, k, given = _one_pair(rng, d_q, d_k, d_h)
+        w_q, w_k, v = given["W_Q"], given["W_K"], given["v"].raw
+        sums = q @ w_q + k @ w_k
+        if all((sums * side < 0).any() for side in (1, v, q @ w_q, k @ w_k)):
+            break
+    nearest = float(np.abs(sums).min())
     return {**given, "L": _score(50 / nearest * q, 50 / nearest * k, w_q, w_k, v)}  # tanh of 50 is 1 to the last bit
 
 

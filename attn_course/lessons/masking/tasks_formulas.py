@@ -25,7 +25,7 @@ MASKED_SOFTMAX = Task(
     entry="my_derivation",
     kind="derivation",
     equation="masked-exponential-is-zero",
-    points=3,
+    points=2,
     difficulty=2,
     minutes=8,
     trains="minus infinity in a softmax",
@@ -117,7 +117,7 @@ FINITE_FILL = Task(
         Wrong(
             "no fill at all",
             r"\sum_{l \notin A} w_l",
-            "that is what the hidden keys have without any fill; subtracting c from their scores alone is no shift of the whole row",
+            "that is what they have without a fill; c is subtracted from their scores alone, not from the whole row, so their weight falls",
         ),
         Wrong(
             "the weights taken for scores",

@@ -142,9 +142,9 @@ ROTARY_SCORE = Task(
         ),
     ],
     hints=[
-        "Look at one pair first. To turn the query by a and the key by b, then multiply: which of the two angles is left over?",
+        "Look at one pair first. Turn the query by an angle a and the key by b, and multiply: on which angle does the product depend?",
         "Only the difference of the angles counts, so leave the key as it is, turn the query by its frequency times r, and multiply out.",
-        "For each pair: its dot product times a cosine, plus a difference of two cross products times a sine. Then sum over the pairs.",
+        "Each pair gives its dot product times a cosine, plus a difference of two products times a sine. Then sum over the pairs.",
     ],
 )
 

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`cross_attention`: cross-attention
 #
-# Nine tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 20
-# points, about 105 minutes. Each stands for itself.
+# Ten tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 22
+# points, about 115 minutes. Each stands for itself.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then
 # run the check below it, cell by cell (Shift+Enter). A check that passes prints one line that begins with `ok`; one
@@ -10,7 +10,7 @@
 # Leave the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.
 
 # %% [markdown] id="conventions"
-# Answers are NumPy arrays or torch tensors of float32 or float64; the last answer is LaTeX. A function must not change
+# Answers are NumPy arrays or torch tensors of float32 or float64; the last two answers are LaTeX. A function must not change
 # its inputs. Rows are positions: $X$ is the target $(T_q, d_x)$, which asks, and $Y$ the source $(T_k, d_y)$, which answers.
 
 # %% id="setup" tags=["setup"]
@@ -253,10 +253,10 @@ check("greedy-decoding", my_writer)
 # of writing without a teacher.
 
 # %% [markdown] id="latex"
-# **The last answer is LaTeX**, the right side of a formula, typed as text with an `r` in front. Every form that is equal counts.
-# One index of a matrix is a row, as in `Q_i`, a transpose is typed `^\top`, and a sum reaches as far as its parentheses. To see
-# how your formula is understood, `from attn_course import read` and call `read("gradient-of-source-row", my_gradient)`; what
-# cannot be read is no attempt.
+# **The last two answers are LaTeX**, typed as text with an `r` in front: the right side of a formula, and the lines of a
+# derivation. Every form that is equal counts. One index of a matrix is a row, as in `Q_i`, a transpose is typed `^\top`, and
+# a sum reaches as far as its parentheses. To see how a formula is understood, `from attn_course import read` and call
+# `read("gradient-of-source-row", my_gradient)`; what cannot be read is no attempt.
 
 # %% [markdown] id="gradient-of-source-row-text"
 # What does row $j$ of the source learn in cross-attention, {eq}`cross-attention`? Write row $j$ of
@@ -280,3 +280,36 @@ check("gradient-of-source-row", my_gradient)
 # $P_{ij}$, and the key $y_j W_K$, whose dot product with $Q_i$, scaled, is score $(i, j)$. Both come back through the transposed
 # projection. The sum runs over the target: every row that asks also teaches, and a source row with small weights everywhere
 # learns little.
+
+# %% [markdown] id="map-read-backwards-text"
+# Let $S$ be the scaled scores, with the target in its rows and the source in its columns. $\sigma(S)$ is the map by which the target
+# reads the source, and $\sigma(S^\top)$, from the same scores, the map by which the source reads the target; $\sigma$ normalises rows.
+# How much do two weights of the same pair differ? Derive it line by line, each equal to the one before, in three steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+#     # your lines
+#     r"\frac{\sum_{l=1}^{T_q} e^{S_{lj}}}{\sum_{l=1}^{T_k} e^{S_{il}}}",
+# ]
+# ```
+
+# %% id="map-read-backwards" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+    r"\frac{e^{S_{ij}} / \sum_{l=1}^{T_k} e^{S_{il}}}{\sigma(S^\top)_{ji}}",
+    r"\frac{e^{S_{ij}} / \sum_{l=1}^{T_k} e^{S_{il}}}{e^{S_{ij}} / \sum_{l=1}^{T_q} e^{S_{lj}}}",
+    r"\frac{e^{S_{ij}} \sum_{l=1}^{T_q} e^{S_{lj}}}{e^{S_{ij}} \sum_{l=1}^{T_k} e^{S_{il}}}",
+    r"\frac{\sum_{l=1}^{T_q} e^{S_{lj}}}{\sum_{l=1}^{T_k} e^{S_{il}}}",
+]
+### END SOLUTION
+
+# %% id="map-read-backwards-check" tags=["check"]
+check("map-read-backwards", my_derivation)
+
+# %% [markdown] id="map-read-backwards-why" tags=["solution-only"]
+# **Why.** Entry $(j, i)$ of $S^\top$ is $S_{ij}$, so both weights have the same exponential above, and it cancels. What differs is the
+# normaliser: the first softmax sums over the source, in row $i$ of $S$, the second over the target, in column $j$. This is
+# {eq}`balance-of-both-directions` once more. A source token that many ask for has a large column sum, so a column of the map
+# cannot be read as a translation in the other direction.

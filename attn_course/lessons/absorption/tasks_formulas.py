@@ -47,6 +47,11 @@ ABSORBED_BIASES = Task(
             "two sums of two terms multiply to four products; the two that pair content with a bias are missing",
         ),
         Wrong(
+            "the key bias meets the query's bias only",
+            r"x_i W x_j^\top + v x_j^\top + b_Q b_K^\top",
+            "the key bias meets the whole query: x_i W_Q b_K^T is missing",
+        ),
+        Wrong(
             "the preference for keys forgotten",
             r"x_i W x_j^\top + (x_i W_Q + b_Q) b_K^\top",
             "the query bias meets the content of the key as well: b_Q W_K^T x_j^T is missing",

@@ -1,4 +1,4 @@
-"""The graded task on cross-attention that is answered in LaTeX: the gradient that reaches one row of the source."""
+"""The graded tasks on cross-attention that are answered in LaTeX: the gradient of a row of the source, and maps read backwards."""
 
 import math
 from typing import Any
@@ -83,5 +83,72 @@ SOURCE_ROW = Task(
         "Row j of the source makes one key and one value. Where does each of them come in, and which target rows see it?",
         "Its value comes into output i with the weight P_ij, its key into the scaled score (i, j). Then go back through W_V and W_K.",
         r"A sum over i of two terms: a weight times `dZ_i W_V^\top`, and an entry of dS, scaled, times a row and `W_K^\top`.",
+    ],
+)
+
+# ---- a map read backwards
+
+BOTH_DIRECTIONS = Task(
+    id="map-read-backwards",
+    title="A map read backwards",
+    entry="my_derivation",
+    kind="derivation",
+    equation="balance-of-both-directions",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    trains="over which index a softmax sums",
+    symbols=("S", "T_q", "T_k"),
+    functions=(r"\sigma", r"\exp"),
+    cases=at_sizes("T_q T_k", lambda rng, **sizes: {"S": rng.normal(size=tuple(sizes.values())), **sizes}),
+    least_steps=3,
+    answer=[
+        r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+        r"\frac{e^{S_{ij}} / \sum_{l=1}^{T_k} e^{S_{il}}}{\sigma(S^\top)_{ji}}",
+        r"\frac{e^{S_{ij}} / \sum_{l=1}^{T_k} e^{S_{il}}}{e^{S_{ij}} / \sum_{l=1}^{T_q} e^{S_{lj}}}",
+        r"\frac{e^{S_{ij}} \sum_{l=1}^{T_q} e^{S_{lj}}}{e^{S_{ij}} \sum_{l=1}^{T_k} e^{S_{il}}}",
+        r"\frac{\sum_{l=1}^{T_q} e^{S_{lj}}}{\sum_{l=1}^{T_k} e^{S_{il}}}",
+    ],
+    wrong=[
+        Wrong(
+            "the map back taken for the transpose",
+            "1",
+            "that would give both directions the same normaliser; but one softmax sums over the source, the other over the target",
+        ),
+        Wrong(
+            "the normalisers exchanged",
+            r"\frac{\sum_l e^{S_{il}}}{\sum_l e^{S_{lj}}}",
+            "each normaliser divides its own weight: that of the numerator's softmax, the sum over l of e^{S_il}, ends up beneath",
+        ),
+        Wrong(
+            "a product for the quotient",
+            r"\frac{e^{S_{ij}} e^{S_{ij}}}{\sum_l e^{S_{il}} \sum_k e^{S_{kj}}}",
+            "that is the product of both weights; to divide by a quotient is to multiply by it turned upside down",
+        ),
+        Wrong(
+            "the scores summed, not their exponentials",
+            r"\frac{\sum_l S_{lj}}{\sum_l S_{il}}",
+            "a softmax divides by the sum of the exponentials of the scores, not by the sum of the scores",
+        ),
+        Wrong(
+            "the exponential of a sum",
+            r"\frac{e^{\sum_l S_{lj}}}{e^{\sum_l S_{il}}}",
+            "the exponential of a sum is a product of exponentials; a softmax divides by their sum",
+        ),
+        Wrong(
+            "the second softmax left out",
+            r"\frac{1}{\sum_l e^{S_{il}}}",
+            "both weights have a normaliser: that of the second softmax, beneath the bar, comes up",
+        ),
+        Wrong(
+            "the first softmax left out",
+            r"\sum_l e^{S_{lj}}",
+            "both weights have a normaliser: that of the first softmax stays beneath",
+        ),
+    ],
+    hints=[
+        "Write each weight as an exponential over a sum. Which index is fixed in the sum, and which one runs?",
+        "The rows of S belong to the target and the columns to the source: in the map back, the entry is the same and the sum runs over i.",
+        r"Before the goal stands a fraction with `e^{S_{ij}}` both above and beneath, each times one of the two sums.",
     ],
 )

@@ -284,7 +284,8 @@ check("gradient-of-source-row", my_gradient)
 # %% [markdown] id="map-read-backwards-text"
 # Let $S$ be the scaled scores, with the target in its rows and the source in its columns. $\sigma(S)$ is the map by which the target
 # reads the source, and $\sigma(S^\top)$, from the same scores, the map by which the source reads the target; $\sigma$ normalises rows.
-# How much do two weights of the same pair differ? Derive it line by line, each equal to the one before, in three steps or more:
+# By what factor do the two weights of the pair $(i, j)$ differ? Derive it line by line, each equal to the one before, in three
+# steps or more:
 #
 # ```python
 # my_derivation = [

@@ -328,13 +328,13 @@ my_merging = [
 check("merge-of-two-blocks", my_merging)
 
 # %% [markdown] id="merge-of-two-blocks-why" tags=["solution-only"]
-# **Why.** The sum beneath is $e^{L}$, and it can be divided into every term. Then the sum is split, and each exponent
-# takes a detour over its own block: $s_j - L = (s_j - L_A) + (L_A - L)$. The second part does not depend on $j$ and leaves
+# **Why.** The sum beneath is $e^{L}$, and every term can be divided by it. Then the sum is split, and each exponent takes a
+# detour over its own block: $s_j - L = (s_j - L_A) + (L_A - L)$. The second part does not depend on $j$ and leaves
 # the sum; the first makes the weights of block $A$, whose sum of values is $z_A$. The two factors add up to 1, since
 # $e^{L_A} + e^{L_B} = e^{L}$.
 
 # %% [markdown] id="update-of-divided-outputs-text"
-# The first FlashAttention (Dao et al., 2022) divided in every turn: after $n$ keys query $i$ has the $m_i$ and $\ell_i$ of
+# The first FlashAttention (Dao et al., 2022) divided in every turn: after $n$ keys query $i$ has $m_i$ and $\ell_i$ as in
 # {eq}`tiled-attention-update` and a finished output, the row $z_i$. A block of $B_k$ keys comes, with scores $s_{ij}$ and
 # values $v_j$; $m'_i$ and $\ell'_i$ (type `m'_i`), over all $n + B_k$ keys, are known. Write the right side of
 #
@@ -352,8 +352,8 @@ check("update-of-divided-outputs", my_new_output)
 
 # %% [markdown] id="update-of-divided-outputs-why" tags=["solution-only"]
 # **Why.** $\ell_i z_i$ is the old accumulator. It is measured from $m_i$, so it gets the factor $e^{m_i - m'_i}$; the
-# block is measured from $m'_i$ at once; the sum is divided by $\ell'_i$. The second version of FlashAttention leaves the
-# division to the end, because all these products and divisions of rows run on the slow units.
+# block is measured from $m'_i$ at once; the sum is divided by $\ell'_i$. The second version (Dao, 2023) leaves the division
+# to the end: GPUs are much slower at arithmetic that is no matrix product.
 
 # %% [markdown] id="gradient-of-tile-scores-text"
 # The backward pass rebuilds a tile: $B_q$ queries $i$ and $B_k$ of their $n$ keys, $j$. It has the scores $s_{ij}$ and values
@@ -372,8 +372,8 @@ check("gradient-of-tile-scores", my_gradient)
 
 # %% [markdown] id="gradient-of-tile-scores-why" tags=["solution-only"]
 # **Why.** In {eq}`score-gradient-by-entry` put $p_{ij} = e^{s_{ij} - L_i}$, $dP_{ij} = dO_i \cdot v_j$ and $\delta_i = dO_i
-# \cdot z_i$. Collected, it says what attention learns: $e^{s_{ij} - L_i}\, dO_i \cdot (v_j - z_i)$, the difference that
-# value $j$ makes to the output, seen along $dO_i$.
+# \cdot z_i$. Collected, it is $e^{s_{ij} - L_i}\, dO_i \cdot (v_j - z_i)$: the gradient asks how value $j$ differs from the
+# output, and a key whose value equals the output has none.
 
 # %% [markdown] id="row-lse-kernel-text"
 # The log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through its columns in blocks

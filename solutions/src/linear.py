@@ -298,5 +298,5 @@ check("fading-state-unrolled", my_state)
 
 # %% [markdown] id="fading-state-unrolled-why" tags=["solution-only"]
 # **Why.** By induction: if the formula holds for $t - 1$, then $a_t$ joins every product, and the new pair $k_t v_t^\top$ has
-# the product without factors, which is 1. So a pair meets the gates behind its own step. With all $a_t = a$ the factors
-# are $a^{t - j}$, an exponential window.
+# the product without factors, which is 1. So a pair meets the gates of the steps after its own. With all $a_t = a$ the
+# factors are $a^{t - j}$, an exponential window.

@@ -14,10 +14,9 @@ def _two_blocks(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     keys = n_A + n_B
     s, v = rng.normal(size=keys), rng.normal(size=(keys, d_v))
     in_a = np.isin(np.arange(keys), rng.permutation(keys)[:n_A])  # the keys of a block need not be neighbours
-    given: dict[str, Any] = {"s": vector(s), "v": rows(v)}
-    for name, block in {"": slice(None), "_A": in_a, "_B": ~in_a}.items():
-        given |= {f"L{name}": np.logaddexp.reduce(s[block])}
-        given |= {f"z{name}": row(softmax(s[block]) @ v[block]), name[1:]: subset(block)} if name else {}
+    given: dict[str, Any] = {"s": vector(s), "v": rows(v), "L": np.logaddexp.reduce(s)}
+    for name, block in {"A": in_a, "B": ~in_a}.items():
+        given |= {name: subset(block), f"L_{name}": np.logaddexp.reduce(s[block]), f"z_{name}": row(softmax(s[block]) @ v[block])}
     return given
 
 
@@ -84,7 +83,7 @@ MERGE_DERIVED = Task(
     ],
     hints=[
         "Which of the symbols of the goal is the logarithm of the sum in the denominator? Then split the sum over all keys in two.",
-        "The output of block A is a sum over A alone, of `e^{s_j - L_A} v_j`. Where can e^{s_j - L_A} come from, and what is left over?",
+        "The output of block A is the sum of `e^{s_j - L_A} v_j` over A alone. Which factor turns `e^{s_j - L_A}` into `e^{s_j - L}`?",
         r"`e^{s_j - L}` is a product of `e^{L_A - L}`, which leaves the sum over A, and of a weight of block A; the same for B.",
     ],
 )
@@ -149,7 +148,7 @@ UPDATE_FORMULA = Task(
             "this is the accumulator of {eq}`tiled-attention-update`; the output is that divided by the new sum",
         ),
         Wrong(
-            "only the block divided",
+            "the old output without its share",
             r"e^{m_i - m'_i} z_i + \frac{\sum_j e^{s_{ij} - m'_i} v_j}{\ell'_i}",
             "the old output is an average over the old keys alone: its part in the new one is the old sum over the new, both measured "
             "from the new maximum",

@@ -208,14 +208,14 @@ check("attention-slope", my_slope)
 # steepest at $p = \frac12$, where $p(1 - p) = \frac14$: the $4$ in the bound of {eq}`bounded-slope-in-query`.
 
 # %% [markdown] id="gradient-through-the-softmax-text"
-# The weights $P$ are the softmax of the scores $S$, row by row, and a gradient $dP$ has arrived at them. Write the
-# gradient at the scores as **one** formula in LaTeX, only the right side, between `r"` and `"`:
+# The weights $P$ are the softmax of the scores $S$, row by row, and $dP$ is the gradient of a loss with respect to $P$.
+# Write the gradient with respect to $S$ as **one** formula in LaTeX, only the right side, between `r"` and `"`:
 #
 # $$dS = \ldots$$
 #
-# In {eq}`gradient-of-scores` the row sums have a letter, $\delta$; here write them out. Use whole matrices, without indices: `\odot`
-# multiplies entry by entry, `\mathbf{1}` is a column of ones, `\mathbf{1}^\top` a row of ones, and `\mathrm{diag}(...)`
-# makes a column a diagonal matrix. Any equal form counts.
+# The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be written out. Use whole matrices, without indices: `\odot` multiplies
+# entry by entry, `\mathbf{1}` is a column of ones, and `\mathrm{diag}(...)` puts a column on a diagonal. Any form
+# that is equal counts.
 #
 # To see how a formula is understood, `from attn_course import read` and call
 # `read("gradient-through-the-softmax", my_formula)`; what cannot be read is no attempt.
@@ -233,13 +233,12 @@ check("gradient-through-the-softmax", my_formula)
 # them fills its row. In NumPy the two products with ones are `sum(axis=-1, keepdims=True)` and the broadcast behind it.
 
 # %% [markdown] id="gradient-of-one-key-text"
-# Key $j$ takes part in one score of every query. Write what it gets back from them, row $j$ of $dK$, as a formula in
-# LaTeX:
+# Every query has a score with key $j$. Write what the key gets back from all, row $j$ of $dK$, as a formula:
 #
 # $$dK_j = \ldots$$
 #
-# The scores are $Q K^\top / \sqrt{d_k}$, and `dO` is the gradient at the outputs $Z$. Rows are `Q_i`, `V_j`, `Z_i` and `dO_i`, `\cdot` is
-# their dot product, and `P_{ij}` is a number. Any equal form counts.
+# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dO` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i`
+# and `dO_i`; put a dot product in parentheses, `(dO_i \cdot ...)`. Any form that is equal counts.
 
 # %% id="gradient-of-one-key" tags=["task"]
 ### BEGIN SOLUTION
@@ -252,8 +251,8 @@ check("gradient-of-one-key", my_key_gradient)
 # %% [markdown] id="gradient-of-one-key-why" tags=["solution-only"]
 # **Why.** By {eq}`query-and-key-gradients`, $dK_j = \sum_i dS_{ij}\, Q_i / \sqrt{d_k}$, and {eq}`score-gradient-against-mixture` says what
 # $dS_{ij}$ is. So a step against the gradient moves the key **towards** the queries whose outputs would gain from more of
-# its value, and away from the others, each as strongly as it already attends to the key. A key that nobody looks at
-# does not learn.
+# its value, and away from the others, each in proportion to the weight it already gives the key. A key to which no
+# query gives any weight does not learn.
 
 # %% [markdown] id="from-jacobian-to-output-text"
 # By {eq}`softmax-derivative` and the chain rule,
@@ -262,7 +261,7 @@ check("gradient-of-one-key", my_key_gradient)
 #
 # FlashAttention computes $p_{ij} (dP_{ij} - dO_i \cdot z_i)$ instead: what it subtracts needs the output, but no sum over the keys. Show
 # that both are the same: a list of lines in LaTeX, each equal to the one before. The first and the last are given; it
-# takes four steps or more:
+# takes three steps or more:
 #
 # ```python
 # my_derivation = [

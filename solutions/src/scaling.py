@@ -149,12 +149,12 @@ check("reparametrised-step-size", my_step)
 # **Why.** {eq}`scale-as-reparametrisation` with $c = 1 / d_k$: the step is $c^2 \eta$.
 
 # %% [markdown] id="weights-under-a-scale-text"
-# The weights of a query are $w = \sigma(c\,s)$, the softmax of its scores $s$ times a scale $c > 0$. Which weights grow when $c$ does? Write a
-# formula in LaTeX for
+# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Which weights grow with
+# $c$? Write a formula in LaTeX for
 #
 # $$g_i = \frac{\partial w_i}{\partial c},$$
 #
-# only the right side, between `r"` and `"`. Any form that is equal for all scores counts. To see how it is understood,
+# only the right side, between `r"` and `"`. Any form that is equal counts. To see how it is understood,
 # `from attn_course import read` and call `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
 
 # %% id="weights-under-a-scale" tags=["task"]
@@ -179,7 +179,7 @@ check("weights-under-a-scale", my_slope)
 # $$v_i = \ldots$$
 #
 # with the queries `Q`, the matrix `S` and `d_k`. `Q_i` is row $i$ and `Q_{ia}` one of its entries; `S_{ab}` is the covariance of entries $a$ and
-# $b$ of a key. Matrices or sums, any form that is equal counts; the trace is `\mathrm{tr}(...)`.
+# $b$ over the same keys. Matrices or sums, any form that is equal counts; the trace is `\mathrm{tr}(...)`.
 
 # %% id="spread-of-one-row" tags=["task"]
 ### BEGIN SOLUTION
@@ -196,12 +196,13 @@ check("spread-of-one-row", my_spread)
 # 0 and variance 1; for a single long query it is larger, as {eq}`score-normal-given-query` says.
 
 # %% [markdown] id="score-variance-by-lines-text"
-# The lesson found the variance of a score with traces. Find it with sums. Let $q$ have the outcomes $q_1, q_2, \ldots$ with
-# probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$; `q_{ai}` is entry $i$ of outcome $a$. We know
+# The lesson found the variance of a score with traces; now use sums. Let $q$ have the outcomes $q_1, q_2, \ldots$ with
+# probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$; `q_{ai}` is entry $i$ of $q_a$. We know
 #
 # $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
 #
-# Write a list of lines in LaTeX, each equal to the one before, in four steps or more, from the definition to {eq}`score-variance-from-covariances`:
+# Write lines in LaTeX, each equal to the one before, in four steps or more, from the mean square minus the squared
+# mean to {eq}`score-variance-from-covariances`:
 #
 # ```python
 # my_derivation = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import derivative, matrix, rows
+from attn_course.formulas import derivative, rows
 from attn_course.reference import attention, scaled_dot_scores, softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
@@ -57,9 +57,9 @@ SCORE_GRADIENTS = Task(
             "ones on the left sum each column, over the queries; the softmax runs along a row, so the ones belong on the right",
         ),
         Wrong(
-            "one sum for all queries",
-            r"P \odot (dP - \mathbf{1} \mathbf{1}^\top (P \odot dP)\, \mathbf{1} \mathbf{1}^\top)",
-            "ones on both sides add up the whole matrix; each query has a sum of its own",
+            "no parentheses around the entrywise product",
+            r"P \odot (dP - P \odot dP\, \mathbf{1} \mathbf{1}^\top)",
+            r"side by side is multiplied first, so the ones sum up dP before P gets there: write `(P \odot dP)`",
         ),
         Wrong(
             "the weight of the score forgotten",
@@ -91,7 +91,7 @@ def _back_to_the_keys(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     Q, K, V, dO = _random(rng, (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v))
     Z, P = attention(Q, K, V, return_weights=True)
     dK = derivative(lambda moved: np.vdot(dO, attention(Q, moved, V)), K)
-    return {"P": P, "Q": Q, "V": V, "Z": Z, "dO": dO, "d_k": d_k, "dK": matrix(dK)}
+    return {"P": P, "Q": Q, "V": V, "Z": Z, "dO": dO, "d_k": d_k, "T_q": T_q, "T_k": T_k, "dK": dK}
 
 
 KEY_GRADIENT = Task(
@@ -104,7 +104,7 @@ KEY_GRADIENT = Task(
     difficulty=4,
     minutes=12,
     trains="putting two steps of the backward pass together",
-    symbols=("P", "Q", "V", "Z", "dO", "d_k"),
+    symbols=("P", "Q", "V", "Z", "dO", "d_k", "T_q", "T_k"),
     functions=(r"\sqrt",),
     left="dK_j",
     cases=at_sizes("T_q T_k d_k d_v", _back_to_the_keys),
@@ -160,7 +160,7 @@ def _weights_and_gains(rng: np.random.Generator, **sizes: int) -> dict[str, Any]
     Q, K, V, dO = _random(rng, (T_q, 2), (T_k, 2), (T_k, d_v), (T_q, d_v))
     p = softmax(scaled_dot_scores(Q, K))
     dP = derivative(lambda moved: np.vdot(dO, moved @ V), p)
-    return {"p": p, "dP": dP, "dO": rows(dO), "v": rows(V), "z": rows(attention(Q, K, V))}
+    return {"p": p, "dP": dP, "dO": rows(dO), "v": rows(V), "z": rows(attention(Q, K, V)), "T_k": T_k}
 
 
 CHAIN_RULE = Task(
@@ -173,9 +173,9 @@ CHAIN_RULE = Task(
     difficulty=3,
     minutes=12,
     trains="sums with a Kronecker delta, and a row sum that needs no weights",
-    symbols=("p", "dP", "dO", "v", "z"),
+    symbols=("p", "dP", "dO", "v", "z", "T_k"),
     cases=at_sizes("T_q T_k d_v", _weights_and_gains),
-    least_steps=4,
+    least_steps=3,
     answer=[
         r"\sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij})",
         r"\sum_l dP_{il}\, p_{il} \delta_{lj} - \sum_l dP_{il}\, p_{il}\, p_{ij}",
@@ -196,9 +196,14 @@ CHAIN_RULE = Task(
             "the delta picks out l = j from the first term only; the sum with p_ij stays",
         ),
         Wrong(
-            "the wrong weight in front of the sum",
+            "p_il taken for p_ij",
             r"p_{ij}\, dP_{ij} - \sum_l p_{il}\, p_{il}\, dP_{il}",
             "in each term of the second sum stand p_il and p_ij, once each: p_ij does not depend on l and goes in front",
+        ),
+        Wrong(
+            "the term l = j left out",
+            r"p_{ij}\, dP_{ij} - p_{ij} \sum_{l \ne j} p_{il}\, dP_{il}",
+            "the bracket has two terms where l = j, so the sum with p_ij runs over all l, j among them",
         ),
         Wrong(
             "the weight of the second term lost",

@@ -11,7 +11,7 @@ from attn_course.tasks.core import Task, Wrong, at_sizes
 
 def _two_random_vectors(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
     """Every outcome of q and of k with its probability, and their means and covariances."""
-    givens: dict[str, Any] = {}
+    givens: dict[str, Any] = {"d_k": d_k}
     for name, chance, outcomes in (("q", "p", d_k + 1), ("k", "r", d_k + 2)):
         table, weights = 0.6 + rng.normal(size=(outcomes, d_k)), rng.dirichlet(np.full(outcomes, 4.0))
         givens |= {name: matrix(table), chance: vector(weights), f"m_{name}": column(np.average(table, axis=0, weights=weights))}
@@ -29,7 +29,7 @@ VARIANCE = Task(
     difficulty=4,
     minutes=15,
     trains="squares of sums, and where independence enters",
-    symbols=("p", "r", "q", "k", "m_q", "m_k", "S_q", "S_k"),
+    symbols=("p", "r", "q", "k", "m_q", "m_k", "S_q", "S_k", "d_k"),
     functions=("tr",),
     cases=at_sizes("d_k", _two_random_vectors),
     least_steps=4,
@@ -50,7 +50,7 @@ VARIANCE = Task(
         Wrong(
             "the mean square",
             r"\sum_a \sum_b p_a r_b \bigl( \sum_i q_{ai} k_{bi} \bigr)^2",
-            "that is the mean of the square; the square of the mean, which the variance takes away, has gone from it",
+            "that is the mean of the square; the square of the mean, which a variance subtracts, is missing here",
         ),
         Wrong(
             "mean products taken for covariances",
@@ -93,7 +93,8 @@ VARIANCE = Task(
 
 def _weights_at_a_scale(rng: np.random.Generator, n: int) -> dict[str, Any]:
     s, c = rng.normal(size=n), rng.uniform(0.4, 0.8)
-    return {"s": vector(s), "c": c, "w": vector(softmax(c * s)), "g": vector(derivative(lambda scale: softmax(scale * s), c))}
+    slope = derivative(lambda scale: softmax(scale * s), c)
+    return {"s": column(s), "c": c, "w": column(softmax(c * s)), "n": n, "g": column(slope)}
 
 
 SCALE_SLOPE = Task(
@@ -106,8 +107,8 @@ SCALE_SLOPE = Task(
     difficulty=2,
     minutes=8,
     trains="the chain rule through a softmax",
-    symbols=("w", "s", "c"),
-    functions=(r"\ln",),
+    symbols=("w", "s", "c", "n"),
+    functions=("diag", r"\ln"),
     left="g_i",
     cases=at_sizes("n", _weights_at_a_scale),
     answer=r"w_i \bigl( s_i - \sum_j w_j s_j \bigr)",
@@ -126,6 +127,11 @@ SCALE_SLOPE = Task(
             "the scores not weighted",
             r"w_i \bigl( s_i - \sum_j s_j \bigr)",
             "the derivative of ln of the sum beneath is the mean of the scores under the weights: each s_j comes with w_j",
+        ),
+        Wrong(
+            "the plain mean",
+            r"w_i \Bigl( s_i - \frac{1}{n} \sum_j s_j \Bigr)",
+            "it is a mean of the scores, but one under the weights: a score that holds more weight counts more",
         ),
         Wrong(
             "a factor c too many",

@@ -251,7 +251,7 @@ RIGHT = {
         r"(dP - ((P \odot dP) \mathbf{1}) \mathbf{1}^\top) \odot P",
     ],
     "gradient-of-one-key": [
-        r"\sum_i \frac{P_{ij}}{\sqrt{d_k}} (dO_i \cdot V_j - dO_i \cdot Z_i) Q_i",
+        r"\sum_{i=1}^{T_q} \frac{P_{ij}}{\sqrt{d_k}} (dO_i \cdot V_j - dO_i \cdot Z_i) Q_i",
         r"\sum_{n} P_{nj} \tfrac{dO_n (V_j - Z_n)^\top}{\sqrt{d_k}} Q_n",
         r"\frac{\sum_i \left( P_{ij} \sum_a dO_{ia} (V_{ja} - Z_{ia}) \right) Q_i}{\sqrt{d_k}}",
         r"\frac{1}{\sqrt{d_k}} \bigl( \bigl( P \odot (dO\, V^\top - (dO \odot Z) \mathbf{1} \mathbf{1}^\top) \bigr)^\top Q \bigr)_j",

@@ -107,10 +107,11 @@ RIGHT = {
     "read-score-densities": [lambda: [4, 64, 1], lambda: np.array([4.0, 64.0, 1.0])],
     "reparametrised-step-size": [lambda eta, d_k: eta * d_k**-2, lambda eta, d_k: (1 / d_k) * (eta / d_k)],
     "weights-under-a-scale": [
-        r"w_i s_i - w_i \sum_j w_j s_j",
+        r"w_i s_i - w_i \sum_{j=1}^{n} w_j s_j",
         r"w_i \sum_j w_j (s_i - s_j)",
         r"\sum_{j \ne i} w_i w_j (s_i - s_j)",
-        r"-w_i \left( w \cdot s - s_i \right)",
+        r"-w_i \left( w^\top s - s_i \right)",
+        r"\bigl( (\mathrm{diag}(w) - w w^\top) s \bigr)_i",
         r"\sum_k s_k w_i (\delta_{ik} - w_k)",
         r"\tfrac{1}{c} w_i \left( \ln w_i - \sum_l w_l \ln w_l \right)",
     ],

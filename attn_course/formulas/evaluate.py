@@ -126,10 +126,11 @@ class Evaluation:
             return None
         other = self.with_given(name, many[0])
         for key in self.dependents(name) & names - self.formula.definitions.keys():
-            values = [replace(self.array(name), raw=one) if key == name else self.with_given(name, one).given(key) for one in many]
-            if not all(isinstance(value, Given) and value.form not in ("opaque", "set") for value in values):
+            made = [self.with_given(name, one).given(key) for one in many]
+            arrays = [given for given in made if isinstance(given, Given) and given.form not in ("opaque", "set")]
+            if len(arrays) < len(made):
                 return None
-            other.cache[key] = self.on_axis(replace(values[0], raw=np.stack([value.raw for value in values])), self.groups[""])
+            other.cache[key] = self.on_axis(replace(arrays[0], raw=np.stack([given.raw for given in arrays])), self.groups[""])
         return other
 
     def dependents(self, name: str) -> set[str]:

@@ -63,7 +63,7 @@ def refuting(formula: Formula, question: Asked, error: Refuted) -> tuple[list[Ro
 
 def has_symbols(side: Node) -> bool:
     """Whether an expression is more than numbers."""
-    return any(node.kind in ("name", "index") for node in side.walk())
+    return any(node.kind in ("name", "index", "call") for node in side.walk())
 
 
 def is_space(side: Node) -> bool:
@@ -166,7 +166,7 @@ def _lines(here: Evaluation, sides: Sequence[Node], formula: Formula, givens: Ma
     first, *others = sides
     left = in_force(here, first) if first not in able or first.kind in (*SYMBOLS, *WHOLE) else worked.put(here, first)
     rows, before = list[Row](), left
-    for side in others:
+    for side in [side for side in others if has_symbols(side)]:
         worked.lossy = False
         put = worked.put(here, side) if side in able and side.kind not in WHOLE else in_force(here, side)
         if put != before:

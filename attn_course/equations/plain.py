@@ -16,6 +16,7 @@ SIGNS |= {r"\infty": "∞", r"\cdots": "...", r"\cdot": "·", r"\sum": "sum", r"
 SIGNS |= {r"\subset": "⊂", r"\subseteq": "⊆", r"\xrightarrow": "→", r"\to": "→", r"\oplus": "⊕", r"\uplus": "⊎", r"\cup": "∪"}
 SIGNS |= {r"\cap": "∩", r"\partial": "d", r"\ast": "*", r"\sqrt": "sqrt", r"\mathbb{R}": "R"}
 COMMANDS = {sign.removeprefix("\\"): text for sign, text in SIGNS.items()} | GREEK
+ACCENTS = {"bar": "\N{COMBINING MACRON}", "hat": "\N{COMBINING CIRCUMFLEX ACCENT}", "tilde": "\N{COMBINING TILDE}"}
 STYLES = re.compile(r"\\(?:text|mathrm|mathcal|mathbf|mathbb|left|right)(?![A-Za-z])")
 OPERATORS = {"dot": "·", "odot": "∘", "times": "x", "union": "∪", "intersection": "∩"}
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
@@ -36,9 +37,12 @@ def symbol(latex: str) -> str:
     """Return LaTeX without its commands: Greek letters and signs as such, braces gone."""
     family = FAMILY.match(latex)
     text = re.sub(r"\\[,;:! ]", " ", STYLES.sub("", family[1] if family else latex))
+    text = re.sub(r"\\(bar|hat|tilde)\s*\{?(\w|\\[a-z]+)\}?", lambda found: f"{symbol(found[2])}{ACCENTS[found[1]]}", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda found: COMMANDS.get(found[1], found[1]), text)
-    text = re.sub(r"(?<![\\{])\{([\w.-]*)\}", r"\1", text)
-    return text.replace(r"\{", "{").replace(r"\}", "}")
+    text = text.replace(r"\{", "<").replace(r"\}", ">")
+    while (less := re.sub(r"\{([\w.-]*)\}", r"\1", text)) != text:
+        text = less
+    return text.translate(str.maketrans("{}<>", "(){}"))
 
 
 def _listed(nodes: tuple[Node, ...], separator: str = ", ", level: int = LOOSE) -> str:

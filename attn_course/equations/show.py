@@ -7,7 +7,7 @@ import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from attn_course.formulas.values import Value
 Words: TypeAlias = Sequence["str | Node"]
 CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for the eye to see it
 MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of the registry
+WIDE = 24  # characters of a left side that gets a line of its own
 AXES = ("row", "column", "entry", "member")
 RELATIONS = {"=": "equal", r"\le": "at most", r"\ge": "at least", "<": "less than", ">": "greater than", r"\ne": "unlike"}
 
@@ -97,7 +98,7 @@ def _with_values(equation: Equation, values: Mapping[str, Any]) -> Shown:
 
 def _drawn(equation: Equation) -> Shown:
     small = next(_all_draws(equation, least=2))
-    rows, places = calculated(small.formula, Asked(dict(small.givens), {}))
+    rows, places = calculated(small.formula, Asked(dict(small.givens), {}, label=equation.label))
     return _worked_out(equation, small.formula, tuple(rows), _listed(small.givens, places))
 
 
@@ -128,14 +129,22 @@ def _refuted(equation: Equation, name: str) -> Shown:
 
 def _verdict(error: Refuted, sides: Sequence[Node]) -> Words:
     """Return what is left, right and where, in the formula's own symbols."""
-    single = len(sides) == 2 and sides[0] != sides[1] and all(side.kind in ("number", "neg") for side in sides)
-    left, right = sides if single else (error.left, error.right)
+    found = [_entry(side, dict(error.at)) for side in sides]
+    told = len(found) == 2 and found[0] != found[1] and all(side.kind in ("number", "neg") for side in found)
+    left, right = found if told else (error.left, error.right)
     words: list[str | Node] = ["left ", left, ", right ", right]
     if error.at:
         words.append(" at " + ", ".join(f"{place} = {value}" for place, value in error.at))
     if error.relation != EQUALS:
         words.append(f"; claimed: left {RELATIONS.get(error.relation, error.relation)} right" if error.relation in RELATIONS else "")
     return (*words, ".")
+
+
+def _entry(side: Node, at: Mapping[str, str]) -> Node:
+    """Return the entry of a written matrix or vector."""
+    if side.kind == "blocks":
+        return side.children[int(at.get("row", 1)) - 1].children[int(at.get("column", 1)) - 1]
+    return side.children[int(at["entry"]) - 1] if side.kind == "tuple" and "entry" in at else side
 
 
 def _counterexample(equation: Equation, form: str) -> tuple[Small, Formula | None, FormulaError]:
@@ -175,7 +184,7 @@ def _is_clear(error: Refuted) -> bool:
         left, right = float(error.left), float(error.right)
     except ValueError:
         return True
-    return abs(left - right) >= CLEAR * max(abs(left), abs(right))
+    return bool(abs(left - right) >= CLEAR * max(abs(left), abs(right)) and np.isfinite(left - right))
 
 
 # ---- words
@@ -212,8 +221,8 @@ def _written(given: Given) -> Node | None:
 def _typeset(part: Words | Display | tuple[Row, ...]) -> str:
     if isinstance(part, Display):
         return f"$${part.latex}$$"
-    if part and isinstance(part[0], tuple):
-        lines = [f"{latex(left) if left else ''} &{sign} {latex(right)}" for left, sign, right in part]
+    if _is_calculation(part):
+        lines = [f"{latex(left) if left else ''} &{sign} {latex(right)}" for left, sign, right in _lines(part)]
         return "$$\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}$$"
     return "".join(word if isinstance(word, str) else f"${latex(word)}$" for word in part)
 
@@ -221,9 +230,21 @@ def _typeset(part: Words | Display | tuple[Row, ...]) -> str:
 def _plainly(part: Words | Display | tuple[Row, ...]) -> str:
     if isinstance(part, Display):
         return "  " + (plain(part.tree) if part.tree else part.latex)
-    if part and isinstance(part[0], tuple):
-        lefts = [plain(left) if left else "" for left, _, _ in part]
-        width = max(map(len, lefts))
-        rows = zip(lefts, part, strict=True)
-        return "\n".join(f"  {left:{width}} {plain(Node('relation', value=sign))} {plain(right)}" for left, (_, sign, right) in rows)
+    if _is_calculation(part):
+        rows = [(plain(left) if left else "", plain(Node("relation", value=sign)), plain(right)) for left, sign, right in _lines(part)]
+        width = max(len(left) for left, _, _ in rows)
+        return "\n".join(f"  {left:{width}} {sign} {right}" if sign else f"  {right}" for left, sign, right in rows)
     return "".join(word if isinstance(word, str) else plain(word) for word in part)
+
+
+def _is_calculation(part: Any) -> TypeGuard[tuple[Row, ...]]:
+    return bool(part) and isinstance(part[0], tuple)
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield lines; a wide left side stands on a line of its own."""
+    for left, sign, right in rows:
+        if left is not None and len(plain(left)) > WIDE:
+            yield None, "", left
+            left = None
+        yield left, sign, right

@@ -14,7 +14,7 @@ from attn_course.formulas.givens import Given
 
 Row: TypeAlias = tuple[Node | None, str, Node]  # left of the sign, the sign, right of it
 Ruled: TypeAlias = tuple[Node, tuple[Node, ...]]  # a relation, and the conditions under which it is claimed
-SYMBOLS = ("name", "entry", "call")
+SYMBOLS = ("name", "entry", "index")
 EQUALS, ABOUT = "=", r"\approx"
 DELTA = {r"\delta"}
 
@@ -164,7 +164,7 @@ def _lines(here: Evaluation, sides: Sequence[Node], formula: Formula, givens: Ma
     worked = Numbers(formula.given - givens.keys())
     able = [side for side in sides if not _needs(formula, side) - givens.keys()]
     first, *others = sides
-    left = in_force(here, first) if first not in able or first.kind in (*SYMBOLS, *WHOLE) else worked.put(here, first)
+    left = in_force(here, first) if first not in able or _is_symbol(first) else worked.put(here, first)
     rows, before = list[Row](), left
     for side in [side for side in others if has_symbols(side)]:
         worked.lossy = False
@@ -177,6 +177,13 @@ def _lines(here: Evaluation, sides: Sequence[Node], formula: Formula, givens: Ma
     if result != before:
         rows.append((None, ABOUT if worked.lossy else EQUALS, result))
     return [(left, *rows[0][1:]), *rows[1:]] if rows else []
+
+
+def _is_symbol(side: Node) -> bool:
+    """Whether a side is short enough to stay as it is: a symbol, an entry, a function of such, a derivative."""
+    if side.kind in ("call", "entry"):
+        return all(part.kind in (*SYMBOLS, "none", "number", "call", "word") and _is_symbol(part) for part in side.children)
+    return side.kind in (*SYMBOLS, *WHOLE, "none", "number", "word")
 
 
 def _learn(here: Evaluation, chain: Node, able: Sequence[Node], givens: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@ r"""`show("softmax", z=[1, 2, 0], i=2)`: an equation, the same with numbers put 
 Nothing is replaced in the LaTeX: the formula is read, its tree is evaluated, and numbers take the place of what has a value.
 """
 
+import contextlib
 import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for th
 MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of the registry
 WIDE = 24  # characters of a left side that gets a line of its own
 AXES = ("row", "column", "entry", "member")
-RELATIONS = {"=": "equal", r"\le": "at most", r"\ge": "at least", "<": "less than", ">": "greater than", r"\ne": "unlike"}
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,11 @@ def _refuted(equation: Equation, name: str) -> Shown:
     small, formula, error = _counterexample(equation, form.latex)
     if formula is None or not isinstance(error, Refuted):
         said = error.problem if isinstance(error, Malformed) else str(error)
-        sizes = ", ".join(f"{letter} = {size}" for letter, size in small.sizes.items())
-        return Shown((title, Display(form.latex), (f"This has no meaning{' for ' * bool(sizes)}{sizes}: {said}.",)))
+        sizes = ", ".join(f"{letter} = {size}" for letter, size in small.sizes.items()) if formula else ""
+        with contextlib.suppress(Malformed):
+            tree = formulas.read(form.latex, formulas.names_of(small.givens))
+            return Shown((title, Display(form.latex, tree), (f"This has no meaning{' for ' * bool(sizes)}{sizes}: {said}.",)))
+        return Shown((title, Display(form.latex), (f"This cannot be read: {said}.",)))
     letters = {letter: float(value) for letter, value in error.at if letter not in AXES}
     rows, sides = refuting(formula, Asked(dict(small.givens), letters), error)
     lead: Words = ("For ", *_listed(small.givens, {}), ":") if _listed(small.givens, {}) else ()
@@ -130,13 +133,13 @@ def _refuted(equation: Equation, name: str) -> Shown:
 def _verdict(error: Refuted, sides: Sequence[Node]) -> Words:
     """Return what is left, right and where, in the formula's own symbols."""
     found = [_entry(side, dict(error.at)) for side in sides]
-    told = len(found) == 2 and found[0] != found[1] and all(side.kind in ("number", "neg") for side in found)
+    told = len(found) == 2 and found[0] != found[1] and all(side.kind in ("number", "neg", "constant") for side in found)
     left, right = found if told else (error.left, error.right)
     words: list[str | Node] = ["left ", left, ", right ", right]
     if error.at:
         words.append(" at " + ", ".join(f"{place} = {value}" for place, value in error.at))
     if error.relation != EQUALS:
-        words.append(f"; claimed: left {RELATIONS.get(error.relation, error.relation)} right" if error.relation in RELATIONS else "")
+        words += ["; claimed: left ", Node("relation", value=error.relation), " right"]
     return (*words, ".")
 
 
@@ -165,7 +168,8 @@ def _counterexample(equation: Equation, form: str) -> tuple[Small, Formula | Non
         except Malformed as error:
             if formula is None:
                 return small, None, error
-            malformed = malformed if malformed is not None and len({*malformed[0].sizes.values()}) > 1 else (small, formula, error)
+            if malformed is None or (_are_telling(small.sizes) and not _are_telling(malformed[0].sizes)):
+                malformed = (small, formula, error)
     if refuted is None and malformed is None:
         raise ShowError(f"{numbers.eq(equation.label)}: no counterexample was found")
     return refuted or malformed  # type: ignore[return-value]
@@ -177,6 +181,11 @@ def _all_draws(equation: Equation, least: int) -> Iterator[Small]:
     formula = equation.read()
     for sizes, draws in zip(equation.size_sets(), equation.draws(), strict=True):
         yield from (Small(sizes, givens, formula) for givens in draws)
+
+
+def _are_telling(sizes: Mapping[str, int]) -> bool:
+    """Whether sizes are all different, and none is 1: then shapes tell what does not fit."""
+    return len({*sizes.values(), 1}) == len(sizes) + 1
 
 
 def _is_clear(error: Refuted) -> bool:
@@ -212,8 +221,9 @@ def _is(left: Node, right: Node) -> Node:
 def _written(given: Given) -> Node | None:
     """Return a given as it is written, or None if it is too large; a list of vectors is a list of lists."""
     value = given.value(0, np.asarray(given.raw).dtype == object)
-    if value.lists == 1 and value.form in ("scalar", "row", "column", "vector") and len(value.data) <= MOST_ENTRIES:
-        items = [literal(Value(one.ravel(), "vector") if value.form != "scalar" else Value(one)) for one in value.data]
+    if value.lists == 1 and len(value.data) <= MOST_ENTRIES and value.form != "opaque":
+        flat = value.form in ("row", "column")
+        items = [literal(Value(one.ravel(), "vector") if flat else Value(one, value.form, starts=value.starts[1:])) for one in value.data]
         return None if None in items else Node("tuple", tuple(item for item in items if item))
     return literal(value)
 

@@ -36,6 +36,7 @@ class Asked:
     words: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
+    sizes: frozenset[str] = frozenset()
 
     def unknown(self, word: str, letters: Iterable[str]) -> str:
         """Return the complaint about a word that names nothing in the formula."""
@@ -45,7 +46,7 @@ class Asked:
 
     def lacking(self, names: Iterable[str]) -> str:
         """Return the complaint about symbols without a value."""
-        lacking = ", ".join(sorted(self.words.get(name, name) for name in names))
+        lacking = ", ".join(sorted(self.words.get(name, name) for name in {*names} - self.sizes or names))
         got = ", ".join(sorted(self.words.get(name, name) for name in self.givens)) or "none"
         return f"{numbers.eq(self.label)} wants values for {lacking} too; got {got}"
 
@@ -74,7 +75,7 @@ def asked(equation: Equation, values: Mapping[str, Any]) -> Asked:
     for name, letter in is_size.items():
         if letter in sizes:
             question.givens.setdefault(name, Given(float(sizes[letter][0]), "scalar"))
-    return replace(question, places=places, given=given)
+    return replace(question, places=places, given=given, sizes=frozenset(is_size))
 
 
 def words_of(names: Iterable[str]) -> dict[str, str]:

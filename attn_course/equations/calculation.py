@@ -9,6 +9,7 @@ import numpy as np
 from attn_course.equations.asked import Asked, ShowError
 from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_in, number
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
+from attn_course.formulas.compiled import OWN
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given
 
@@ -22,7 +23,7 @@ DELTA = {r"\delta"}
 def calculated(formula: Formula, question: Asked) -> tuple[list[Row], dict[str, Node]]:
     """Return the lines of a calculation, and the value of each index in it; what one line finds the next ones may use."""
     givens, places = dict(question.givens), dict[str, Node]()
-    rows, missing = list[Row](), list[set[str]]()
+    rows, own, missing = list[Row](), list[list[Row]](), list[set[str]]()
     chains = [found for claim in formula.claims for found in relations(claim)]
     letters = {letter for chain, _ in chains for letter in chain.letters()}
     if strange := question.places.keys() - letters:
@@ -34,13 +35,16 @@ def calculated(formula: Formula, question: Asked) -> tuple[list[Row], dict[str, 
     for chain, conditions in _in_order(formula, chains, givens):
         sides = [side for side in chain.children[::2] if has_symbols(side) and not is_space(side)]
         able = [side for side in sides if not _needs(formula, side) - givens.keys()]
-        if not able:
-            missing += [_needs(formula, side) - givens.keys() for side in sides]
+        if not able or (len(able) < len(sides) and all(side.kind in SYMBOLS for side in able)):
+            missing += [_needs(formula, side) - givens.keys() for side in sides[len(sides) > 1 :] if side not in able]
             continue
         here = placed(Evaluation(formula, givens), chain, able, conditions, question)
         for letter in sorted(letters & here.letters.keys()):
             if here.letters[letter].data.size == 1:
                 places[letter] = number(here.letters[letter].data.item())
+        for group in _own_rows(here, chain, formula, givens):
+            rows += group if group not in own else []
+            own.append(group)
         rows += _chain_rows(here, chain, formula, givens)
         _learn(here, chain, able, givens)
     if not rows:
@@ -138,6 +142,23 @@ def _needs(formula: Formula, node: Node) -> set[str]:
     return found
 
 
+def _own_rows(here: Evaluation, chain: Node, formula: Formula, givens: Mapping[str, Any]) -> Iterator[list[Row]]:
+    """Yield the lines of the definitions with an index of their own that a relation uses at its own index: L_i = ..."""
+    for node in dict.fromkeys(node for node in chain.walk() if node.kind == "entry" and node.children[0].value in formula.definitions):
+        name, *indices = node.children
+        definition, letters = formula.definitions[name.value], [index.value for index in indices]
+        if [letter + OWN for letter in letters] != [*definition.own] or not {*letters} <= chain.letters() & here.letters.keys():
+            continue
+        if definition.open_letters or _needs(formula, definition.body) - givens.keys():
+            continue
+        inner = here.here()
+        inner.letters, inner.mask = {}, here.everywhere
+        for letter in letters:
+            inner.run_over(letter + OWN, here.letters[letter].data.ravel())
+        own = Node("entry", (name, *(Node("index", value=letter + OWN) for letter in letters)))
+        yield _lines(inner, [own, definition.body], formula, givens)
+
+
 def _chain_rows(here: Evaluation, chain: Node, formula: Formula, givens: Mapping[str, Any]) -> list[Row]:
     """Return the lines of one relation: equal sides beneath each other, others one by one and then compared."""
     sides, signs = chain.children[::2], [sign.value for sign in chain.children[1::2]]
@@ -181,6 +202,8 @@ def _lines(here: Evaluation, sides: Sequence[Node], formula: Formula, givens: Ma
 
 def _is_symbol(side: Node) -> bool:
     """Whether a side is short enough to stay as it is: a symbol, an entry, a function of such, a derivative."""
+    if side.value in ("E", "Var", "Cov", r"\lim"):
+        return True
     if side.kind in ("call", "entry"):
         return all(part.kind in (*SYMBOLS, "none", "number", "call", "word") and _is_symbol(part) for part in side.children)
     return side.kind in (*SYMBOLS, *WHOLE, "none", "number", "word")

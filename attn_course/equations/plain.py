@@ -35,8 +35,7 @@ def plain(node: Node, level: int = LOOSE) -> str:
 
 def symbol(latex: str) -> str:
     """Return LaTeX without its commands: Greek letters and signs as such, braces gone."""
-    family = FAMILY.match(latex)
-    text = re.sub(r"\\[,;:! ]", " ", STYLES.sub("", family[1] if family else latex))
+    text = re.sub(r"\\[,;:! ]", " ", STYLES.sub("", re.sub(r"\^\{(\(\w+\))\}", r"^\1", latex)))
     text = re.sub(r"\\(bar|hat|tilde)\s*\{?(\w|\\[a-z]+)\}?", lambda found: f"{symbol(found[2])}{ACCENTS[found[1]]}", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda found: COMMANDS.get(found[1], found[1]), text)
     text = text.replace(r"\{", "<").replace(r"\}", ">")
@@ -67,6 +66,8 @@ def _product(node: Node) -> str:
 
 def _entry(node: Node) -> str:
     base, *indices = node.children
+    family = FAMILY.match(base.value) if base.kind == "name" else None
+    base = Node("name", value=family[1]) if family else base
     tight = all(len(plain(index)) == 1 for index in indices)
     beneath = _listed(tuple(indices), "" if tight else ",")
     closed = tight or (len(indices) == 1 and beneath.isalnum())

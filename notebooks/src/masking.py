@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.figures import charts
 from attn_course.lessons.masking import figures
 from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
@@ -77,6 +77,7 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 verify("score-bias-is-factor")
 verify("minus-infinity-removes-key")
 verify("masking-renormalises-weights")
+show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
 # %% id="renormalise-code"
 scores = np.array([2.0, 1.0, 0.0])
@@ -137,11 +138,10 @@ print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], attention(que
 # happens, and what would happen with 6 features.
 
 # %% id="spot-embeddings-code"
-for size in (np.inf, 1e4):
-    hidden = x + np.where(mask, 0.0, -size)
-    with np.errstate(invalid="ignore"):
-        wrong = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2) @ (hidden @ w_value)
-    print(f"minus {size}: equals masked attention: {np.allclose(wrong, masked)}, NaN: {np.isnan(wrong).any()}")
+hidden = x + np.where(mask, 0.0, -1e4)
+wrong = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2) @ (hidden @ w_value)
+print("minus 1e4 equals masked attention:", np.allclose(wrong, masked))
+show("masked-attention", wrong="minus infinity added to the embeddings")
 
 # %% [markdown] id="spot-embeddings-notice"
 # Rejected: NaN everywhere with $-\infty$, other numbers with $-10^4$. With 6 features the shapes would not even fit,
@@ -446,6 +446,7 @@ for name, weights in {
     "Q K^T read as columns = queries": softmax(scores_qk + added.T, axis=0).T,
 }.items():
     print(f"{name:36} {np.allclose(weights @ value, masked)!s:6} sums of row 4: {weights[4].sum():.2f}")
+show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagonal")
 
 # %% [markdown] id="axis-notice"
 # The first two. The third is the leak of {eq}`softmax-over-queries-leaks`, rejected also by `leak_matrix` above. In the last, every single

@@ -79,15 +79,20 @@ def asked(equation: Equation, values: Mapping[str, Any]) -> Asked:
 
 
 def words_of(names: Iterable[str]) -> dict[str, str]:
-    r"""Return the name that each symbol has in a call: `\beta` beta, `d_k` d_k, `\bar{x}` bar_x, `W_Q^{(h)}` W_Q, `\lambda` lambda_."""
-    words = {name: _word(name) for name in names}
-    taken = list(words.values())
-    return {name: word if taken.count(word) == 1 else name for name, word in words.items()}
+    r"""Return the name that each symbol has in a call: `\beta` beta, `d_k` d_k, `\bar{x}` bar_x, `\lambda` lambda_, `W_Q^{(h)}` W_Q.
+
+    Where two would have the same name, as `W_O` and `W_O^{(h)}`, the longer one has all its letters: W_O_h.
+    """
+    found = dict[str, str]()
+    for name in sorted(names, key=len):
+        family = FAMILY.match(name)
+        short, long = _word(family[1] if family else name), _word(name)
+        found[name] = next((word for word in (short, long) if word not in found.values()), name)
+    return found
 
 
 def _word(name: str) -> str:
-    family = FAMILY.match(name)
-    text = STYLES.sub("", family[1] if family else name)
+    text = STYLES.sub("", name)
     for sign, spelled in SIGNS.items():
         text = text.replace(sign, spelled)
     word = "_".join(re.findall(r"[A-Za-z0-9]+", text)) or name

@@ -193,7 +193,6 @@ def _lines(here: Evaluation, sides: Sequence[Node], formula: Formula, givens: Ma
         if put != before:
             rows.append((None, ABOUT if worked.lossy else EQUALS, put))
             before = put
-    worked.lossy = False
     result = worked.value(here.value(([side for side in able if has_symbols(side)] or able)[-1]))
     if result != before:
         rows.append((None, ABOUT if worked.lossy else EQUALS, result))

@@ -265,7 +265,6 @@ rng = np.random.default_rng(5)
 q, k = 2 * rng.normal(size=(2, 7, 2))
 print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
 print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
-v = rng.normal(size=(7, 2))
 show("linear-attention-by-associativity", wrong="with a softmax")
 
 # %% [markdown] id="rank"
@@ -551,6 +550,7 @@ verify("erase-then-write")
 verify("recall-after-delta-write")
 verify("orthogonal-keys-left-alone")
 verify("delta-transition-norm")
+show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
 
 # %% id="delta-code"
 key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])

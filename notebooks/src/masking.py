@@ -138,10 +138,11 @@ print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], attention(que
 # happens, and what would happen with 6 features.
 
 # %% id="spot-embeddings-code"
-hidden = x + np.where(mask, 0.0, -1e4)
-wrong = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2) @ (hidden @ w_value)
-print("minus 1e4 equals masked attention:", np.allclose(wrong, masked))
-show("masked-attention", wrong="minus infinity added to the embeddings")
+for size in (np.inf, 1e4):
+    hidden = x + np.where(mask, 0.0, -size)
+    with np.errstate(invalid="ignore"):
+        wrong = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2) @ (hidden @ w_value)
+    print(f"minus {size}: equals masked attention: {np.allclose(wrong, masked)}, NaN: {np.isnan(wrong).any()}")
 
 # %% [markdown] id="spot-embeddings-notice"
 # Rejected: NaN everywhere with $-\infty$, other numbers with $-10^4$. With 6 features the shapes would not even fit,

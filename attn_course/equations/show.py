@@ -69,12 +69,11 @@ def show(label: str, /, *, wrong: str | None = None, **values: Any) -> None:
                     ≈ -0.313
     """
     found = shown(label, wrong, values)
-    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
-        from IPython.core.display_functions import display
-
-        display(found)
-    else:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
         print(found)
+    else:
+        shell.display_pub.publish({"text/markdown": found._repr_markdown_(), "text/plain": str(found)})
 
 
 def shown(label: str, wrong: str | None = None, values: Mapping[str, Any] | None = None, registry: Registry = REGISTRY) -> Shown:

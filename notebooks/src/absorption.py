@@ -359,6 +359,7 @@ show("residual-blocks-absorption", wrong="one matrix for both paths")
 verify("value-bias-becomes-constant")
 
 # %% id="value-bias-code"
+P = softmax(x @ form @ x.T)
 b_value, nothing = rng.normal(size=4), P.copy()
 nothing[2] = 0.0
 dropped = np.where(np.arange(5) % 2 == 0, P * 2.0, 0.0)

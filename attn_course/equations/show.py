@@ -26,6 +26,8 @@ from attn_course.formulas.values import Value
 Words: TypeAlias = Sequence["str | Node"]
 CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for the eye to see it
 MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of the registry
+PUNCTUATION = (",", ".", ":", ";")
+BROAD = 60  # characters of a sum that is broken into lines
 WIDE = 24  # characters of a left side that gets a line of its own
 AXES = ("row", "column", "entry", "member")
 
@@ -65,8 +67,8 @@ def show(label: str, /, *, wrong: str | None = None, **values: Any) -> None:
     >>> show("log-softmax", z=[0, 1], i=2)  # doctest: +ELLIPSIS
     Eq. (...), with z = (0, 1) and i = 2:
       ln(σ(z)_i) = z_i - lse(z)
-      ln(σ(0, 1)_2) = 1 - lse(0, 1)
-                    ≈ -0.313
+      ln(σ(z)_2) = 1 - lse(0, 1)
+                 ≈ -0.313
     """
     found = shown(label, wrong, values)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -118,11 +120,13 @@ def _refuted(equation: Equation, name: str) -> Shown:
     small, formula, error = _counterexample(equation, form.latex)
     if formula is None or not isinstance(error, Refuted):
         said = error.problem if isinstance(error, Malformed) else str(error)
-        sizes = ", ".join(f"{letter} = {size}" for letter, size in small.sizes.items()) if formula else ""
+        where: list[str | Node] = []
+        for letter, size in small.sizes.items() if formula else ():
+            where += [", " if where else " for ", _is(_name(letter), Node("number", value=str(size)))]
+        tree = None
         with contextlib.suppress(Malformed):
             tree = formulas.read(form.latex, formulas.names_of(small.givens))
-            return Shown((title, Display(form.latex, tree), (f"This has no meaning{' for ' * bool(sizes)}{sizes}: {said}.",)))
-        return Shown((title, Display(form.latex), (f"This cannot be read: {said}.",)))
+        return Shown((title, Display(form.latex, tree), ("This has no meaning" if tree else "This cannot be read", *where, f": {said}.")))
     letters = {letter: float(value) for letter, value in error.at if letter not in AXES}
     rows, sides = refuting(formula, Asked(dict(small.givens), letters), error)
     lead: Words = ("For ", *_listed(small.givens, {}), ":") if _listed(small.givens, {}) else ()
@@ -135,8 +139,8 @@ def _verdict(error: Refuted, sides: Sequence[Node]) -> Words:
     told = len(found) == 2 and found[0] != found[1] and all(side.kind in ("number", "neg", "constant") for side in found)
     left, right = found if told else (error.left, error.right)
     words: list[str | Node] = ["left ", left, ", right ", right]
-    if error.at:
-        words.append(" at " + ", ".join(f"{place} = {value}" for place, value in error.at))
+    for number, (place, value) in enumerate(error.at):
+        words += [", " if number else " at ", f"{place} = {value}" if place in AXES else _is(_name(place), Node("number", value=value))]
     if error.relation != EQUALS:
         words += ["; claimed: left ", Node("relation", value=error.relation), " right"]
     return (*words, ".")
@@ -213,6 +217,13 @@ def _listed(givens: Mapping[str, Any], places: Mapping[str, Node]) -> Words:
     return words
 
 
+def _name(letter: str) -> Node:
+    """Return a letter, or the name of a size such as d_model, as a symbol."""
+    first, _, rest = letter.partition("_")
+    beneath = rf"_{{\text{{{rest}}}}}" if len(rest) > 1 else f"_{rest}" if rest else ""
+    return Node("name", value=first + beneath)
+
+
 def _is(left: Node, right: Node) -> Node:
     return Node("chain", (left, Node("relation", value=EQUALS), right))
 
@@ -231,9 +242,17 @@ def _typeset(part: Words | Display | tuple[Row, ...]) -> str:
     if isinstance(part, Display):
         return f"$${part.latex}$$"
     if _is_calculation(part):
-        lines = [f"{latex(left) if left else ''} &{sign} {latex(right)}" for left, sign, right in _lines(part)]
+        lines = [f"{latex(left) if left else ''} &{sign} {latex(right, sign)}" for left, sign, right in _lines(part)]
         return "$$\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}$$"
-    return "".join(word if isinstance(word, str) else f"${latex(word)}$" for word in part)
+    text, before = "", False
+    for word in part:
+        if isinstance(word, str):
+            mark, rest = (word[:1], word[1:]) if before and word[:1] in PUNCTUATION else ("", word)  # no line may begin with it
+            text += (f"{{{mark}}}" if mark else "") + "$" * before + rest
+        else:
+            text += f"${latex(word)}"
+        before = not isinstance(word, str)
+    return text + "$" * before
 
 
 def _plainly(part: Words | Display | tuple[Row, ...]) -> str:
@@ -251,9 +270,19 @@ def _is_calculation(part: Any) -> TypeGuard[tuple[Row, ...]]:
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield lines; a wide left side stands on a line of its own."""
+    """Yield lines; where a left side is wide, all begin at the margin, and each term of a broad sum has a line of its own."""
+    wide = any(left is not None and len(plain(left)) > WIDE for left, _, _ in rows)
     for left, sign, right in rows:
-        if left is not None and len(plain(left)) > WIDE:
+        if wide and left is not None and len(plain(left)) > WIDE:
             yield None, "", left
             left = None
-        yield left, sign, right
+        elif wide and left is not None:
+            yield None, "", Node("chain", (left, Node("relation", value=sign), right))
+            continue
+        if right.kind != "sum" or len(plain(right)) <= BROAD:
+            yield left, sign, right
+            continue
+        first, *terms = right.children
+        yield left, sign, first
+        for term in terms:
+            yield None, "-" if term.kind == "neg" else "+", term.children[0] if term.kind == "neg" else term

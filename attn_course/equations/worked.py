@@ -15,7 +15,7 @@ from attn_course.formulas import FormulaError, Malformed, Node, write
 from attn_course.formulas.compiled import OWN, flattened
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.relations import holds
-from attn_course.formulas.tree import FACTOR, bound_in
+from attn_course.formulas.tree import FACTOR, OPERATION, RELATION, bound_in
 from attn_course.formulas.values import Value
 
 MOST_TERMS = 4  # of a sum that is written out; of a longer one its first two and its last
@@ -220,9 +220,9 @@ def _times(factors: Sequence[Node]) -> Node:
     return Node("product", tuple(factors)) if len(factors) > 1 else factors[0]
 
 
-def latex(node: Node) -> str:
-    """Return the LaTeX of a formula with numbers; in a product a dot stands before a number."""
-    return write(node.map(_dotted))
+def latex(node: Node, sign: str = "") -> str:
+    """Return the LaTeX of a formula with numbers, behind a sign; in a product a dot stands before a number."""
+    return write(node.map(_dotted), OPERATION if sign in ("+", "-") else RELATION)
 
 
 def _dotted(node: Node) -> Node:

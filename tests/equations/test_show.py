@@ -27,7 +27,7 @@ LABELS = [equation.label for equation in REGISTRY.all_equations("softmax")]
 
 def test_shows_formula_numbers_and_result():
     text = shown("softmax", values={"z": SCORES, "i": 2})._repr_markdown_()
-    assert text.startswith(f"{numbers.eq('softmax')}, with $z = (1, 2, 0)$ and $i = 2$:")
+    assert text.startswith(f"{numbers.eq('softmax')}, with $z = (1, 2, 0)$ and $i = 2{{:}}$")
     assert REGISTRY.get_equation("softmax").latex in text
     assert r"\sigma(z)_{2} &= \frac{e^{2}}{e^{1} + e^{2} + e^{0}}" in text
     assert rf"&\approx {softmax(np.array(SCORES))[1]:.3g}" in text

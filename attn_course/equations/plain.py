@@ -50,7 +50,7 @@ def _listed(nodes: tuple[Node, ...], separator: str = ", ", level: int = LOOSE) 
 
 def _sum(node: Node) -> str:
     first, *rest = node.children
-    text = plain(first, SUM)
+    text = f"({plain(first)})" if first.kind == "sum" else plain(first, SUM)
     for term in rest:
         text += f" - {plain(term.children[0], PRODUCT)}" if term.kind == "neg" else f" + {plain(term, PRODUCT)}"
     return text

@@ -19,12 +19,13 @@ from attn_course.formulas import Formula, FormulaError
 LARGEST = 4  # of any size
 MOST_SIZES = 200  # sets of sizes that are tried
 MANY = 5  # letters: of these each has one of two sizes only
+FEW = 12  # numbers drawn together
 STEPS = (0.5, 0.1, None)  # to which drawn numbers are rounded; None: as the registry draws them
 RELATION = re.compile(r"(\w+) (=|>=|>) (\w+(?: \w+)*)")
 
 
 class FewDigits(np.random.Generator):
-    """Draws as any generator does, and rounds numbers to multiples of a step; none becomes 0."""
+    """Draws as any generator does, and rounds numbers to multiples of a step; none becomes 0, and few that are drawn together differ."""
 
     def __init__(self, seed: list[int], step: float) -> None:
         super().__init__(np.random.PCG64(seed))
@@ -52,8 +53,17 @@ class FewDigits(np.random.Generator):
 
     def _few(self, drawn: Any) -> Any:
         sign = np.where(np.asarray(drawn) < 0, -1.0, 1.0)
-        few = np.round(sign * np.maximum(np.round(np.abs(drawn) / self.step), 1.0) * self.step, 6)
-        return few if np.ndim(drawn) else float(few)
+        few = sign * np.maximum(np.round(np.abs(drawn) / self.step), 1.0)
+        if not np.ndim(drawn):
+            return round(float(few) * self.step, 6)
+        if few.size <= FEW:
+            flat, signs, seen = few.ravel(), sign.ravel(), set[float]()
+            for place in range(flat.size):
+                while flat[place] in seen:
+                    flat[place] += signs[place]
+                seen.add(flat[place])
+            few = flat.reshape(few.shape)
+        return np.round(few * self.step, 6)
 
 
 @dataclass(frozen=True)

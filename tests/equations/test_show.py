@@ -173,6 +173,7 @@ def test_few_digits_round_and_are_never_zero():
     for drawn in (rng.normal(size=500), rng.uniform(-1, 1, size=500), np.array([rng.random() for _ in range(50)])):
         assert np.allclose(drawn, np.round(drawn, 1), atol=1e-12)
         assert np.abs(drawn).min() > 0.09
+    assert all(len({*rng.normal(size=6).tolist()}) == 6 for _ in range(50))
     weights = rng.dirichlet(np.ones(3), size=50)
     assert np.allclose(weights.sum(axis=-1), 1)
     assert isinstance(rng.normal(), float)

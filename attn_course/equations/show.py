@@ -242,8 +242,11 @@ def _typeset(part: Words | Display | tuple[Row, ...]) -> str:
     if isinstance(part, Display):
         return f"$${part.latex}$$"
     if _is_calculation(part):
-        lines = [f"{latex(left) if left else ''} &{sign} {latex(right, sign)}" for left, sign, right in _lines(part)]
-        return "$$\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}$$"
+        text = ""
+        for left, sign, right in _lines(part):
+            apart = " \\\\[0.6em]\n" if not sign else " \\\\\n"  # a side of its own stands apart
+            text += apart * bool(text) + f"{latex(left) if left else ''} &{sign} {latex(right, sign)}"
+        return f"$$\\begin{{aligned}}\n{text}\n\\end{{aligned}}$$"
     text, before = "", False
     for word in part:
         if isinstance(word, str):

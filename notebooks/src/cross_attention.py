@@ -97,6 +97,8 @@ except ValueError:
     print("x . y: 4 features against 6, no product")
 swapped = attention(rng.normal(size=(5, 7)), rng.normal(size=(3, 7)), rng.normal(size=(3, 2)))
 print("source asks:", swapped.shape, " wanted:", output.shape)
+
+# %% id="spot-raw-form"
 show("cross-attention", wrong="the source asks")
 
 # %% [markdown] id="spot-raw-notice"

@@ -184,10 +184,15 @@ class Line:
         names = ("entry",) if len(own) == 1 else ("row", "column")
         return ", ".join([*said, *(f"{name} {at + 1}" for name, at, length in zip(names, own, lengths, strict=False) if length > 1)])
 
+    @cached_property
+    def shapes(self) -> dict[int, str]:
+        """What each part of the expression is, by its id."""
+        self._data(self.evaluation)
+        return self.evaluation.seen
+
     def parts(self) -> list[tuple[str, str]]:
         """Return the parts of the expression, as they are written back, and what each is."""
-        self._data(self.evaluation)
-        seen, found = self.evaluation.seen, []
+        seen, found = self.shapes, []
         for node in self.tree.walk():
             if id(node) in seen and node.kind not in ("index", "number", "constant"):
                 letters = ", ".join(sorted(node.letters() - {KRONECKER}))

@@ -7,14 +7,15 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attn_course.formulas.changes import changes
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.givens import alike
-from attn_course.formulas.tree import Node, write
+from attn_course.formulas.tree import Node, bound_by, write
+from attn_course.formulas.values import FORM_AXES
 from attn_course.tasks.compare import compare
 from attn_course.tasks.latex import KRONECKER, Line, Question
 from attn_course.tasks.run import quiet
@@ -22,8 +23,9 @@ from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 MOST_QUOTED = 80  # characters of a part of the formula that is named
 CUT = " ... "  # in place of its middle, if it is longer
-WHOLE = ("sum", "product", "big", "over", "call", "power", "entry", "name")  # what a factor or a function may be missing at
-NOTHING = Node("none")
+NUMBER = "a number"  # as an evaluation says what a part is
+WHOLE = ("sum", "product", "odot", "dot", "big", "over", "call", "power", "transpose", "entry", "name", "number")  # what may lack something
+NOTHING, E, ONE, TWO = Node("none"), Node("constant", (), "e"), Node("number", (), "1"), Node("number", (), "2")
 
 
 def slip(
@@ -75,24 +77,80 @@ def _candidates(question: Question, tree: Node, givens: Mapping[str, Any]) -> It
         is_symbol = change.before in symbols["index"] or change.before in symbols["name"]
         words = "another symbol in place of" if is_symbol else f"{_what(change.before, change.after)} in"
         yield f"with {words} `{_short(change.before)}`", change.tree
-    atoms = [*dict.fromkeys(node for node in tree.walk() if node.kind in ("name", "entry"))]
-    for node in atoms:
-        yield f"with a transposition at `{_short(write(node))}`", _put(tree, node, Node("transpose", (node,)))
-    factors = [*dict.fromkeys([*atoms, *_entries(question, givens)])]
-    for node in (node for node in tree.walk() if node.kind in WHOLE):
-        for factor in factors:
-            yield f"with one factor more at `{_short(write(node))}`", _put(tree, node, Node("product", (node, factor)))
-        for function in question.functions:
-            yield f"with a function of `{_short(write(node))}` in its place", _put(tree, node, Node("call", (NOTHING, node), function))
+    places = [*_places(question, tree, givens)]
+    for at in (at for at in places if not at.is_number):
+        yield f"with a transposition at `{at.said}`", _put(tree, at.node, Node("transpose", (at.node,)))
+    for at in places:
+        yield f"with another sign at `{at.said}`", _put(tree, at.node, Node("neg", (at.node,)))
+        if at.node.kind == "number":
+            less = replace(at.node, value=f"{float(at.node.value) - 1:g}")
+            yield f"with another number in place of `{at.said}`", _put(tree, at.node, less)
+    for at in places:
+        powers = [Node("power", (E, at.node)), Node("power", (at.node, TWO))]
+        for applied in [*(Node("call", (NOTHING, at.node), name) for name in question.functions), *powers]:
+            yield f"with a function of `{at.said}` in its place", _put(tree, at.node, applied)
+    for at in places:
+        written = [*_symbols(question, givens, at.letters)]
+        for factor in _factors(at, written):
+            yield f"with one factor more at `{at.said}`", _put(tree, at.node, factor)
+        for total in _totals(at, written):
+            yield f"with one term more at `{at.said}`", _put(tree, at.node, total)
 
 
-def _entries(question: Question, givens: Mapping[str, Any]) -> Iterator[Node]:
-    """Yield every entry of every symbol that the indices of the left side can point to."""
+class Place(NamedTuple):
+    """A part of a tree at which something may be missing, as it is named, with the indices in force there."""
+
+    node: Node
+    said: str
+    letters: frozenset[str]
+    is_number: bool
+
+
+def _places(question: Question, tree: Node, givens: Mapping[str, Any]) -> Iterator[Place]:
+    """Yield the parts of a tree, from the whole to the smallest; what has no value of its own, as a bound, is taken for a number."""
+    shapes = Line(question, tree, givens).shapes
+
+    def within(node: Node, letters: frozenset[str]) -> Iterator[Place]:
+        if node.kind in WHOLE:
+            yield Place(node, _short(write(node)), letters, shapes.get(id(node), NUMBER).startswith(NUMBER))
+        inner = letters | bound_by(node)
+        named = node.kind == "entry" and node.children[0].kind == "name"
+        for child in node.children[1:] if named else node.children:
+            yield from within(child, inner)
+
+    return within(tree, frozenset(question.letters))
+
+
+def _factors(at: Place, symbols: Sequence[tuple[Node, bool]]) -> Iterator[Node]:
+    """Yield a part with each symbol as one factor more, before or behind it."""
+    for symbol, is_number in symbols:
+        if is_number or not at.is_number:
+            yield Node("product", (at.node, symbol))
+        if not (is_number or at.is_number):
+            for other in (symbol, Node("transpose", (symbol,))):
+                yield Node("product", (other, at.node))
+                yield Node("odot", (other, at.node))
+
+
+def _totals(at: Place, symbols: Sequence[tuple[Node, bool]]) -> Iterator[Node]:
+    """Yield a part with each symbol, or 1, as one term more, of either sign."""
+    added = [symbol for symbol, is_number in symbols if is_number == at.is_number]
+    added += [ONE] if at.is_number else [Node("transpose", (symbol,)) for symbol in added]
+    terms = at.node.children if at.node.kind == "sum" else (at.node,)
+    for term in added:
+        yield Node("sum", (*terms, term))
+        yield Node("sum", (*terms, Node("neg", (term,))))
+
+
+def _symbols(question: Question, givens: Mapping[str, Any], letters: frozenset[str]) -> Iterator[tuple[Node, bool]]:
+    """Yield every symbol, with different indices in force on all of its axes, or on those of its list alone; and whether it is a number."""
     for name in question.symbols:
-        axes = givens[name].raw.ndim
-        for letters in itertools.product(question.letters, repeat=axes):
-            symbol = Node("name", (), name)
-            yield Node("entry", (symbol, *(Node("index", (), letter) for letter in letters))) if axes else symbol
+        given, symbol = givens[name], Node("name", (), name)
+        lists = given.raw.ndim + (given.form in ("row", "column")) - FORM_AXES[given.form]
+        for count in sorted({lists, given.raw.ndim}):
+            for chosen in itertools.permutations(sorted(letters), count):
+                indices = (Node("index", (), letter) for letter in chosen)
+                yield (Node("entry", (symbol, *indices)) if count else symbol), count == given.raw.ndim
 
 
 def _exchanged(tree: Node, kind: str, new: Mapping[str, str]) -> Node:

@@ -49,13 +49,19 @@ def grade(grader, root, tmp_path):
     return graded
 
 
-def last_two(graded):
-    return [(verdict.points, verdict.message) for verdict in graded.verdicts[-2:]]
+def the_two(graded):
+    """The verdicts on the formula and on the derivation."""
+    by_task = {verdict.task: verdict for verdict in graded.verdicts}
+    return [by_task[task] for task in RIGHT]
+
+
+def said_of_the_two(graded):
+    return [(verdict.points, verdict.message) for verdict in the_two(graded)]
 
 
 def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
-    assert [points for points, _ in last_two(grade())] == [2, 2]
-    (formula, derivation) = grade("my_formula = r'\\delta_{ij} - s_j'", LOST).verdicts[-2:]
+    assert [points for points, _ in said_of_the_two(grade())] == [2, 2]
+    (formula, derivation) = the_two(grade("my_formula = r'\\delta_{ij} - s_j'", LOST))
     assert (formula.points, formula.mistake) == (0, "the derivative of the logarithm")
     assert formula.message.startswith("this is “the derivative of the logarithm”. Left ")
     assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
@@ -79,7 +85,7 @@ def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
     ],
 )
 def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
-    (points, said), neighbour = last_two(grade(answer))
+    (points, said), neighbour = said_of_the_two(grade(answer))
     assert points == 0
     assert said.startswith(message)
     assert neighbour[0] == 2
@@ -112,7 +118,7 @@ def test_bombs_do_not_end_the_process_and_what_is_said_of_them_is_plain(grader, 
 
 
 def test_answers_given_before_the_notebook_ends_python_count(grade):
-    assert [points for points, _ in last_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
+    assert [points for points, _ in said_of_the_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
 
 
 def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submission(grade, grader, monkeypatch):
@@ -146,7 +152,7 @@ WHAT_WOULD_MEND = [
 
 @pytest.mark.parametrize(("formula", "words"), WHAT_WOULD_MEND)
 def test_what_would_mend_a_wrong_formula_is_said_as_in_the_notebook(grade, formula, words):
-    verdict = grade(f"my_formula = {formula!r}").verdicts[-2]
+    verdict = the_two(grade(f"my_formula = {formula!r}"))[0]
     assert verdict.points == 0
     assert verdict.message.endswith(words)
     assert assess(get_task("softmax-derivative"), formula).message.endswith(words)
@@ -155,7 +161,7 @@ def test_what_would_mend_a_wrong_formula_is_said_as_in_the_notebook(grade, formu
 def test_what_would_mend_a_line_is_said_as_in_the_notebook(grade):
     start, split, out, goal = get_task("shift-invariance-of-softmax").answer
     lines = [start, split, out, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}", goal]
-    verdict = grade(derivation=f"my_derivation = {lines!r}").verdicts[-1]
+    verdict = the_two(grade(derivation=f"my_derivation = {lines!r}"))[1]
     assert verdict.message.startswith("line 4 does not follow from line 3. Left ")
     assert verdict.message.endswith(r" It would follow with one part left out in `2\, z_{j}`.")
 
@@ -191,7 +197,7 @@ def test_what_the_search_says_changes_no_points_and_is_short_and_plain(grade, mo
 
     monkeypatch.setattr(Worker, "hear", forged)
     graded = grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
-    formula, derivation = graded.verdicts[-2:]
+    formula, derivation = the_two(graded)
     assert (formula.points, derivation.points) == (0, 2)
     assert formula.message.startswith("my_formula is not right. Left ")
     assert len(formula.message) < 600
@@ -208,9 +214,9 @@ def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, 
         return judge(self, task, lines, worker)
 
     monkeypatch.setattr(Grader, "_judge_latex", lost)
-    assert last_two(grade()) == [
+    assert said_of_the_two(grade()) == [
         (0, "my_formula could not be evaluated: its process ended Python"),
-        (2, "ok 2.11 softmax does not see a shift: 4 cases, 2 points"),
+        (2, get_task("shift-invariance-of-softmax").ok_line),
     ]
 
 
@@ -237,7 +243,7 @@ def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
         return reply if isinstance(heard.get("facts"), dict) else heard
 
     monkeypatch.setattr(Worker, "hear", forged)
-    points, message = last_two(grade())[1]
+    points, message = said_of_the_two(grade())[1]
     assert points == 0
     assert message.endswith(" came back in no form that can be judged")
 

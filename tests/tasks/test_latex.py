@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from attn_course.formulas import derivative, vector
+from attn_course.formulas import column, derivative, vector
 from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, progress
 from attn_course.tasks.core import Task, at_sizes
@@ -208,6 +208,47 @@ def test_what_is_true_of_a_wrong_formula_is_tried_on_its_own_tree(answer, remark
     verdict = said(FORMULA, answer)
     assert remark in verdict.message
     assert verdict.formula.startswith("D_{ij} = ")
+
+
+def _states(rng, n, d):
+    """One step of the delta rule, by its entries."""
+    S, k, v, b = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d), rng.uniform(0.2, 0.8)
+    read = [sum(S[i, j] * k[i] for i in range(n)) for j in range(d)]
+    after = np.array([[S[i, j] + b * k[i] * (v[j] - read[j]) for j in range(d)] for i in range(n)])
+    return {"S": S, "k": column(k), "v": column(v), "b": b, "T": after}
+
+
+STATES = changed(
+    FORMULA,
+    symbols=("S", "k", "v", "b"),
+    functions=(r"\exp",),
+    left="T",
+    cases=at_sizes("n d", _states),
+    answer=r"S + b k (v^\top - k^\top S)",
+    wrong=[Wrong(name, latex, name) for name, latex in (("a", "S"), ("b", "2 S"), ("c", "3 S"))],
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "remark"),
+    [
+        (r"b k (v^\top - k^\top S)", r"one term more at `b\, k\, (v^\top - k^\top\, S)`"),
+        (r"S + b k (- k^\top S)", r"one term more at `k^\top\, S`"),
+        (r"S + k (v^\top - k^\top S)", r"one factor more at `k\, (v^\top - k^\top\, S)`"),
+        (r"S + b (v^\top - k^\top S)", None),
+        (r"S - b k (v^\top - k^\top S)", r"another sign in `S - b\, k\, (v^\top - k^\top\, S)`"),
+        (r"S + \frac{b^3}{b} k (v^\top - k^\top S)", r"another number in place of `3`"),
+        (r"S + b k v^\top - k k^\top S", r"one factor more at `k\, k^\top\, S`"),
+        (r"-S + b k (v^\top - k^\top S)", r"another sign in"),
+    ],
+)
+def test_what_was_forgotten_in_a_formula_of_matrices_is_told(answer, remark):
+    assert assess(STATES, STATES.answer).passed
+    verdict = said(STATES, answer)
+    if remark is None:
+        assert not verdict.counts
+    else:
+        assert f" It would be right with {remark}" in verdict.message
 
 
 def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():

@@ -11,7 +11,10 @@ from typing import Any
 
 from attn_course.grading.classroom.grade_class import GradedClass, Order, Started, grade_class
 from attn_course.grading.classroom.store import NotebookResult
+from attn_course.tasks import all_tasks
 from tests.grading.classroom.stand_in import StandIn, notebook
+
+SOFTMAX_POINTS = sum(task.points for task in all_tasks("softmax"))
 
 
 class Threads:

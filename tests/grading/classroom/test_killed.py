@@ -13,7 +13,7 @@ import pytest
 
 from attn_course.grading import grader as grader_module
 from tests.grading import notebooks, sandbox_child, toy
-from tests.grading.classroom.class_tools import wait_until, without_times
+from tests.grading.classroom.class_tools import SOFTMAX_POINTS, wait_until, without_times
 from tests.processes import is_running
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -115,4 +115,4 @@ def test_the_command_grades_as_any_user_and_says_what_confines(root, user):
         assert report["sandbox"].startswith("sandbox: ")
         assert report["sandbox"] in " ".join(done.stderr.split())
         assert report["sandbox_levels"] == {report["sandbox"].removeprefix("sandbox: ").partition(" (")[0]: 1}
-        assert report["students"][0]["points"] == report["students"][0]["max_points"] == 24
+        assert report["students"][0]["points"] == report["students"][0]["max_points"] == SOFTMAX_POINTS

@@ -16,7 +16,7 @@ from attn_course.grading.classroom.pages import sentence
 from attn_course.numbers import cite, eq, lesson_number, lessons
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Verdict
-from tests.grading.classroom.class_tools import Room
+from tests.grading.classroom.class_tools import SOFTMAX_POINTS, Room
 
 HOSTILE = ['<script>alert("x")<', "<img src=x onerror=alert(1)>", "\"><svg onload='alert(1)'>", "</title><script>alert(2)<", "&lt;b&gt;"]
 
@@ -94,7 +94,7 @@ def test_hostile_names_and_words_are_shown_and_do_nothing(graded, text):
 def test_feedback_says_everything_about_every_task(graded):
     text = Reader(page(graded, "feedback/bea/02_softmax.html")).text
     assert "bea · 02_softmax.ipynb · chapter 2" in text
-    assert "5 of 24 points" in text
+    assert f"5 of {SOFTMAX_POINTS} points" in text
     tasks = all_tasks("softmax")
     for task in tasks:
         assert f"{task.number} {task.title.replace('`', '')}" in text
@@ -110,7 +110,7 @@ def test_feedback_says_everything_about_every_task(graded):
 def test_a_notebook_that_was_not_judged_has_a_page_with_the_reason(graded):
     text = Reader(page(graded, "feedback/cy/02_softmax.ipynb.txt.html")).text
     assert "its name must end in .ipynb" in text
-    assert "0 of 24 points" in text
+    assert f"0 of {SOFTMAX_POINTS} points" in text
 
 
 def test_no_two_pages_have_one_name(graded):

@@ -11,7 +11,7 @@ import pytest
 from attn_course.grading.classroom.engines import Cluster, Pool
 from attn_course.grading.classroom.process import ClassError, NoGrader, Setup, course_fingerprint
 from attn_course.grading.classroom.run import ClassRun
-from tests.grading.classroom.class_tools import Threads, wait_until
+from tests.grading.classroom.class_tools import SOFTMAX_POINTS, Threads, wait_until
 from tests.grading.classroom.stand_in import StandIn, Unsafe
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -24,7 +24,7 @@ def test_a_notebook_that_ends_its_process_twice_is_given_up_and_no_other_is(room
     assert [(each.student, each.status) for each in done.marked if each.status != "graded"] == [("s02", "not judged")]
     killed = next(each for each in done.marked if each.student == "s02")
     assert killed.verdicts[0].message.startswith("not judged: grading it ended the grading process twice")
-    assert (killed.points, killed.max_points) == (0, 24)
+    assert (killed.points, killed.max_points) == (0, SOFTMAX_POINTS)
     assert (room / "flag").exists()
     calm = {each.student: each.verdicts for each in room.with_students(6, "calm").grade("quiet", submissions="calm").marked}
     assert {each.student: each.verdicts for each in done.marked} == calm | {"s02": killed.verdicts}

@@ -10,7 +10,7 @@ import numpy as np
 from attn_course.formulas.compiled import flattened
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.givens import DIFFERENCES, STEP, Function, Given, derivative, slopes
-from attn_course.formulas.limits import extrapolated, points
+from attn_course.formulas.limits import limit_of
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import FLAT, Value, gathered, one_by_one, oriented
@@ -173,9 +173,9 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
         return found.data
 
     goal = float(target.item())
-    data, apart = extrapolated(at, points(goal, to.value or "+"))
+    data, apart = limit_of(at, goal, to.value or "+")
     evaluation.notes.noise = max(evaluation.notes.noise, DIFFERENCES, 100 * apart)
-    if not to.value and not math.isinf(goal) and not np.allclose(data, extrapolated(at, points(goal, "-"))[0], rtol=1e-6, atol=1e-6):
+    if not to.value and not math.isinf(goal) and not np.allclose(data, limit_of(at, goal, "-")[0], rtol=1e-6, atol=1e-6):
         raise Malformed("the limits from both sides differ: write from which side, as 0^+")
     evaluation.note(found.like(data))
     return found.like(data)

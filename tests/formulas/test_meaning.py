@@ -386,6 +386,29 @@ def test_limits_run_in_a_given():
     assert "not found" in malformed(r"\lim_{h \to \infty} \cos(h) = 1", h=1.0)
 
 
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\lim_{h \to \infty} \cos(2 \pi h) = 1",
+        r"\lim_{h \to \infty} \cos(\pi h) \frac{h + 1}{h} = 1",
+        r"\lim_{h \to 0^+} \cos(2 \pi / h) = 1",
+        r"\lim_{n \to \infty} F = 1",
+    ],
+)
+def test_a_limit_is_approached_between_powers_of_two_too(latex):
+    """Along powers of two a periodic function stands still."""
+    givens = {"n": 3, "F": of(lambda n: whole(n) % 2 * -2 + 1, "n")} if "F" in latex else {"h": 1.0}
+    assert "between them they do not" in malformed(latex, **givens)
+    check(r"\lim_{n \to \infty} F / n = 1", n=3, F=of(lambda n: whole(n) + 1, "n"))
+
+
+def whole(count):
+    """Return a whole number; like a count of something, it has no meaning for any other."""
+    if count % 1:
+        raise ValueError("no whole number")
+    return count
+
+
 def test_integrals_between_bounds_and_over_the_line():
     check(r"\int_0^{x} u^2 \,du = \frac{x^3}{3}, \qquad \int e^{-u^2} \,du = \sqrt{\pi}", x=1.7)
 

@@ -5,6 +5,7 @@ from differences through the whole of it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -270,7 +271,7 @@ def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) ->
     A step against the gradient raises the score of a value that beats the present mixture.
     """
     found = backward(rng, T_q, T_k, 2, d_v, "dS", "dP")
-    delta = vector([p @ dp for p, dp in zip(found["P"], found["dP"].raw, strict=True)])
+    delta = vector(replace(found["dP"], raw=[p @ dp for p, dp in zip(found["P"], found["dP"].raw, strict=True)]))  # as noisy as dP
     vectors = {"dO": rows(found["dO"]), "v": rows(found["V"]), "z": rows(found["Z"])}
     return {"dS": found["dS"], "p": found["P"], r"\delta": delta, **vectors}
 

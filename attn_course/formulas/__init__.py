@@ -59,6 +59,7 @@ from attn_course.formulas.givens import (
     alike,
     column,
     columns,
+    count,
     derivative,
     function,
     independent,
@@ -78,7 +79,7 @@ from attn_course.formulas.givens import (
     unrelated,
     vector,
 )
-from attn_course.formulas.judge import Judged, judge, judge_draws, sides
+from attn_course.formulas.judge import Judged, has_symbols, judge, judge_draws, sides
 from attn_course.formulas.read import read, read_expression
 from attn_course.formulas.sizes import size_sets
 from attn_course.formulas.tree import Node, write
@@ -95,8 +96,10 @@ __all__ = [
     "changes",
     "column",
     "columns",
+    "count",
     "derivative",
     "function",
+    "has_symbols",
     "independent",
     "index",
     "is_range",

@@ -93,7 +93,7 @@ class Formula:
         nodes = [node for tree in trees for node in tree.walk()]
         if not self.claims:
             raise Malformed("nothing is claimed: every left side is a definition", self.tree.place)
-        named = frozenset[str]().union(*(self._names_beneath(claim, ()) for claim in self.claims))
+        named = frozenset[str]().union(*(self.names_beneath(claim) for claim in self.claims))
         self.named = named | {letter.rstrip(OWN) for letter in self.letters}
         for name in self.definitions:
             if name not in named:
@@ -115,14 +115,14 @@ class Formula:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
                 raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything", node.place)
 
-    def _names_beneath(self, tree: Node, within: tuple[str, ...]) -> frozenset[str]:
+    def names_beneath(self, tree: Node, within: tuple[str, ...] = ()) -> frozenset[str]:
         """Return the names in an expression and in the definitions it uses."""
         found = {node.value for node in tree.walk() if node.kind in ("name", "call", "operator")}
         found |= {name.rstrip("'") for name in found}
         for name in found & self.definitions.keys():
             if name in within:
                 raise Malformed(f"{name} is defined by itself", tree.place)
-            found = found | self._names_beneath(self.definitions[name].body, (*within, name))
+            found = found | self.names_beneath(self.definitions[name].body, (*within, name))
         return frozenset(found)
 
     def _complain_of(self, node: Node) -> None:

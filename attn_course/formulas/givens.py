@@ -220,6 +220,12 @@ def is_range(given: Any) -> bool:
     return isinstance(given, Range)
 
 
+def count(given: Any) -> int:
+    """Count the numbers of a given."""
+    raw = getattr(given, "raw", given)
+    return raw.size if isinstance(raw, np.ndarray) else 1
+
+
 def names_of(givens: Mapping[str, Any]) -> list[str]:
     """Return the names for the reader: those of functions end in "()", ranges of indices are no names."""
     kinds = {name: as_given(given) for name, given in givens.items()}

@@ -61,9 +61,9 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     return _judged(formula, givens, refute=True)
 
 
-def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Return for every relation where it counts, where it is fulfilled, and both sides; whether it holds or not. Raises Malformed."""
-    return [(one.counts, one.fulfilled, one.left, one.right) for one in _judged(formula, givens, refute=False)]
+def sides(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
+    """Return every relation of a formula with its sides, whether it holds or not. Raises Malformed as `judge`."""
+    return _judged(formula, givens, refute=False)
 
 
 def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[list[Judged]]:
@@ -98,7 +98,7 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
                     wrong = counts & ~compared.fulfilled
                     if refute and wrong.any():
                         raise _refuted(here, relation.value, compared, wrong, chain, place)
-                    printed = not all(_has_symbols(formula, end) for end in ends)
+                    printed = not all(has_symbols(formula, end) for end in ends)
                     sides = (compared.left, compared.right, counts, compared.fulfilled, compared.equal)
                     found.append(Judged(relation.value, *sides, printed, place))
     except Malformed as error:
@@ -148,7 +148,8 @@ def _for_all(evaluation: Evaluation, premise: Node, conclusion: Node) -> np.ndar
     return np.asarray(holds(evaluation, premise).all(axis=axes, keepdims=True))
 
 
-def _has_symbols(formula: Formula, side: Node) -> bool:
+def has_symbols(formula: Formula, side: Node) -> bool:
+    """Whether an expression is more than a number as it is printed."""
     return any(node.kind in ("name", "index") or (node.kind == "call" and node.value in formula.given) for node in side.walk())
 
 

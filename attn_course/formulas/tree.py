@@ -2,7 +2,7 @@ r"""The tree of a formula: plain, frozen nodes of one type, and the way back to 
 
 kind          value                children
 formula                            statements: chain, where, all, implies, given
-chain                              expression, relation, expression, ...
+chain         a remark at it       expression, relation, expression, ...
 relation      = \le \in ...        (\xrightarrow only: variable, target, as `to`)
 where                              clause, condition, ...             `p = q \quad (i \ne j)`
 all                                clauses of a premise or conclusion, joined by commas
@@ -132,6 +132,8 @@ def write(node: Node, level: int = RELATION) -> str:
     if level == BASE:
         return _base(node)
     text = _WRITERS[node.kind](*node.children) if node.kind in _WRITERS else _filled(node)
+    if node.kind == "chain" and node.value:
+        text = rf"\text{{{node.value}}} \quad {text}" if node.value.endswith(":") else rf"{text} \quad \text{{{node.value}}}"
     own = LEVELS.get("/" if node.value == "/" else node.kind, ATOM)
     if level == CLOSED:  # the right neighbour of an operand must not be swallowed
         return _parenthesised(text) if own <= OPERATION or _ends_open(node) else text

@@ -23,7 +23,6 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         (r"\mathbf 1", r"\mathbf{1}"),
         (r"\langle x, y \rangle", r"x \cdot y"),
         (r"[\,x\;\; y\,]", "[x, y]"),
-        (r"\sigma(x)_i \text{(softmax)}", r"\sigma(x)_i"),
     ],
 )
 def test_spellings_of_one_thing_read_alike(one, other):
@@ -83,6 +82,15 @@ def test_statements_premises_and_arrows_nest_as_printed():
     assert [statement.kind for statement in formula.children] == ["given", "given"]
     assert [child.kind for child in formula.children[0].children] == ["chain", "chain", "chain", "implies"]
     assert formula.children[0].children[3].children[1].kind == "all"
+
+
+@pytest.mark.parametrize("latex", [r"\text{decode:} \quad a = b", r"a = b \quad \text{(linear)}"])
+def test_a_remark_belongs_to_its_clause_and_is_no_part_of_what_it_claims(latex):
+    formula = read(latex, "ab")
+    (clause,) = formula.children
+    assert clause.children == read("a = b", "ab").children[0].children
+    assert clause.value in latex
+    assert read(write(formula), "ab") == formula
 
 
 def test_a_condition_belongs_to_its_clause():

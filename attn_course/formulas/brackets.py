@@ -109,7 +109,7 @@ class Brackets(Cursor, ABC):
             rows = [[self.chain()]]
             while self.text in ("&", r"\\"):
                 if self.taken("&"):
-                    rows[-1].append(self.chain())
+                    rows[-1].append(self.condition())
                 elif self.take() and not self.text.startswith(r"\end"):
                     rows.append([self.chain()])
         if opening == r"\begin{cases}":
@@ -119,6 +119,14 @@ class Brackets(Cursor, ABC):
         if len({len(row) for row in rows}) > 1:
             raise Malformed("the rows have different lengths", (start, start + 6))
         return _blocks(rows, "pmatrix")
+
+    def condition(self) -> Node:
+        r"""a relation, with \text{if} before it or not; or \text{otherwise}."""
+        if self.text in (r"\text{otherwise}", r"\text{else}"):
+            token = self.take()
+            return Node("word", (), "otherwise", token.place)
+        self.taken(r"\text{if}", r"\text{for}")
+        return self.chain()
 
 
 def _blocks(rows: list[list[Node]], value: str) -> Node:

@@ -36,7 +36,7 @@ class Formula:
         self.definitions: dict[str, Definition] = {}
         self._uses: dict[tuple[int, str], list[tuple[Node, int]]] = {}
         try:
-            self.claims = [claim for statement in tree.children for claim in self._claimed(statement)]
+            self.claims = [claim for statement in self._with_declared(tree).children for claim in self._claimed(statement)]
             trees = [*self.claims, *(definition.body for definition in self.definitions.values())]
             own = {letter for definition in self.definitions.values() for letter in definition.own}
             self.letters = {letter: axis for axis, letter in enumerate(sorted(own.union(*map(_letters_in, trees))))}
@@ -63,6 +63,15 @@ class Formula:
     def looped(self, claim: Node) -> list[str]:
         """Return the free letters that end a slice: each of their values is a case of its own."""
         return sorted(claim.letters() & {letter for node in claim.walk() if node.kind == "slice" for letter in node.letters()})
+
+    def _with_declared(self, tree: Node) -> Node:
+        """Return the tree with the one declared letter in the place of the one free letter that stands for it."""
+        unused = self.ranges - {node.value for node in tree.walk()}
+        free = frozenset[str]().union(*(statement.letters() for statement in tree.children)) - self.ranges - {r"\delta"}
+        if len(unused) != 1 or len(free) != 1:
+            return tree
+        (declared,), (other,) = unused, free
+        return tree.map(lambda node: replace(node, value=declared) if (node.kind, node.value) == ("index", other) else node)
 
     def _claimed(self, statement: Node) -> list[Node]:
         """Take the definitions out of a statement; what is left is claimed, if anything."""
@@ -113,7 +122,8 @@ class Formula:
         indices = own | self.ranges | parameters | {r"\delta"} | {letter for node in nodes for letter in _indices_in(node)}
         for node in nodes:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
-                raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything", node.place)
+                known = f": the letter of an index that runs by itself is {min(self.ranges)}" if self.ranges else ""
+                raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything{known}", node.place)
 
     def names_beneath(self, tree: Node, within: tuple[str, ...] = ()) -> frozenset[str]:
         """Return the names in an expression and in the definitions it uses."""

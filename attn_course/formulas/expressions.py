@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from attn_course.formulas.brackets import Brackets
 from attn_course.formulas.cursor import CLOSING, placed
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.tokens import DEEPEST, NESTING, Token, matching, tokens_of
+from attn_course.formulas.tokens import DEEPEST, NESTING, Token, argument_end, matching, tokens_of
 from attn_course.formulas.tree import FAMILY, Node, bound_in
 
 RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", r"\xrightarrow"])
@@ -129,8 +129,10 @@ class Expressions(Brackets):
             if self.taken("_"):
                 if indexed and not (base.kind == "entry" and len(base.children) == 2 and FAMILY.match(base.children[0].value)):
                     raise self.wrong("an index stands beneath an index: write all of them in one pair of braces", sign)
-                carrier = base.children if indexed else (base,)
-                base, indexed = Node("entry", (*carrier, *self.indices()), "", self.since(start)), True
+                carrier, indices = base.children if indexed else (base,), self.indices()
+                if base == Node("index", (), r"\delta") and len(indices) == 1 and indices[0].kind == "product":
+                    indices = indices[0].children  # \delta_{a_i b_j}
+                base, indexed = Node("entry", (*carrier, *indices), "", self.since(start)), True
             elif self.taken("^"):
                 if raised and self.text != r"\top":
                     raise self.wrong("a second exponent: put what carries it in parentheses", sign)
@@ -293,10 +295,16 @@ class Expressions(Brackets):
     def fraction(self) -> Node:
         """a fraction, or a derivative."""
         self.take()
-        d = self.texts(1)[0] if self.text == "{" else self.text
-        if d in (r"\partial", r"\text{d}"):
+        first = self.at + (self.text == "{")
+        d = self.tokens[first].spelled
+        if d in (r"\partial", r"\text{d}") or (d == "d" and self.is_differential(argument_end(self.tokens, self.at))):
             return self.derivative(d)
         return Node("over", (self.argument(), self.argument()), r"\frac")
+
+    def is_differential(self, at: int) -> bool:
+        """Whether { d symbol ... } stands there, and d is no given."""
+        opening, d, symbol = (*self.tokens[at : at + 3], *self.tokens[-1:] * 3)[:3]
+        return (opening.text, d.spelled) == ("{", "d") and symbol.kind in ("name", "letter")
 
     def derivative(self, d: str) -> Node:
         """d numerator over d by, or d over d by and a term behind."""

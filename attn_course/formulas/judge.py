@@ -15,6 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.givens import is_range
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import lifted
@@ -84,7 +85,8 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
     evaluation = Evaluation(formula, givens)
     unused = givens.keys() - formula.named - evaluation.needed(formula.named)
     if unused:
-        raise Malformed(f"{min(unused)} is given and nowhere used")
+        declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""
+        raise Malformed(f"{min(unused)} is given and nowhere used{declared}", formula.tree.place, formula.latex)
     found = []
     try:
         with np.errstate(all="ignore"):  # infinities and NaN show in the numbers

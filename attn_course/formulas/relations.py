@@ -28,6 +28,8 @@ def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
     elif node.kind == "chain":
         found = [compare(evaluation, relation, left, right, node).fulfilled for relation, left, right in links(evaluation, node)]
         parts = [np.asarray(fulfilled.all(axis=tuple(range(evaluation.axes, fulfilled.ndim)))) for fulfilled in found]
+    elif node == Node("word", (), "otherwise"):
+        return evaluation.everywhere
     else:
         raise Malformed("expected a relation", node.place)
     return functools.reduce(np.logical_and, parts)
@@ -153,6 +155,16 @@ def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, ri
         shape = list(left.shape) if len(wanted) != 1 or left.form not in FLAT else [left.indexed.shape[-1]]
         x, y = (np.reshape(np.array([*ends, *[0.0] * (4 - len(ends))]), (1,) * evaluation.axes + (4,)) for ends in (shape, wanted))
         return Comparison(x == y, x, y, "shape", x == y)
+    if (
+        node.kind in ("blocks", "tuple")
+        and right.form in FLAT
+        and right.indexed.shape[-1] == 2
+        and (left.form, left.lists) == ("scalar", 0)
+    ):
+        first, last = np.moveaxis(right.indexed, -1, 0)
+        below = ORDERS["<" if node.kind == "tuple" else r"\le"]  # a parenthesis leaves its end out
+        member = below(first, left.data) & below(left.data, last)
+        return Comparison(member if sign == r"\in" else ~member, np.broadcast_to(left.data, member.shape), member * 1.0, "scalar", member)
     if right.form != "set" or right.lists or left.form != "scalar" or left.lists:
         raise Malformed(f"{left} cannot be in {right}", node.place)
     places = floats(left) - right.start(0)

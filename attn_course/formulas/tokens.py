@@ -21,7 +21,7 @@ _LEXEMES = re.compile(
     |(?P<wide>\\[;:\ ]|\\quad\b|~)
     |(?P<thin>\s+|\\[,!>]|\\(?:limits|displaystyle|textstyle)(?![A-Za-z]))
     |(?P<size>\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z]))
-    |(?P<word>\\(?:text|mathrm|operatorname|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
+    |(?P<word>\\(?:text|mathrm|operatorname\*?|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
     |(?P<style>(?P<face>\\(?:mathcal|mathbb|mathbf|boldsymbol))\s*(?:\{\s*(?P<styled>\w)\s*\}|(?P<bare>\w)))
     |(?P<environment>\\(?:begin|end)\s*\{\w+\})
     |(?P<arg>\\arg(?:\\[,!])?\s*(?P<extreme>\\max|\\min))
@@ -45,6 +45,8 @@ _SAME = r"""
 \widehat=\hat \overline=\bar \widetilde=\tilde
 """
 SAME = dict(pair.split("=") for pair in _SAME.split())
+COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "lim")}
+COMMANDS |= {"argmax": r"\arg\max", "argmin": r"\arg\min"}
 _GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg"}
 
 
@@ -104,7 +106,9 @@ def _lexed(latex: str) -> Iterator[Token]:
             continue
         text = SAME.get(text, text)
         if kind == "word":
-            text = " ".join(match["inside"].replace("\\ ", " ").replace("~", " ").split())
+            text = " ".join(re.sub(r"\\[ ,!]|~", " ", match["inside"]).split())
+            if text.replace(" ", "") in COMMANDS:
+                kind, text = "command", COMMANDS[text.replace(" ", "")]
         elif kind == "style":
             kind, text = "letter", f"{match['face']}{{{match['styled'] or match['bare']}}}"
         elif kind == "arg":

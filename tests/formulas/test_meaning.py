@@ -234,6 +234,26 @@ def test_cases_and_conditions_in_brackets():
     check("n = [q = k], \\qquad m = [q = r]", n=1, q=row(X), k=row(X.copy()), m=0, r=row(Y))
 
 
+def test_the_last_case_is_otherwise_and_an_interval_is_a_set():
+    check(r"y_i = \begin{cases} x_i & x_i > 0 \\ 0 & \text{otherwise} \end{cases}", x=X, y=np.maximum(X, 0))
+    check(r"n \in [0, 1], \qquad n \notin (0, 1), \qquad x_i \in (-9, 9)", n=1.0, x=X)
+    refuted(r"n \in (0, 1)", n=1.0)
+    refuted(r"x_i \in [0, 9]", x=-np.abs(X))
+
+
+def test_the_letter_of_a_derivative_may_be_plain_if_d_is_not_given():
+    check(r"\frac{d}{dx} \sin(x) = \cos(x), \qquad \frac{d y}{d x} = 2 x", x=0.3, y=of(lambda x: x**2, "x"))
+    check(r"\frac{d}{d x} = n", d=2.0, x=4.0, n=0.25)
+
+
+def test_another_letter_stands_for_a_declared_one_where_only_it_can():
+    givens = {"f": function(lambda t: 2 * t), "t": index(0, 4)}
+    check("f(u) = 2 u", **givens)
+    assert "at t = " in refuted("f(u) = 2 + u", **givens)
+    assert "t is given and nowhere used as an index: its letter is declared" in malformed("f(v_j) + v_i = 2 v_j + v_i", v=X, **givens)
+    assert "u is neither given, nor defined, nor an index of anything: the letter" in malformed("f(u) + v_j = 2 u + v_j", v=X, **givens)
+
+
 def test_a_set_is_built_over_the_values_of_its_index():
     masks = np.tri(3, dtype=bool)
     check(r"A_i = \{\, j : j \le i \,\}, \qquad A_1 = A_2 \cap C", A=subset(masks), C=subset([True, False, False]), j=index(1, 3))

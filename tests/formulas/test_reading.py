@@ -23,6 +23,15 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         (r"\mathbf 1", r"\mathbf{1}"),
         (r"\langle x, y \rangle", r"x \cdot y"),
         (r"[\,x\;\; y\,]", "[x, y]"),
+        (r"\frac{d}{dx} x^2", r"\frac{\mathrm{d}}{\mathrm{d} x} x^2"),
+        (r"\frac{d^2 y}{dx^2}", r"\frac{\mathrm{d}^2 y}{\mathrm{d} x^2}"),
+        (r"\delta_{x_i y_j}", r"\delta_{x_i, y_j}"),
+        (r"\operatorname*{arg\,max}_j x_j", r"\arg\max_j x_j"),
+        (r"\operatorname{tanh}(x)", r"\tanh(x)"),
+        (
+            r"\begin{cases} x & \text{if } x < y \\ y & \text{else} \end{cases}",
+            r"\begin{cases} x & x < y \\ y & \text{otherwise} \end{cases}",
+        ),
     ],
 )
 def test_spellings_of_one_thing_read_alike(one, other):

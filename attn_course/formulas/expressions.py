@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from attn_course.formulas.brackets import Brackets
 from attn_course.formulas.cursor import CLOSING, placed
@@ -151,14 +152,14 @@ class Expressions(Brackets):
     def indices(self) -> tuple[Node, ...]:
         """Read what stands beneath: letters side by side are indices, else expressions with commas between."""
         if self.text != "{":
-            return (self.argument(),)
+            return (_as_index(self.argument()),)
         inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
         if not inside:
             raise self.wrong("expected an index")
         with self.inside("{"):
             if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
-                return tuple([self.primary() for _ in inside])
-            return self.listed(self.index)
+                return tuple([_as_index(self.primary()) for _ in inside])
+            return tuple(map(_as_index, self.listed(self.index)))
 
     @placed
     def index(self) -> Node:
@@ -270,9 +271,9 @@ class Expressions(Brackets):
         """{ condition, ... } [ ^ last ]."""
         if self.text == "{":
             with self.inside("{"):
-                items = self.listed(self.chain)
+                items = tuple(map(_as_index, self.listed(self.chain)))
         else:
-            items = (self.argument(),)
+            items = (_as_index(self.argument()),)
         item = items[0]
         starts = item.kind == "chain" and item.children[0].kind == "index" and item.children[1].value == "="
         if self.taken("^"):
@@ -364,6 +365,11 @@ _PRIMARIES: dict[str, Callable[[Expressions], Node]] = {
     r"\int": Expressions.integral,
     **dict.fromkeys((r"\begin{pmatrix}", r"\begin{bmatrix}", r"\begin{cases}"), Expressions.environment),
 }
+
+
+def _as_index(node: Node) -> Node:
+    """Return e beneath a symbol as the letter of an index: the number e counts nothing."""
+    return replace(node, kind="index") if node == Node("constant", (), "e") else node
 
 
 def _with_primes(tokens: list[Token], functions: set[str]) -> list[Token]:

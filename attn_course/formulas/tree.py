@@ -52,6 +52,7 @@ class Node:
     children: tuple["Node", ...] = ()
     value: str = ""
     place: Place = field(default=NOWHERE, compare=False)
+    _letters: frozenset[str] | None = field(default=None, init=False, compare=False, repr=False)  # once they were asked for
 
     def walk(self) -> Iterator["Node"]:
         """Yield the node and all beneath it, from left to right."""
@@ -65,9 +66,10 @@ class Node:
 
     def letters(self) -> frozenset[str]:
         """Return the letters of the indices in it that nothing in it binds."""
-        if self.kind == "index":
-            return frozenset([self.value])
-        return frozenset[str]().union(*(child.letters() for child in self.children)) - bound_by(self)
+        if self._letters is None:
+            beneath = frozenset[str]().union(*(child.letters() for child in self.children)) - bound_by(self)
+            object.__setattr__(self, "_letters", frozenset([self.value]) if self.kind == "index" else beneath)
+        return self._letters or frozenset()
 
 
 def bound_by(node: Node) -> frozenset[str]:

@@ -254,6 +254,10 @@ def test_another_letter_stands_for_a_declared_one_where_only_it_can():
     assert "u is neither given, nor defined, nor an index of anything: the letter" in malformed("f(u) + v_j = 2 u + v_j", v=X, **givens)
 
 
+def test_e_beneath_a_symbol_is_an_index():
+    check(r"n = \sum_{c,e} A_{ce}, \qquad S_{ce} \delta_{ce} = S_{ec} \delta_{ec} + e - e", n=A.sum(), A=A, S=S)
+
+
 def test_a_set_is_built_over_the_values_of_its_index():
     masks = np.tri(3, dtype=bool)
     check(r"A_i = \{\, j : j \le i \,\}, \qquad A_1 = A_2 \cap C", A=subset(masks), C=subset([True, False, False]), j=index(1, 3))

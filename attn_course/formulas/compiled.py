@@ -119,6 +119,10 @@ class Formula:
                 raise Malformed(f"{node.value} is not given", node.place)
         for tree in trees:
             _refuse_reuse(tree, frozenset())
+        for chain in (node for node in nodes if node.kind == "chain"):
+            _refuse_taken(chain, chain.letters())
+        for definition in self.definitions.values():
+            _refuse_taken(definition.body, frozenset(definition.own))
         indices = own | self.ranges | parameters | {r"\delta"} | {letter for node in nodes for letter in _indices_in(node)}
         for node in nodes:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
@@ -228,3 +232,10 @@ def _refuse_reuse(node: Node, active: frozenset[str]) -> None:
     inner = active | bound
     for place, child in enumerate(node.children):
         _refuse_reuse(child, inner if place or node.kind != "call" else active)
+
+
+def _refuse_taken(tree: Node, free: frozenset[str]) -> None:
+    r"""Refuse a sum over an index that is free beside it, as in `a_i = \sum_i b_i`; `p_j = \sigma_j(z_j)` is read along j."""
+    for node in tree.walk():
+        if node.kind in ("big", "set", "integral") and (taken := bound_by(node) & free):
+            raise Malformed(f"the index {min(taken).rstrip(OWN)} is in use already: take another letter", node.place)

@@ -271,9 +271,10 @@ class Expressions(Brackets):
         """{ condition, ... } [ ^ last ]."""
         if self.text == "{":
             with self.inside("{"):
-                items = tuple(map(_as_index, self.listed(self.chain)))
+                items = self.listed(self.chain)
         else:
-            items = (_as_index(self.argument()),)
+            items = (self.argument(),)
+        items = tuple(map(_as_index, items))
         item = items[0]
         starts = item.kind == "chain" and item.children[0].kind == "index" and item.children[1].value == "="
         if self.taken("^"):

@@ -15,7 +15,7 @@
 import numpy as np
 import torch
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.heads import figures
 from attn_course.lessons.heads.experiments import HEADS, SHARING
@@ -147,6 +147,7 @@ verify("multi-head-attention")
 verify("output-projection-sums-heads")
 verify("sum-of-head-maps")
 verify("value-output-rank-bound")
+show("output-projection-sums-heads")
 
 # %% id="merge-code"
 output = merge_heads(heads) @ w_output

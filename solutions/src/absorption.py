@@ -1,17 +1,18 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`absorption`: absorption
 #
-# Ten tasks to the lesson [{lesson}`absorption` Absorption](../notebooks/{lesson}`absorption`_absorption.ipynb): 22 points, about 110
-# minutes, in any order.
+# Thirteen tasks to the lesson [{lesson}`absorption` Absorption](../notebooks/{lesson}`absorption`_absorption.ipynb): 30 points, about
+# 135 minutes, in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the
 # check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it knows it,
 # and stops "Run All". Three hints fold out below each question. Leave the checks as they are. In a terminal,
 # `attn-course check` runs the whole notebook afresh.
-#
+
+# %% [markdown] id="conventions"
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
 # positions, and a projection is `x @ w`, unless the task says otherwise. Heads own neighbouring columns of a projection, and
-# neighbouring rows of `w_output`. There are no masks, and all scores are moderate.
+# neighbouring rows of `w_output`. There are no masks, and all scores are moderate. The last three answers are LaTeX.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -270,3 +271,87 @@ check("latent-decoding-step", my_latent_step)
 # %% [markdown] id="latent-decoding-step-why" tags=["solution-only"]
 # **Why.** The same few rows of `latent` are keys and values of all heads; what differs from head to head are the small products
 # before and after. Nothing of size $t \times H$ but the scores is ever made.
+
+# %% [markdown] id="latex"
+# **The last three answers are LaTeX**, typed as text with an `r` in front, such as `r"x_i W x_j^\top"`. All vectors are rows, and a
+# transpose is typed `^\top`. Every form that is equal counts. To see how yours is understood, `from attn_course import read`
+# and call `read("absorb-projections-and-biases", my_derivation)`, and likewise in the other two; what cannot be read is no
+# attempt.
+
+# %% [markdown] id="absorb-projections-and-biases-text"
+# Queries and keys have biases, $b_Q$ and $b_K$. Bring the score of token $i$ with token $j$, line by line, to one absorbed
+# matrix $W = W_Q W_K^\top$, one absorbed row $v = b_Q W_K^\top$, and a rest with $b_K$. Each line must equal the one before;
+# show three steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"(x_i W_Q + b_Q) (x_j W_K + b_K)^\top",
+#     # your lines
+#     r"x_i W x_j^\top + v x_j^\top + (x_i W_Q + b_Q) b_K^\top",
+# ]
+# ```
+#
+# The last line may also have its terms in another order or its brackets opened.
+
+# %% id="absorb-projections-and-biases" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"(x_i W_Q + b_Q) (x_j W_K + b_K)^\top",
+    r"(x_i W_Q + b_Q) (W_K^\top x_j^\top + b_K^\top)",
+    r"(x_i W_Q + b_Q) W_K^\top x_j^\top + (x_i W_Q + b_Q) b_K^\top",
+    r"x_i W_Q W_K^\top x_j^\top + b_Q W_K^\top x_j^\top + (x_i W_Q + b_Q) b_K^\top",
+    r"x_i W x_j^\top + v x_j^\top + (x_i W_Q + b_Q) b_K^\top",
+]
+### END SOLUTION
+
+# %% id="absorb-projections-and-biases-check" tags=["check"]
+check("absorb-projections-and-biases", my_derivation)
+
+# %% [markdown] id="absorb-projections-and-biases-why" tags=["solution-only"]
+# **Why.** The transpose is taken term by term, the right bracket is opened first, and the left one then only where it meets
+# $W_K^\top$. That order leaves the rest as one term, $(x_i W_Q + b_Q)\, b_K^\top$, in which no $j$ stands: it is the same for all
+# keys, so a softmax over the keys drops it, {eq}`key-bias-cancels`. What stays is the content, $x_i W x_j^\top$, and
+# $v x_j^\top$, a preference for some keys whoever asks. A layer that stores $W$ and $v$ needs no $b_K$ at all.
+
+# %% [markdown] id="gauge-of-the-values-text"
+# {eq}`query-key-gauge-freedom` puts a matrix between queries and keys. Values and output have such a freedom too. In one head we
+# replace $W_V$ ($d \times d_v$) by $W_V G$, where $G$ ($d_v \times d_v$) may be any invertible matrix. Which matrix $W_O'$ must take
+# the place of $W_O$ ($d_v \times d$), so that the head still writes the same whatever it reads? Write the right side of
+#
+# $$W_O' = \ldots$$
+
+# %% id="gauge-of-the-values" tags=["task"]
+### BEGIN SOLUTION
+my_factor = r"G^{-1} W_O"
+### END SOLUTION
+
+# %% id="gauge-of-the-values-check" tags=["check"]
+check("gauge-of-the-values", my_factor)
+
+# %% [markdown] id="gauge-of-the-values-why" tags=["solution-only"]
+# **Why.** $W_V G\, G^{-1} W_O = W_V W_O$: the inverse must stand where it meets $G$. The keys needed $G^{-\top}$ only because
+# $W_K$ is transposed in $W_Q W_K^\top$. So the entries of a single value mean as little as those of a single key; what a head
+# writes is read from $U_h = W_V^{(h)} W_O^{(h)}$, {eq}`absorbed-multi-head-attention`.
+
+# %% [markdown] id="query-that-asks-latents-text"
+# In latent attention, head $h$ compares its query $[\,q_h^C, q_h^R\,]$ with the key $[\,c_j W_{UK}^{(h)}, k_j^R\,]$ of token $j$ (already
+# rotated; the parts have widths $d_k$ and $d_R$). But no key is made: the cache holds $[\,c_j, k_j^R\,]$, $d_c + d_R$
+# numbers. Write the right side of $a_h = \ldots$, the row for which
+#
+# $$a_h \cdot [\,c_j,\, k_j^R\,]$$
+#
+# is the score that the softmax gets. A transpose is `W_{UK}^{(h)\top}`; `[a, b]` puts rows side by side.
+
+# %% id="query-that-asks-latents" tags=["task"]
+### BEGIN SOLUTION
+my_query = r"\frac{[\, q_h^C W_{UK}^{(h)\top},\, q_h^R \,]}{\sqrt{d_k + d_R}}"
+### END SOLUTION
+
+# %% id="query-that-asks-latents-check" tags=["check"]
+check("query-that-asks-latents", my_query)
+
+# %% [markdown] id="query-that-asks-latents-why" tags=["solution-only"]
+# **Why.** The dot product of two rows in two parts is the sum of two dot products, {eq}`decoupled-rope-score`. In the first,
+# $q_h^C (c_j W_{UK}^{(h)})^\top = (q_h^C W_{UK}^{(h)\top})\, c_j^\top$, so the up-projection moves to the query,
+# {eq}`absorbed-latent-keys`; the rotary part stays as it is. Now $a_h$ has $d_c + d_R$ numbers, but that is only how the score is
+# computed: its value, and so its scale, is that of a key of width $d_k + d_R$.

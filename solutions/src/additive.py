@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`additive`: additive attention
 #
-# Eight tasks to [{lesson}`additive` Additive attention](../notebooks/{lesson}`additive`_additive.ipynb): 17 points,
-# about 75 minutes. Each stands for itself, so take them in any order.
+# Eleven tasks to [{lesson}`additive` Additive attention](../notebooks/{lesson}`additive`_additive.ipynb): 24 points,
+# about 100 minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
@@ -217,3 +217,77 @@ check("additive-backward", my_additive_backward)
 # %% [markdown] id="additive-backward-why" tags=["solution-only"]
 # **Why.** What was broadcast forwards is summed backwards: a projected query took part in all pairs of its row, a projected key in
 # all pairs of its column, the score vector in all pairs. The factor $1 - t^2$ closes saturated units.
+
+# %% [markdown] id="answers-in-latex"
+# ## Answers in LaTeX
+# The last three answers are LaTeX, between `r"` and `"`: the right side of a formula. Any form counts that has the right value
+# in every case. To see how yours is understood, `from attn_course import read` and call
+# `read("gradient-of-query-projection", my_entry_gradient)`; what cannot be read is no attempt. A sum ends at the next plus or minus,
+# so put parentheses around several terms, `\sum_r (a_r + b_r)`; a transpose is written `^\top`.
+
+# %% [markdown] id="gradient-of-query-projection-text"
+# One query and one key: $e = v^\top \tanh(W_Q^\top q + W_K^\top k)$, with columns $q$, $k$ and $v$, {eq}`additive-score`. Write a formula
+# in LaTeX for
+#
+# $$G_{ar} = \frac{\partial e}{\partial (W_Q)_{ar}}$$
+#
+# as it holds for every row $a$ and every column $r$ of $W_Q$. Entry $r$ of a column in parentheses is `(...)_r`; the same goes for
+# `\tanh(...)_r`.
+
+# %% id="gradient-of-query-projection" tags=["task"]
+### BEGIN SOLUTION
+my_entry_gradient = r"q_a v_r \left( 1 - \tanh(W_Q^\top q + W_K^\top k)_r^2 \right)"
+### END SOLUTION
+
+# %% id="gradient-of-query-projection-check" tags=["check"]
+check("gradient-of-query-projection", my_entry_gradient)
+
+# %% [markdown] id="gradient-of-query-projection-why" tags=["solution-only"]
+# **Why.** The entry $(W_Q)_{ar}$ stands in unit $r$ alone, multiplied by $q_a$. So of the sum over the units one term is left, $v_r$ times
+# the slope $1 - t_r^2$ times $q_a$: the same slope as in {eq}`additive-derivative-by-query`. A saturated unit teaches its column nothing.
+
+# %% [markdown] id="saturated-additive-score-text"
+# Let both vectors grow: the score of $c\,q$ and $c\,k$, by {eq}`additive-score` with the columns $q$, $k$ and $v$ and without a bias,
+# tends to a limit for $c \to \infty$. Write a formula in LaTeX for
+#
+# $$L = \lim_{c \to \infty} e(c\,q, c\,k)$$
+#
+# where no entry of $W_Q^\top q + W_K^\top k$ is 0. Bars, `|x|`, are an absolute value; a condition in brackets, `[x > 0]`, is 1 if
+# true, else 0.
+
+# %% id="saturated-additive-score" tags=["task"]
+### BEGIN SOLUTION
+my_limit = r"\sum_r v_r \frac{(W_Q^\top q + W_K^\top k)_r}{|(W_Q^\top q + W_K^\top k)_r|}"
+### END SOLUTION
+
+# %% id="saturated-additive-score-check" tags=["check"]
+check("saturated-additive-score", my_limit)
+
+# %% [markdown] id="saturated-additive-score-why" tags=["solution-only"]
+# **Why.** Unit $r$ is $\tanh(c\,x_r)$ with $x = W_Q^\top q + W_K^\top k$, and tends to the sign of $x_r$. Far away the score only says on
+# which side of each unit the pair lies. The limit stays within the bound of {eq}`additive-score-bound`, and attains it if all signs agree
+# with those of $v$.
+
+# %% [markdown] id="query-moves-weight-text"
+# A query $q$ weighs $n$ keys by additive attention: $\alpha_j$ is the weight of key $j$, and $t_{jr}$ the value of hidden unit $r$ for it,
+# entry $r$ of $\tanh(W_Q^\top q + W_K^\top k_j)$. Write a formula in LaTeX for
+#
+# $$D_{ja} = \frac{\partial \alpha_j}{\partial q_a}$$
+#
+# as it holds for every key $j$ and every entry $a$ of the query, with these weights, these units, $W_Q$ and the score vector $v$.
+
+# %% id="query-moves-weight" tags=["task"]
+### BEGIN SOLUTION
+my_weight_gradient = (
+    r"\alpha_j \sum_r (W_Q)_{ar} v_r"
+    r" \left( \sum_l \alpha_l t_{lr}^2 - t_{jr}^2 \right)"
+)
+### END SOLUTION
+
+# %% id="query-moves-weight-check" tags=["check"]
+check("query-moves-weight", my_weight_gradient)
+
+# %% [markdown] id="query-moves-weight-why" tags=["solution-only"]
+# **Why.** By {eq}`softmax-derivative` the weight changes by $\alpha_j (g_j - \sum_l \alpha_l g_l)$, where $g_j$ is the derivative of
+# score $j$, {eq}`additive-derivative-by-query`. The 1 of the slope $1 - t_{jr}^2$ is the same for all keys and cancels. So the query acts through
+# *differences* of $t^2$: they are tiny where all units are small, and nothing is left of them where all are saturated.

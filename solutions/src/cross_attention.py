@@ -1,17 +1,17 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`cross_attention`: cross-attention
 #
-# Eight tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 17
-# points, about 95 minutes.
-# Each stands for itself.
+# Ten tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 22
+# points, about 115 minutes. Each stands for itself.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then
 # run the check below it, cell by cell (Shift+Enter). A check that passes prints one line that begins with `ok`; one
 # that fails says what is wrong, and names the mistake if it is a known one. Three hints fold out below each question.
 # Leave the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.
-#
-# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
-# positions: $X$ is the target $(T_q, d_x)$, which asks, and $Y$ the source $(T_k, d_y)$, which answers.
+
+# %% [markdown] id="conventions"
+# Answers are NumPy arrays or torch tensors of float32 or float64; the last two answers are LaTeX. A function must not change
+# its inputs. Rows are positions: $X$ is the target $(T_q, d_x)$, which asks, and $Y$ the source $(T_k, d_y)$, which answers.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -251,3 +251,66 @@ check("greedy-decoding", my_writer)
 # **Why.** Keys and values stand before the loop: the source does not change. Inside, a step costs one query, one row
 # of scores and one sum. The token chosen is read in the next step, so a mistake is carried along; that is the price
 # of writing without a teacher.
+
+# %% [markdown] id="latex"
+# **The last two answers are LaTeX**, typed as text with an `r` in front: the right side of a formula, and the lines of a
+# derivation. Every form that is equal counts. One index of a matrix is a row, as in `Q_i`, a transpose is typed `^\top`, and
+# a sum reaches as far as its parentheses. To see how a formula is understood, `from attn_course import read` and call
+# `read("gradient-of-source-row", my_gradient)`; what cannot be read is no attempt.
+
+# %% [markdown] id="gradient-of-source-row-text"
+# What does row $j$ of the source learn in cross-attention, {eq}`cross-attention`? Write row $j$ of
+# $\partial \mathcal{L} / \partial Y$,
+#
+# $$dY_j = \ldots$$
+#
+# with the weights $P$ ($T_q \times T_k$), the queries $Q$, the gradients $dZ$ at the output and $dS$ at the **scaled** scores, and
+# the projections of keys and values. The scale is $1/\sqrt{d_k}$.
+
+# %% id="gradient-of-source-row" tags=["task"]
+### BEGIN SOLUTION
+my_gradient = r"\sum_i \left( \frac{dS_{ij}}{\sqrt{d_k}} Q_i W_K^\top + P_{ij} dZ_i W_V^\top \right)"
+### END SOLUTION
+
+# %% id="gradient-of-source-row-check" tags=["check"]
+check("gradient-of-source-row", my_gradient)
+
+# %% [markdown] id="gradient-of-source-row-why" tags=["solution-only"]
+# **Why.** This is row $j$ of {eq}`gradient-of-source`. The row $y_j$ makes the value $y_j W_V$, which output $i$ holds with the weight
+# $P_{ij}$, and the key $y_j W_K$, whose dot product with $Q_i$, scaled, is score $(i, j)$. Both come back through the transposed
+# projection. The sum runs over the target: every row that asks also teaches, and a source row with small weights everywhere
+# learns little.
+
+# %% [markdown] id="map-read-backwards-text"
+# Let $S$ be the scaled scores, with the target in its rows and the source in its columns. $\sigma(S)$ is the map by which the target
+# reads the source, and $\sigma(S^\top)$, from the same scores, the map by which the source reads the target; $\sigma$ normalises rows.
+# By what factor do the two weights of the pair $(i, j)$ differ? Derive it line by line, each equal to the one before, in three
+# steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+#     # your lines
+#     r"\frac{\sum_{l=1}^{T_q} e^{S_{lj}}}{\sum_{l=1}^{T_k} e^{S_{il}}}",
+# ]
+# ```
+
+# %% id="map-read-backwards" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+    r"\frac{e^{S_{ij}} / \sum_{l=1}^{T_k} e^{S_{il}}}{\sigma(S^\top)_{ji}}",
+    r"\frac{e^{S_{ij}} / \sum_{l=1}^{T_k} e^{S_{il}}}{e^{S_{ij}} / \sum_{l=1}^{T_q} e^{S_{lj}}}",
+    r"\frac{e^{S_{ij}} \sum_{l=1}^{T_q} e^{S_{lj}}}{e^{S_{ij}} \sum_{l=1}^{T_k} e^{S_{il}}}",
+    r"\frac{\sum_{l=1}^{T_q} e^{S_{lj}}}{\sum_{l=1}^{T_k} e^{S_{il}}}",
+]
+### END SOLUTION
+
+# %% id="map-read-backwards-check" tags=["check"]
+check("map-read-backwards", my_derivation)
+
+# %% [markdown] id="map-read-backwards-why" tags=["solution-only"]
+# **Why.** Entry $(j, i)$ of $S^\top$ is $S_{ij}$, so both weights have the same exponential above, and it cancels. What differs is the
+# normaliser: the first softmax sums over the source, in row $i$ of $S$, the second over the target, in column $j$. This is
+# {eq}`balance-of-both-directions` once more. A source token that many ask for has a large column sum, so a column of the map
+# cannot be read as a translation in the other direction.

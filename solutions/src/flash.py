@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`flash`: FlashAttention
 #
-# Ten tasks to the lesson [{lesson}`flash` FlashAttention](../notebooks/{lesson}`flash`_flash.ipynb): 24 points, about 120 minutes. Each
-# stands for itself, so take them in any order.
+# Thirteen tasks to the lesson [{lesson}`flash` FlashAttention](../notebooks/{lesson}`flash`_flash.ipynb): 33 points, about 150 minutes.
+# Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it
@@ -289,6 +289,91 @@ check("read-overlap-schedule", my_schedule)
 # %% [markdown] id="read-overlap-schedule-why" tags=["solution-only"]
 # **Why.** With overlap the slower unit, here the products, works without a break; only the exponentials of the last
 # tile stick out.
+
+# %% [markdown] id="answers-in-latex"
+# The next three answers are written in LaTeX, and any form that is equal counts. To see how an answer is understood, `from
+# attn_course import read` and call, for instance, `read("merge-of-two-blocks", my_merging)`; what cannot be read is no
+# attempt.
+
+# %% [markdown] id="merge-of-two-blocks-text"
+# The keys of one query, with scores $s_j$ and rows $v_j$ of values, are split into two sets $A$ and $B$. $L_A$ and $z_A$ are
+# the log-sum-exp and the output of $A$ alone, $L_B$ and $z_B$ those of $B$; $L$ is the log-sum-exp of all keys. Derive
+# {eq}`merge-of-finished-outputs` as a list of lines, each equal to the one before.
+
+# %% [markdown] id="merge-of-two-blocks-lines"
+# Begin with attention over all keys and end with the merge, in three steps or more. A sum over the keys of a block is
+# `\sum_{j \in A}`.
+#
+# ```python
+# my_merging = [
+#     r"\frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}",
+#     # your lines
+#     r"e^{L_A - L} z_A + e^{L_B - L} z_B",
+# ]
+# ```
+
+# %% id="merge-of-two-blocks" tags=["task"]
+### BEGIN SOLUTION
+my_merging = [
+    r"\frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}",
+    r"\sum_j e^{s_j - L} v_j",
+    r"\sum_{j \in A} e^{s_j - L} v_j + \sum_{j \in B} e^{s_j - L} v_j",
+    r"\sum_{j \in A} e^{L_A - L} e^{s_j - L_A} v_j + \sum_{j \in B} e^{L_B - L} e^{s_j - L_B} v_j",
+    r"e^{L_A - L} \sum_{j \in A} e^{s_j - L_A} v_j + e^{L_B - L} \sum_{j \in B} e^{s_j - L_B} v_j",
+    r"e^{L_A - L} z_A + e^{L_B - L} z_B",
+]
+### END SOLUTION
+
+# %% id="merge-of-two-blocks-check" tags=["check"]
+check("merge-of-two-blocks", my_merging)
+
+# %% [markdown] id="merge-of-two-blocks-why" tags=["solution-only"]
+# **Why.** The sum beneath is $e^{L}$, and every term can be divided by it. Then the sum is split, and each exponent takes a
+# detour over its own block: $s_j - L = (s_j - L_A) + (L_A - L)$. The second part does not depend on $j$ and leaves
+# the sum; the first makes the weights of block $A$, whose sum of values is $z_A$. The two factors add up to 1, since
+# $e^{L_A} + e^{L_B} = e^{L}$.
+
+# %% [markdown] id="update-of-divided-outputs-text"
+# The first FlashAttention (Dao et al., 2022) divided in every turn: after $n$ keys query $i$ has $m_i$ and $\ell_i$ as in
+# {eq}`tiled-attention-update` and a finished output, the row $z_i$. A block of $B_k$ keys comes, with scores $s_{ij}$ and
+# values $v_j$; $m'_i$ and $\ell'_i$ (type `m'_i`), over all $n + B_k$ keys, are known. Write the right side of
+#
+# $$z'_i = \dots$$
+#
+# the output over all these keys.
+
+# %% id="update-of-divided-outputs" tags=["task"]
+### BEGIN SOLUTION
+my_new_output = r"\frac{\ell_i e^{m_i - m'_i} z_i + \sum_j e^{s_{ij} - m'_i} v_j}{\ell'_i}"
+### END SOLUTION
+
+# %% id="update-of-divided-outputs-check" tags=["check"]
+check("update-of-divided-outputs", my_new_output)
+
+# %% [markdown] id="update-of-divided-outputs-why" tags=["solution-only"]
+# **Why.** $\ell_i z_i$ is the old accumulator. It is measured from $m_i$, so it gets the factor $e^{m_i - m'_i}$; the
+# block is measured from $m'_i$ at once; the sum is divided by $\ell'_i$. The second version (Dao, 2023) leaves the division
+# to the end: GPUs are much slower at arithmetic that is no matrix product.
+
+# %% [markdown] id="gradient-of-tile-scores-text"
+# The backward pass rebuilds a tile: $B_q$ queries $i$ and $B_k$ of their $n$ keys, $j$. It has the scores $s_{ij}$ and values
+# $v_j$ of the tile, and of each whole row, over all $n$ keys, $L_i$ and the output $z_i$. $dO_i$ is the gradient of the loss
+# by $z_i$; vectors are rows, and their dot product is `\cdot`. Write the right side of
+#
+# $$dS_{ij} = \dots$$
+
+# %% id="gradient-of-tile-scores" tags=["task"]
+### BEGIN SOLUTION
+my_gradient = r"e^{s_{ij} - L_i} (dO_i \cdot v_j - dO_i \cdot z_i)"
+### END SOLUTION
+
+# %% id="gradient-of-tile-scores-check" tags=["check"]
+check("gradient-of-tile-scores", my_gradient)
+
+# %% [markdown] id="gradient-of-tile-scores-why" tags=["solution-only"]
+# **Why.** In {eq}`score-gradient-by-entry` put $p_{ij} = e^{s_{ij} - L_i}$, $dP_{ij} = dO_i \cdot v_j$ and $\delta_i = dO_i
+# \cdot z_i$. Collected, it is $e^{s_{ij} - L_i}\, dO_i \cdot (v_j - z_i)$: the gradient asks how value $j$ differs from the
+# output, and a key whose value equals the output has none.
 
 # %% [markdown] id="row-lse-kernel-text"
 # The log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through its columns in blocks

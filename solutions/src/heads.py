@@ -1,18 +1,18 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`heads`: multi-head attention
 #
-# Nine tasks to the lesson [{lesson}`heads` Multi-head attention](../notebooks/{lesson}`heads`_heads.ipynb): 20 points, about 100 minutes.
-# Each
-# stands for itself, so take them in any order.
+# Eleven tasks to the lesson [{lesson}`heads` Multi-head attention](../notebooks/{lesson}`heads`_heads.ipynb): 24 points, about 110
+# minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it
 # knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
 # In a terminal, `attn-course check` runs the whole notebook afresh.
-#
+
+# %% [markdown] id="conventions"
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
 # positions, and a projection is `x @ w` unless the task says otherwise. Heads stand side by side in the columns of
-# `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate.
+# `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate. The last two answers are LaTeX.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -253,3 +253,53 @@ check("cached-decoding-step", my_step)
 # %% [markdown] id="cached-decoding-step-why" tags=["solution-only"]
 # **Why.** No mask is needed: everything in the cache is past or present. For one token, `(H, 1, d_v)` flattened is already
 # the concatenation of heads. Only the two small projections of the new token are added to what is kept.
+
+# %% [markdown] id="latex"
+# **The last two answers are LaTeX**: the right side of a formula, typed as text with an `r` in front, such as `r"\sum_j P_j X"`.
+# Every form that is equal counts. To see how yours is understood, `from attn_course import read` and call
+# `read("layer-without-concatenation", my_layer)`, and likewise in the other task; what cannot be read is no attempt.
+
+# %% [markdown] id="layer-without-concatenation-text"
+# Head $h$ has the weights $P_h$ ($T \times T$), its own columns of $W_V$, `W_V^{(h)}` ($d \times d_v$), and its own rows of $W_O$,
+# `W_O^{(h)}` ($d_v \times d$), with $h = 1, \ldots, H$. The layer puts the outputs of the heads side by side and multiplies the
+# whole by $W_O$. Write what it returns,
+#
+# $$Y = \ldots$$
+#
+# for the input $X$, without any concatenation.
+
+# %% id="layer-without-concatenation" tags=["task"]
+### BEGIN SOLUTION
+my_layer = r"\sum_{h=1}^{H} P_h X W_V^{(h)} W_O^{(h)}"
+### END SOLUTION
+
+# %% id="layer-without-concatenation-check" tags=["check"]
+check("layer-without-concatenation", my_layer)
+
+# %% [markdown] id="layer-without-concatenation-why" tags=["solution-only"]
+# **Why.** A row of blocks times a column of blocks is the sum of the products of blocks, so the concatenation times $W_O$ is
+# $\sum_h Z_h W_O^{(h)}$, {eq}`output-projection-sums-heads`. Put in $Z_h = P_h X W_V^{(h)}$, {eq}`attention-of-one-head`. Each head adds
+# a map of its own: what mixes positions stands on the left of $X$, what mixes features on its right.
+
+# %% [markdown] id="row-of-grouped-head-text"
+# In grouped-query attention $H$ query heads share $H_{kv}$ value heads, and $g = H / H_{kv}$ neighbouring query heads make a group,
+# {eq}`grouped-query-attention`. Write row $i$ of the output of query head $h$,
+#
+# $$(Z_h)_i = \ldots$$
+#
+# with its weights $P_h$ and the value heads $V_0, V_1, \ldots$ Heads are counted **from 0**, positions from 1. An entry of $P_h$ is
+# typed `(P_h)_{ij}`, row $j$ of a value head `(V_0)_j`. An index may be computed, as in `V_{h - 1}`; `\lfloor ... \rfloor` rounds
+# down, `\lceil ... \rceil` up.
+
+# %% id="row-of-grouped-head" tags=["task"]
+### BEGIN SOLUTION
+my_row = r"\sum_j (P_h)_{ij} (V_{\lfloor h / g \rfloor})_j"
+### END SOLUTION
+
+# %% id="row-of-grouped-head-check" tags=["check"]
+check("row-of-grouped-head", my_row)
+
+# %% [markdown] id="row-of-grouped-head-why" tags=["solution-only"]
+# **Why.** Heads $0$ to $g - 1$ read value head 0, heads $g$ to $2g - 1$ value head 1, and so on: $h / g$ rounded down is the number of
+# the group. It is the index that `repeat` makes, 0 0 1 1. The remainder of $h / H_{kv}$ would be that of `tile`, 0 1 0 1, and has the
+# same shapes. The weights keep the index $h$, for every query head asks with a query of its own.

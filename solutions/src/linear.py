@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`linear`: attention without softmax
 #
-# Eight tasks to the lesson [{lesson}`linear` Attention without softmax](../notebooks/{lesson}`linear`_linear.ipynb): 19 points, about 90
-# minutes. Each stands for itself, so take them in any order.
+# Eleven tasks to the lesson [{lesson}`linear` Attention without softmax](../notebooks/{lesson}`linear`_linear.ipynb): 26 points, about
+# 120 minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the
 # check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it knows it,
@@ -216,3 +216,87 @@ check("delta-rule", my_delta_rule)
 # %% [markdown] id="delta-rule-why" tags=["solution-only"]
 # **Why.** Ask, correct, read. What is written is the difference, times the step size; with $\beta_t = 0$ a position only
 # reads.
+
+# %% [markdown] id="answers-in-latex"
+# The last three answers are written in LaTeX, and any form that is equal counts. To see how an answer is understood, `from
+# attn_course import read` and call, for instance, `read("delta-rule-multiplied-out", my_derivation)`; what cannot be read
+# is no attempt.
+
+# %% [markdown] id="delta-rule-multiplied-out-text"
+# The delta rule asks the state what it has under $k$ and writes the difference. Multiply {eq}`delta-rule` out, and show that
+# this is *erase, then write*, {eq}`erase-then-write`: a list of lines, each equal to the one before. $k$ and $v$ are columns,
+# $\beta$ is a number.
+
+# %% [markdown] id="delta-rule-multiplied-out-lines"
+# The first and the last line are given. It takes three steps or more.
+#
+# ```python
+# my_derivation = [
+#     r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
+#     # your lines
+#     r"(I - \beta\, k k^\top)\, S_{t-1} + \beta\, k v^\top",
+# ]
+# ```
+
+# %% id="delta-rule-multiplied-out" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
+    r"S_{t-1} + \beta\, k\, \bigl( v^\top - (S_{t-1}^\top k)^\top \bigr)",
+    r"S_{t-1} + \beta\, k\, (v^\top - k^\top S_{t-1})",
+    r"S_{t-1} + \beta\, k v^\top - \beta\, k k^\top S_{t-1}",
+    r"(I - \beta\, k k^\top)\, S_{t-1} + \beta\, k v^\top",
+]
+### END SOLUTION
+
+# %% id="delta-rule-multiplied-out-check" tags=["check"]
+check("delta-rule-multiplied-out", my_derivation)
+
+# %% [markdown] id="delta-rule-multiplied-out-why" tags=["solution-only"]
+# **Why.** A transpose reverses a product: $(S_{t-1}^\top k)^\top = k^\top S_{t-1}$. The number $\beta$ may stand anywhere, but
+# $k$, $k^\top$ and $S_{t-1}$ keep their order, so that the state can only be taken out to the right, and $I$ is left where
+# nothing stood before it.
+
+# %% [markdown] id="linear-attention-without-state-text"
+# Let $q_t$ and $k_t$ be features already, columns of positive numbers, and $v_t$ a column of values. Causal linear attention
+# with a normaliser, {eq}`normalised-linear-attention`, carries a state and a normaliser from position to position; both begin
+# at zero. Write the right side of
+#
+# $$o_t = \dots$$
+#
+# without either of them, in queries, keys and values alone. A sum up to $t$ is `\sum_{j \le t}` or `\sum_{j=1}^{t}`.
+
+# %% id="linear-attention-without-state" tags=["task"]
+### BEGIN SOLUTION
+my_average = r"\frac{\sum_{j \le t} (q_t \cdot k_j)\, v_j}{\sum_{j \le t} q_t \cdot k_j}"
+### END SOLUTION
+
+# %% id="linear-attention-without-state-check" tags=["check"]
+check("linear-attention-without-state", my_average)
+
+# %% [markdown] id="linear-attention-without-state-why" tags=["solution-only"]
+# **Why.** $S_t = \sum_{j \le t} k_j v_j^\top$, so $S_t^\top q_t = \sum_{j \le t} v_j\, (k_j \cdot q_t)$; the normaliser is the
+# same sum with 1 for every value. It is the soft lookup of {eq}`softmax-as-kernel-smoother` with the dot product of features
+# for a kernel: weights that sum to 1.
+
+# %% [markdown] id="fading-state-unrolled-text"
+# A state begins as $S_0$, not zero. Each step multiplies it by **one number** $a_t$, its gate, and then writes a pair of
+# columns: {eq}`linear-attention-with-decay` with the same gate for every feature,
+#
+# $$S_t = a_t\, S_{t-1} + k_t v_t^\top$$
+#
+# Write the right side of $S_t = \dots$ without any state but $S_0$. A product is `\prod_{l=1}^{t}`; without factors it is 1.
+# Put brackets around it where something follows: `\left( \prod_{l=1}^{t} a_l \right) S_0`.
+
+# %% id="fading-state-unrolled" tags=["task"]
+### BEGIN SOLUTION
+my_state = r"\Bigl( \prod_{l=1}^{t} a_l \Bigr) S_0 + \sum_{j=1}^{t} \Bigl( \prod_{l=j+1}^{t} a_l \Bigr) k_j v_j^\top"
+### END SOLUTION
+
+# %% id="fading-state-unrolled-check" tags=["check"]
+check("fading-state-unrolled", my_state)
+
+# %% [markdown] id="fading-state-unrolled-why" tags=["solution-only"]
+# **Why.** By induction: if the formula holds for $t - 1$, then $a_t$ joins every product, and the new pair $k_t v_t^\top$ has
+# the product without factors, which is 1. So a pair meets the gates of the steps after its own. With all $a_t = a$ the
+# factors are $a^{t - j}$, an exponential window.

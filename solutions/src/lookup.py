@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`lookup`: attention as lookup
 #
-# Eight tasks to the lesson [{lesson}`lookup` Attention as lookup](../notebooks/{lesson}`lookup`_lookup.ipynb): 17 points,
-# about 70 minutes. Each stands for itself, so take them in any order.
+# Ten tasks for the lesson [{lesson}`lookup` Attention as lookup](../notebooks/{lesson}`lookup`_lookup.ipynb): 22 points,
+# about 90 minutes. Each stands on its own, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
@@ -202,3 +202,49 @@ check("feature-mixing-matrix", my_feature_weights)
 # %% [markdown] id="feature-mixing-matrix-why" tags=["solution-only"]
 # **Why.** $(X W_Q)(X W_K)^\top X W_V = X \cdot (W_Q W_K^\top X^\top X W_V)$. The middle, $X^\top X$, is a sum over positions: the
 # context enters as a matrix whose size does not depend on its length. Chapter {lesson}`linear` lives on that.
+
+# %% [markdown] id="leave-one-out-error-text"
+# Let $z_i = \sum_j p_{ij}\, y_j$ be the kernel regression {eq}`nadaraya-watson-regression` at $x^{(i)}$, from all $m$ points,
+# and $\hat z_i$ that from all *but* point $i$. The lesson compared widths by the errors
+#
+# $$r_i = \hat z_i - y_i$$
+#
+# Write $r_i$ as a formula in LaTeX, only the right side, without another regression. Any form that is equal counts. To see
+# how it is read, `from attn_course import read` and call `read("leave-one-out-error", my_error)`; what cannot be read is no
+# attempt.
+
+# %% id="leave-one-out-error" tags=["task"]
+### BEGIN SOLUTION
+my_error = r"\frac{z_i - y_i}{1 - p_{ii}}"
+### END SOLUTION
+
+# %% id="leave-one-out-error-check" tags=["check"]
+check("leave-one-out-error", my_error)
+
+# %% [markdown] id="leave-one-out-error-why" tags=["solution-only"]
+# **Why.** Without point $i$, the sum $z_i - p_{ii}\, y_i$ remains, with weights that sum to $1 - p_{ii}$. Divided by that it is
+# an average again: $\hat z_i = (z_i - p_{ii}\, y_i) / (1 - p_{ii})$. Subtract $y_i$, and the terms with $p_{ii}$ cancel. So one
+# regression tells all $m$ errors: the more weight a point has in its own estimate, the more its plain error flatters.
+
+# %% [markdown] id="answer-slope-by-query-text"
+# A query $q$ asks $m$ pairs with the similarity $s_i = e^{-\|q - k_i\|^2 / 2 h^2}$. Its weights are $\alpha_i = s_i / \sum_j s_j$,
+# and its answer is $z = \sum_i \alpha_i v_i$, {eq}`soft-lookup`. When the query moves, how does the answer follow? Write a
+# formula in LaTeX for
+#
+# $$G_{ab} = \frac{\partial z_a}{\partial q_b}$$
+#
+# as it holds for all $a$ and $b$, the right side only. Entry $b$ of key $i$ is `k_{ib}`, entry $a$ of value $i$ is `v_{ia}`.
+
+# %% id="answer-slope-by-query" tags=["task"]
+### BEGIN SOLUTION
+my_slope = r"\frac{1}{h^2} \sum_i \alpha_i (v_{ia} - z_a)(k_{ib} - q_b)"
+### END SOLUTION
+
+# %% id="answer-slope-by-query-check" tags=["check"]
+check("answer-slope-by-query", my_slope)
+
+# %% [markdown] id="answer-slope-by-query-why" tags=["solution-only"]
+# **Why.** The derivative of $s_i$ by $q_b$ is $s_i\,(k_{ib} - q_b) / h^2$. With $z_a = \sum_i s_i v_{ia} / \sum_i s_i$ the
+# quotient rule gives $\sum_i \alpha_i v_{ia} (k_{ib} - q_b) / h^2 - z_a \sum_i \alpha_i (k_{ib} - q_b) / h^2$, and the two
+# sums are one. Since $\sum_i \alpha_i (v_{ia} - z_a) = 0$, any number may stand in the place of $q_b$, the mean key too: the slope
+# is the **covariance** of values and keys under the weights, divided by $h^2$.

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`masking`: masking
 #
-# Nine tasks to the lesson [{lesson}`masking` Masking](../notebooks/{lesson}`masking`_masking.ipynb): 19 points, about 90 minutes. Each
+# Eleven tasks to the lesson [{lesson}`masking` Masking](../notebooks/{lesson}`masking`_masking.ipynb): 23 points, about 105 minutes. Each
 # stands for
 # itself, so take them in any order.
 #
@@ -250,3 +250,59 @@ check("leak-test", my_leaks)
 # **Why.** Only kind 0 passes. Kind 1 is one column too wide, 2 transposed, 3 normalises over the queries, 4 puts the mask after
 # the softmax. Kinds 5 and 6 have a perfect mask and leak behind it: the mean over all positions carries the future into every
 # row, and so does one number of the last token. Reading the mask would not have shown it; moving a token does.
+
+# %% [markdown] id="answers-in-latex"
+# ## Answers in LaTeX
+# The last two answers are LaTeX, between `r"` and `"`. Any form counts that has the right value in every case. To see how
+# yours is understood, `from attn_course import read` and call `read("masked-softmax", my_derivation)`; what cannot be read is
+# no attempt. `[j \in A]` is 1 if $j$ is in the set $A$, else 0. `\sum_{l \in A}` sums over the members of $A$, and
+# `\sum_{l \notin A}` over all others.
+
+# %% [markdown] id="masked-softmax-text"
+# To the scores $s_1, \ldots, s_n$ of a query we add $M_j = 0$ for the visible keys, the set $A$, and $M_j = -\infty$ for
+# all others. Show in two steps or more that this leaves the softmax over the visible keys. Each line must equal the one
+# before for every $j$:
+#
+# ```python
+# my_derivation = [
+#     r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+#     # your lines
+#     r"\frac{[j \in A] e^{s_j}}{\sum_{l \in A} e^{s_l}}",
+# ]
+# ```
+
+# %% id="masked-softmax" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+    r"\frac{e^{s_j} e^{M_j}}{\sum_{l=1}^{n} e^{s_l} e^{M_l}}",
+    r"\frac{[j \in A]\, e^{s_j}}{\sum_{l=1}^{n} [l \in A]\, e^{s_l}}",
+    r"\frac{[j \in A]\, e^{s_j}}{\sum_{l \in A} e^{s_l}}",
+]
+### END SOLUTION
+
+# %% id="masked-softmax-check" tags=["check"]
+check("masked-softmax", my_derivation)
+
+# %% [markdown] id="masked-softmax-why" tags=["solution-only"]
+# **Why.** The exponential turns what is added into a factor, {eq}`score-bias-is-factor`. That factor is $e^0 = 1$ for a visible key and
+# $e^{-\infty} = 0$ for a hidden one, exactly, {eq}`masked-exponential-is-zero`. It stands above *and* below the fraction bar, so the hidden
+# keys leave the sum as well, and the weights of the visible ones still sum to 1.
+
+# %% [markdown] id="weight-behind-finite-fill-text"
+# Without a mask a query has the weights $w_1, \ldots, w_n$, a softmax of its scores. Now a number $c > 0$ is subtracted from the
+# scores of all keys outside the set $A$ of visible keys. Write a formula for $H$, the weight that these hidden keys then
+# have together: only the right side. The scores are not given, for the old weights $w_l$ suffice.
+
+# %% id="weight-behind-finite-fill" tags=["task"]
+### BEGIN SOLUTION
+my_leftover = r"\frac{e^{-c} \sum_{l \notin A} w_l}{\sum_{l \in A} w_l + e^{-c} \sum_{l \notin A} w_l}"
+### END SOLUTION
+
+# %% id="weight-behind-finite-fill-check" tags=["check"]
+check("weight-behind-finite-fill", my_leftover)
+
+# %% [markdown] id="weight-behind-finite-fill-why" tags=["solution-only"]
+# **Why.** Each hidden term is multiplied by $e^{-c}$, and then all terms are divided by their new sum. With
+# $r = \sum_{l \notin A} w_l / \sum_{l \in A} w_l$ this is $r / (r + e^c)$, {eq}`finite-fill-leaks`: the number by which exponentials and
+# weights differ cancels in $r$. If the hidden keys had nearly all the weight before, a moderate $c$ leaves them a good part of it.

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`self_attention`: self-attention
 #
-# Eight tasks to the lesson [{lesson}`self_attention` Self-attention](../notebooks/{lesson}`self_attention`_self_attention.ipynb): 20
-# points, about 80 minutes. Each
+# Eleven tasks to the lesson [{lesson}`self_attention` Self-attention](../notebooks/{lesson}`self_attention`_self_attention.ipynb): 27
+# points, about 105 minutes. Each
 # stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
@@ -224,3 +224,76 @@ check("attention-between-features", my_feature_weights)
 # %% [markdown] id="attention-between-features-why" tags=["solution-only"]
 # **Why.** A token is a column, so it has $m$ entries, and $\sqrt m$ is the scale. In the last case two features are exactly opposite:
 # each knows everything about the other, and their weight is next to nothing.
+
+# %% [markdown] id="answers-in-latex"
+# ## Answers in LaTeX
+# The last three answers are LaTeX, between `r"` and `"`: the right side of a formula. Any form counts that has the right value
+# in every case. To see how yours is understood, `from attn_course import read` and call
+# `read("asymmetry-of-two-scores", my_asymmetry)`; what cannot be read is no attempt. A sum ends at the next plus or minus, so
+# put parentheses around several terms, `\sum_m (a_m + b_m)`; a transpose is written `^\top`.
+
+# %% [markdown] id="asymmetry-of-two-scores-text"
+# Token $i$ is the row $x_i$ of $X$, a row vector; the scores of self-attention with the projections $W_Q$ and $W_K$ are
+# $s_{ij}$, the query of token $i$ against the key of token $j$, divided by $\sqrt{d_k}$. Write a formula in LaTeX for
+#
+# $$s_{ij} - s_{ji}$$
+#
+# as it holds for all $i$ and $j$: with tokens, projections and $d_k$, in matrix products or entry by entry.
+
+# %% id="asymmetry-of-two-scores" tags=["task"]
+### BEGIN SOLUTION
+my_asymmetry = r"\frac{x_i (W_Q W_K^\top - W_K W_Q^\top) x_j^\top}{\sqrt{d_k}}"
+### END SOLUTION
+
+# %% id="asymmetry-of-two-scores-check" tags=["check"]
+check("asymmetry-of-two-scores", my_asymmetry)
+
+# %% [markdown] id="asymmetry-of-two-scores-why" tags=["solution-only"]
+# **Why.** A number is its own transpose: $x_j W_Q W_K^\top x_i^\top = x_i W_K W_Q^\top x_j^\top$. Subtract that from
+# {eq}`bilinear-score`. All of {eq}`asymmetry-of-scores` lies in the matrix in the middle, which is the same for every pair of tokens.
+
+# %% [markdown] id="rotary-score-by-offset-text"
+# Query and key consist of $h$ pairs of features; pair $m$ of the query is the row $q_m = (q_{m1}, q_{m2})$, and $k_m$ that of the
+# key. RoPE turns pair $m$ of a vector at position $t$ by the angle $\omega_m t$, {eq}`rotations-compose`. The query stands at
+# position $p + r$ and the key at $p$. Write a formula in LaTeX for the score
+#
+# $$S_r = \text{dot product of the turned query and the turned key}$$
+#
+# for every $r$, also a negative one, without $p$.
+
+# %% id="rotary-score-by-offset" tags=["task"]
+### BEGIN SOLUTION
+my_rotary_score = (
+    r"\sum_{m=1}^{h} \left( (q_m \cdot k_m) \cos(\omega_m r)"
+    r" + (q_{m1} k_{m2} - q_{m2} k_{m1}) \sin(\omega_m r) \right)"
+)
+### END SOLUTION
+
+# %% id="rotary-score-by-offset-check" tags=["check"]
+check("rotary-score-by-offset", my_rotary_score)
+
+# %% [markdown] id="rotary-score-by-offset-why" tags=["solution-only"]
+# **Why.** By {eq}`rotations-compose` only the difference of the angles, $\omega_m r$, is left of each pair, so
+# {eq}`rotated-pair-score` holds for each, with $u - t = -r$; different pairs never meet in a dot product. Without $p$ in the
+# formula a score cannot depend on where in the text the two stand.
+
+# %% [markdown] id="gradient-of-self-score-text"
+# A token, the row $x$, is query and key at once: its score with itself is the dot product of $x W_Q$ and $x W_K$, divided by
+# $\sqrt{d_k}$. Write a formula in LaTeX for the gradient of this score,
+#
+# $$g = \text{the row of its derivatives by the entries of } x$$
+#
+# with $x$, the projections and $d_k$.
+
+# %% id="gradient-of-self-score" tags=["task"]
+### BEGIN SOLUTION
+my_self_gradient = r"\frac{1}{\sqrt{d_k}} x (W_Q W_K^\top + W_K W_Q^\top)"
+### END SOLUTION
+
+# %% id="gradient-of-self-score-check" tags=["check"]
+check("gradient-of-self-score", my_self_gradient)
+
+# %% [markdown] id="gradient-of-self-score-why" tags=["solution-only"]
+# **Why.** The gradient of the score by the query is the key over $\sqrt{d_k}$, and the other way round. Through the projections,
+# {eq}`gradients-through-projections`, come $x W_K W_Q^\top$ and $x W_Q W_K^\top$, and they add up: the token learns as one that asks and
+# as one that is found.

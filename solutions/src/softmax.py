@@ -1,9 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`softmax`: softmax
 #
-# Eleven tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 24 points, about 95 minutes. Each
-# stands on
-# its own, so take them in any order.
+# Fourteen tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 33 points,
+# about 125 minutes. Each stands on its own, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
@@ -190,12 +189,11 @@ check("tempered-cross-entropy-gradient", my_gradient)
 
 # %% [markdown] id="blockwise-normaliser-text"
 # A row of scores arrives in blocks, and only two numbers are remembered between them: the largest score so far, $m$,
-# and the sum measured from it, $\ell = \sum_j e^{z_j - m}$ over all scores so far. Write the step that takes in one
-# block: `my_update(row_max, row_sum, block)` returns the new pair as the tuple `(row_max, row_sum)`.
+# and the sum measured from it, $\ell = \sum_j e^{z_j - m}$. Write the step that takes in one block:
+# `my_update(row_max, row_sum, block)` returns the new pair as the tuple `(row_max, row_sum)`.
 #
-# `block` is a 1-D float64 array of one or more finite scores, and may hold values of a thousand and more, of either
-# sign. Before the first block the pair is `(-np.inf, 0.0)`. Both results are floats. No library softmax or logsumexp,
-# please.
+# `block` is a 1-D float64 array of one or more finite scores, perhaps a thousand and more, of either sign. Before the
+# first block the pair is `(-np.inf, 0.0)`. Both results are floats. No library softmax or logsumexp, please.
 
 
 # %% id="blockwise-normaliser" tags=["task"]
@@ -265,3 +263,111 @@ check("shift-invariance-of-softmax", my_derivation)
 # %% [markdown] id="shift-invariance-of-softmax-why" tags=["solution-only"]
 # **Why.** Each exponential becomes a product, the factor $e^c$ is the same in all terms and so leaves the sum, and it
 # cancels. Stable softmax, {eq}`stable-softmax`, is the case where $c$ is minus the largest score.
+
+# %% [markdown] id="softmax-backward-derivation-text"
+# Let $s = \sigma(z)$ and $J_{ij} = \partial s_i / \partial z_j$, and let $g$ be the gradient of a loss by $s$. Rewrite
+# $\sum_{i=1}^{n} J_{ij} g_i$, entry $j$ of $J^\top g$, without the matrix, in lines of LaTeX, each equal to the one before. The
+# first and the last are given; take three steps or more. The Kronecker delta is `\delta_{ij}`.
+#
+# ```python
+# my_backward = [
+#     r"\sum_{i=1}^{n} J_{ij} g_i",
+#     # your lines
+#     r"s_j (g_j - \sum_{i=1}^{n} s_i g_i)",
+# ]
+# ```
+
+# %% id="softmax-backward-derivation" tags=["task"]
+### BEGIN SOLUTION
+my_backward = [
+    r"\sum_{i=1}^{n} J_{ij} g_i",
+    r"\sum_{i=1}^{n} s_i (\delta_{ij} - s_j) g_i",
+    r"\sum_{i=1}^{n} \delta_{ij} s_i g_i - \sum_{i=1}^{n} s_i s_j g_i",
+    r"s_j g_j - \sum_{i=1}^{n} s_i s_j g_i",
+    r"s_j g_j - s_j \sum_{i=1}^{n} s_i g_i",
+    r"s_j (g_j - \sum_{i=1}^{n} s_i g_i)",
+]
+### END SOLUTION
+
+# %% id="softmax-backward-derivation-check" tags=["check"]
+check("softmax-backward-derivation", my_backward)
+
+# %% [markdown] id="softmax-backward-derivation-why" tags=["solution-only"]
+# **Why.** Line 2 inserts {eq}`softmax-derivative`. Of the sum with the delta only the term $i = j$ remains, and in the other sum
+# $s_j$ does not depend on $i$. What is left, $\sum_i s_i g_i$, is the same number for all $j$: it is computed once for a
+# row, and so the row costs $O(n)$ and not $O(n^2)$.
+
+# %% [markdown] id="multiplier-to-softmax-text"
+# Weights $p$ of the largest entropy at a given mean score obey two conditions: the derivative
+# {eq}`entropy-lagrangian-gradient` vanishes, and they sum to 1.
+#
+# $$-\ln p_i - 1 + \beta z_i + \lambda = 0, \qquad \sum_{j=1}^{n} p_j = 1$$
+#
+# Show that $\lambda$ drops out, in lines of LaTeX, each equal to the one before. The first and the last are given; take
+# three steps or more.
+#
+# ```python
+# my_gibbs = [
+#     r"p_i",
+#     # your lines
+#     r"\frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
+# ]
+# ```
+
+# %% id="multiplier-to-softmax" tags=["task"]
+### BEGIN SOLUTION
+my_gibbs = [
+    r"p_i",
+    r"e^{\lambda - 1} e^{\beta z_i}",
+    r"\frac{e^{\lambda - 1} e^{\beta z_i}}{\sum_{j=1}^{n} p_j}",
+    r"\frac{e^{\lambda - 1} e^{\beta z_i}}{\sum_{j=1}^{n} e^{\lambda - 1} e^{\beta z_j}}",
+    r"\frac{e^{\lambda - 1} e^{\beta z_i}}{e^{\lambda - 1} \sum_{j=1}^{n} e^{\beta z_j}}",
+    r"\frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
+]
+### END SOLUTION
+
+# %% id="multiplier-to-softmax-check" tags=["check"]
+check("multiplier-to-softmax", my_gibbs)
+
+# %% [markdown] id="multiplier-to-softmax-why" tags=["solution-only"]
+# **Why.** Line 2 is the first condition solved for $p_i$, {eq}`unnormalised-gibbs-form`; line 3 divides by 1, which is the second
+# condition, and line 4 puts the form of line 2 into each term of that sum. The factor $e^{\lambda - 1}$ is common to all terms
+# and cancels. Nobody had to compute $\lambda$, though lines 2 and 6 tell it: $e^{\lambda - 1} = 1 / \sum_j e^{\beta z_j}$, so
+# $\lambda = 1 - \mathrm{lse}(\beta z)$.
+
+# %% [markdown] id="cauchy-to-exponential-text"
+# Cauchy (*Cours d'analyse*, 1821, chapter 5) solved {eq}`exponential-functional-equation` without a derivative: for whole
+# numbers, then for fractions, then for all numbers by continuity. Here you do the fractions. Let $g_k = g(k / n)$ be the
+# value after $k$ steps of $1 / n$, so that $g_{k + l} = g_k\, g_l$. All values are positive, and $\beta = \ln g(1) = \ln g_n$.
+#
+# Show that $g_k$ is an exponential, in lines of LaTeX, each equal to the one before. The first and the last are given; take
+# three steps or more. Write products of equal factors, and roots, as powers.
+#
+# ```python
+# my_cauchy = [
+#     r"g_k",
+#     # your lines
+#     r"e^{\beta k / n}",
+# ]
+# ```
+
+# %% id="cauchy-to-exponential" tags=["task"]
+### BEGIN SOLUTION
+my_cauchy = [
+    r"g_k",
+    r"g_1^k",
+    r"(g_1^n)^{k / n}",
+    r"g_n^{k / n}",
+    r"e^{(k / n) \ln g_n}",
+    r"e^{\beta k / n}",
+]
+### END SOLUTION
+
+# %% id="cauchy-to-exponential-check" tags=["check"]
+check("cauchy-to-exponential", my_cauchy)
+
+# %% [markdown] id="cauchy-to-exponential-why" tags=["solution-only"]
+# **Why.** The equation, used $k - 1$ times, makes $k$ factors $g(1/n)$ of $g(k/n)$. With $k = n$ it says that $g(1)$ is
+# $g(1/n)$ to the power $n$, so $g(1/n)$ is a root of $g(1)$, and everything hangs on this one number. As $n$ was any whole
+# number, $g(x) = e^{\beta x}$ on all positive fractions; these lie everywhere dense, and so a continuous $g$ has no choice in
+# between, {eq}`exponential-unique-solution`.

@@ -104,6 +104,8 @@ GIVENS = {
         ("n = x_c", "complex numbers cannot stand here", "x_c"),
         (r"n = \sum_j n", "the index j is not used in what stands behind", "j"),
         (r"n = \sum_j x_j \sum_j x_j", "the index j is in use already", r"\sum_j x_j"),
+        (r"x_i = \sum_i x_i", "the index i is in use already", r"\sum_i x_i"),
+        (r"x_i = z_i, \quad z_i = \sum_i x_i", "the index i is in use already", r"\sum_i x_i"),
         ("n = n", "both sides are the same", "n = n"),
         ("n = 3, \\qquad m = 4 n", "m is defined and no claim uses it", "n = 3, \\qquad m = 4 n"),
         ("m = n", "nothing is claimed: every left side is a definition", "m = n"),

@@ -1,10 +1,14 @@
-"""The graded tasks on absorption: one matrix for queries and keys; those on latent attention are in tasks_latent.py."""
+"""The graded tasks on absorption: one matrix for queries and keys; those on latent attention are in tasks_latent.py.
+
+Those answered in LaTeX are in tasks_formulas.py.
+"""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.absorption.tasks_formulas import ABSORBED_BIASES, ABSORBED_QUERY, VALUE_GAUGE
 from attn_course.lessons.absorption.tasks_latent import BREAK_EVEN, BYTES, DECOUPLED, JOINT, STEP
 from attn_course.reference import absorb_query_key, softmax
 from attn_course.tasks.core import Case, Task, Wrong
@@ -392,4 +396,18 @@ READ_FORM = Task(
     ],
 )
 
-TASKS = [FORMS, COLUMNS, BACKWARD, BIAS, READ_FORM, BYTES, JOINT, BREAK_EVEN, DECOUPLED, STEP]
+TASKS = [
+    FORMS,
+    COLUMNS,
+    BACKWARD,
+    BIAS,
+    READ_FORM,
+    BYTES,
+    JOINT,
+    BREAK_EVEN,
+    DECOUPLED,
+    STEP,
+    ABSORBED_BIASES,
+    VALUE_GAUGE,
+    ABSORBED_QUERY,
+]

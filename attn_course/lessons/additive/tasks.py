@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.additive.tasks_formulas import PROJECTION_GRADIENT, SATURATED_SCORE, WEIGHT_GRADIENT
 from attn_course.reference import additive_scores, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 from attn_course.tasks.forbidden import AUTOGRAD_CALLS
@@ -699,4 +700,16 @@ BACKWARD = Task(
     ],
 )
 
-TASKS = [ATTENTION, BOUND, INTERACTION, CONCAT, PADDING, READ_ALIGNMENT, MEMORY, BACKWARD]
+TASKS = [
+    ATTENTION,
+    BOUND,
+    INTERACTION,
+    CONCAT,
+    PADDING,
+    READ_ALIGNMENT,
+    MEMORY,
+    BACKWARD,
+    PROJECTION_GRADIENT,
+    SATURATED_SCORE,
+    WEIGHT_GRADIENT,
+]

@@ -5,7 +5,6 @@ from differences through the whole of it.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -270,8 +269,8 @@ def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) ->
 
     A step against the gradient raises the score of a value that beats the present mixture.
     """
-    found = backward(rng, T_q, T_k, 2, d_v, "dS", "dP")
-    delta = vector(replace(found["dP"], raw=[p @ dp for p, dp in zip(found["P"], found["dP"].raw, strict=True)]))  # as noisy as dP
+    found = backward(rng, T_q, T_k, 2, d_v, "dS")
+    delta = vector([p @ (found["V"] @ d_output) for p, d_output in zip(found["P"], found["dO"], strict=True)])
     vectors = {"dO": rows(found["dO"]), "v": rows(found["V"]), "z": rows(found["Z"])}
     return {"dS": found["dS"], "p": found["P"], r"\delta": delta, **vectors}
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.cross_attention.tasks_formulas import BOTH_DIRECTIONS, SOURCE_ROW
 from attn_course.reference import attention, padding_mask, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
@@ -704,4 +705,4 @@ WRITER = Task(
     ],
 )
 
-TASKS = [CROSS, PADDING, LOSS, SOURCE_GRADIENT, CONTEXT_SLOPE, PREDICT_COST, READ_ALIGNMENT, WRITER]
+TASKS = [CROSS, PADDING, LOSS, SOURCE_GRADIENT, CONTEXT_SLOPE, PREDICT_COST, READ_ALIGNMENT, WRITER, SOURCE_ROW, BOTH_DIRECTIONS]

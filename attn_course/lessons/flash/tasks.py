@@ -1,8 +1,9 @@
-"""The graded tasks on fast attention: bytes and tiles here; blocks, gradients and kernels in files of their own."""
+"""The graded tasks on fast attention: bytes and tiles here; blocks, gradients, kernels and formulas in files of their own."""
 
 import numpy as np
 
 from attn_course.lessons.flash.tasks_blocks import MERGE, REPAIR, STREAM
+from attn_course.lessons.flash.tasks_formulas import GRADIENT_FORMULA, MERGE_DERIVED, UPDATE_FORMULA
 from attn_course.lessons.flash.tasks_kernels import FIRST_KERNEL, READ_SCHEDULE, SPLITS, TILE_GRADIENT
 from attn_course.tasks.core import Case, Task, Wrong
 
@@ -200,4 +201,18 @@ TILES = Task(
     ],
 )
 
-TASKS = [MERGE, SAVED, GROUPED, STREAM, TILES, REPAIR, TILE_GRADIENT, SPLITS, READ_SCHEDULE, FIRST_KERNEL]
+TASKS = [
+    MERGE,
+    SAVED,
+    GROUPED,
+    STREAM,
+    TILES,
+    REPAIR,
+    TILE_GRADIENT,
+    SPLITS,
+    READ_SCHEDULE,
+    FIRST_KERNEL,
+    MERGE_DERIVED,
+    UPDATE_FORMULA,
+    GRADIENT_FORMULA,
+]

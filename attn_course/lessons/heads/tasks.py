@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.heads.tasks_formulas import GROUPED_ROW, SUM_OVER_HEADS
 from attn_course.lessons.heads.tasks_sharing import CACHE, GROUPS, PACKED, STEP, STEP_FLOPS
 from attn_course.reference import merge_heads, multi_head_attention, softmax, split_heads
 from attn_course.tasks.core import Case, Task, Wrong
@@ -341,4 +342,4 @@ READ_HEADS = Task(
     ],
 )
 
-TASKS = [SPLIT, MULTI_HEAD, STEP_FLOPS, CACHE, GROUPS, PACKED, MERGE_BACKWARD, READ_HEADS, STEP]
+TASKS = [SPLIT, MULTI_HEAD, STEP_FLOPS, CACHE, GROUPS, PACKED, MERGE_BACKWARD, READ_HEADS, STEP, SUM_OVER_HEADS, GROUPED_ROW]

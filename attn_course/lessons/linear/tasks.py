@@ -1,10 +1,11 @@
-"""The graded tasks on attention without softmax; those on gates and the delta rule are in tasks_memory.py."""
+"""The graded tasks on attention without softmax; gates and the delta rule are in tasks_memory.py, formulas in tasks_formulas.py."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.linear.tasks_formulas import AVERAGE, DELTA_DERIVED, FADING
 from attn_course.lessons.linear.tasks_memory import DELTA, DELTA_READ, GATES, OVERLAPS
 from attn_course.reference import linear_attention, positive_random_features
 from attn_course.tasks.core import Case, Task, Wrong
@@ -359,4 +360,4 @@ CHUNKED = Task(
     ],
 )
 
-TASKS = [FEATURES, CROSSOVER, NORMALISED, CHUNKED, GATES, OVERLAPS, DELTA_READ, DELTA]
+TASKS = [FEATURES, CROSSOVER, NORMALISED, CHUNKED, GATES, OVERLAPS, DELTA_READ, DELTA, DELTA_DERIVED, AVERAGE, FADING]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.lookup.tasks_formulas import LEFT_OUT, QUERY_SLOPE
 from attn_course.tasks.core import Case, Task, Wrong
 
 
@@ -610,4 +611,4 @@ FEATURES = Task(
     ],
 )
 
-TASKS = [WEIGHTS, REGRESSION, PREDICT_COPY, READ_WEIGHTS, ROLES, HARD_LOOKUP, GAIN, FEATURES]
+TASKS = [WEIGHTS, REGRESSION, PREDICT_COPY, READ_WEIGHTS, ROLES, HARD_LOOKUP, GAIN, FEATURES, LEFT_OUT, QUERY_SLOPE]

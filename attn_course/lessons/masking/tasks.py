@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.masking.tasks_formulas import FINITE_FILL, MASKED_SOFTMAX
 from attn_course.lessons.masking.tasks_leaks import FILL, LEAKS, SCORE_GRADIENT
 from attn_course.lessons.masking.tasks_repairs import CACHED, PADDED
 from attn_course.reference import causal_mask, padding_mask, softmax, window_mask
@@ -354,4 +355,4 @@ COUNT_PAIRS = Task(
     ],
 )
 
-TASKS = [MASKED_WEIGHTS, READ_MASK, COMBINED_MASK, COUNT_PAIRS, FILL, CACHED, PADDED, SCORE_GRADIENT, LEAKS]
+TASKS = [MASKED_WEIGHTS, READ_MASK, COMBINED_MASK, COUNT_PAIRS, FILL, CACHED, PADDED, SCORE_GRADIENT, LEAKS, MASKED_SOFTMAX, FINITE_FILL]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.self_attention.tasks_formulas import ROTARY_SCORE, SCORE_ASYMMETRY, SELF_SCORE_GRADIENT
 from attn_course.reference import attention, rope, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
@@ -659,4 +660,16 @@ FEATURES = Task(
     ],
 )
 
-TASKS = [SELF_ATTENTION, FEATURES_FOR_SELF_WEIGHT, READ_BALANCE, STACK, ROTATE, PATHS, COUNTS, FEATURES]
+TASKS = [
+    SELF_ATTENTION,
+    FEATURES_FOR_SELF_WEIGHT,
+    READ_BALANCE,
+    STACK,
+    ROTATE,
+    PATHS,
+    COUNTS,
+    FEATURES,
+    SCORE_ASYMMETRY,
+    ROTARY_SCORE,
+    SELF_SCORE_GRADIENT,
+]

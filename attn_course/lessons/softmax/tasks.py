@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.softmax.tasks_derivations import BACKWARD_DERIVATION, CAUCHY, MULTIPLIER
 from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
 from attn_course.lessons.softmax.tasks_formulas import DERIVATIVE_FORMULA, SHIFT_INVARIANCE
 from attn_course.reference import logsumexp, softmax
@@ -343,4 +344,7 @@ TASKS = [
     ONLINE_SOFTMAX,
     DERIVATIVE_FORMULA,
     SHIFT_INVARIANCE,
+    BACKWARD_DERIVATION,
+    MULTIPLIER,
+    CAUCHY,
 ]

@@ -278,4 +278,26 @@ RIGHT = {
     "read-padded-alignment": [lambda: [1, 0.4, 0.6], lambda: np.array([1.0, 0.4, 0.6]), lambda: torch.tensor([1, 0.40, 0.45 / 0.75])],
     "additive-training-memory": [lambda: 38.4, lambda: 9.6e6 * 4 / 1e6, lambda: torch.tensor(38.4)],
     "additive-backward": [backward_pair_by_pair, backward_with_einsum, backward_in_torch, backward_in_float32, backward_by_differences],
+    "gradient-of-query-projection": [
+        r"v_r (1 - \tanh^2((q^\top W_Q + k^\top W_K)_r)) q_a",
+        r"v_r q_a - q_a \left( \tanh \left( \sum_b q_b (W_Q)_{br} + \sum_c k_c (W_K)_{cr} \right) \right)^2 v_r",
+        r"\left( q \left( v \odot (1 - \tanh(W_Q^\top q + W_K^\top k)^2) \right)^\top \right)_{ar}",
+        r"q_a v_r (1 + \tanh(W_Q^\top q + W_K^\top k)_r) (1 - \tanh(W_K^\top k + W_Q^\top q)_r)",
+        r"\frac{4 q_a v_r}{\left( e^{(W_Q^\top q + W_K^\top k)_r} + e^{-(W_Q^\top q + W_K^\top k)_r} \right)^2}",
+    ],
+    "saturated-additive-score": [
+        r"\sum_r v_r \left( 2 [(W_Q^\top q + W_K^\top k)_r > 0] - 1 \right)",
+        r"\sum_{r} v_r \left( [(W_Q^\top q + W_K^\top k)_r > 0] - [(W_Q^\top q + W_K^\top k)_r < 0] \right)",
+        r"\sum_u \frac{(q^\top W_Q + k^\top W_K)_u}{\left| (q^\top W_Q + k^\top W_K)_u \right|} v_u",
+        r"\sum_r \begin{cases} v_r & (W_Q^\top q)_r > -(W_K^\top k)_r \\ -v_r & (W_Q^\top q)_r < -(W_K^\top k)_r \end{cases}",
+        r"\sum_r v_r \frac{|(W_Q^\top q + W_K^\top k)_r|}{\sum_a (W_Q)_{ar} q_a + \sum_b (W_K)_{br} k_b}",
+        r"\sum_r v_r - 2 \sum_r v_r [(W_Q^\top q + W_K^\top k)_r < 0]",
+    ],
+    "query-moves-weight": [
+        r"\alpha_j \left( \sum_r (W_Q)_{ar} v_r (1 - t_{jr}^2) - \sum_l \alpha_l \sum_r (W_Q)_{ar} v_r (1 - t_{lr}^2) \right)",
+        r"-\alpha_j \sum_u v_u (W_Q)_{au} t_{ju}^2 + \sum_l \alpha_l \alpha_j \sum_u v_u (W_Q)_{au} t_{lu}^2",
+        r"\sum_l \alpha_l (\delta_{lj} - \alpha_j) \sum_r (W_Q)_{ar} v_r (1 - t_{lr}^2)",
+        r"\alpha_j \sum_{r} \sum_{l=1}^{n} \alpha_l (W_Q)_{ar} v_r (t_{lr} - t_{jr}) (t_{lr} + t_{jr})",
+        r"\alpha_j \left( (W_Q (v \odot (1 - (t_j^\top)^2)))_a - \sum_l \alpha_l (W_Q (v \odot (1 - (t_l^\top)^2)))_a \right)",
+    ],
 }

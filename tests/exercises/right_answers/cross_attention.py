@@ -293,4 +293,48 @@ RIGHT = {
         lambda: torch.tensor([2, 3, 0.18, 0.3889]),
     ],
     "greedy-decoding": [writer_with_a_while_loop, writer_in_torch, writer_in_float32, writer_that_cuts_at_the_end],
+    "gradient-of-source-row": [
+        r"\left( \frac{dS^\top Q W_K^\top}{\sqrt{d_k}} + P^\top dZ W_V^\top \right)_j",
+        r"(P^\top dZ)_j W_V^\top + \tfrac{1}{\sqrt{d_k}} (dS^\top Q)_j W_K^\top",
+        r"\sum_k P_{kj} dZ_k W_V^\top + d_k^{-1/2} \sum_k dS_{kj} Q_k W_K^\top",
+        r"\left( W_K \sum_i \frac{dS_{ij} Q_i^\top}{\sqrt{d_k}} + W_V \sum_i P_{ij} dZ_i^\top \right)^\top",
+        r"\sum_{t} \left( P_{tj} \left( dZ W_V^\top \right)_t + \frac{dS_{tj} \left( Q W_K^\top \right)_t}{\sqrt{d_k}} \right)",
+        r"(dS^\top)_j Q W_K^\top / \sqrt{d_k} + (P^\top)_j dZ W_V^\top",
+        r"\frac{\sum_i dS_{ij} Q_i}{\sqrt{d_k}} W_K^\top + \Bigl( \sum_l P_{lj} dZ_l \Bigr) W_V^\top",
+    ],
+    "map-read-backwards": [
+        [
+            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+            r"\frac{e^{S_{ij}} / \sum_l e^{S_{il}}}{e^{S_{ij}} / \sum_l e^{S_{lj}}}",
+            r"\frac{e^{S_{ij}}}{\sum_{m=1}^{T_k} e^{S_{im}}} \cdot \frac{\sum_{m=1}^{T_q} e^{S_{mj}}}{e^{S_{ij}}}",
+            r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
+        ],
+        [
+            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+            r"\frac{1}{\sigma(S^\top)_{ji}} \frac{\exp(S_{ij})}{\sum_k \exp(S_{ik})}",
+            r"\frac{\sum_k \exp(S_{kj})}{\exp(S_{ij})} \frac{\exp(S_{ij})}{\sum_k \exp(S_{ik})}",
+            r"\frac{\sum_k \exp(S_{kj})}{\sum_k \exp(S_{ik})}",
+        ],
+        [
+            r"\frac{\sigma(S)_{ij}}{\sigma(S^{\top})_{ji}}",
+            r"\sigma(S)_{ij} \left( \frac{(e^{S^\top})_{ji}}{\sum_l (e^{S^\top})_{jl}} \right)^{-1}",
+            r"\sigma(S)_{ij} \sum_l e^{S_{lj}} / e^{S_{ij}}",
+            r"\frac{e^{S_{ij}}}{\sum_l e^{S_{il}}} \sum_l e^{S_{lj}} e^{-S_{ij}}",
+            r"\sum_l e^{S_{lj}} / \left( \sum_k e^{S_{ik}} \right)",
+        ],
+        [
+            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+            r"\frac{\sigma_l(S_{il})_j}{\sigma_l(S_{lj})_i}",
+            r"\frac{e^{S_{ij}}}{\sum_{l} e^{S_{il}}} \Big/ \frac{e^{S_{ij}}}{\sum_{l} e^{S_{lj}}}",
+            r"\frac{e^{S_{ij}} \sum_l e^{S_{lj}}}{e^{S_{ij}} \sum_l e^{S_{il}}}",
+            r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
+        ],
+        [
+            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
+            r"\frac{1 / \sum_l e^{S_{il} - S_{ij}}}{1 / \sum_l e^{S_{lj} - S_{ij}}}",
+            r"\frac{\sum_l e^{S_{lj} - S_{ij}}}{\sum_l e^{S_{il} - S_{ij}}}",
+            r"\frac{e^{-S_{ij}} \sum_l e^{S_{lj}}}{e^{-S_{ij}} \sum_l e^{S_{il}}}",
+            r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
+        ],
+    ],
 }

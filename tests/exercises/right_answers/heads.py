@@ -215,4 +215,22 @@ RIGHT = {
     "output-projection-backward": [back_by_heads, back_with_einsum, back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
     "cached-decoding-step": [step_head_by_head, step_with_einsum, step_into_empty_arrays, step_in_torch],
+    "layer-without-concatenation": [
+        r"\sum_h P_h X W_V^{(h)} W_O^{(h)}",
+        r"\sum_{r=1}^{H} P_r \bigl( X ( W_V^{(r)} W_O^{(r)} ) \bigr)",
+        r"\Bigl( \sum_{h=1}^{H} W_O^{(h)\top} W_V^{(h)\top} X^\top P_h^\top \Bigr)^\top",
+        r"\sum_{a=1}^{H} (P_a X) (W_V^{(a)} W_O^{(a)})",
+        r"P_1 X W_V^{(1)} W_O^{(1)} + \sum_{h=2}^{H} P_h X W_V^{(h)} W_O^{(h)}",
+        r"\sum_{k=0}^{H-1} \left( P_{k+1} X W_V^{(k+1)} \right) W_O^{(k+1)}",
+        r"\sum_{h=1}^H P_h \, X \, W_V^{(h)} \, W_O^{(h)}",
+    ],
+    "row-of-grouped-head": [
+        r"(P_h V_{\lfloor h / g \rfloor})_i",
+        r"(P_h)_i V_{\lfloor \frac{h}{g} \rfloor}",
+        r"\sum_{k} (V_{\lfloor H_{kv} h / H \rfloor})_k (P_h)_{i,k}",
+        r"\left( V_{\left\lfloor h / g \right\rfloor}^\top P_h^\top \right)^\top_i",
+        r"\sum_{r=0}^{H_{kv}-1} [r = \lfloor h/g \rfloor] (P_h V_r)_i",
+        r"\sum_{r} [g r \le h] [h < g r + g] (P_h)_i V_r",
+        r"\sum_j P_{h,i,j} V_{\lfloor h/g \rfloor, j}",
+    ],
 }

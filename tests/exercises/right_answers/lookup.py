@@ -209,4 +209,21 @@ RIGHT = {
         features_with_einsum,
         features_in_torch_float32,
     ],
+    "leave-one-out-error": [
+        r"\frac{y_i - z_i}{p_{ii} - 1}",
+        r"\frac{z_i - p_{ii} y_i}{1 - p_{ii}} - y_i",
+        r"\frac{\sum_{j \ne i} p_{ij} y_j}{\sum_{j \ne i} p_{ij}} - y_i",
+        r"(1 - p_{ii})^{-1} \left( \sum_{k=1}^{m} p_{ik} y_k - y_i \right)",
+        r"\sum_j \frac{p_{ij}}{1 - p_{ii}} (y_j - y_i)",
+        r"z_i - y_i + \tfrac{p_{ii}}{1 - p_{ii}} (z_i - y_i)",
+    ],
+    "answer-slope-by-query": [
+        r"\frac{1}{h^2} \left( \sum_i \alpha_i v_{ia} k_{ib} - z_a \sum_i \alpha_i k_{ib} \right)",
+        r"\sum_{j=1}^{m} \alpha_j v_{ja} \left( k_{jb} - \sum_l \alpha_l k_{lb} \right) / h^2",
+        r"\frac{\sum_i \alpha_i (v_{ia} - z_a) k_{ib}}{h^2}",
+        r"\tfrac{1}{h^2} \sum_i \alpha_i v_{ia} (k_{ib} - q_b) - \tfrac{1}{h^2} z_a \sum_i \alpha_i (k_{ib} - q_b)",
+        r"\frac{1}{2 h^2} \sum_i \sum_j \alpha_i \alpha_j (v_{ia} - v_{ja})(k_{ib} - k_{jb})",
+        r"\left( \frac{1}{h^2} \sum_i \alpha_i (v_i - z)^\top (k_i - q) \right)_{ab}",
+        r"-h^{-2} \sum_{i=1}^m \alpha_i (q_b - k_{ib}) \left( v_{ia} - \sum_{j=1}^m \alpha_j v_{ja} \right)",
+    ],
 }

@@ -259,4 +259,50 @@ RIGHT = {
         lambda w_j, w_all, v_j, z: (w_j * v_j - w_j * z) * w_all**-1,
     ],
     "leak-test": [leaks_pair_by_pair, leaks_in_torch, leaks_in_float32, leaks_by_replacing_the_token],
+    "masked-softmax": [
+        [
+            r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+            r"\frac{[j \in A] e^{s_j}}{\sum_{l=1}^{n} [l \in A] e^{s_l}}",
+            r"\frac{[j \in A] e^{s_j}}{\sum_{l \in A} e^{s_l}}",
+        ],
+        [
+            r"\frac{\exp(s_j + M_j)}{\sum_{k=1}^n \exp(s_k + M_k)}",
+            r"\frac{\exp(s_j + M_j)}{\sum_{k \in A} \exp(s_k + M_k) + \sum_{k \notin A} \exp(s_k + M_k)}",
+            r"\frac{\exp(s_j + M_j)}{\sum_{k \in A} \exp(s_k)}",
+            r"\frac{\exp(s_j) [j \in A]}{\sum_{k \in A} \exp(s_k)}",
+        ],
+        [
+            r"\frac{e^{M_j + s_j}}{\sum_{i=1}^{n} e^{M_i + s_i}}",
+            r"\begin{cases} e^{s_j + 0} / \sum_{i \in A} e^{s_i} & j \in A \\ 0 & j \notin A \end{cases}",
+            r"[j \in A] \frac{e^{s_j}}{\sum_{i \in A} e^{s_i}}",
+        ],
+        [
+            r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+            r"e^{s_j + M_j - \ln \left( \sum_{l=1}^n e^{s_l + M_l} \right)}",
+            r"e^{M_j} e^{s_j - \ln \left( \sum_{l \in A} e^{s_l} \right)}",
+            r"[j \in A] \, e^{s_j - \ln \left( \sum_{l \in A} e^{s_l} \right)}",
+            r"[j \in A] \, e^{s_j} / \sum_{l \in A} e^{s_l}",
+        ],
+        [
+            r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+            r"\tfrac{1}{\sum_{l=1}^{n} e^{s_l} e^{M_l}} e^{s_j} e^{M_j}",
+            r"\left( \sum_{l=1}^{n} e^{s_l} (1 - [l \notin A]) \right)^{-1} e^{s_j} (1 - [j \notin A])",
+            r"\frac{e^{s_j} - [j \notin A] e^{s_j}}{\sum_{l=1}^{n} e^{s_l} - \sum_{l \notin A} e^{s_l}}",
+            r"\frac{e^{s_j} [j \in A]}{\sum_{l \in A} e^{s_l}}",
+        ],
+        [
+            r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
+            r"\frac{e^{M_j}}{\sum_l e^{s_l - s_j + M_l}}",
+            r"\frac{[j \in A]}{\sum_{l \in A} e^{s_l - s_j}}",
+            r"\frac{[j \in A] e^{s_j}}{\sum_{l \in A} e^{s_l}}",
+        ],
+    ],
+    "weight-behind-finite-fill": [
+        r"\frac{\sum_{j \notin A} w_j}{\sum_{j \notin A} w_j + e^c \sum_{j \in A} w_j}",
+        r"1 - \frac{\sum_{l \in A} w_l}{\sum_{l \in A} w_l + e^{-c} \sum_{l \notin A} w_l}",
+        r"\frac{1 - \sum_{l \in A} w_l}{1 + (e^c - 1) \sum_{l \in A} w_l}",
+        r"\frac{1}{1 + e^{c} \left( \sum_{i \in A} w_i \right) / \left( \sum_{k \notin A} w_k \right)}",
+        r"\frac{\exp(-c) \sum_{l=1}^{n} (1 - [l \in A]) w_l}{\sum_{l=1}^{n} w_l \exp(-c [l \notin A])}",
+        r"\sum_{j \notin A} \frac{w_j}{\sum_{k \notin A} w_k + e^{c} \sum_{k \in A} w_k}",
+    ],
 }

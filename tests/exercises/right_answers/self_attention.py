@@ -222,4 +222,32 @@ RIGHT = {
         weights_in_float32,
         weights_from_covariances,
     ],
+    "asymmetry-of-two-scores": [
+        r"\frac{1}{\sqrt{d_k}} (X (W_Q W_K^\top - W_K W_Q^\top) X^\top)_{ij}",
+        r"\frac{x_i W_Q W_K^\top x_j^\top - x_j W_Q W_K^\top x_i^\top}{\sqrt{d_k}}",
+        r"d_k^{-1/2} \sum_a \sum_b \sum_c x_{ia} x_{jb} ((W_Q)_{ac} (W_K)_{bc} - (W_K)_{ac} (W_Q)_{bc})",
+        r"\tfrac{1}{\sqrt{d_k}} ((x_i W_Q) \cdot (x_j W_K) - (x_i W_K) \cdot (x_j W_Q))",
+        r"-\frac{X_j (W_Q W_K^\top - W_K W_Q^\top) X_i^\top}{\sqrt{d_k}}",
+        r"\frac{(X W_Q (X W_K)^\top)_{ij} - (X W_Q (X W_K)^\top)_{ji}}{\sqrt{d_k}}",
+    ],
+    "rotary-score-by-offset": [
+        r"\sum_m (q_{m1} k_{m1} + q_{m2} k_{m2}) \cos(r \omega_m) - \sum_m (q_{m2} k_{m1} - q_{m1} k_{m2}) \sin(r \omega_m)",
+        (
+            r"\sum_{m=1}^{h} \left( k_{m1} (q_{m1} \cos(\omega_m r) - q_{m2} \sin(\omega_m r))"
+            r" + k_{m2} (q_{m1} \sin(\omega_m r) + q_{m2} \cos(\omega_m r)) \right)"
+        ),
+        r"\sum_{l} \left( q_l \cdot k_l \cos(-\omega_l r) + (q_{l2} k_{l1} - q_{l1} k_{l2}) \sin(-\omega_l r) \right)",
+        r"\sum_{m} q_m \begin{pmatrix} \cos(\omega_m r) & \sin(\omega_m r) \\ -\sin(\omega_m r) & \cos(\omega_m r) \end{pmatrix} k_m^\top",
+        (
+            r"\sum_{a=1}^{2} \sum_{m=1}^{h} q_{ma} k_{ma} \cos(\omega_m r)"
+            r" + \sum_{m=1}^{h} \sin(\omega_m r) q_{m1} k_{m2} - \sum_{m=1}^{h} k_{m1} \sin(\omega_m r) q_{m2}"
+        ),
+    ],
+    "gradient-of-self-score": [
+        r"\frac{x W_Q W_K^\top + x W_K W_Q^\top}{\sqrt{d_k}}",
+        r"\frac{(W_Q W_K^\top x^\top + W_K W_Q^\top x^\top)^\top}{\sqrt{d_k}}",
+        r"(x W_K) \tfrac{1}{\sqrt{d_k}} W_Q^\top + (x W_Q) \tfrac{1}{\sqrt{d_k}} W_K^\top",
+        r"d_k^{-1/2} x \left( W_K W_Q^\top + (W_K W_Q^\top)^\top \right)",
+        r"\sum_{c=1}^{d_k} \frac{(x W_K)_c (W_Q^\top)_c + (x W_Q)_c (W_K^\top)_c}{\sqrt{d_k}}",
+    ],
 }

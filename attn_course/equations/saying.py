@@ -226,24 +226,30 @@ def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Tria
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
             )
-    least, most = sum(_relations(claim)[0] for claim in registered.claims), sum(_relations(claim)[1] for claim in formula.claims)
-    most += max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
-    if most < least:
-        raise Malformed(f"{least} relations are wanted, as in the registered formula; here are {most}", formula.tree.place, formula.latex)
+    distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
+    (wanted, signs), (found, own_signs) = _relations(registered), _relations(formula)
+    if found + distinctions < wanted and own_signs + distinctions < signs:
+        said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
+        raise Malformed(said, formula.tree.place, formula.latex)
     remarks = _remarks(formula)
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
             raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
 
 
-def _relations(tree: Node) -> tuple[int, int]:
-    """Count the relations that are claimed, a chain of equalities as one, and as so many as it has signs."""
-    if tree.kind == "chain":
-        orders = sum(sign.value != "=" for sign in tree.children[1::2])
-        return orders + any(sign.value == "=" for sign in tree.children[1::2]), len(tree.children) // 2
-    parts = {"where": tree.children[:1], "given": tree.children[1:], "implies": tree.children[tree.value != r"\iff" :]}
-    counted = [_relations(child) for child in parts.get(tree.kind, tree.children)]
-    return sum(least for least, _ in counted), sum(most for _, most in counted)
+def _relations(formula: Formula) -> tuple[int, int]:
+    """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
+    counted = [_count(claim) for claim in formula.claims]
+    return sum(chains for chains, _ in counted), sum(signs for _, signs in counted)
+
+
+def _count(claim: Node) -> tuple[int, int]:
+    if claim.kind == "chain":
+        orders = sum(sign.value != "=" for sign in claim.children[1::2])
+        return orders + any(sign.value == "=" for sign in claim.children[1::2]), len(claim.children) // 2
+    parts = {"where": claim.children[:1], "given": claim.children[1:], "implies": claim.children[claim.value != r"\iff" :]}
+    counted = [_count(child) for child in parts.get(claim.kind, claim.children)]
+    return sum(chains for chains, _ in counted), sum(signs for _, signs in counted)
 
 
 def _distinctions(tree: Node) -> int:

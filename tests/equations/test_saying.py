@@ -96,6 +96,8 @@ def test_another_wording_says_as_much_as_the_registered_formula(toy: Registry):
         ("linear-and-softmax-slopes", r"S^\top \quad \text{(linear)}", r"S^\top \quad \text{(softmax)}"),
         ("parameters-by-head-width", r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad", ""),
         ("additive-memory-overhead", r"= T_q\, T_k\, d_h", ""),
+        ("latent-cache-equivalent-groups", r", \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}", ""),
+        ("recurrent-linear-attention", r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad", ""),
     ],
 )
 def test_less_than_an_equation_of_the_course_is_refused(label, old, new):

@@ -8,8 +8,7 @@
 # treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
 #
 # **You need** chapters {lesson}`attention`, {lesson}`self_attention` and {lesson}`heads` (attention, projections, RoPE, heads, the cache).
-# **Time:** 75 minutes, and about 110
-# for the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -780,7 +779,7 @@ print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 # - Latent attention keeps $c_t$ and one rotary key: in DeepSeek-V2 2.25 groups' worth for 128 heads.
 # - RoPE and up-projection do not commute; decoupled features carry the positions.
 #
-# Now the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb): ten tasks, about 110 minutes.
+# Now the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,7 +9,7 @@
 # dot product won, and show with an experiment what a fixed-length context costs.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`self_attention`.
-# **Time:** 60 minutes, and as much again for the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
+# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
 
 # %% id="setup"
 import numpy as np

@@ -9,7 +9,7 @@
 # gradients, say when a query does *not* find its own key, and predict time and memory.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products and partial derivatives.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% id="setup"
 import math
@@ -622,7 +622,7 @@ for length in (512, 1024, 2048):
 # - One trained output held about $d_v$ bits; as many outputs as questions held them all.
 # - Work and traffic grow with $T_q T_k$, and the traffic hurts first.
 #
-# Now the [exercises](../work/ex_{lesson}`attention`_attention.ipynb): eight tasks, about 80 minutes.
+# Now the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

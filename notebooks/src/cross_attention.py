@@ -10,7 +10,7 @@
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`attention`, {lesson}`self_attention`, {lesson}`additive`,
 # {lesson}`masking` and {lesson}`heads` (recurrence, softmax, attention, projections, the additive score, masks,
-# heads). **Time:** 70 minutes, and 95 for the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
+# heads). **Time:** 70 minutes, without the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -537,7 +537,7 @@ print("row sums of P':  ", softmax(scores.T).sum(axis=1))
 # - Keys and values of the source are computed once and serve every step.
 # - A sharp alignment can be read; what the output depends on is told by an intervention.
 #
-# Now the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb): eight tasks, about 95 minutes.
+# Now the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

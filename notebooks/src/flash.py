@@ -11,7 +11,7 @@
 #
 # **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`; section {section}`heads/cache` of chapter
 # {lesson}`heads` for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
-# minutes, and longer for the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+# minutes, without the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% id="setup"
 import inspect
@@ -805,7 +805,7 @@ figures.gpu_rates("backward")
 # - Then exponentials limit the kernel, and overlap hides them.
 # - Finished parts merge by their $L$: decoding in splits, rings of machines.
 #
-# Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb): ten tasks, about 120 minutes.
+# Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

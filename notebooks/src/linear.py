@@ -12,7 +12,7 @@
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention`, {lesson}`self_attention`,
 # {lesson}`masking` and {lesson}`absorption` (similarities, softmax, masks, the product $W_Q W_K^\top$). **Time:** 75 minutes,
-# and about 90 for the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
+# without the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -751,7 +751,7 @@ charts.bars(
 # - A state is a sum of outer products: it holds $d_k$ pairs and interferes.
 # - The delta rule corrects instead of adding, one step of least squares; softmax with a cache still recalls most.
 #
-# Now the [exercises](../work/ex_{lesson}`linear`_linear.ipynb): eight tasks, about 90 minutes.
+# Now the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,7 +9,7 @@
 # limits, recognise kernel regression in it, and tell mixing positions from mixing features.
 #
 # **You need** matrix products, derivatives and some NumPy.
-# **Time:** 60 minutes, and 70 more for the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb).
+# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -593,7 +593,7 @@ print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 # - Rows of $P$ sum to 1, so outputs stay among the values; there is one for each query.
 # - Weights from the left mix positions, in one step at any distance, and the data choose them.
 #
-# Now the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb): eight tasks, about 70 minutes.
+# Now the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

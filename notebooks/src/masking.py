@@ -9,7 +9,7 @@
 # them, say what becomes of a query that sees nothing, and test a layer for leaks in four lines.
 #
 # **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention` (softmax, attention, projections). **Time:** 75
-# minutes, and as much again for the
+# minutes, without the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
 # %% id="setup"
@@ -644,7 +644,7 @@ for kind in MASKS:
 # - Move one token, and see which outputs move: this finds every leak of this lesson.
 # - A loss that is too good is a bug until proven otherwise.
 #
-# Now the [exercises](../work/ex_{lesson}`masking`_masking.ipynb): nine tasks, about 90 minutes.
+# Now the [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,7 +9,7 @@
 # dot product and tell which assumption it needs, and predict what a missing, doubled or misplaced scale does.
 #
 # **You need** chapter {lesson}`softmax`, expectations, variances and covariance matrices.
-# **Time:** 75 minutes, and 55 for the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="setup"
 import math

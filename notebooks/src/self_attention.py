@@ -9,7 +9,7 @@
 # order, give it positions in two ways, say why it needs a residual, and read a map of weights without believing too much.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling` and {lesson}`attention`, complex numbers for one line.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -719,7 +719,7 @@ print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter
 # - Attention replaces; the residual makes it an update, and keeps tokens apart.
 # - A row shows where values came from; what they carried, and why, needs a test.
 #
-# Now the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb): eight tasks, about 80 minutes.
+# Now the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -10,7 +10,7 @@
 #
 # **You need** exponentials, partial derivatives, a Lagrange multiplier, a first-order differential equation,
 # eigenvalues and quadratic forms of a symmetric matrix, and some NumPy.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% id="setup"
 import math
@@ -599,7 +599,7 @@ print("merged lse equals lse of the whole row:", math.isclose(merged, logsumexp(
 # - A dominant weight silences the gradient; cross-entropy undoes this at the output, nothing does inside.
 # - A running maximum and a rescaled running sum give maximum and normaliser in one pass.
 #
-# Now the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb): nine tasks, about 80 minutes.
+# Now the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -7,7 +7,7 @@
 # **Afterwards you can** work through any chapter, translate a formula from one dialect into another, and tell which
 # axis a softmax and which triangle a mask belongs to.
 #
-# **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, and 17 more for the
+# **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, without the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="environment"

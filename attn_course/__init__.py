@@ -1,6 +1,6 @@
 """Own attention: derive it, implement it, debug it, and make it fast.
 
-A learner types ``from attn_course import check, verify, figures`` and imports formulas from ``attn_course.reference``.
+A learner types ``from attn_course import check, verify, show`` and imports formulas from ``attn_course.reference``.
 Importing the package loads none of its rooms: each name below is looked up when it is first used.
 """
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course import figures
-    from attn_course.equations import verify
+    from attn_course.equations import show, verify
     from attn_course.tasks import check, read
 
-__all__ = ["__version__", "check", "figures", "read", "verify"]
+__all__ = ["__version__", "check", "figures", "read", "show", "verify"]
 __version__ = "0.1.0"
 
-_HOME_OF = {"check": "attn_course.tasks", "read": "attn_course.tasks", "verify": "attn_course.equations"}
+_HOME_OF = {
+    "check": "attn_course.tasks",
+    "read": "attn_course.tasks",
+    "show": "attn_course.equations",
+    "verify": "attn_course.equations",
+}
 _ROOMS = ("figures",)
 
 

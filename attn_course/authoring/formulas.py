@@ -9,8 +9,8 @@ from nbformat import NotebookNode
 from attn_course import numbers
 from attn_course.authoring.notebook import code_cells, markdown_cells
 from attn_course.authoring.problems import Finding
-from attn_course.authoring.source import literal_calls
-from attn_course.equations import normalise_latex
+from attn_course.authoring.source import calls, literal_calls
+from attn_course.equations import UnknownEquation, get_equation, normalise_latex
 
 _DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
 _TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
@@ -73,6 +73,22 @@ def verify_findings(book: NotebookNode) -> Iterator[Finding]:
             yield cell_id, f'Eq. {label}: wanted verify("{label}") in a cell below it, got none'
         elif verified[label] < place[cell_id]:
             yield cell_id, f"Eq. {label}: wanted it verified below the formula, got it above"
+
+
+def shown_findings(book: NotebookNode) -> Iterator[Finding]:
+    """Every show("label", wrong="...") names an equation, and one of its wrong forms."""
+    for cell in code_cells(book):
+        for call in calls(cell.source, "show"):
+            labels = [str(argument.value) for argument in call.args[:1] if isinstance(argument, ast.Constant)]
+            wrongs = [str(word.value.value) for word in call.keywords if word.arg == "wrong" and isinstance(word.value, ast.Constant)]
+            for label in labels:
+                try:
+                    names = [form.name for form in get_equation(label).wrongs]
+                except UnknownEquation as error:
+                    yield cell.id, str(error)
+                    continue
+                for wrong in {*wrongs} - {*names}:
+                    yield cell.id, f"wanted one of the wrong forms of Eq. {label}, {', '.join(names)}; got {wrong}"
 
 
 def only_lessons_findings(book: NotebookNode) -> Iterator[Finding]:

@@ -86,7 +86,8 @@ def text_gate(written: Written) -> Iterator[Problem]:
         found = [*prose.heading_findings(book), *prose.length_findings(book), *prose.chance_findings(book)]
         if folder == "notebooks":
             found += [*prose.section_findings(book, written.lesson.number), *prose.measure_findings(book)]
-            found += [*prose.redefinition_findings(book, reference.__all__), *formulas.tag_findings(book), *formulas.verify_findings(book)]
+            found += [*prose.redefinition_findings(book, reference.__all__), *formulas.tag_findings(book)]
+            found += [*formulas.verify_findings(book), *formulas.shown_findings(book)]
         else:
             found += formulas.only_lessons_findings(book)
         yield from _placed(written.source(folder), found)

@@ -12,11 +12,11 @@ from attn_course.numbers import FILE, Tables, lesson_modules
 PACKAGE = "attn_course"
 LAZY = {  # names that attn_course/__init__ finds when asked
     **dict.fromkeys(("check", "read"), f"{PACKAGE}.tasks"),
-    "verify": f"{PACKAGE}.equations",
+    **dict.fromkeys(("show", "verify"), f"{PACKAGE}.equations"),
 }
 LESSON_ROOMS = {  # check("stable-softmax") reads lessons/softmax/tasks*.py
     **dict.fromkeys(("check", "read"), ("tasks", "tasks")),
-    "verify": ("equations", "labels"),
+    **dict.fromkeys(("show", "verify"), ("equations", "labels")),
 }
 EVERY_LESSON = {"chapter_map": "equations"}  # chapter_map() counts in the files of all lessons, which it loads when called
 _FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")

@@ -112,9 +112,13 @@ def literal_calls(text: str, function: str) -> list[str]:
     >>> literal_calls('verify("softmax", "log-softmax"); verify(label)', "verify")
     ['softmax', 'log-softmax']
     """
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and _called(node) == function]
-    arguments = [argument for call in calls for argument in call.args if isinstance(argument, ast.Constant)]
+    arguments = [argument for call in calls(text, function) for argument in call.args if isinstance(argument, ast.Constant)]
     return [argument.value for argument in arguments if isinstance(argument.value, str)]
+
+
+def calls(text: str, function: str) -> list[ast.Call]:
+    """Return all calls of `function` in a piece of Python."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and _called(node) == function]
 
 
 def _called(node: ast.AST) -> str | None:

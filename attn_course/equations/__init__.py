@@ -3,8 +3,9 @@
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.errors import EquationError, UnknownEquation
 from attn_course.equations.latex import normalise_latex
+from attn_course.equations.show import show
 
-__all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "get_equation", "lessons", "normalise_latex", "verify"]
+__all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "get_equation", "lessons", "normalise_latex", "show", "verify"]
 
 
 def verify(label: str) -> None:

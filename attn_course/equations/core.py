@@ -284,7 +284,7 @@ class Registry:
             self._load(lesson)
         if not isinstance(label, str) or label not in self._equations:
             known = [name for lesson in self.lessons() for name in numbers.names("labels", lesson)]
-            raise UnknownEquation(numbers.unknown("eq", label, [*known, *self._equations]))
+            raise UnknownEquation(numbers.unknown("eq", label, {*known, *self._equations}))
         return self._equations[label]
 
     def verify(self, label: str) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from attn_course.formulas.compiled import flattened
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.givens import DIFFERENCES, STEP, Function, Given, derivative, slopes
+from attn_course.formulas.givens import DIFFERENCES, STEP, Function, Given, derivative, slopes_of_many
 from attn_course.formulas.limits import extrapolated, points
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
@@ -18,6 +19,8 @@ from attn_course.formulas.values import FLAT, Value, gathered, one_by_one, orien
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
 
+TOGETHER = 96  # values of a given in one evaluation
+ALONE = ("derivative", "nabla", "at", "integral")  # what changes givens itself is evaluated for one value at a time
 SECOND_STEP, SECOND_DIFFERENCES = 2.0**-8, 1e-9  # a derivative of a derivative
 
 
@@ -47,7 +50,7 @@ def partial(evaluation: "Evaluation", node: Node) -> Value:
 def _slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = False) -> tuple[Value, np.ndarray]:
     """Return a value, and its derivatives by all entries of a given: the axes of the letters, those of the given, those of the value."""
     raw = np.asarray(evaluation.array(name).raw)
-    if not evaluation.needed(_names_in(evaluation, body)) & evaluation.dependents(name):
+    if not evaluation.needed(_names_of(_nodes_in(evaluation, body))) & evaluation.dependents(name):
         raise Malformed(f"what is differentiated does not depend on {name}", body.place)
     value = evaluation.value(body)
     if value.lists or value.form in ("set", "opaque", "unit", "identity"):
@@ -58,11 +61,28 @@ def _slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = F
         found = np.array([one_by_one(lambda entry, at=at: sympy.diff(entry, at), value.data) for at in raw.ravel()])
     else:
         step = SECOND_STEP if second else STEP
-        found = slopes(lambda moved: evaluation.with_given(name, moved).value(body).data, raw.astype(float), step)
+        found = slopes_of_many(lambda moved: _values(evaluation, body, name, moved), raw.astype(float), step)
         evaluation.notes.noise = max(evaluation.notes.noise, SECOND_DIFFERENCES if second else DIFFERENCES)
         evaluation.note(value)
     axes = range(evaluation.axes, evaluation.axes + raw.ndim)
     return value, np.moveaxis(found.reshape((*raw.shape, *value.data.shape)), range(raw.ndim), axes)
+
+
+def _values(evaluation: "Evaluation", body: Node, name: str, many: np.ndarray) -> np.ndarray:
+    """Return what an expression is for many values of a given, along a first axis; dozens at once, where nothing in it forbids that."""
+    found: list[np.ndarray] = []
+    nodes = _nodes_in(evaluation, body)
+    for part in np.split(many, range(TOGETHER, len(many), TOGETHER)):
+        alone = any(node.kind in ALONE or node.value == r"\lim" for node in nodes)
+        together = None if alone else evaluation.with_many(name, part, _names_of(nodes))
+        if together is None:
+            found += [evaluation.with_given(name, one).value(body).data for one in part]
+        else:
+            axis = evaluation.groups[""]
+            data = together.value(body).data
+            data = np.broadcast_to(data, (*data.shape[:axis], len(part), *data.shape[axis + 1 :]))
+            found += list(np.expand_dims(np.moveaxis(data, axis, 0), axis + 1))
+    return np.array(found)
 
 
 def _table(data: np.ndarray, letters: int, axes: int) -> np.ndarray:
@@ -71,14 +91,19 @@ def _table(data: np.ndarray, letters: int, axes: int) -> np.ndarray:
     return np.swapaxes(data.reshape((*lead, by, -1)), -1, -2)
 
 
-def _names_in(evaluation: "Evaluation", body: Node) -> set[str]:
-    """Return the names in an expression, and in the definitions of those."""
-    found, waiting = set[str](), [body]
+def _nodes_in(evaluation: "Evaluation", body: Node) -> list[Node]:
+    """Return the nodes of an expression, and of the definitions of those."""
+    found, seen, waiting = list[Node](), set[str](), [body]
     while waiting:
-        new = {node.value.rstrip("'") for node in waiting.pop().walk() if node.value} - found
-        waiting += [evaluation.formula.definitions[name].body for name in new & evaluation.formula.definitions.keys()]
-        found |= new
+        new = list(waiting.pop().walk())
+        names = _names_of(new) - seen
+        waiting += [evaluation.formula.definitions[name].body for name in names & evaluation.formula.definitions.keys()]
+        found, seen = found + new, seen | names
     return found
+
+
+def _names_of(nodes: Iterable[Node]) -> set[str]:
+    return {node.value.rstrip("'") for node in nodes if node.value}
 
 
 def _jacobian(evaluation: "Evaluation", numerator: Node, by: tuple[Node, ...]) -> Value:

@@ -117,6 +117,22 @@ class Evaluation:
         other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
         return other
 
+    def with_many(self, name: str, many: np.ndarray, names: set[str]) -> "Evaluation | None":
+        """Return the evaluation in which a given, and what of `names` depends on it, have many values, along the axis of outcomes.
+
+        None where there are outcomes, or something else than an array depends on it.
+        """
+        if any(isinstance(given, Outcomes) for given in self.givens.values()):
+            return None
+        other = self.with_given(name, many[0])
+        for key in self.dependents(name) & names - self.formula.definitions.keys():
+            made = [self.with_given(name, one).given(key) for one in many]
+            arrays = [given for given in made if isinstance(given, Given) and given.form not in ("opaque", "set")]
+            if len(arrays) < len(made):
+                return None
+            other.cache[key] = self.on_axis(replace(arrays[0], raw=np.stack([given.raw for given in arrays])), self.groups[""])
+        return other
+
     def dependents(self, name: str) -> set[str]:
         """Return a name and the names of all that is computed from it."""
         if name not in self.notes.changed:
@@ -154,10 +170,13 @@ class Evaluation:
 
     def random(self, given: Outcomes) -> Value:
         """Put the outcomes of a random given on the axis that all outcomes share."""
-        listed = given.given.value(self.axes, self.exact)
         if not np.array_equal(self.notes.weights.setdefault(given.group, given.weights), given.weights):
             raise Malformed("two random givens of one group have different outcomes: enumerate them together")
-        axis = self.groups[given.group]
+        return self.on_axis(given.given, self.groups[given.group])
+
+    def on_axis(self, given: Given, axis: int) -> Value:
+        """Put the first axis of an array on an axis in front."""
+        listed = given.value(self.axes, self.exact)
         data = np.moveaxis(listed.data, self.axes, axis).squeeze(axis + 1)
         return Value(data, listed.form, listed.lists - 1, listed.starts[1:])
 

@@ -8,14 +8,13 @@
 # treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
 #
 # **You need** chapters {lesson}`attention`, {lesson}`self_attention` and {lesson}`heads` (attention, projections, RoPE, heads, the cache).
-# **Time:** 75 minutes, and about 110
-# for the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% id="setup"
 import numpy as np
 import torch
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
@@ -57,6 +56,7 @@ for name, per_token in (
 # %% id="one-matrix-verify"
 verify("absorbed-inner-product")
 verify("absorbed-score")
+show("absorbed-score", x=[[1, 2], [0, 1]], W_Q=[[1], [1]], W_K=[[2], [1]], i=1, j=2)
 
 # %% id="one-matrix-code"
 rng = np.random.default_rng(10)
@@ -91,25 +91,14 @@ verify("absorbed-attention-in-columns")
 # ### Spot the mistake: two lines that do not fit
 #
 # "Since $\langle W_Q z, W_K z' \rangle = \langle z, W z' \rangle$ with $W = W_Q^\top W_K$, self-attention is
-# $X\,\mathrm{softmax}(X^\top W X)$." The first half is {eq}`absorbed-inner-product`. **Predict** what is wrong with the second, and how
-# many
-# repairs it takes (columns are positions, softmax runs down a column).
+# $X\,\mathrm{softmax}(X^\top W X)$." The first half is {eq}`absorbed-inner-product`. **Predict** what is wrong with the second
+# (columns are positions, softmax runs down a column), and whether it is enough to put the scale in, as below.
 
 # %% id="spot-transposed-code"
-columns, W_Q, W_K = x.T, w_query.T, w_key.T
-right = attention(x @ w_query, x @ w_key, x).T
-
-
-def matches(product, divisor):
-    return np.allclose(columns @ softmax(columns.T @ product @ columns / divisor, axis=0), right)
-
-
-print("W_Q^T W_K, no scale:  ", matches(W_Q.T @ W_K, 1))
-print("W_Q^T W_K, with scale:", matches(W_Q.T @ W_K, np.sqrt(2)))
-print("W_K^T W_Q, with scale:", matches(W_K.T @ W_Q, np.sqrt(2)))
+show("absorbed-attention-in-columns", wrong="W as for the inner product")
 
 # %% [markdown] id="spot-transposed-notice"
-# Two. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
+# It takes two repairs. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
 # normalises over queries. $X^\top W_K^\top W_Q X$, the transpose, has keys there. The shapes never complain, since $W$ is
 # square. With $W_Q = W_K$ no number shows the transposition, and with a single token none shows either mistake.
 
@@ -346,11 +335,11 @@ charts.heatmap(
 
 # %% id="spot-ffn-code"
 verify("residual-blocks-absorption")
-P, W_1 = softmax(x @ form @ x.T), rng.normal(size=(4, 3))
-right = (x + P @ x @ U[0]) @ W_1
-print("one matrix, no residual:  ", np.allclose(P @ x @ (U[0] @ W_1), right))
-print("one matrix for both paths:", np.allclose((x + P @ x) @ (U[0] @ W_1), right))
-print("two matrices:             ", np.allclose(x @ W_1 + P @ x @ (U[0] @ W_1), right))
+show(
+    "residual-blocks-absorption",
+    wrong="W_V absorbed into a following feed-forward network",
+)
+show("residual-blocks-absorption", wrong="one matrix for both paths")
 
 # %% [markdown] id="spot-ffn-notice"
 # It takes two: the residual path needs $W_1$ as it is. And a norm usually stands before the network, which no matrix passes.
@@ -369,6 +358,7 @@ print("two matrices:             ", np.allclose(x @ W_1 + P @ x @ (U[0] @ W_1), 
 verify("value-bias-becomes-constant")
 
 # %% id="value-bias-code"
+P = softmax(x @ form @ x.T)
 b_value, nothing = rng.normal(size=4), P.copy()
 nothing[2] = 0.0
 dropped = np.where(np.arange(5) % 2 == 0, P * 2.0, 0.0)
@@ -789,7 +779,7 @@ print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 # - Latent attention keeps $c_t$ and one rotary key: in DeepSeek-V2 2.25 groups' worth for 128 heads.
 # - RoPE and up-projection do not commute; decoupled features carry the positions.
 #
-# Now the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb): ten tasks, about 110 minutes.
+# Now the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,13 +9,13 @@
 # dot product won, and show with an experiment what a fixed-length context costs.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`self_attention`.
-# **Time:** 60 minutes, and as much again for the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
+# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
 
 # %% id="setup"
 import numpy as np
 import torch
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.additive import figures
 from attn_course.lessons.additive.experiments import LOOKUPS, TRANSLATIONS
@@ -116,6 +116,7 @@ outside = (np.tanh(queries @ w_query)[:, None] + np.tanh(key @ w_key)) @ v
 for name, e in (("tanh of the sum", scores), ("sum of the tanh", outside)):
     weights = softmax(e)
     print(f"{name}: rows differ by up to {np.ptp(weights, axis=0).max():.2f}")
+show("additive-score", wrong="tanh of each projection")
 
 # %% [markdown] id="spot-outside-notice"
 # Bent apart, the parts are added afterwards, and {eq}`plain-sum-ignores-query` applies: all queries get the same weights. Such a model can

@@ -9,7 +9,7 @@
 # gradients, say when a query does *not* find its own key, and predict time and memory.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products and partial derivatives.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% id="setup"
 import math
@@ -17,7 +17,7 @@ import math
 import numpy as np
 import torch
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.attention import figures
 from attn_course.lessons.attention.experiments import CAPACITY
@@ -88,6 +88,8 @@ verify("scaled-score")
 verify("attention-weights")
 verify("output-of-a-query")
 verify("attention")
+show("attention-weights", s=[[1, 2, 0]], j=2)
+show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [2, 2]])
 
 # %% [markdown] id="shapes"
 # Every shape, once and for all:
@@ -122,18 +124,16 @@ figures.attention_steps(scores, weights, output)
 # ### Spot the mistake: the weight that points the wrong way
 #
 # "Let $p_{ij}$ be the weight of input $i$ in output $j$. Then $z_i = \sum_j p_{ij} v_j$", says a tutorial. With as
-# many queries as keys both readings run, and the sentence sounds harmless. One test tells them apart: if all values
-# are equal, an average can only return that value. **Predict** which line below passes.
+# many queries as keys both readings run, and the sentence sounds harmless. **Predict** what the weights in the second
+# calculation below should sum to, and whether they do.
 
 # %% id="spot-transposed-code"
-weights_square = softmax(query @ query.T / math.sqrt(4))
-same = np.ones((3, 1))
-print("second index answers:", (weights_square @ same).ravel())
-print("first index answers: ", (weights_square.T @ same).ravel())
+show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")
 
 # %% [markdown] id="spot-transposed-notice"
 # Sentence and sum contradict each other, and the sum is right. With the other reading, an output adds up *columns*, and
-# no column sums to 1. Test with $T_q \ne T_k$ as well: most transpositions then refuse to run.
+# no column sums to 1, so it is no average: if all values are equal, it does not return that value. Test with
+# $T_q \ne T_k$ as well: most transpositions then refuse to run.
 
 # %% [markdown] id="batch"
 # ## Many examples: positions are not a batch
@@ -622,7 +622,7 @@ for length in (512, 1024, 2048):
 # - One trained output held about $d_v$ bits; as many outputs as questions held them all.
 # - Work and traffic grow with $T_q T_k$, and the traffic hurts first.
 #
-# Now the [exercises](../work/ex_{lesson}`attention`_attention.ipynb): eight tasks, about 80 minutes.
+# Now the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -10,13 +10,13 @@
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`attention`, {lesson}`self_attention`, {lesson}`additive`,
 # {lesson}`masking` and {lesson}`heads` (recurrence, softmax, attention, projections, the additive score, masks,
-# heads). **Time:** 70 minutes, and 95 for the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
+# heads). **Time:** 70 minutes, without the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
 import torch
 
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.figures import charts
 from attn_course.lessons.cross_attention import figures
 from attn_course.lessons.cross_attention.experiments import DATES, KINDS, alignment, pieces
@@ -98,9 +98,12 @@ except ValueError:
 swapped = attention(rng.normal(size=(5, 7)), rng.normal(size=(3, 7)), rng.normal(size=(3, 2)))
 print("source asks:", swapped.shape, " wanted:", output.shape)
 
+# %% id="spot-raw-form"
+show("cross-attention", wrong="the source asks")
+
 # %% [markdown] id="spot-raw-notice"
 # Unequal widths are rejected at once, and a source that asks gets an output for each *source* position. With equal
-# lengths and widths both mistakes run silently, so test with sizes that all differ. And the reason for the direction
+# lengths and widths both mistakes run silently, as in the last formula, so test with sizes that all differ. And the reason for the direction
 # is not who comes first: a query stands for **what is still missing**, and that is the target.
 
 # %% [markdown] id="special"
@@ -534,7 +537,7 @@ print("row sums of P':  ", softmax(scores.T).sum(axis=1))
 # - Keys and values of the source are computed once and serve every step.
 # - A sharp alignment can be read; what the output depends on is told by an intervention.
 #
-# Now the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb): eight tasks, about 95 minutes.
+# Now the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -11,7 +11,7 @@
 #
 # **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`; section {section}`heads/cache` of chapter
 # {lesson}`heads` for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
-# minutes, and longer for the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+# minutes, without the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% id="setup"
 import inspect
@@ -26,7 +26,7 @@ if not torch.cuda.is_available():
 import triton
 import triton.language as tl
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.flash import figures
 from attn_course.lessons.flash.experiments import ERRORS, LENGTHS, ROOFLINE, WIDTHS
@@ -225,6 +225,7 @@ def merged(A, B):
 m, row_sum, acc = merged((0.0, 1.0, 8.0), (np.log(3), 1.0, 4.0))
 print(f"m {m:.3f}  sum {row_sum:.3f}  acc {acc:.3f}  output {acc / row_sum:.3f}")
 print("softmax over both keys:", softmax(np.array([0.0, np.log(3)])) @ [8.0, 4.0])
+show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_B=[0, 4])
 
 # %% [markdown] id="loop"
 # ## The loop
@@ -280,30 +281,12 @@ print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.lo
 # overflows, the results look like outputs. **Predict** what comes out if there is only one block, and whether more
 # blocks make it better.
 
-
 # %% id="spot-outputs-code"
-def tiled(scores, value, block, mistaken):
-    m, total, acc = np.full((len(scores), 1), -np.inf), 0.0, 0.0
-    for start in range(0, len(value), block):
-        S, V = scores[:, start : start + block], value[start : start + block]
-        new = np.maximum(m, S.max(axis=1, keepdims=True))
-        p = np.exp(S - new)
-        total = np.exp(m - new) * total + p.sum(axis=1, keepdims=True)
-        acc = np.exp(m - new) * acc + (p / p.sum(axis=1, keepdims=True) if mistaken else p) @ V
-        m = new
-    return acc / total
-
-
-# %% id="spot-outputs-check"
-scores = query @ key.T / np.sqrt(4)
-total = np.exp(scores - scores.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
-for block in (7, 3):
-    print(f"blocks of {block}: right", np.allclose(tiled(scores, value, block, False), output), end="  ")
-    print("mistaken", np.allclose(tiled(scores, value, block, True), output))
-print("one block, mistaken: the output divided by its sum:", np.allclose(tiled(scores, value, 7, True) * total, output))
+show("tiled-attention-update", wrong="outputs accumulated instead of values")
 
 # %% [markdown] id="spot-outputs-notice"
-# One block is divided by its sum twice. With more blocks the factors differ from row to row, and no constant mends it.
+# The last sum of {eq}`tiled-attention-update` has been divided by its own weights, and at the end it is divided again: even a
+# single block comes out too small. With more blocks the factors differ from row to row, and no constant mends it.
 # Test with at least two blocks, a last one that is not full, and scores that rise, so that the maximum moves.
 
 # %% [markdown] id="finished"
@@ -527,7 +510,10 @@ for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
     print(f"d = {width:3d}: products {products:.0f} clocks, exponentials {exponentials:.0f}: ratio {exponentials / products}")
     print(f"         share of the peak if each waits for the other: {products / (products + exponentials):.0%}")
-    print("         the claim 1 / (4 d):", "holds" if exponentials / products == 1 / (4 * width) else "rejected")
+show(
+    "exponential-to-matmul-time",
+    wrong="one exponential for 4 d FLOPs costs 1 / (4 d) of the time",
+)
 
 # %% [markdown] id="limits-notice"
 # The count is right and the rates differ by 256. At $d = 64$ exponentials take **as long as** the products (Shah et
@@ -819,7 +805,7 @@ figures.gpu_rates("backward")
 # - Then exponentials limit the kernel, and overlap hides them.
 # - Finished parts merge by their $L$: decoding in splits, rings of machines.
 #
-# Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb): ten tasks, about 120 minutes.
+# Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,13 +9,13 @@
 # not, count parameters and operations, load the weights of torch's own module, share key heads, and decode with a cache.
 #
 # **You need** chapters {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking` (attention, projections, causal masks).
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% id="setup"
 import numpy as np
 import torch
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.heads import figures
 from attn_course.lessons.heads.experiments import HEADS, SHARING
@@ -147,6 +147,7 @@ verify("multi-head-attention")
 verify("output-projection-sums-heads")
 verify("sum-of-head-maps")
 verify("value-output-rank-bound")
+show("output-projection-sums-heads")
 
 # %% id="merge-code"
 output = merge_heads(heads) @ w_output
@@ -628,7 +629,7 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 # - Fixed shifts make heads a convolution, one head for each tap.
 # - A causal layer decodes from a cache with the same result; key heads alone set its size, and groups share them.
 #
-# Now the [exercises](../work/ex_{lesson}`heads`_heads.ipynb): nine tasks, about 100 minutes.
+# Now the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

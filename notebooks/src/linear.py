@@ -12,12 +12,12 @@
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention`, {lesson}`self_attention`,
 # {lesson}`masking` and {lesson}`absorption` (similarities, softmax, masks, the product $W_Q W_K^\top$). **Time:** 75 minutes,
-# and about 90 for the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
+# without the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.linear import figures
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
@@ -265,10 +265,7 @@ rng = np.random.default_rng(5)
 q, k = 2 * rng.normal(size=(2, 7, 2))
 print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
 print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
-v = rng.normal(size=(7, 2))
-wanted = softmax(q @ k.T) @ v
-moved = softmax(q) @ (softmax(k, axis=0).T @ v)
-print("softmax moved to the factors gives the same:", np.allclose(wanted, moved))
+show("linear-attention-by-associativity", wrong="with a softmax")
 
 # %% [markdown] id="rank"
 # $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
@@ -386,11 +383,11 @@ print("= the package:", np.allclose(rows, linear_attention(query, key, value, fe
 q, k = elu_features(rng.normal(size=(2, 3, 6, 4)))  # three heads
 sums = np.tri(6) * (q @ k.swapaxes(-1, -2))
 right = sums.sum(axis=-1, keepdims=True)
-only_last = np.diagonal(sums, axis1=-2, axis2=-1)[..., None]
 over_heads = right.sum(axis=0, keepdims=True)
-for name, normaliser in (("right", right), ("only the last key", only_last), ("summed over heads", over_heads)):
+for name, normaliser in (("right", right), ("summed over heads", over_heads)):
     output = sums @ np.ones((3, 6, 1)) / normaliser
     print(f"{name:18} an average of ones: {output.min():.2f} to {output.max():.2f}")
+show("normalised-linear-attention", wrong="only the last key is counted")
 
 # %% [markdown] id="chunks"
 # An average of ones is one. The test is cheap; use it on every normaliser.
@@ -553,6 +550,7 @@ verify("erase-then-write")
 verify("recall-after-delta-write")
 verify("orthogonal-keys-left-alone")
 verify("delta-transition-norm")
+show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
 
 # %% id="delta-code"
 key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])
@@ -753,7 +751,7 @@ charts.bars(
 # - A state is a sum of outer products: it holds $d_k$ pairs and interferes.
 # - The delta rule corrects instead of adding, one step of least squares; softmax with a cache still recalls most.
 #
-# Now the [exercises](../work/ex_{lesson}`linear`_linear.ipynb): eight tasks, about 90 minutes.
+# Now the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

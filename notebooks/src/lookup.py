@@ -9,12 +9,12 @@
 # limits, recognise kernel regression in it, and tell mixing positions from mixing features.
 #
 # **You need** matrix products, derivatives and some NumPy.
-# **Time:** 60 minutes, and 70 more for the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb).
+# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb).
 
 # %% id="setup"
 import numpy as np
 
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.figures import charts
 from attn_course.lessons.lookup import figures
 from attn_course.lessons.lookup.experiments import RECALL
@@ -165,10 +165,11 @@ print("similarities", similarity, "  weights", weights, "  answer", (weights @ v
 #
 # "The weights are $\alpha(q, k_i) \,/\, \sum_{i=1}^m \alpha(q, k_j)$ with $\alpha \in \mathbb{R}$", says a text. It reads
 # smoothly. But the sum runs over $i$, and the letter $i$ is already taken; what it adds up does not contain it. And
-# $\mathbb{R}$ has negative numbers. **Predict** what each of the three lines prints.
+# $\mathbb{R}$ has negative numbers. **Predict** what is left of the weights if the sum is taken at its word, and what the
+# two lines after that print.
 
 # %% id="spot-sum-code"
-print("sum over i of s_j:", [round(float(s_i / sum(s_i for _ in similarity)), 2) for s_i in similarity])
+show("normalised-similarities", wrong="the same letter on both sides, worked out")
 signed = np.array([2.0, -1.0])
 print("signs:", signed / signed.sum(), "  answer for the values 12 and 18:", signed / signed.sum() @ np.array([12.0, 18.0]))
 print("similarities 1 and -1 have the sum", np.array([1.0, -1.0]).sum())
@@ -592,7 +593,7 @@ print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 # - Rows of $P$ sum to 1, so outputs stay among the values; there is one for each query.
 # - Weights from the left mix positions, in one step at any distance, and the data choose them.
 #
-# Now the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb): eight tasks, about 70 minutes.
+# Now the [exercises](../work/ex_{lesson}`lookup`_lookup.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,7 +9,7 @@
 # them, say what becomes of a query that sees nothing, and test a layer for leaks in four lines.
 #
 # **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention` (softmax, attention, projections). **Time:** 75
-# minutes, and as much again for the
+# minutes, without the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
 # %% id="setup"
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.figures import charts
 from attn_course.lessons.masking import figures
 from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
@@ -77,6 +77,7 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 verify("score-bias-is-factor")
 verify("minus-infinity-removes-key")
 verify("masking-renormalises-weights")
+show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
 # %% id="renormalise-code"
 scores = np.array([2.0, 1.0, 0.0])
@@ -446,6 +447,7 @@ for name, weights in {
     "Q K^T read as columns = queries": softmax(scores_qk + added.T, axis=0).T,
 }.items():
     print(f"{name:36} {np.allclose(weights @ value, masked)!s:6} sums of row 4: {weights[4].sum():.2f}")
+show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagonal")
 
 # %% [markdown] id="axis-notice"
 # The first two. The third is the leak of {eq}`softmax-over-queries-leaks`, rejected also by `leak_matrix` above. In the last, every single
@@ -642,7 +644,7 @@ for kind in MASKS:
 # - Move one token, and see which outputs move: this finds every leak of this lesson.
 # - A loss that is too good is a bug until proven otherwise.
 #
-# Now the [exercises](../work/ex_{lesson}`masking`_masking.ipynb): nine tasks, about 90 minutes.
+# Now the [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -9,14 +9,14 @@
 # dot product and tell which assumption it needs, and predict what a missing, doubled or misplaced scale does.
 #
 # **You need** chapter {lesson}`softmax`, expectations, variances and covariance matrices.
-# **Time:** 75 minutes, and 55 for the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="setup"
 import math
 
 import numpy as np
 
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.figures import charts
 from attn_course.lessons.scaling import figures
 from attn_course.lessons.scaling.experiments import SCALE, WIDTHS, two_step_sizes
@@ -80,6 +80,7 @@ verify("dot-product-by-distance")
 verify("cosine-similarity")
 verify("gaussian-score-expansion")
 verify("equal-length-gaussian-weights")
+show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="ranking"
 # The dot product and the cosine need not agree on the best key either. For one query, $\|q\|$ is common to its row, so only
@@ -100,6 +101,7 @@ query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0], [-1.0, 0.
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", cosine_scores(query, key)[0])
 assert scaled_dot_scores(query, key).argmax() != cosine_scores(query, key).argmax()
+show("ranking-ignores-query-length", wrong="cosine ranks keys as the dot product does")
 
 # %% [markdown] id="spot-cosine-notice"
 # The constant $\sqrt{d_k}$ changes no ranking; two norms do. The first row prefers the long key at 45 degrees, the second the
@@ -251,7 +253,10 @@ verify("score-normal-given-query")
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 #
-# A normal variable has 3. At $d_k = 1$ the score has 9.
+# A normal variable has 3. At $d_k = 1$ the score has 9. So the claim fails as a formula:
+
+# %% id="kurtosis-code"
+show("kurtosis-with-normal-entries", wrong="q.k follows N(0, d_k) exactly")
 
 # %% [markdown] id="mgf"
 # How fast does the difference vanish? Average {eq}`score-normal-given-query` over a standard normal $q$, at $t / \sqrt{d_k}$. Each entry of

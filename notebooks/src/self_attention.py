@@ -9,12 +9,12 @@
 # order, give it positions in two ways, say why it needs a residual, and read a map of weights without believing too much.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling` and {lesson}`attention`, complex numbers for one line.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, verify
+from attn_course import costs, show, verify
 from attn_course.figures import charts
 from attn_course.lessons.self_attention import figures
 from attn_course.lessons.self_attention.experiments import MODELS, PRONOUNS
@@ -173,10 +173,8 @@ print("scores symmetric:", np.allclose(tied_scores, tied_scores.T), " weights:",
 w_query, w_key, w_value = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
 scores = scaled_dot_scores(x @ w_query, x @ w_key)
 inside = softmax(scores @ x @ w_value)
-outside = softmax(scores) @ x @ w_value
-print("inside: ", inside.sum(axis=1), "\noutside:", outside.sum(axis=1))
-sevens = np.full((5, 1), 7.0)
-print("all values 7: inside", softmax(scores @ sevens)[0], " outside", (softmax(scores) @ sevens)[0])
+print("inside: ", inside.sum(axis=1))
+show("self-attention", wrong="the value inside the softmax")
 
 # %% [markdown] id="spot-inside-notice"
 # To 1: it is a distribution over *features*, and no average of values can be that for all $W_V$. The softmax closes **before**
@@ -721,7 +719,7 @@ print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter
 # - Attention replaces; the residual makes it an update, and keeps tokens apart.
 # - A row shows where values came from; what they carried, and why, needs a test.
 #
-# Now the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb): eight tasks, about 80 minutes.
+# Now the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

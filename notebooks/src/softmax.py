@@ -10,14 +10,14 @@
 #
 # **You need** exponentials, partial derivatives, a Lagrange multiplier, a first-order differential equation,
 # eigenvalues and quadratic forms of a symmetric matrix, and some NumPy.
-# **Time:** 75 minutes, and as much again for the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% id="setup"
 import math
 
 import numpy as np
 
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.lessons.softmax import figures
 from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
 
@@ -43,10 +43,12 @@ with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet, look at 
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \label{softmax}$$
 #
 # We write $\sigma(z)_i$ and not $\sigma(z_i)$: every weight depends on **all** scores, through the sum. In this
-# course `verify` checks every numbered equation by machine, and says how.
+# course `verify` checks every numbered equation by machine, and says how; `show` puts small numbers into it, so that you
+# can follow it by hand (positions count from 1).
 
 # %% id="definition-verify"
 verify("softmax")
+show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="range"
 # Every term of the sum is positive, so for two or more finite scores each weight is a proper fraction:
@@ -392,17 +394,16 @@ verify("softmax-vector-jacobian-product")
 # ### Spot the mistake: softmax as an elementwise function
 #
 # "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic*
-# function, which looks at one number. It is tempting because the diagonal of $J$ agrees. Try the two
-# backward passes on a gradient that is the same for all weights, so that no change of scores can help:
+# function, which looks at one number. It is tempting because the diagonal of $J$ agrees. Put it into the backward pass:
 
 # %% id="spot-elementwise-code"
-alike = np.ones(4)
-print("s (1 - s) g :", weights * (1 - weights) * alike)
-print("{eq}`softmax-vector-jacobian-product`  :", softmax_vjp(weights, alike))
+show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
+show("softmax-vector-jacobian-product", s=[0.5, 0.3, 0.2], g=[1, 1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
-# The weights always sum to 1, so a loss that counts them all alike cannot be improved; the elementwise formula
-# still hands every score a gradient. Writing $\sigma(z_i)$ for $\sigma(z)_i$ invites this mistake.
+# The second calculation is a test without any arithmetic. The weights always sum to 1, so a loss that counts them all alike
+# ($g = \mathbf{1}$) cannot be improved, and the gradient is 0; the elementwise formula still hands every score one.
+# Writing $\sigma(z_i)$ for $\sigma(z)_i$ invites this mistake.
 
 # %% [markdown] id="temperature"
 # ## Temperature
@@ -598,7 +599,7 @@ print("merged lse equals lse of the whole row:", math.isclose(merged, logsumexp(
 # - A dominant weight silences the gradient; cross-entropy undoes this at the output, nothing does inside.
 # - A running maximum and a rescaled running sum give maximum and normaliser in one pass.
 #
-# Now the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb): nine tasks, about 80 minutes.
+# Now the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -7,7 +7,7 @@
 # **Afterwards you can** work through any chapter, translate a formula from one dialect into another, and tell which
 # axis a softmax and which triangle a mask belongs to.
 #
-# **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, and 17 more for the
+# **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, without the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="environment"
@@ -61,7 +61,8 @@ print("the same:", np.allclose(first, second), " the same when turned:", np.allc
 # ## How a lesson works
 #
 # - **Predict** means: commit to an answer before you run the cell. The answer follows.
-# - **Numbered equations** are verified in place: `verify` computes both sides and prints one fixed line.
+# - **Numbered equations** are verified in place: `verify` computes both sides and prints one fixed line. `show` puts
+#   small numbers into an equation, or refutes a wrong one.
 # - **Explorables** are cards with sliders and buttons; by keyboard: Tab, arrows, Space.
 # - **Exercises** are your own copies in `work/`.
 # - Does something look odd? *Run → Restart Kernel and Run All Cells*.
@@ -72,7 +73,7 @@ print("the same:", np.allclose(first, second), " the same when turned:", np.allc
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 
 # %% id="lessons-code"
-from attn_course import verify
+from attn_course import show, verify
 from attn_course.lessons.start import figures
 
 verify("dot-product-in-columns")
@@ -81,16 +82,12 @@ print("rows:", (q @ k.T).shape, " columns:", (q.T.T @ k.T).shape, " mixed up:", 
 
 # %% [markdown] id="lessons-wrong"
 # The transpose stands on the key for rows, on the query for columns. Mixed up, $q^\top k$ of two rows is a table of
-# $d_k \times d_k$ products. Each equation carries such mistakes, and its check must *reject* them. You can watch one fail:
+# $d_k \times d_k$ products. Each equation carries such mistakes as formulas, and its check must *reject* them. You can
+# watch two of them fail. The first has no meaning, and the second meets a counterexample:
 
 # %% id="lessons-wrong-code"
-from attn_course.equations import EquationError, get_equation
-
-mistake = get_equation("dot-product-in-columns").wrongs[0]
-try:
-    get_equation("dot-product-in-columns").check(mistake.latex)
-except EquationError:
-    print("rejected:", mistake.name)
+show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
+show("dot-product-in-columns", wrong="entry by entry, without the sum")
 
 # %% [markdown] id="columns"
 # ## Rows or columns

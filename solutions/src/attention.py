@@ -1,17 +1,15 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`attention`: scaled dot-product attention
 #
-# Eight tasks to the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 17 points,
-# about 80 minutes. Each stands for itself.
+# Eleven tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 25 points,
+# about 115 minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
-# the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# the check below it. A check that passes prints one line that begins with `ok`; one that fails says what is wrong, and
+# stops "Run All". You may add cells, but leave the check cells as they are.
 #
-# Answers are NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A
-# function must not change its inputs. Rows are positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.
+# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
+# Rows are positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -208,3 +206,90 @@ check("attention-slope", my_slope)
 # %% [markdown] id="attention-slope-why" tags=["solution-only"]
 # **Why.** This is {eq}`output-derivative-by-query` for two keys: the covariance of value and key under the weights $p$ and $1 - p$. It is
 # steepest at $p = \frac12$, where $p(1 - p) = \frac14$: the $4$ in the bound of {eq}`bounded-slope-in-query`.
+
+# %% [markdown] id="gradient-through-the-softmax-text"
+# The weights $P$ are the softmax of the scores $S$, row by row, and $dP$ is the gradient of a loss with respect to $P$.
+# Write the gradient with respect to $S$ as **one** formula in LaTeX, only the right side, between `r"` and `"`:
+#
+# $$dS = \ldots$$
+#
+# The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be written out. Use whole matrices, without indices: `\odot` multiplies
+# entry by entry, `\mathbf{1}` is a column of ones, and `\mathrm{diag}(...)` puts a column on a diagonal. Any form
+# that is equal counts.
+#
+# To see how a formula is understood, `from attn_course import read` and call
+# `read("gradient-through-the-softmax", my_formula)`; what cannot be read is no attempt.
+
+# %% id="gradient-through-the-softmax" tags=["task"]
+### BEGIN SOLUTION
+my_formula = r"P \odot (dP - (P \odot dP) \mathbf{1} \mathbf{1}^\top)"
+### END SOLUTION
+
+# %% id="gradient-through-the-softmax-check" tags=["check"]
+check("gradient-through-the-softmax", my_formula)
+
+# %% [markdown] id="gradient-through-the-softmax-why" tags=["solution-only"]
+# **Why.** $(P \odot dP)\, \mathbf{1}$ is the column of the numbers $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and times $\mathbf{1}^\top$ each of
+# them fills its row. In NumPy the two products with ones are `sum(axis=-1, keepdims=True)` and the broadcast behind it.
+
+# %% [markdown] id="gradient-of-one-key-text"
+# Every query has a score with key $j$. Write what the key gets back from all, row $j$ of $dK$, as a formula:
+#
+# $$dK_j = \ldots$$
+#
+# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dO` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i`
+# and `dO_i`; put a dot product in parentheses, `(dO_i \cdot ...)`. Any form that is equal counts.
+
+# %% id="gradient-of-one-key" tags=["task"]
+### BEGIN SOLUTION
+my_key_gradient = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (dO_i \cdot (V_j - Z_i)) Q_i"
+### END SOLUTION
+
+# %% id="gradient-of-one-key-check" tags=["check"]
+check("gradient-of-one-key", my_key_gradient)
+
+# %% [markdown] id="gradient-of-one-key-why" tags=["solution-only"]
+# **Why.** By {eq}`query-and-key-gradients`, $dK_j = \sum_i dS_{ij}\, Q_i / \sqrt{d_k}$, and {eq}`score-gradient-against-mixture` says what
+# $dS_{ij}$ is. So a step against the gradient moves the key **towards** the queries whose outputs would gain from more of
+# its value, and away from the others, each in proportion to the weight it already gives the key. A key to which no
+# query gives any weight does not learn.
+
+# %% [markdown] id="from-jacobian-to-output-text"
+# By {eq}`softmax-derivative` and the chain rule,
+#
+# $$dS_{ij} = \sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij}).$$
+#
+# FlashAttention computes $p_{ij} (dP_{ij} - dO_i \cdot z_i)$ instead: what it subtracts needs the output, but no sum over the keys. Show
+# that both are the same: a list of lines in LaTeX, each equal to the one before. The first and the last are given; it
+# takes three steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+#     # your lines
+#     r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+# ]
+# ```
+#
+# You may use $dP_{il} = dO_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums run over letters
+# other than $i$ and $j$.
+
+# %% id="from-jacobian-to-output" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+    r"\sum_l dP_{il} p_{il} \delta_{lj} - \sum_l dP_{il} p_{il} p_{ij}",
+    r"dP_{ij} p_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
+    r"p_{ij} \left( dP_{ij} - \sum_l p_{il} (dO_i \cdot v_l) \right)",
+    r"p_{ij} \left( dP_{ij} - dO_i \cdot \left( \sum_l p_{il} v_l \right) \right)",
+    r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+]
+### END SOLUTION
+
+# %% id="from-jacobian-to-output-check" tags=["check"]
+check("from-jacobian-to-output", my_derivation)
+
+# %% [markdown] id="from-jacobian-to-output-why" tags=["solution-only"]
+# **Why.** The delta leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. What remains is the mean of the $dP_{il}$
+# under the weights; since the dot product is linear, it is the dot product with the mean of the values, and
+# that is the output: {eq}`score-gradient-against-mixture`. It costs $d_v$ multiplications for each query, whatever the number of keys.

@@ -1,9 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`scaling`: similarity and variance scaling
 #
-# Seven tasks to the lesson [{lesson}`scaling` Similarity and variance scaling](../notebooks/{lesson}`scaling`_scaling.ipynb): 13 points,
-# about 55
-# minutes. Each stands for itself.
+# Ten tasks for the lesson [{lesson}`scaling` Similarity and variance scaling](../notebooks/{lesson}`scaling`_scaling.ipynb): 20 points,
+# about 90 minutes. Each stands on its own, so take them in any order.
 #
 # Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers
 # are NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A function must not
@@ -148,3 +147,88 @@ check("reparametrised-step-size", my_step)
 
 # %% [markdown] id="reparametrised-step-size-why" tags=["solution-only"]
 # **Why.** {eq}`scale-as-reparametrisation` with $c = 1 / d_k$: the step is $c^2 \eta$.
+
+# %% [markdown] id="weights-under-a-scale-text"
+# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Which weights grow with
+# $c$? Write a formula in LaTeX for
+#
+# $$g_i = \frac{\partial w_i}{\partial c},$$
+#
+# only the right side, between `r"` and `"`. Any form that is equal counts. To see how it is understood,
+# `from attn_course import read` and call `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
+
+# %% id="weights-under-a-scale" tags=["task"]
+### BEGIN SOLUTION
+my_slope = r"w_i \left( s_i - \sum_j w_j s_j \right)"
+### END SOLUTION
+
+# %% id="weights-under-a-scale-check" tags=["check"]
+check("weights-under-a-scale", my_slope)
+
+# %% [markdown] id="weights-under-a-scale-why" tags=["solution-only"]
+# **Why.** By {eq}`log-softmax`, $\ln w_i = c\,s_i - \ln \sum_j e^{c s_j}$. The derivative by $c$ is $s_i$ minus the mean of the scores under the
+# weights; multiply by $w_i$. So a larger scale gives more weight to every key whose score is above this mean, and takes it
+# from the others. The mean itself rises with $c$, until only the largest score lies above it: {eq}`log-weight-ratio-variance` says how far
+# the weights drift apart on the way.
+
+# %% [markdown] id="spread-of-one-row-text"
+# Softmax sees one row of scores at a time. Row $i$ of $Q K^\top / \sqrt{d_k}$ holds the scores of one query with all keys. Let $v_i$ be their variance
+# over the keys: the mean of the squares minus the square of the mean. The keys have the covariance matrix $S$, a mean that is not 0, and
+# correlated entries. Write a formula in LaTeX for
+#
+# $$v_i = \ldots$$
+#
+# with the queries `Q`, the matrix `S` and `d_k`. `Q_i` is row $i$ and `Q_{ia}` one of its entries; `S_{ab}` is the covariance of entries $a$ and
+# $b$ over the same keys. Matrices or sums, any form that is equal counts; the trace is `\mathrm{tr}(...)`.
+
+# %% id="spread-of-one-row" tags=["task"]
+### BEGIN SOLUTION
+my_spread = r"\frac{Q_i S Q_i^\top}{d_k}"
+### END SOLUTION
+
+# %% id="spread-of-one-row-check" tags=["check"]
+check("spread-of-one-row", my_spread)
+
+# %% [markdown] id="spread-of-one-row-why" tags=["solution-only"]
+# **Why.** Within a row the query is fixed: its covariance is 0 and its mean is the query, so {eq}`score-variance-from-covariances` keeps the
+# term $m_q^\top S_k m_q$ alone. The mean of the keys does not matter, for it shifts all scores of the row alike, and softmax does not
+# see that, {eq}`softmax-shift-invariance`. The variance is 1 on average if the keys have $S = I$ and the queries independent entries of mean
+# 0 and variance 1; for a single long query it is larger, as {eq}`score-normal-given-query` says.
+
+# %% [markdown] id="score-variance-by-lines-text"
+# The lesson found the variance of a score with traces; now use sums. Let $q$ have the outcomes $q_1, q_2, \ldots$ with
+# probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$; `q_{ai}` is entry $i$ of $q_a$. We know
+#
+# $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
+#
+# Write lines in LaTeX, each equal to the one before, in four steps or more, from the mean square minus the squared
+# mean to {eq}`score-variance-from-covariances`:
+#
+# ```python
+# my_derivation = [
+#     r"\sum_a \sum_b p_a r_b \left( \sum_i q_{ai} k_{bi} \right)^2 - (m_q \cdot m_k)^2",
+#     # your lines
+#     r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
+# ]
+# ```
+
+# %% id="score-variance-by-lines" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\sum_a \sum_b p_a r_b \left( \sum_i q_{ai} k_{bi} \right)^2 - (m_q \cdot m_k)^2",
+    r"\sum_a \sum_b p_a r_b \sum_i \sum_j q_{ai} k_{bi} q_{aj} k_{bj} - (m_q \cdot m_k)^2",
+    r"\sum_i \sum_j \left( \sum_a p_a q_{ai} q_{aj} \right) \left( \sum_b r_b k_{bi} k_{bj} \right) - (m_q \cdot m_k)^2",
+    r"\sum_i \sum_j ((S_q)_{ij} + (m_q)_i (m_q)_j) ((S_k)_{ij} + (m_k)_i (m_k)_j) - (m_q \cdot m_k)^2",
+    r"\sum_i \sum_j ((S_q)_{ij} (S_k)_{ij} + (m_q)_i (S_k)_{ij} (m_q)_j + (m_k)_i (S_q)_{ij} (m_k)_j)",
+    r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
+]
+### END SOLUTION
+
+# %% id="score-variance-by-lines-check" tags=["check"]
+check("score-variance-by-lines", my_derivation)
+
+# %% [markdown] id="score-variance-by-lines-why" tags=["solution-only"]
+# **Why.** The square of a sum needs two indices. Independence is the step from the second line to the third: a sum over $a$ of
+# what holds $q$ and a sum over $b$ of what holds $k$ come apart. The moments enter, and of the four products one is $(m_q \cdot m_k)^2$,
+# which cancels. For independent entries with mean 0 only $i = j$ is left, and the trace is $d_k\, \sigma_q^2\, \sigma_k^2$:
+# {eq}`score-variance-from-deviations`.

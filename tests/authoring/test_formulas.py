@@ -83,6 +83,22 @@ def test_two_labels_in_a_formula_and_a_label_outside_one_are_found():
     assert (cell_id, "wanted every label inside $$ ... $$") in formulas.tag_findings(book)
 
 
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        ('show("softmaxx", z=[1, 2])', "there is no equation 'softmaxx'; is it softmax or log-softmax"),
+        ('show("softmax", wrong="scores divided")', "wanted one of the wrong forms of Eq. softmax, a function of one entry alone"),
+    ],
+)
+def test_a_call_of_show_that_names_nothing_is_found(call, problem):
+    book = copy.deepcopy(lesson(LESSONS[0]))
+    cell = next(cell for cell in book.cells if cell.cell_type == "code")
+    cell.source = call
+    ((place, said),) = formulas.shown_findings(book)
+    assert place == cell.id
+    assert problem in said
+
+
 def test_a_formula_that_is_not_verified_below_itself_is_found():
     book = copy.deepcopy(lesson(LESSONS[0]))
     cell_id, label, _ = first_two()[0]

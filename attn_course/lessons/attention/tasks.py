@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.attention.tasks_formulas import CHAIN_RULE, KEY_GRADIENT, SCORE_GRADIENTS
 from attn_course.reference import attention, attention_backward, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
@@ -578,4 +579,16 @@ SLOPE = Task(
     ],
 )
 
-TASKS = [ATTENTION, TRANSPOSED, FLATTENED, READ_WEIGHTS, SCORE_GRADIENT, BACKWARD, PREDICT_WEIGHT, SLOPE]
+TASKS = [
+    ATTENTION,
+    TRANSPOSED,
+    FLATTENED,
+    READ_WEIGHTS,
+    SCORE_GRADIENT,
+    BACKWARD,
+    PREDICT_WEIGHT,
+    SLOPE,
+    SCORE_GRADIENTS,
+    KEY_GRADIENT,
+    CHAIN_RULE,
+]

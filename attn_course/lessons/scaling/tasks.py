@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.scaling.tasks_formulas import ROW_SPREAD, SCALE_SLOPE, VARIANCE
 from attn_course.reference import cosine_scores, scaled_dot_scores, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 
@@ -404,4 +405,15 @@ MATCHED_STEP = Task(
     ],
 )
 
-TASKS = [SCALED_SCORES, PREDICT_VARIANCE, VARIANCE_WITH_MEANS, COSINE, HEADS_REPAIR, READ_DENSITIES, MATCHED_STEP]
+TASKS = [
+    SCALED_SCORES,
+    PREDICT_VARIANCE,
+    VARIANCE_WITH_MEANS,
+    COSINE,
+    HEADS_REPAIR,
+    READ_DENSITIES,
+    MATCHED_STEP,
+    VARIANCE,
+    SCALE_SLOPE,
+    ROW_SPREAD,
+]

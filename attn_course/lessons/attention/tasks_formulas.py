@@ -1,0 +1,234 @@
+"""The graded tasks on attention that are answered in LaTeX: two gradients as formulas, and one derived line by line."""
+
+from typing import Any
+
+import numpy as np
+
+from attn_course.formulas import derivative, rows
+from attn_course.reference import attention, scaled_dot_scores, softmax
+from attn_course.tasks.core import Task, Wrong, at_sizes
+
+
+def _random(rng: np.random.Generator, *shapes: tuple[int, int]) -> list[np.ndarray]:
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+def _back_to_the_scores(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """Weights, any gradient that reaches them, and what becomes of it at the scores, by differences."""
+    T_q, T_k = sizes.values()
+    S, dP = _random(rng, (T_q, T_k), (T_q, T_k))
+    return {"P": softmax(S), "dP": dP, "dS": derivative(lambda moved: np.vdot(dP, softmax(moved)), S)}
+
+
+SCORE_GRADIENTS = Task(
+    id="gradient-through-the-softmax",
+    title="The gradient of all scores as one formula",
+    entry="my_formula",
+    kind="formula",
+    equation="gradient-of-scores",
+    points=2,
+    difficulty=3,
+    minutes=10,
+    trains="row sums in matrix notation",
+    symbols=("P", "dP"),
+    functions=("diag",),
+    left="dS",
+    cases=at_sizes("T_q T_k", _back_to_the_scores),
+    answer=r"P \odot \bigl( dP - (P \odot dP)\, \mathbf{1} \mathbf{1}^\top \bigr)",
+    wrong=[
+        Wrong(
+            "nothing subtracted",
+            r"P \odot dP",
+            "the weights of a row sum to 1, so raising one score lowers its other weights: subtract the mean gain of the row from dP",
+        ),
+        Wrong(
+            "the softmax treated entry by entry",
+            r"P \odot dP - P \odot P \odot dP",
+            "p (1 - p) is only the diagonal of the softmax Jacobian; the other weights of the row move as well, {eq}`softmax-jacobian`",
+        ),
+        Wrong(
+            "row sums of dP alone",
+            r"P \odot (dP - dP\, \mathbf{1} \mathbf{1}^\top)",
+            "what is subtracted is the mean of the row of dP under its weights: multiply dP by P, entry by entry, before you sum",
+        ),
+        Wrong(
+            "column sums",
+            r"P \odot (dP - \mathbf{1} \mathbf{1}^\top (P \odot dP))",
+            "ones on the left sum each column, over the queries; the softmax runs along a row, so the ones belong on the right",
+        ),
+        Wrong(
+            "no parentheses around the entrywise product",
+            r"P \odot (dP - P \odot dP\, \mathbf{1} \mathbf{1}^\top)",
+            r"side by side is multiplied first, so the ones sum up dP before P gets there: write `(P \odot dP)`",
+        ),
+        Wrong(
+            "the weight of the score forgotten",
+            r"dP - (P \odot dP)\, \mathbf{1} \mathbf{1}^\top",
+            "a score moves its own weight in proportion to that weight: multiply by P, entry by entry",
+        ),
+        Wrong(
+            "the mean not weighted by P",
+            r"P \odot dP - (P \odot dP)\, \mathbf{1} \mathbf{1}^\top",
+            "P multiplies the whole difference: the row sum in the second term needs the factor P as well",
+        ),
+        Wrong(
+            "plus for minus",
+            r"P \odot (dP + (P \odot dP)\, \mathbf{1} \mathbf{1}^\top)",
+            "what the other weights lose counts against the score: the row sum comes with a minus",
+        ),
+    ],
+    hints=[
+        "Write the answer for one row first, with indices, and then look for a matrix that holds all the row sums.",
+        r"`A \mathbf{1}` is the column of the row sums of `A`. Times `\mathbf{1}^\top` it becomes a matrix of the shape of `A`.",
+        r"`P \odot (dP - ...)`, where the dots hold the row sums of an entrywise product.",
+    ],
+)
+
+
+def _back_to_the_keys(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """A forward pass, the gradient at its output, and that of the keys by differences through the whole of it."""
+    T_q, T_k, d_k, d_v = sizes.values()
+    Q, K, V, dO = _random(rng, (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v))
+    Z, P = attention(Q, K, V, return_weights=True)
+    dK = derivative(lambda moved: np.vdot(dO, attention(Q, moved, V)), K)
+    return {"P": P, "Q": Q, "V": V, "Z": Z, "dO": dO, "d_k": d_k, "T_q": T_q, "T_k": T_k, "dK": dK}
+
+
+KEY_GRADIENT = Task(
+    id="gradient-of-one-key",
+    title="What one key learns from all queries",
+    entry="my_key_gradient",
+    kind="formula",
+    equation="query-and-key-gradients",
+    points=3,
+    difficulty=4,
+    minutes=12,
+    trains="putting two steps of the backward pass together",
+    symbols=("P", "Q", "V", "Z", "dO", "d_k", "T_q", "T_k"),
+    functions=(r"\sqrt",),
+    left="dK_j",
+    cases=at_sizes("T_q T_k d_k d_v", _back_to_the_keys),
+    answer=r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, \bigl( dO_i \cdot (V_j - Z_i) \bigr)\, Q_i",
+    wrong=[
+        Wrong(
+            "the scale forgotten",
+            r"\sum_i P_{ij}\, (dO_i \cdot (V_j - Z_i))\, Q_i",
+            "the scores are Q K^T / sqrt(d_k), so the way back to K keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
+        ),
+        Wrong(
+            "divided by d_k",
+            r"\frac{1}{d_k} \sum_i P_{ij}\, (dO_i \cdot (V_j - Z_i))\, Q_i",
+            "the scale passes through once, as 1 / sqrt(d_k); 1 / d_k is its square",
+        ),
+        Wrong(
+            "compared with zero instead of the mixture",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, (dO_i \cdot V_j)\, Q_i",
+            "raising one score lowers the other weights of its row: what counts is value j minus the output of the query that asks",
+        ),
+        Wrong(
+            "the mixture beats the value",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, (dO_i \cdot (Z_i - V_j))\, Q_i",
+            "the sign is turned round: raising s_ij moves the output of query i from Z_i towards V_j",
+        ),
+        Wrong(
+            "the weight forgotten",
+            r"\frac{1}{\sqrt{d_k}} \sum_i (dO_i \cdot (V_j - Z_i))\, Q_i",
+            "a score moves its own weight in proportion to that weight, {eq}`score-gradient-against-mixture`: the factor P_ij is missing",
+        ),
+        Wrong(
+            "the weights summed apart",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} \sum_l (dO_l \cdot (V_j - Z_l))\, Q_l",
+            "weight, gain and query of one term belong to the same query i: one sum over i holds all three",
+        ),
+        Wrong(
+            "the softmax treated entry by entry",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (1 - P_{ij})\, (dO_i \cdot V_j)\, Q_i",
+            "p (1 - p) is only the diagonal of the softmax Jacobian; the other weights of the row move as well, {eq}`softmax-jacobian`",
+        ),
+    ],
+    hints=[
+        "Which scores does key j take part in? The gradient at the key collects all of these.",
+        "The score s_ij changes with key j by Q_i / sqrt(d_k). Multiply that by dS_ij, {eq}`score-gradient-against-mixture`, and sum.",
+        r"`\frac{1}{\sqrt{d_k}} \sum_i ... Q_i`, where the dots hold a weight, and a dot product with a difference of two rows.",
+    ],
+)
+
+
+def _weights_and_gains(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """A forward pass, the gradient at its output, and the one at its weights by differences."""
+    T_q, T_k, d_v = sizes.values()
+    Q, K, V, dO = _random(rng, (T_q, 2), (T_k, 2), (T_k, d_v), (T_q, d_v))
+    p = softmax(scaled_dot_scores(Q, K))
+    dP = derivative(lambda moved: np.vdot(dO, moved @ V), p)
+    return {"p": p, "dP": dP, "dO": rows(dO), "v": rows(V), "z": rows(attention(Q, K, V)), "T_k": T_k}
+
+
+CHAIN_RULE = Task(
+    id="from-jacobian-to-output",
+    title="From the Jacobian to the output",
+    entry="my_derivation",
+    kind="derivation",
+    equation="score-gradient-against-mixture",
+    points=3,
+    difficulty=3,
+    minutes=12,
+    trains="sums with a Kronecker delta, and a row sum that needs no weights",
+    symbols=("p", "dP", "dO", "v", "z", "T_k"),
+    cases=at_sizes("T_q T_k d_v", _weights_and_gains),
+    least_steps=3,
+    answer=[
+        r"\sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij})",
+        r"\sum_l dP_{il}\, p_{il} \delta_{lj} - \sum_l dP_{il}\, p_{il}\, p_{ij}",
+        r"dP_{ij}\, p_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}",
+        r"p_{ij} \bigl( dP_{ij} - \sum_l p_{il}\, (dO_i \cdot v_l) \bigr)",
+        r"p_{ij} \bigl( dP_{ij} - dO_i \cdot \bigl( \sum_l p_{il}\, v_l \bigr) \bigr)",
+        r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+    ],
+    wrong=[
+        Wrong(
+            "only the diagonal of the Jacobian",
+            r"dP_{ij}\, p_{ij} (1 - p_{ij})",
+            "the terms with l other than j do not vanish: delta_lj is 0 there, but p_ij is not",
+        ),
+        Wrong(
+            "the delta summed away with its whole bracket",
+            r"p_{ij}\, dP_{ij}",
+            "the delta picks out l = j from the first term only; the sum with p_ij stays",
+        ),
+        Wrong(
+            "p_il taken for p_ij",
+            r"p_{ij}\, dP_{ij} - \sum_l p_{il}\, p_{il}\, dP_{il}",
+            "in each term of the second sum stand p_il and p_ij, once each: p_ij does not depend on l and goes in front",
+        ),
+        Wrong(
+            "the term l = j left out",
+            r"p_{ij}\, dP_{ij} - p_{ij} \sum_{l \ne j} p_{il}\, dP_{il}",
+            "the bracket has two terms where l = j, so the sum with p_ij runs over all l, j among them",
+        ),
+        Wrong(
+            "the weight of the second term lost",
+            r"p_{ij}\, dP_{ij} - \sum_l p_{il}\, dP_{il}",
+            "the factor p_ij of the second term must stay, in front of the sum",
+        ),
+        Wrong(
+            "a sum without its weights",
+            r"p_{ij} (dP_{ij} - \sum_l dP_{il})",
+            "each term of the sum holds its weight p_il: without it the sum is no mean",
+        ),
+        Wrong(
+            "the value of key j in place of the mixture",
+            r"p_{ij} (dP_{ij} - dO_i \cdot v_j)",
+            "in dP_il the value is v_l, and l is summed over: the sum of p_il v_l is the output z_i",
+        ),
+        Wrong(
+            "plus for minus",
+            r"p_{ij} (dP_{ij} + dO_i \cdot z_i)",
+            "the second term comes with a minus, from the bracket with the delta",
+        ),
+    ],
+    hints=[
+        "Multiply the bracket out. What does a sum over l leave of a term that holds delta_lj?",
+        "Which factors of the other sum do not depend on l? For what is left there is {eq}`gradient-of-weights`, entry by entry.",
+        "A dot product is linear: the sum over l may move inside it, and there it is {eq}`output-of-a-query`.",
+    ],
+)

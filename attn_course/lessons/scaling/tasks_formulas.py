@@ -1,0 +1,229 @@
+"""The graded tasks on the scale that are answered in LaTeX: the variance of a score line by line, and two formulas."""
+
+from typing import Any
+
+import numpy as np
+
+from attn_course.formulas import column, derivative, matrix, vector
+from attn_course.reference import scaled_dot_scores, softmax
+from attn_course.tasks.core import Task, Wrong, at_sizes
+
+
+def _two_random_vectors(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
+    """Every outcome of q and of k with its probability, and their means and covariances."""
+    givens: dict[str, Any] = {"d_k": d_k}
+    for name, chance, outcomes in (("q", "p", d_k + 1), ("k", "r", d_k + 2)):
+        table, weights = 0.6 + rng.normal(size=(outcomes, d_k)), rng.dirichlet(np.full(outcomes, 4.0))
+        givens |= {name: matrix(table), chance: vector(weights), f"m_{name}": column(np.average(table, axis=0, weights=weights))}
+        givens[f"S_{name}"] = np.cov(table, rowvar=False, bias=True, aweights=weights)
+    return givens
+
+
+VARIANCE = Task(
+    id="score-variance-by-lines",
+    title="The variance of a score, line by line",
+    entry="my_derivation",
+    kind="derivation",
+    equation="score-variance-from-covariances",
+    points=3,
+    difficulty=4,
+    minutes=15,
+    trains="squares of sums, and where independence enters",
+    symbols=("p", "r", "q", "k", "m_q", "m_k", "S_q", "S_k", "d_k"),
+    functions=("tr",),
+    cases=at_sizes("d_k", _two_random_vectors),
+    least_steps=4,
+    answer=[
+        r"\sum_a \sum_b p_a r_b \bigl( \sum_i q_{ai} k_{bi} \bigr)^2 - (m_q \cdot m_k)^2",
+        r"\sum_a \sum_b p_a r_b \sum_i \sum_j q_{ai} k_{bi} q_{aj} k_{bj} - (m_q \cdot m_k)^2",
+        r"\sum_i \sum_j \bigl( \sum_a p_a q_{ai} q_{aj} \bigr) \bigl( \sum_b r_b k_{bi} k_{bj} \bigr) - (m_q \cdot m_k)^2",
+        r"\sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) \bigl( (S_k)_{ij} + (m_k)_i (m_k)_j \bigr) - (m_q \cdot m_k)^2",
+        r"\sum_i \sum_j \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (S_k)_{ij} (m_q)_j + (m_k)_i (S_q)_{ij} (m_k)_j \bigr)",
+        r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
+    ],
+    wrong=[
+        Wrong(
+            "the square of a sum taken for a sum of squares",
+            r"\sum_a \sum_b p_a r_b \sum_i q_{ai}^2 k_{bi}^2 - (m_q \cdot m_k)^2",
+            "the square of a sum holds every pair of its terms, not only each with itself: it takes a second index, j",
+        ),
+        Wrong(
+            "the mean square",
+            r"\sum_a \sum_b p_a r_b \bigl( \sum_i q_{ai} k_{bi} \bigr)^2",
+            "that is the mean of the square; the square of the mean, which a variance subtracts, is missing here",
+        ),
+        Wrong(
+            "mean products taken for covariances",
+            r"\mathrm{tr}(S_q S_k) - (m_q \cdot m_k)^2",
+            "the mean of q_i q_j is the covariance plus the product of the two means, and likewise for k",
+        ),
+        Wrong(
+            "the means forgotten",
+            r"\mathrm{tr}(S_q S_k)",
+            "of the four products, the square of the mean cancels one; two others hold a mean and stay",
+        ),
+        Wrong(
+            "only one of the two mixed terms",
+            r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q",
+            "there are two mixed terms: the mean of q with the covariance of k, and the mean of k with the covariance of q",
+        ),
+        Wrong(
+            "each mean with its own covariance",
+            r"\mathrm{tr}(S_q S_k) + m_q^\top S_q m_q + m_k^\top S_k m_k",
+            "a product of a factor of q and a factor of k pairs the mean of one with the covariance of the other",
+        ),
+        Wrong(
+            "the traces multiplied",
+            r"\mathrm{tr}(S_q)\, \mathrm{tr}(S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
+            "the sum of (S_q)_ij (S_k)_ij over i and j is the trace of the product; the product of traces pairs all i with all j",
+        ),
+        Wrong(
+            "only the terms with i = j",
+            r"\sum_i \bigl( (S_q)_{ii} (S_k)_{ii} + (m_q)_i^2 (S_k)_{ii} + (m_k)_i^2 (S_q)_{ii} \bigr)",
+            "that would do for uncorrelated entries; here the terms with i other than j do not vanish",
+        ),
+    ],
+    hints=[
+        "Write the square of the sum as a double sum over i and j. Which factors of a term depend on a only, and which on b only?",
+        "Take the sums over a and b inside. What they leave are means of products, and the moments say what those are.",
+        "Multiply the two brackets out. One of the four products is the double sum of (m_q)_i (m_k)_i (m_q)_j (m_k)_j: a square.",
+    ],
+)
+
+
+def _weights_at_a_scale(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    s, c = rng.normal(size=n), rng.uniform(0.4, 0.8)
+    slope = derivative(lambda scale: softmax(scale * s), c)
+    return {"s": column(s), "c": c, "w": column(softmax(c * s)), "n": n, "g": column(slope)}
+
+
+SCALE_SLOPE = Task(
+    id="weights-under-a-scale",
+    title="Which weights grow with the scale",
+    entry="my_slope",
+    kind="formula",
+    equation="log-weight-ratio-variance",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    trains="the chain rule through a softmax",
+    symbols=("w", "s", "c", "n"),
+    functions=("diag", r"\ln"),
+    left="g_i",
+    cases=at_sizes("n", _weights_at_a_scale),
+    answer=r"w_i \bigl( s_i - \sum_j w_j s_j \bigr)",
+    wrong=[
+        Wrong(
+            "the denominator forgotten",
+            r"w_i s_i",
+            "c stands in every term of the sum beneath as well: its derivative is missing",
+        ),
+        Wrong(
+            "each weight on its own",
+            r"w_i (1 - w_i) s_i",
+            "that would be right if c multiplied s_i alone; it multiplies the other scores too, and they push w_i as well",
+        ),
+        Wrong(
+            "the scores not weighted",
+            r"w_i \bigl( s_i - \sum_j s_j \bigr)",
+            "the derivative of ln of the sum beneath is the mean of the scores under the weights: each s_j comes with w_j",
+        ),
+        Wrong(
+            "the plain mean",
+            r"w_i \Bigl( s_i - \frac{1}{n} \sum_j s_j \Bigr)",
+            "it is a mean of the scores, but one under the weights: a score that holds more weight counts more",
+        ),
+        Wrong(
+            "a factor c too many",
+            r"c\, w_i \bigl( s_i - \sum_j w_j s_j \bigr)",
+            "a derivative by a score leaves the factor c; this one is by c, which leaves the scores",
+        ),
+        Wrong(
+            "the derivative by the score",
+            r"c\, w_i (1 - w_i)",
+            "that is the derivative of w_i by its own score s_i; here c varies, and with it all products c s_j",
+        ),
+        Wrong(
+            "the derivative of the logarithm",
+            r"s_i - \sum_j w_j s_j",
+            "that is the derivative of ln w_i; multiply it by w_i",
+        ),
+        Wrong(
+            "the sign turned round",
+            r"w_i \bigl( \sum_j w_j s_j - s_i \bigr)",
+            "the largest score gains weight when c grows: its derivative is positive",
+        ),
+    ],
+    hints=[
+        "Write ln w_i, {eq}`log-softmax`. In which of its two terms does c stand, and how often?",
+        "The first term is c s_i. The derivative of the second by c is a mean of the scores: under which weights?",
+        r"`w_i (s_i - ...)`, where the dots hold that mean.",
+    ],
+)
+
+
+def _one_row(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """Queries, the covariance of keys that are neither centred nor uncorrelated, and the variance of each row of scores."""
+    T_q, T_k, d_k = sizes.values()
+    Q, K = rng.normal(size=(T_q, d_k)), 0.7 + rng.normal(size=(T_k, d_k)) @ rng.normal(size=(d_k, d_k))
+    return {"Q": Q, "S": np.cov(K, rowvar=False, bias=True), "d_k": d_k, "v": vector(np.var(scaled_dot_scores(Q, K), axis=1))}
+
+
+ROW_SPREAD = Task(
+    id="spread-of-one-row",
+    title="The spread of one row of scores",
+    entry="my_spread",
+    kind="formula",
+    equation="score-variance-from-covariances",
+    points=2,
+    difficulty=3,
+    minutes=10,
+    trains="quadratic forms, as a matrix or with indices",
+    symbols=("Q", "S", "d_k"),
+    functions=(r"\sqrt", "tr"),
+    left="v_i",
+    cases=at_sizes("T_q T_k d_k", _one_row),
+    answer=r"\frac{Q_i S Q_i^\top}{d_k}",
+    wrong=[
+        Wrong(
+            "the scale forgotten",
+            r"Q_i S Q_i^\top",
+            "that is the variance of the plain dot products; the scores are divided by the root of d_k",
+        ),
+        Wrong(
+            "the scale not squared",
+            r"\frac{Q_i S Q_i^\top}{\sqrt{d_k}}",
+            "a factor c of the scores multiplies their variance by c squared: 1 / sqrt(d_k) becomes 1 / d_k",
+        ),
+        Wrong(
+            "keys of unit covariance",
+            r"\frac{Q_i \cdot Q_i}{d_k}",
+            "that holds where S is the identity: for keys whose entries are uncorrelated, with variance 1",
+        ),
+        Wrong(
+            "only the variances of the entries",
+            r"\frac{1}{d_k} \sum_a Q_{ia}^2 S_{aa}",
+            "entries of the keys are correlated here: the sum needs the terms S_ab with a other than b as well",
+        ),
+        Wrong(
+            "the query on one side only",
+            r"\frac{1}{d_k} \sum_a \sum_b Q_{ia} S_{ab}",
+            "a variance is quadratic in the scores, so the query stands on both sides of S",
+        ),
+        Wrong(
+            "the standard deviation",
+            r"\sqrt{\frac{Q_i S Q_i^\top}{d_k}}",
+            "that is the deviation; the variance is its square",
+        ),
+        Wrong(
+            "queries of unit covariance",
+            r"\frac{\mathrm{tr}(S)}{d_k}",
+            "that is the mean over random queries of variance 1; here the query is given, and every row has a variance of its own",
+        ),
+    ],
+    hints=[
+        "Within a row the query does not change. What varies is the key: put that into {eq}`score-variance-from-covariances`.",
+        "A query that is fixed has the covariance 0, and its mean is the query itself: one of the three terms is left.",
+        r"A row, a matrix and a column, `Q_i ... Q_i^\top`, over what the scale becomes in a variance.",
+    ],
+)

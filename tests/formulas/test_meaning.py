@@ -75,9 +75,6 @@ def test_a_family_takes_any_index():
     check_with(r"W^{(2)\top} = 2 W^\top", givens)
 
 
-# Orientation
-
-
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 @pytest.mark.parametrize("name", ["exp", "ln", "sin", "cos", "tan", "tanh"])
 def test_the_slopes_of_known_functions_are_those_of_sympy(name, order):
@@ -85,6 +82,9 @@ def test_the_slopes_of_known_functions_are_those_of_sympy(name, order):
     wanted = float(sympy.diff(getattr(sympy, name)(x), x, order).subs(x, at))
     primes = "'" * order
     judge(Formula.of(rf"y = \{name}{primes}(x)", ["x", "y"]), {"x": at, "y": wanted})
+
+
+# Orientation
 
 
 def test_orientation_is_declared_not_read_off_a_shape():

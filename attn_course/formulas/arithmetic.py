@@ -94,7 +94,7 @@ def dotted(evaluation: "Evaluation", node: Node) -> Value:
         return dot(left, right)
     if node.kind == "times":
         if (left.form, right.form) != ("scalar", "scalar"):
-            raise Malformed(r"\times stands between numbers")
+            raise Malformed(r"\times stands between numbers: write the factors side by side")
         return product(left, right)
     a, b, fit = fitted(left, right)
     if fit.form in ("scalar", "set", "powers", "identity", "unit"):
@@ -106,7 +106,8 @@ def over(evaluation: "Evaluation", node: Node) -> Value:
     """Divide by a number."""
     above, below = (evaluation.value(child) for child in node.children)
     if below.form != "scalar" or below.lists:
-        raise Malformed(f"only a number can divide, not {below}", node.children[1].place)
+        instead = r"; for the inverse write ^{-1}" if below.form == "matrix" and not below.lists else ": give it an index"
+        raise Malformed(f"only a number can divide, not {below}{instead}", node.children[1].place)
     return scaled(below, above, np.divide)
 
 

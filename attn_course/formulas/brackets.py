@@ -82,9 +82,14 @@ class Brackets(Cursor, ABC):
         return Node("set", (variable, condition))
 
     def group(self) -> Node:
-        """{ expression }."""
+        r"""{ expression } or { above \over below }."""
+        start = self.token.place[0]
         with self.inside("{"):
-            return self.expression()
+            inner = self.expression()
+            if not self.taken(r"\over"):
+                return inner
+            below = self.expression()
+        return Node("over", (inner, below), r"\frac", self.since(start))
 
     def rounded(self) -> Node:
         """the floor or the ceiling of an expression."""

@@ -68,7 +68,7 @@ class Value:
 
     def __str__(self) -> str:
         if self.lists:
-            return f"a list of {self.data.shape[self.letters]} {self.form}s"
+            return f"a list of {self.data.shape[self.letters]} {'matrices' if self.form == 'matrix' else self.form + 's'}"
         if self.form in _SAID:
             return _SAID[self.form]
         size = " x ".join("n" if stretch else str(length) for length, stretch in zip(self.shape, self.stretch, strict=False))
@@ -182,10 +182,13 @@ def product(left: Value, right: Value) -> Value:
         if one.form in ("scalar", "identity"):
             return scaled(one, other)
     if FORM_AXES[left.form] != 2 or FORM_AXES[right.form] != 2:
-        raise Malformed(rf"{left} times {right}: a vector must be declared as a row or a column, or write \cdot or \odot")
+        instead = r"write \cdot for the dot product, \odot entry by entry, or give them indices"
+        raise Malformed(f"{left} times {right} has no meaning side by side: {instead}")
     middle, any_length = (left.shape[1], right.shape[0]), (left.stretch[1], right.stretch[0])
     outer = left.form == "column" or right.form == "row"
     if (outer and (left.form, right.form) != ("column", "row")) or (middle[0] != middle[1] and not any(any_length)):
+        if left.form == right.form != "matrix" and left.shape == right.shape:
+            raise Malformed(rf"two {left.form}s of {max(left.shape)}: for their dot product write \cdot")
         raise Malformed(f"{left} times {right}: the lengths in the middle differ")
     if all(any_length):
         raise Malformed("the length of the ones is not known")
@@ -204,6 +207,8 @@ def dot(left: Value, right: Value) -> Value:
     """Return the dot product of two vectors of one orientation, or a product with a number."""
     if "scalar" in (left.form, right.form):
         return product(left, right)
+    if not (left.lists or right.lists) and ("matrix" in (left.form, right.form) or {left.form, right.form} == {"row", "column"}):
+        raise Malformed(f"the dot product of {left} and {right} has no meaning: write them side by side, without \\cdot")
     a, b, fit = fitted(left, right)
     if fit.form not in FLAT or any(fit.stretch):
         raise Malformed(f"the dot product of {left} and {right} has no meaning")
@@ -215,7 +220,8 @@ def power(base: Value, exponent: Value) -> Value:
     """Return a power: of a number, entrywise of a vector, of a matrix with itself; with a list of exponents their product."""
     if exponent.form == "powers" and base.form in FLAT:
         return Value((base.data.reshape((*base.data.shape[: base.letters], -1)) ** exponent.data).prod(axis=-1))
-    if exponent.form != "scalar" or base.lists or base.form not in ("scalar", "matrix", *FLAT):
+    check_single(base)
+    if exponent.form != "scalar" or base.form not in ("scalar", "matrix", *FLAT):
         raise Malformed(f"{base} to the power of {exponent} has no meaning")
     if base.form != "matrix":
         if base.exact and np.any([abs(number) > 1000 for number in exponent.data.flat if getattr(number, "is_number", True)]):
@@ -241,7 +247,9 @@ def transposed(value: Value) -> Value:
     if value.form == "identity":
         return value
     if value.lists or FORM_AXES[value.form] != 2:
-        raise Malformed(f"{value} has no transpose" + ": declare it as a row or a column" * (value.form in FLAT))
+        raise Malformed(
+            f"{value} has no transpose" + r": it is neither row nor column; for a dot product write \cdot" * (value.form in FLAT)
+        )
     form = {"row": "column", "column": "row"}.get(value.form, "matrix")
     return Value(np.swapaxes(value.data, -1, -2), form, 0, value.starts[::-1], (value.stretch[1], value.stretch[0]))
 

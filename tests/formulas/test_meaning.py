@@ -75,12 +75,21 @@ def test_a_family_takes_any_index():
     check_with(r"W^{(2)\top} = 2 W^\top", givens)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", ["exp", "ln", "sin", "cos", "tan", "tanh"])
+def test_the_slopes_of_known_functions_are_those_of_sympy(name, order):
+    x, at = sympy.Symbol("x"), 0.7
+    wanted = float(sympy.diff(getattr(sympy, name)(x), x, order).subs(x, at))
+    primes = "'" * order
+    judge(Formula.of(rf"y = \{name}{primes}(x)", ["x", "y"]), {"x": at, "y": wanted})
+
+
 # Orientation
 
 
 def test_orientation_is_declared_not_read_off_a_shape():
     check("n = q k", n=2.0, q=row(np.array([1.0])), k=column(np.array([2.0])))
-    assert "a row (1 x 1) times a row" in malformed("n = q k", n=2.0, q=row(np.array([1.0])), k=row(np.array([2.0])))
+    assert "two rows of 1: for their dot product" in malformed("n = q k", n=2.0, q=row(np.array([1.0])), k=row(np.array([2.0])))
 
 
 def test_a_row_times_a_column_is_a_number_and_a_column_times_a_row_a_matrix():

@@ -44,7 +44,7 @@ all their values. `judge_draws` wants one such case at least.
 \mathbb{R}^{m \times n}` is a shape. Identical sides are malformed.
 
 **Derivatives and limits** change a given and make what is computed `of` it again. What runs in a limit has no value outside. Vector by
-vector is the Jacobian, a number by anything has the form of that thing, more needs indices. A limit goes along 2^k, or symbolically.
+vector is the Jacobian, a number by anything has the form of that thing, more needs indices. A limit goes along 2^k and between.
 
 **E, Var, Cov** are exact sums over the `outcomes` of random givens, those of different groups independent. A random given beneath them
 means its group only; a probability vector is their weights.

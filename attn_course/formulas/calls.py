@@ -15,7 +15,7 @@ from attn_course.formulas.functions import BENEATH, BUILT_IN
 from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Given, Outcomes, called, difference
 from attn_course.formulas.sums import running_softmax
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import FLAT, Value, one_by_one
+from attn_course.formulas.values import FLAT, Value
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -91,7 +91,7 @@ def applied(evaluation: "Evaluation", name: str, function: Function, values: lis
     if isinstance(results[0], Given):
         form, start, results = results[0].form, results[0].start, [result.raw for result in results]
         if form == "opaque":
-            return Given(results[0], form).value(evaluation.axes, evaluation.exact)
+            return Given(results[0], form).value(evaluation.axes)
     else:
         form, start = function.returns or BY_AXES[min(np.ndim(results[0]), 3)], function.start
         if form == "vector" and not function.returns:
@@ -99,7 +99,7 @@ def applied(evaluation: "Evaluation", name: str, function: Function, values: lis
             form = flat[0] if flat and flat[0] != "tuple" else form
     if len({np.shape(result) for result in results}) > 1:
         raise Malformed(f"{name} returns arrays of different shapes")
-    found = Given(np.array(results), form, start).value(0, evaluation.exact)
+    found = Given(np.array(results), form, start).value(0)
     return Value(found.data.reshape((*lead, *found.data.shape[1:])), found.form, found.lists - 1, found.starts[1:])
 
 
@@ -149,10 +149,7 @@ def _slope(name: str, order: int, value: Value) -> Value:
     """Return a derivative of a function every formula knows, such as tanh''."""
     if name not in _SLOPES:
         raise Malformed(f"{name} has no derivative here")
-    if not value.exact:
-        return value.like(_SLOPES[name](value.data, order))
-    slope = _exact_slope(name.removeprefix("\\").replace("ln", "log"), order)
-    return value.like(one_by_one(slope, value.data))
+    return value.like(_SLOPES[name](value.data, order))
 
 
 def _of_tangent(sign: int, tangent: np.ndarray, order: int) -> np.ndarray:
@@ -171,14 +168,6 @@ _SLOPES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # without SymPy
     r"\tan": lambda x, order: _of_tangent(1, np.tan(x), order),
     r"\tanh": lambda x, order: _of_tangent(-1, np.tanh(x), order),
 }
-
-
-@functools.cache
-def _exact_slope(name: str, order: int) -> Callable[[Any], Any]:
-    import sympy
-
-    x = sympy.Symbol("x")
-    return sympy.lambdify(x, sympy.diff(getattr(sympy, name)(x), x, order), "sympy")
 
 
 def _moment(evaluation: "Evaluation", name: str, under: Node, arguments: list[Node]) -> Value:

@@ -1,8 +1,8 @@
 """Whether a formula holds for its givens, and if not, where: the counterexample in the formula's own symbols.
 
-`=` is judged to 1e-10 of the larger side, entry by entry, and never finer than round-off of the largest number met; SymPy expressions
-exactly. `<` must be strict, `\\le` may be attained, `\\approx` means to the digits printed. Free letters run over all positions; behind
-an arrow or beneath a premise only the cases count in which it holds.
+`=` is judged to 1e-10 of the larger side, entry by entry, and never finer than round-off of the largest number met. `<` must be strict,
+`\\le` may be attained, `\\approx` means to the digits printed. Free letters run over all positions; behind an arrow or beneath a premise
+only the cases count in which it holds.
 """
 
 import itertools

@@ -1,15 +1,15 @@
-"""Relations: for which indices they hold, on floats to a tolerance and on SymPy expressions exactly."""
+"""Relations: for which indices they hold, to a tolerance."""
 
 import functools
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted, one_by_one
+from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -83,8 +83,6 @@ def compare(evaluation: "Evaluation", relation: Node, left: Side, right: Side, c
     if sign in ORDERS and fit.form != "scalar":
         raise Malformed(f"{sign} stands between numbers", relation.place)
     x, y = np.broadcast_arrays(x, y)
-    if object in (x.dtype, y.dtype):
-        return _exact(sign, x, y, fit.form)
     size = np.where(np.isfinite(x) & np.isfinite(y), np.maximum(np.abs(x), np.abs(y)), 0)
     notes = evaluation.notes
     slack = TOLERANCE * size + notes.noise * notes.biggest + notes.slack
@@ -116,32 +114,6 @@ def _half_a_digit(node: Node) -> float:
     if number.kind != "number" or not float(number.value):
         raise Malformed(r"behind \approx stands a number as it is printed, and not 0", node.place)
     return 0.5 * 10.0 ** -len(number.value.partition(".")[2]) * (1 + 1e-9)
-
-
-def _exact(sign: str, x: np.ndarray, y: np.ndarray, form: str) -> Comparison:
-    """Compare SymPy expressions: by simplifying their difference, after a trial in numbers."""
-    import sympy
-
-    def same(a: Any, b: Any) -> bool:
-        difference = sympy.expand(a - b)
-        if difference == 0 or a == b:
-            return True
-        symbols = sorted(difference.free_symbols, key=str)
-        tried = {symbol: sympy.Rational(37 + 11 * place, 29 + 7 * place) for place, symbol in enumerate(symbols)}
-        if abs(complex(difference.subs(tried).evalf(30))) > 1e-20:
-            return False
-        if sympy.simplify(difference) != 0:
-            raise Malformed(f"not decided: {difference} is 0 in a trial, and could not be simplified to 0")
-        return True
-
-    try:
-        if sign in ORDERS:
-            fulfilled = one_by_one(lambda a, b: bool(ORDERS[sign](a, b)), x, y).astype(bool)
-            return Comparison(fulfilled, x, y, form, (x == y).astype(bool))
-        equal = one_by_one(same, x, y).astype(bool)
-    except TypeError:
-        raise Malformed(f"{sign} between expressions cannot be decided") from None
-    return Comparison(~equal if sign == r"\ne" else equal, x, y, form, equal)
 
 
 def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, right: Value | None) -> Comparison:

@@ -33,7 +33,7 @@ def disturbed(thing: Any, rng: np.random.Generator) -> AnyGiven:
     if isinstance(given, Given):
         return given if given.form == "opaque" else replace(given, raw=_other(given.raw, rng))
     if isinstance(given, Outcomes):
-        return replace(given, given=disturbed(given.given, rng))
+        return replace(given, given=replace(given.given, raw=_other(given.given.raw, rng)))
     if isinstance(given, Function | Of):
         return replace(given, call=_otherwise(given.call, isinstance(given, Function) and given.entrywise, rng.uniform(0.5, 1.5)))
     return given

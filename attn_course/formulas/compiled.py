@@ -130,7 +130,7 @@ class Formula:
                 known = (
                     f": the letter of an index that runs by itself is {min(self.ranges)}" if self.ranges else " (a definition: name = ...)"
                 )
-                raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything{known}", node.place)
+                raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything{hint}", node.place)
 
     def names_beneath(self, tree: Node, within: tuple[str, ...] = ()) -> frozenset[str]:
         """Return the names in an expression and in the definitions it uses."""

@@ -127,7 +127,7 @@ class Formula:
         indices = own | self.ranges | parameters | {r"\delta"} | {letter for node in nodes for letter in _indices_in(node)}
         for node in nodes:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
-                known = (
+                hint = (
                     f": the letter of an index that runs by itself is {min(self.ranges)}" if self.ranges else " (a definition: name = ...)"
                 )
                 raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything{hint}", node.place)

@@ -2,6 +2,7 @@ r"""What a formula means: the rules of the room's docstring, one by one. True fo
 
 import numpy as np
 import pytest
+import sympy
 
 from attn_course.formulas import (
     Formula,

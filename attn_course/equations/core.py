@@ -144,13 +144,13 @@ class Equation:
 
     def _complain_of_little(self, formula: Formula) -> None:
         """Complain of what says nothing, and of what says less than the registered formula."""
-        registered, tried = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
+        registered, tried, moved = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
         if formula.tree == registered.tree:
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, registered, tried)
+            saying.complain_of_less(formula, registered, [*tried, *moved])
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -179,11 +179,12 @@ def _smallest(draws: list[list[Givens]]) -> list[Givens]:
 
 
 @lru_cache(maxsize=512)
-def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial]]:
+def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial], list[saying.Trial]]:
     """Return a registered formula, and what becomes of it with other numbers in the place of each given."""
     draws = _draws(make, sizes, label)
     formula = Formula.of(latex, formulas.names_of(draws[0][0]), [name for name, given in draws[0][0].items() if formulas.is_range(given)])
-    return formula, saying.trials(formula, _smallest(draws))
+    smallest = _smallest(draws)
+    return formula, saying.trials(formula, smallest), saying.shuffled(formula, smallest[0])
 
 
 @lru_cache(maxsize=512)

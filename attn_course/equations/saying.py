@@ -129,11 +129,15 @@ def _numbers(given: AnyGiven) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Trial:
-    """Givens with other numbers in the place of one, and where the formula fell with them: places in its LaTeX; None if everywhere."""
+    """Givens with other numbers in the place of one, and where the formula fell with them: places; None if it lost its meaning.
+
+    It may always lose its meaning with another whole number, such as a bound of a sum: that says nothing of what is claimed.
+    """
 
     name: str
     givens: Givens
     fallen: frozenset[Place] | None
+    whole: bool = False
 
     @property
     def matters(self) -> bool:
@@ -142,7 +146,7 @@ class Trial:
 
     def matters_in(self, chain: Node) -> bool:
         """Whether that part of the formula fell."""
-        return self.fallen is None or any(chain.place[0] <= start < chain.place[1] for start, _ in self.fallen)
+        return not self.whole if self.fallen is None else any(chain.place[0] <= start < chain.place[1] for start, _ in self.fallen)
 
 
 def trials(formula: Formula, draws: Sequence[Givens]) -> list[Trial]:
@@ -154,11 +158,22 @@ def trials(formula: Formula, draws: Sequence[Givens]) -> list[Trial]:
             continue
         for number, draw in enumerate(draws):
             givens = {**draw, name: disturbed(draw[name], np.random.default_rng([place, number]))}
-            trial = Trial(name, givens, fallen(formula, givens))
+            trial = Trial(name, givens, fallen(formula, givens), isinstance(given, Given) and isinstance(given.raw, int | np.integer))
             if trial.matters:
                 break
         found.append(trial)
     return found
+
+
+def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
+    """Try a formula with the numbers of each of its givens in other places, so that their sum stays as it is."""
+    arrays = {
+        name: given
+        for name, thing in draw.items()
+        if isinstance(given := as_given(thing), Given) and given.form != "opaque" and np.ndim(given.raw)
+    }
+    moved = {name: {**draw, name: replace(given, raw=np.roll(given.raw, 1, axis=0))} for name, given in arrays.items()}
+    return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved.items()]
 
 
 def fallen(formula: Formula, givens: Givens) -> frozenset[Place] | None:
@@ -177,8 +192,7 @@ def complain_of_nothing(formula: Formula, tried: list[Trial], plain: Givens, wha
         here = [trial for trial in tried if trial.name in beneath]
         if not any(trial.matters_in(chain) for trial in here) and (nothing := {trial.name for trial in here} & come() - {*whatever}):
             raise _says_nothing(nothing, formula, chain)
-        numbers = [trial for trial in here if np.asarray(getattr(as_given(plain[trial.name]), "raw", 0.0)).dtype.kind not in "iu"]
-        if is_printed(formula, chain) and not any(trial.matters_in(chain) for trial in numbers):
+        if is_printed(formula, chain) and not any(trial.matters_in(chain) for trial in here if not trial.whole):
             known = {node.value for node in chain.walk() if node.kind == "call"} & KNOWN.keys()
             if known and not any(_matters(formula, chain, plain, name) for name in known):
                 raise _says_nothing(known, formula, chain)
@@ -219,7 +233,7 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Trial]) -> None:
     """Complain of a formula that still holds where the registered one falls, has fewer relations, or moves a remark elsewhere.
 
-    `tried`: the trials of the registered formula.
+    `tried`: the trials of the registered formula, with other numbers and with the same in other places.
     """
     for trial in tried:
         if trial.matters and fallen(formula, trial.givens) == frozenset() and trial.fallen is not None:

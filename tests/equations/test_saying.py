@@ -97,11 +97,13 @@ def test_another_wording_says_as_much_as_the_registered_formula(toy: Registry):
         ("parameters-by-head-width", r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad", ""),
         ("additive-memory-overhead", r"= T_q\, T_k\, d_h", ""),
         ("latent-cache-equivalent-groups", r", \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}", ""),
+        ("output-of-a-query", r"z_i = \sum_", r"\sum_i z_i = \sum_i \sum_"),
+        ("attention-weights", "} p_{ij} = 1", "} (p_{ij} - p_{ij}) = 0"),
         ("recurrent-linear-attention", r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad", ""),
     ],
 )
 def test_less_than_an_equation_of_the_course_is_refused(label, old, new):
     equation = get_equation(label)
     assert old in equation.latex
-    with pytest.raises(EquationError, match=r"registered|nowhere used"):
+    with pytest.raises(EquationError, match=r"registered|nowhere used|whatever"):
         replace(equation, latex=equation.latex.replace(old, new)).check()

@@ -4,15 +4,32 @@ A change that means the same is told by machine: it has the value of the origina
 that says the same of fewer cases is weaker, and no mistake.
 """
 
-from collections.abc import Iterator
+import functools
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from attn_course.equations.core import Equation
-from attn_course.formulas import Change, Formula, FormulaError, Malformed, Node, Refuted, alike, changes, names_of, sides, unrelated
+from attn_course.formulas import (
+    Change,
+    Formula,
+    FormulaError,
+    Judged,
+    Malformed,
+    Node,
+    Refuted,
+    alike,
+    changes,
+    count,
+    judge,
+    names_of,
+    sides,
+    unrelated,
+)
 
 Fate: TypeAlias = Literal["refuted", "malformed", "equivalent", "weaker", "survived"]
 
@@ -32,6 +49,7 @@ def all_changes(equation: Equation) -> Iterator[Change]:
     original = equation.read()
     draws = list(chain(*equation.draws()))
 
+    @functools.cache
     def likes(name: str) -> list[str]:
         return [other for other in original.given if name in original.given and any(alike(draw[name], draw[other]) for draw in draws)]
 
@@ -44,13 +62,15 @@ def mutants(equation: Equation) -> Iterator[Mutant]:
     Those that "survived" are mistakes that the check would miss.
     """
     original = equation.read()
+    compared = Unrelated(equation, original)
     for change in all_changes(equation):
-        yield Mutant(change, _fate(equation, original, change))
+        yield Mutant(change, _fate(equation, compared, change))
 
 
-def _fate(equation: Equation, original: Formula, change: Change) -> Fate:
+def _fate(equation: Equation, compared: "Unrelated", change: Change) -> Fate:
+    original = compared.original
     try:
-        changed = Formula(change.tree, names_of(equation.draws()[0][0]), original.ranges, " ")
+        changed = _changed(equation, original, change)
         equation.judge(changed)
     except Refuted:
         return "refuted"
@@ -58,7 +78,32 @@ def _fate(equation: Equation, original: Formula, change: Change) -> Fate:
         return "malformed"
     if _renamed(change.tree, original.ranges) == _renamed(original.tree, original.ranges):
         return "equivalent"
-    return _meaning(equation, original, changed)
+    return compared.meaning(changed)
+
+
+def at_equal_sizes(equation: Equation, every: int = 4) -> tuple[int, int]:
+    """Count the changes that are refuted where all sizes are equal, and those whose shapes fit there and that do not mean the same.
+
+    There no shape gives a mistake away; the values must. One change in `every` is tried.
+    """
+    original = equation.read()
+    compared, refuted, left = Unrelated(equation, original), 0, 0
+    for change in itertools.islice(all_changes(equation), 0, None, every):
+        try:
+            formula = _changed(equation, original, change)
+            for givens in equation.draws()[-1]:
+                judge(formula, givens)
+        except Refuted:
+            refuted += 1
+        except Malformed:
+            continue
+        else:
+            left += _fate(equation, compared, change) in ("refuted", "malformed", "survived")
+    return refuted, refuted + left
+
+
+def _changed(equation: Equation, original: Formula, change: Change) -> Formula:
+    return Formula(change.tree, names_of(equation.draws()[0][0]), original.ranges, " ")
 
 
 def _renamed(tree: Node, ranges: frozenset[str]) -> Node:
@@ -74,28 +119,51 @@ def _renamed(tree: Node, ranges: frozenset[str]) -> Node:
     return replace(tree, children=tuple(renamed(statement) for statement in tree.children))
 
 
-def _meaning(equation: Equation, original: Formula, changed: Formula) -> Fate:
-    """Compare two formulas on givens that have nothing to do with each other: have they the same sides, and do they count as often?"""
-    rng = np.random.default_rng(0)
-    smallest = sorted(equation.draws(), key=lambda draws: sum(_numbers(given) for given in draws[0].values()))[:2]
-    fate: Fate = "equivalent"
-    compared = 0
-    for number, draw in enumerate([*chain(*smallest)] * UNRELATED):
-        givens = unrelated(draw, rng)
-        try:
-            pairs = list(zip(sides(original, givens), sides(changed, givens), strict=True))
-        except (FormulaError, ValueError):  # what a function of the givens does not take
-            if number > 2 * UNRELATED:
-                break
-            continue
-        for (counts, *one), (other, *two) in pairs:
-            if not all(map(_equal, one, two)) or not np.all(counts | ~other):
-                return "survived"
-            fate = fate if np.array_equal(counts, other) else "weaker"
-        compared += 1
-        if compared == UNRELATED:
-            return fate
-    return "survived"
+class Unrelated:
+    """A formula on givens that have nothing to do with each other, to compare its changes with: each draw is evaluated once."""
+
+    def __init__(self, equation: Equation, original: Formula) -> None:
+        self.original = original
+        self._drawn = list[tuple[Mapping[str, Any], list[Judged]]]()
+        self._coming = self._draws(equation)
+
+    def _draws(self, equation: Equation) -> Iterator[tuple[Mapping[str, Any], list[Judged]]]:
+        rng = np.random.default_rng(0)
+        smallest = sorted(equation.draws(), key=lambda draws: sum(count(given) for given in draws[0].values()))[:2]
+        for number, draw in enumerate([*chain(*smallest)] * UNRELATED):
+            givens = unrelated(draw, rng)
+            try:
+                yield givens, sides(self.original, givens)
+            except (FormulaError, ValueError):  # what a function of the givens does not take
+                if number > 2 * UNRELATED:
+                    return
+
+    def meaning(self, changed: Formula) -> Fate:
+        """Tell whether a changed formula has the same sides, and whether it counts as often."""
+        fate: Fate = "equivalent"
+        compared = 0
+        for place in itertools.count():
+            if place == len(self._drawn):
+                drawn = next(self._coming, None)
+                if drawn is None:
+                    break
+                self._drawn.append(drawn)
+            givens, before = self._drawn[place]
+            try:
+                pairs = list(zip(before, sides(changed, givens), strict=True))
+            except (FormulaError, ValueError):
+                if place > 2 * UNRELATED:
+                    break
+                continue
+            for one, two in pairs:
+                same = _equal(one.fulfilled, two.fulfilled) and _equal(one.left, two.left) and _equal(one.right, two.right)
+                if not same or not np.all(one.counts | ~two.counts):
+                    return "survived"
+                fate = fate if np.array_equal(one.counts, two.counts) else "weaker"
+            compared += 1
+            if compared == UNRELATED:
+                return fate
+        return "survived"
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
@@ -108,9 +176,3 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
             return False
     scale = float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))
     return bool(np.allclose(a, b, rtol=1e-9, atol=1e-9 * max(scale, 1e-300), equal_nan=True))
-
-
-def _numbers(given: object) -> int:
-    """Count the numbers of an array that is given."""
-    raw = getattr(given, "raw", given)
-    return raw.size if isinstance(raw, np.ndarray) else 1

@@ -1,5 +1,6 @@
 """The registry of equations: the LaTeX that a lesson prints, the givens it is judged on, and the wrong forms it must be told from."""
 
+import functools
 import importlib
 import itertools
 import zlib
@@ -12,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from attn_course import formulas, numbers
+from attn_course.equations import saying
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.formulas import Formula, FormulaError, Judged
 
@@ -47,6 +49,8 @@ class Equation:
     kind: Kind = "claim"
     why: str = ""
     equivalent: Mapping[str, str] = field(default_factory=dict)
+    whatever: Mapping[str, str] = field(default_factory=dict)
+    registered: str = ""
 
     @property
     def lesson(self) -> str:
@@ -131,10 +135,22 @@ class Equation:
             if self.kind == "transcribed":
                 self._compare_measured()
             else:
-                self.judge(self.read(latex))
+                formula = self.read(latex)
+                self.judge(formula)
+                self._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
+
+    def _complain_of_little(self, formula: Formula) -> None:
+        """Complain of what says nothing, and of what says less than the registered formula."""
+        registered, tried, moved = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
+        draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
+        if formula.tree == registered.tree:
+            saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
+        else:
+            saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
+            saying.complain_of_less(formula, registered, [*tried, *moved])
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -155,6 +171,27 @@ def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
         ]
         for given in formulas.size_sets(letters, relations)
     ]
+
+
+def _smallest(draws: list[list[Givens]]) -> list[Givens]:
+    """Return the draws of the smallest set of sizes."""
+    return min(draws, key=lambda some: sum(formulas.count(given) for given in some[0].values()))
+
+
+@lru_cache(maxsize=512)
+def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial], list[saying.Trial]]:
+    """Return a registered formula, and what becomes of it with other numbers in the place of each given."""
+    draws = _draws(make, sizes, label)
+    formula = Formula.of(latex, formulas.names_of(draws[0][0]), [name for name, given in draws[0][0].items() if formulas.is_range(given)])
+    smallest = _smallest(draws)
+    return formula, saying.trials(formula, smallest), saying.shuffled(formula, smallest[0])
+
+
+@lru_cache(maxsize=512)
+def _made(make: Maker, sizes: str) -> set[str]:
+    letters, *relations = (part.strip() for part in sizes.split(","))
+    given = formulas.size_sets(letters, relations)[0] | ({"draw": 0} if "draw" in signature(make).parameters else {})
+    return saying.made(functools.partial(make, **given))
 
 
 def _links(judged: Iterable[Judged]) -> Iterable[list[Judged]]:
@@ -217,6 +254,7 @@ class Registry:
         kind: Kind = "claim",
         why: str = "",
         equivalent: Mapping[str, str] | None = None,
+        whatever: Mapping[str, str] | None = None,
     ) -> Callable[[Maker], Equation]:
         r"""Register an equation; the decorated function makes the givens, and its docstring says why the equation holds.
 
@@ -232,6 +270,7 @@ class Registry:
         `kind`: a "definition" has nothing to be compared with; "transcribed" is what cannot be read: its function returns
         name -> (measured, lowest, highest), and `why` says why.
         `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
+        `whatever`: a given whose value comes from the others, although the formula holds for any other value too -> why.
 
         Raises ValueError if the label is malformed or taken, or a list of ids is a bare string.
         """
@@ -246,9 +285,8 @@ class Registry:
         wrongs = tuple(WrongForm(name, form, trap) for name, (trap, form) in pairs.items())
 
         def register(make: Maker) -> Equation:
-            return self.add(
-                Equation(label, latex, make, tuple(topics), sizes, tuple(uses), tuple(assumes), wrongs, loose, kind, why, equivalent or {})
-            )
+            belongs = tuple(topics), sizes, tuple(uses), tuple(assumes)
+            return self.add(Equation(label, latex, make, *belongs, wrongs, loose, kind, why, equivalent or {}, whatever or {}, latex))
 
         return register
 

@@ -194,7 +194,7 @@ def _is(left: Node, right: Node) -> Node:
 
 def _written(given: Given) -> Node | None:
     """Return a given as it is written, or None if it is too large; a list of vectors is a list of lists."""
-    value = given.value(0, np.asarray(given.raw).dtype == object)
+    value = given.value(0)
     if value.lists == 1 and len(value.data) <= MOST_ENTRIES and value.form != "opaque":
         flat = value.form in ("row", "column")
         items = [literal(Value(one.ravel(), "vector") if flat else Value(one, value.form, starts=value.starts[1:])) for one in value.data]

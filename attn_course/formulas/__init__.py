@@ -16,11 +16,11 @@ used.
 its transpose is malformed). One index of a matrix is a row. A list stands only with an index, or as the argument of a function.
 `\mathbf{1}`, `I` and tuples in parentheses take length and orientation from their neighbour.
 
-**Indices.** Free ones run over all positions, and the formula must hold at each. A range comes from the bounds, else from what the
-index subscripts: two different lengths are malformed, but `states` may be longer; else from a declared `index`. Positions count from
-the `start` of the given. Conditions (`j \ne i`, `j \in A`) restrict; `\quad (i \ne j)` belongs to its clause; beneath `\sum` the first
-letter of a condition is bound. A letter in use cannot be bound again. `x_{ij}` has two indices, `x_{i,2j}` too, `x_{i-1}` one. An
-index at the end of a slice, `K_{1:t}`, is tried value by value.
+**Indices.** Free ones run over all positions, and the formula must hold at each. A range comes from the bounds, else from what the index
+subscripts: two different lengths are malformed, but `states` may be longer; else from a declared `index`, for which one other letter may
+stand. Positions count from the `start` of the given. Conditions (`j \ne i`, `j \in A`) restrict; `\quad (i \ne j)` belongs to its clause;
+beneath `\sum` the first letter of a condition is bound. A letter in use cannot be bound again. `x_{ij}` has two indices, `x_{i,2j}` too,
+`x_{i-1}` one. An index at the end of a slice, `K_{1:t}`, is tried value by value.
 
 **Products.** Side by side: of numbers, of a number and anything, of rows, columns and matrices as declared. `\cdot` is the dot product
 of two vectors of one orientation (or a product with a number), `\odot` is entrywise; unlike operations need parentheses, and behind
@@ -37,14 +37,14 @@ own; only one without an index may use the free letters of where it stands (`r =
 they would never be tested.
 
 **Statements** are separated by `\qquad`; arrows bind less than commas with smaller spaces; `premise:` governs up to the next colon.
-Behind an arrow or a premise only the cases count in which it holds, index by index; letters that only the premise has are meant for
-all their values. `judge_draws` wants one such case at least.
+Remarks, `\text{decode:}` and `\text{(linear)}`, belong to their clause. Behind an arrow or a premise only the cases count in which it
+holds, index by index; letters that only the premise has are meant for all their values. `judge_draws` wants one such case at least.
 
 **Relations.** See `judge`. `0` stands for zeros of any form, `-\infty` is minus infinity, `\approx` means to the digits printed, `\in
-\mathbb{R}^{m \times n}` is a shape. Identical sides are malformed.
+\mathbb{R}^{m \times n}` is a shape, `[0, 1]` and `(0, 1)` behind `\in` are intervals. Identical sides are malformed.
 
 **Derivatives and limits** change a given and make what is computed `of` it again. What runs in a limit has no value outside. Vector by
-vector is the Jacobian, a number by anything has the form of that thing, more needs indices. A limit goes along 2^k, or symbolically.
+vector is the Jacobian, a number by anything has the form of that thing, more needs indices. A limit goes along 2^k and between.
 
 **E, Var, Cov** are exact sums over the `outcomes` of random givens, those of different groups independent. A random given beneath them
 means its group only; a probability vector is their weights.
@@ -59,6 +59,7 @@ from attn_course.formulas.givens import (
     alike,
     column,
     columns,
+    count,
     derivative,
     function,
     independent,
@@ -78,7 +79,7 @@ from attn_course.formulas.givens import (
     unrelated,
     vector,
 )
-from attn_course.formulas.judge import Judged, judge, judge_draws, sides
+from attn_course.formulas.judge import Judged, has_symbols, judge, judge_draws, sides
 from attn_course.formulas.read import read, read_expression
 from attn_course.formulas.sizes import size_sets
 from attn_course.formulas.tree import Node, write
@@ -95,8 +96,10 @@ __all__ = [
     "changes",
     "column",
     "columns",
+    "count",
     "derivative",
     "function",
+    "has_symbols",
     "independent",
     "index",
     "is_range",

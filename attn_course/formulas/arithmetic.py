@@ -14,17 +14,12 @@ if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
 
 
-NUMBERS = {"e": (math.e, "E"), r"\pi": (math.pi, "pi"), r"\infty": (math.inf, "oo")}  # and their names in SymPy
+NUMBERS = {"e": math.e, r"\pi": math.pi, r"\infty": math.inf}
 
 
 def literal(evaluation: "Evaluation", node: Node) -> Value:
-    """Return a number as it is printed, or e, pi, infinity; exact ones are SymPy's."""
-    if not evaluation.exact:
-        return Value(np.full((1,) * evaluation.axes, NUMBERS[node.value][0] if node.value in NUMBERS else float(node.value)))
-    import sympy
-
-    number = getattr(sympy, NUMBERS[node.value][1]) if node.value in NUMBERS else sympy.Rational(node.value)
-    return Value(np.full((1,) * evaluation.axes, number, dtype=object))
+    """Return a number as it is printed, or e, pi, infinity."""
+    return Value(np.full((1,) * evaluation.axes, NUMBERS[node.value] if node.value in NUMBERS else float(node.value)))
 
 
 def constant(evaluation: "Evaluation", node: Node) -> Value:
@@ -82,7 +77,7 @@ def times(evaluation: "Evaluation", node: Node) -> Value:
 
 def _note_sums(evaluation: "Evaluation", left: Value, right: Value) -> None:
     """Remember how large the terms of the sums in a product of matrices are."""
-    if left.shape and right.shape and not left.exact and left.data.size and right.data.size:
+    if left.shape and right.shape and left.data.size and right.data.size:
         evaluation.note(Value(np.abs(left.data).max() * np.abs(right.data).max()))
 
 
@@ -94,7 +89,7 @@ def dotted(evaluation: "Evaluation", node: Node) -> Value:
         return dot(left, right)
     if node.kind == "times":
         if (left.form, right.form) != ("scalar", "scalar"):
-            raise Malformed(r"\times stands between numbers")
+            raise Malformed(r"\times stands between numbers: write the factors side by side")
         return product(left, right)
     a, b, fit = fitted(left, right)
     if fit.form in ("scalar", "set", "powers", "identity", "unit"):
@@ -106,7 +101,8 @@ def over(evaluation: "Evaluation", node: Node) -> Value:
     """Divide by a number."""
     above, below = (evaluation.value(child) for child in node.children)
     if below.form != "scalar" or below.lists:
-        raise Malformed(f"only a number can divide, not {below}", node.children[1].place)
+        instead = r"; for the inverse write ^{-1}" if below.form == "matrix" and not below.lists else ": give it an index"
+        raise Malformed(f"only a number can divide, not {below}{instead}", node.children[1].place)
     return scaled(below, above, np.divide)
 
 
@@ -125,8 +121,8 @@ def factorial(evaluation: "Evaluation", node: Node) -> Value:
     numbers = floats(value)
     if not np.all((numbers >= 0) & (numbers <= 170) & (numbers == np.rint(numbers))):
         raise Malformed("a factorial is taken of whole numbers from 0 to 170")
-    table = np.array([math.factorial(number) for number in range(int(numbers.max(initial=0)) + 1)], object if evaluation.exact else float)
-    found = evaluation.number(table[numbers.astype(int)])
+    table = np.array([math.factorial(number) for number in range(int(numbers.max(initial=0)) + 1)], float)
+    found = table[numbers.astype(int)]
     return Value(found.prod(axis=-1) if value.form == "powers" else found)
 
 

@@ -82,9 +82,14 @@ class Brackets(Cursor, ABC):
         return Node("set", (variable, condition))
 
     def group(self) -> Node:
-        """{ expression }."""
+        r"""{ expression } or { above \over below }."""
+        start = self.token.place[0]
         with self.inside("{"):
-            return self.expression()
+            inner = self.expression()
+            if not self.taken(r"\over"):
+                return inner
+            below = self.expression()
+        return Node("over", (inner, below), r"\frac", self.since(start))
 
     def rounded(self) -> Node:
         """the floor or the ceiling of an expression."""
@@ -109,7 +114,7 @@ class Brackets(Cursor, ABC):
             rows = [[self.chain()]]
             while self.text in ("&", r"\\"):
                 if self.taken("&"):
-                    rows[-1].append(self.chain())
+                    rows[-1].append(self.condition())
                 elif self.take() and not self.text.startswith(r"\end"):
                     rows.append([self.chain()])
         if opening == r"\begin{cases}":
@@ -119,6 +124,14 @@ class Brackets(Cursor, ABC):
         if len({len(row) for row in rows}) > 1:
             raise Malformed("the rows have different lengths", (start, start + 6))
         return _blocks(rows, "pmatrix")
+
+    def condition(self) -> Node:
+        r"""a relation, with \text{if} before it or not; or \text{otherwise}."""
+        if self.text in (r"\text{otherwise}", r"\text{else}"):
+            token = self.take()
+            return Node("word", (), "otherwise", token.place)
+        self.taken(r"\text{if}", r"\text{for}")
+        return self.chain()
 
 
 def _blocks(rows: list[list[Node]], value: str) -> Node:

@@ -10,11 +10,11 @@ import numpy as np
 
 from attn_course.formulas.compiled import flattened
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.givens import DIFFERENCES, STEP, Function, Given, derivative, slopes_of_many
-from attn_course.formulas.limits import extrapolated, points
+from attn_course.formulas.givens import DIFFERENCES, STEP, Function, derivative, slopes_of_many
+from attn_course.formulas.limits import limit_of
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, gathered, one_by_one, oriented
+from attn_course.formulas.values import FLAT, Value, gathered, oriented
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -33,7 +33,7 @@ def partial(evaluation: "Evaluation", node: Node) -> Value:
     inner = Node("derivative", (numerator, *rest), "second", node.place) if rest else numerator
     name, indices = _variable_of(evaluation, first)
     value, found = _slopes_by(evaluation, inner, name, second=bool(rest) or node.value == "second")
-    variable = evaluation.array(name).value(0, False)
+    variable = evaluation.array(name).value(0)
     taken = evaluation.positions(indices, variable, variable.indexed.shape)
     left = variable.indexed.ndim - len(taken)
     data = gathered(found, evaluation.axes, taken) if taken else found
@@ -55,15 +55,10 @@ def _slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = F
     value = evaluation.value(body)
     if value.lists or value.form in ("set", "opaque", "unit", "identity"):
         raise Malformed(f"the derivative of {value} has no meaning")
-    if evaluation.exact:
-        import sympy
-
-        found = np.array([one_by_one(lambda entry, at=at: sympy.diff(entry, at), value.data) for at in raw.ravel()])
-    else:
-        step = SECOND_STEP if second else STEP
-        found = slopes_of_many(lambda moved: _values(evaluation, body, name, moved), raw.astype(float), step)
-        evaluation.notes.noise = max(evaluation.notes.noise, SECOND_DIFFERENCES if second else DIFFERENCES)
-        evaluation.note(value)
+    step = SECOND_STEP if second else STEP
+    found = slopes_of_many(lambda moved: _values(evaluation, body, name, moved), raw.astype(float), step)
+    evaluation.notes.noise = max(evaluation.notes.noise, SECOND_DIFFERENCES if second else DIFFERENCES)
+    evaluation.note(value)
     axes = range(evaluation.axes, evaluation.axes + raw.ndim)
     return value, np.moveaxis(found.reshape((*raw.shape, *value.data.shape)), range(raw.ndim), axes)
 
@@ -155,13 +150,13 @@ def _assigned(evaluation: "Evaluation", variable: Node, value: Any, condition: n
     """Return the evaluation in which a given, or entries of one, have another value."""
     name, indices = _variable_of(evaluation, variable)
     given = evaluation.array(name)
-    raw = np.array(given.raw, dtype=object if evaluation.exact else float)
+    raw = np.array(given.raw, dtype=float)
     if not indices:
         raw[...] = value
     else:
         if len(indices) != raw.ndim:
             raise Malformed(f"{name} has {raw.ndim} indices", variable.place)
-        taken = evaluation.positions(indices, given.value(0, evaluation.exact), raw.shape)
+        taken = evaluation.positions(indices, given.value(0), raw.shape)
         *places, chosen = np.broadcast_arrays(*taken, condition)
         raw[tuple(place[chosen] for place in places)] = value
     return evaluation.with_given(name, raw)
@@ -176,12 +171,6 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
     target = evaluation.value(target_node).data
     if target.size != 1:
         raise Malformed("a limit goes to one number", target_node.place)
-    given = evaluation.given(_variable_of(evaluation, variable)[0])
-    if evaluation.exact and isinstance(given, Given) and getattr(given.raw, "is_Symbol", False):
-        import sympy
-
-        value = evaluation.value(body)
-        return value.like(one_by_one(lambda entry: sympy.limit(entry, given.raw, target.item(), to.value or "+"), value.data))
     scope = evaluation.here()
     for letter in scope.ordered(variable.letters() - evaluation.letters.keys(), variable):
         scope.enter(letter, variable)
@@ -198,9 +187,9 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
         return found.data
 
     goal = float(target.item())
-    data, apart = extrapolated(at, points(goal, to.value or "+"))
+    data, apart = limit_of(at, goal, to.value or "+")
     evaluation.notes.noise = max(evaluation.notes.noise, DIFFERENCES, 100 * apart)
-    if not to.value and not math.isinf(goal) and not np.allclose(data, extrapolated(at, points(goal, "-"))[0], rtol=1e-6, atol=1e-6):
+    if not to.value and not math.isinf(goal) and not np.allclose(data, limit_of(at, goal, "-")[0], rtol=1e-6, atol=1e-6):
         raise Malformed("the limits from both sides differ: write from which side, as 0^+")
     evaluation.note(found.like(data))
     return found.like(data)
@@ -209,8 +198,6 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
 def minimiser(evaluation: "Evaluation", variable: Node, body: Node) -> Value:
     """Return where an expression is least: Newton's steps by differences, exact for squares."""
     given = evaluation.array(variable.value)
-    if evaluation.exact:
-        raise Malformed(f"{variable.value} is no array of floats", variable.place)
     start = np.array(given.raw, dtype=float)
 
     def cost(*moves: np.ndarray) -> float:
@@ -230,4 +217,4 @@ def minimiser(evaluation: "Evaluation", variable: Node, body: Node) -> Value:
     if any(cost(step, sign * one / 8) < least for one in unit for sign in (-1, 1)):
         raise Malformed("the least value is not found: the expression is no square", body.place)
     evaluation.notes.noise = max(evaluation.notes.noise, DIFFERENCES)
-    return replace(given, raw=start + step.reshape(start.shape)).value(evaluation.axes, False)
+    return replace(given, raw=start + step.reshape(start.shape)).value(evaluation.axes)

@@ -1,19 +1,21 @@
 """Functions: those every formula knows, those that are given or defined, and moments of what is random."""
 
 import functools
+import itertools
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.functions import BENEATH, BUILT_IN, ENTRYWISE
+from attn_course.formulas.functions import BENEATH, BUILT_IN
 from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Given, Outcomes, called, difference
 from attn_course.formulas.sums import running_softmax
-from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, one_by_one
+from attn_course.formulas.tree import Node, write
+from attn_course.formulas.values import FLAT, Value
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -89,7 +91,7 @@ def applied(evaluation: "Evaluation", name: str, function: Function, values: lis
     if isinstance(results[0], Given):
         form, start, results = results[0].form, results[0].start, [result.raw for result in results]
         if form == "opaque":
-            return Given(results[0], form).value(evaluation.axes, evaluation.exact)
+            return Given(results[0], form).value(evaluation.axes)
     else:
         form, start = function.returns or BY_AXES[min(np.ndim(results[0]), 3)], function.start
         if form == "vector" and not function.returns:
@@ -97,32 +99,75 @@ def applied(evaluation: "Evaluation", name: str, function: Function, values: lis
             form = flat[0] if flat and flat[0] != "tuple" else form
     if len({np.shape(result) for result in results}) > 1:
         raise Malformed(f"{name} returns arrays of different shapes")
-    found = Given(np.array(results), form, start).value(0, evaluation.exact)
+    found = Given(np.array(results), form, start).value(0)
     return Value(found.data.reshape((*lead, *found.data.shape[1:])), found.form, found.lists - 1, found.starts[1:])
+
+
+def called_list(error: Malformed, tree: Node, latex: str, givens: Mapping[str, Any]) -> Malformed:
+    """Say of what does not fit that a list stands before a number in parentheses, as a function would; else what was said before."""
+    numbers_wanted = "a number" in error.problem or "one of its entries" in error.problem
+    for product in tree.walk():
+        for symbol, argument in itertools.pairwise(product.children) if product.kind == "product" else ():
+            if argument.kind != "tuple" and not numbers_wanted:
+                continue
+            given = givens.get(symbol.value) if symbol.kind == "name" else None
+            if (
+                isinstance(given, Given)
+                and given.form != "scalar"
+                and _OPENS.match(latex, symbol.place[1])
+                and _is_number(argument, givens)
+            ):
+                indices = argument.children if argument.kind == "tuple" else (argument,)
+                simple = all(one.kind in ("index", "number", "name") for one in indices)
+                entry = write(Node("entry", (symbol, *indices))) if simple else f"{symbol.value}_k"
+                what = "a matrix" if given.form == "matrix" and simple else "a list"
+                return Malformed(f"{symbol.value} is {what}, not a function: write {entry}", symbol.place)
+    return error
+
+
+_OPENS = re.compile(r"\s*(?:\\(?:left|[bB]igg?l?))?\s*[(\[]")
+
+
+def _is_number(node: Node, givens: Mapping[str, Any]) -> bool:
+    """Whether all that stands in an expression are numbers, indices and entries with an index."""
+    if node.kind == "entry":
+        return True
+    given = givens.get(node.value) if node.kind == "name" else None
+    return (given is None or getattr(given, "form", "") == "scalar") and all(_is_number(child, givens) for child in node.children)
 
 
 def operator(evaluation: "Evaluation", node: Node) -> Value:
     """Apply an operator that is given as a function of two arguments."""
     given = evaluation.givens.get(node.value)
     if not isinstance(given, Function):
-        raise Malformed(f"{node.value} is not given")
+        instead = r": for a product write the factors side by side, or \cdot" * (node.value == "*")
+        raise Malformed(f"{node.value} is not given{instead}")
     return applied(evaluation, node.value, given, [evaluation.value(child) for child in node.children])
 
 
 def _slope(name: str, order: int, value: Value) -> Value:
     """Return a derivative of a function every formula knows, such as tanh''."""
-    if name not in ENTRYWISE:
+    if name not in _SLOPES:
         raise Malformed(f"{name} has no derivative here")
-    slope = _slope_of_known(name.removeprefix("\\").replace("ln", "log"), order, "sympy" if value.exact else "numpy")
-    return value.like(one_by_one(slope, value.data) if value.exact else np.broadcast_to(slope(value.data), value.data.shape))
+    return value.like(_SLOPES[name](value.data, order))
 
 
-@functools.cache
-def _slope_of_known(name: str, order: int, numbers: str) -> Callable[[Any], Any]:
-    import sympy
+def _of_tangent(sign: int, tangent: np.ndarray, order: int) -> np.ndarray:
+    """The derivatives of t = tan or tanh are polynomials in t, since t' = 1 + t^2 or 1 - t^2."""
+    polynomial = np.polynomial.Polynomial([0, 1])
+    for _ in range(order):
+        polynomial = polynomial.deriv() * np.polynomial.Polynomial([1, 0, sign])
+    return np.asarray(polynomial(tangent))
 
-    x = sympy.Symbol("x")
-    return sympy.lambdify(x, sympy.diff(getattr(sympy, name)(x), x, order), numbers)
+
+_SLOPES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # without SymPy: to import it alone takes longer than an answer may
+    r"\exp": lambda x, order: np.exp(x),
+    r"\ln": lambda x, order: (-1) ** (order - 1) * math.factorial(order - 1) * np.power(x, -float(order)),
+    r"\sin": lambda x, order: (np.sin(x), np.cos(x), -np.sin(x), -np.cos(x))[order % 4],
+    r"\cos": lambda x, order: (np.cos(x), -np.sin(x), -np.cos(x), np.sin(x))[order % 4],
+    r"\tan": lambda x, order: _of_tangent(1, np.tan(x), order),
+    r"\tanh": lambda x, order: _of_tangent(-1, np.tanh(x), order),
+}
 
 
 def _moment(evaluation: "Evaluation", name: str, under: Node, arguments: list[Node]) -> Value:

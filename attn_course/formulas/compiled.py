@@ -26,17 +26,18 @@ class Formula:
     """A tree, analysed once and evaluated on many givens.
 
     `tree` is what `read` returned, `names` are those of the givens, as for `read`, and `ranges` those of declared ranges of indices;
-    `latex` is for messages.
+    `latex` is for messages. `equal_terms`: whether a sum or a product may have terms that do not depend on its index.
     """
 
-    def __init__(self, tree: Node, names: Iterable[str], ranges: Iterable[str] = (), latex: str = "") -> None:
+    def __init__(self, tree: Node, names: Iterable[str], ranges: Iterable[str] = (), latex: str = "", equal_terms: bool = False) -> None:
+        self.equal_terms = equal_terms
         self.tree, self.latex = tree, latex or write(tree)
         self.given = {name.removesuffix("()") for name in names}
         self.ranges = frozenset(ranges)
         self.definitions: dict[str, Definition] = {}
         self._uses: dict[tuple[int, str], list[tuple[Node, int]]] = {}
         try:
-            self.claims = [claim for statement in tree.children for claim in self._claimed(statement)]
+            self.claims = [claim for statement in self._with_declared(tree).children for claim in self._claimed(statement)]
             trees = [*self.claims, *(definition.body for definition in self.definitions.values())]
             own = {letter for definition in self.definitions.values() for letter in definition.own}
             self.letters = {letter: axis for axis, letter in enumerate(sorted(own.union(*map(_letters_in, trees))))}
@@ -63,6 +64,15 @@ class Formula:
     def looped(self, claim: Node) -> list[str]:
         """Return the free letters that end a slice: each of their values is a case of its own."""
         return sorted(claim.letters() & {letter for node in claim.walk() if node.kind == "slice" for letter in node.letters()})
+
+    def _with_declared(self, tree: Node) -> Node:
+        """Return the tree with the one declared letter in the place of the one free letter that stands for it."""
+        unused = self.ranges - {node.value for node in tree.walk()}
+        free = frozenset[str]().union(*(statement.letters() for statement in tree.children)) - self.ranges - {r"\delta"}
+        if len(unused) != 1 or len(free) != 1:
+            return tree
+        (declared,), (other,) = unused, free
+        return tree.map(lambda node: replace(node, value=declared) if (node.kind, node.value) == ("index", other) else node)
 
     def _claimed(self, statement: Node) -> list[Node]:
         """Take the definitions out of a statement; what is left is claimed, if anything."""
@@ -93,7 +103,7 @@ class Formula:
         nodes = [node for tree in trees for node in tree.walk()]
         if not self.claims:
             raise Malformed("nothing is claimed: every left side is a definition", self.tree.place)
-        named = frozenset[str]().union(*(self._names_beneath(claim, ()) for claim in self.claims))
+        named = frozenset[str]().union(*(self.names_beneath(claim) for claim in self.claims))
         self.named = named | {letter.rstrip(OWN) for letter in self.letters}
         for name in self.definitions:
             if name not in named:
@@ -117,16 +127,19 @@ class Formula:
         indices = own | self.ranges | parameters | {r"\delta"} | {letter for node in nodes for letter in _indices_in(node)}
         for node in nodes:
             if node.kind == "index" and not {node.value, node.value.rstrip(OWN)} & indices:
-                raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything", node.place)
+                hint = (
+                    f": the letter of an index that runs by itself is {min(self.ranges)}" if self.ranges else " (a definition: name = ...)"
+                )
+                raise Malformed(f"{node.value.rstrip(OWN)} is neither given, nor defined, nor an index of anything{hint}", node.place)
 
-    def _names_beneath(self, tree: Node, within: tuple[str, ...]) -> frozenset[str]:
+    def names_beneath(self, tree: Node, within: tuple[str, ...] = ()) -> frozenset[str]:
         """Return the names in an expression and in the definitions it uses."""
         found = {node.value for node in tree.walk() if node.kind in ("name", "call", "operator")}
         found |= {name.rstrip("'") for name in found}
         for name in found & self.definitions.keys():
             if name in within:
                 raise Malformed(f"{name} is defined by itself", tree.place)
-            found = found | self._names_beneath(self.definitions[name].body, (*within, name))
+            found = found | self.names_beneath(self.definitions[name].body, (*within, name))
         return frozenset(found)
 
     def _complain_of(self, node: Node) -> None:
@@ -135,7 +148,8 @@ class Formula:
                 if left == right or _in_order(left) == _in_order(right):
                     raise Malformed("both sides are the same", (left.place[0], right.place[1]))
         elif node.kind in ("big", "set", "integral") and node.value != r"\lim":
-            for letter in bound_by(node) - node.children[-1].letters():
+            unused = bound_by(node) - node.children[-1].letters()
+            for letter in unused if not (self.equal_terms and node.value in (r"\sum", r"\prod")) else ():
                 raise Malformed(f"the index {letter.rstrip(OWN)} is not used in what stands behind", node.children[0].place)
         elif node.kind == "call" and node.value in self.definitions and node.children[0] != self.definitions[node.value].beneath:
             raise Malformed(f"what stands beneath {node.value} differs from its definition", node.place)

@@ -12,6 +12,13 @@ from attn_course.formulas.tree import Node
 
 CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\lvert": r"\rvert", r"\lVert": r"\rVert", "|": "|", r"\|": r"\|"}
 CLOSING |= {r"\lfloor": r"\rfloor", r"\lceil": r"\rceil", r"\langle": r"\rangle"}
+INSTEAD = {
+    r"\over": r"for a fraction write \frac{above}{below}",
+    r"\cdots": r"write out what the dots stand for, with \sum or \prod",
+    "<": r"for a dot product write \cdot",
+    ",": "write a decimal number with a point, and one expression",
+    "\\\\": "write it on one line",
+}
 _SAID = {"}": "a closing brace }", ")": "a closing parenthesis )", "]": "a closing bracket ]"}
 
 
@@ -54,6 +61,11 @@ class Cursor:
     def wrong(self, problem: str, token: Token | None = None) -> Malformed:
         """Return a complaint about the next token, or another."""
         token = token or self.token
+        if problem.startswith("expected"):
+            if token.kind == "word":
+                return Malformed(f"{token.text} is neither given nor known", token.place)
+            if token.text in INSTEAD and not (token.text == "<" and "number" not in problem):
+                return Malformed(f"{problem}; {INSTEAD[token.text]}", token.place)
         found = "the formula ends" if token.kind == "end" else f"found {token.text}"
         return Malformed(f"{problem}, {found}" if problem.startswith("expected") else problem, token.place)
 

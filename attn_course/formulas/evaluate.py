@@ -1,4 +1,4 @@
-"""Tree and givens to values: whole arrays, one axis for each index letter, the same for floats and for SymPy expressions."""
+"""Tree and givens to values: whole arrays, one axis for each index letter."""
 
 import copy
 import math
@@ -14,7 +14,7 @@ from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
 from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import Value, entrywise, floats, gathered, one_by_one, oriented, transposed
+from attn_course.formulas.values import Value, entrywise, floats, gathered, oriented, transposed
 
 ROUND_OFF = 1e-14
 MOST_STEPS = 30_000  # of one evaluation, each the value of one node
@@ -46,9 +46,6 @@ class Evaluation:
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
         self.formula = formula
         self.givens: dict[str, AnyGiven] = {name: as_given(given) for name, given in givens.items()}
-        self.exact = any(
-            np.asarray(given.raw).dtype == object for given in self.givens.values() if isinstance(given, Given) and given.form != "opaque"
-        )
         groups = dict.fromkeys(["", *(given.group for given in self.givens.values() if isinstance(given, Outcomes))])
         self.groups = {group: len(formula.letters) + place for place, group in enumerate(groups)}  # the axis of their outcomes
         self.axes = len(formula.letters) + len(groups)
@@ -161,7 +158,7 @@ class Evaluation:
             if isinstance(given, Outcomes):
                 found = self.random(given)
             elif isinstance(given, Given):
-                found = given.value(self.axes, self.exact)
+                found = given.value(self.axes)
                 self.notes.slack = max(self.notes.slack, given.noise)
             else:
                 raise Malformed(f"{name} is a function or an index, and stands here alone")
@@ -176,7 +173,7 @@ class Evaluation:
 
     def on_axis(self, given: Given, axis: int) -> Value:
         """Put the first axis of an array on an axis in front."""
-        listed = given.value(self.axes, self.exact)
+        listed = given.value(self.axes)
         data = np.moveaxis(listed.data, self.axes, axis).squeeze(axis + 1)
         return Value(data, listed.form, listed.lists - 1, listed.starts[1:])
 
@@ -268,13 +265,9 @@ class Evaluation:
         self.letters[letter] = Value(self.number(values).reshape((*shape, *values.shape[1:])), "powers" if values.ndim > 1 else "scalar")
 
     def number(self, array: Any) -> np.ndarray:
-        """Return numbers as they are computed with: floats, or SymPy's exact ones."""
+        """Return numbers as they are computed with: floats."""
         array = np.asarray(array)
-        if not self.exact:
-            return array.astype(float) if array.dtype.kind in "biu" else array
-        import sympy
-
-        return one_by_one(sympy.sympify, array.astype(object))
+        return array.astype(float) if array.dtype.kind in "biu" else array
 
     def restricted(self, condition: np.ndarray) -> "Evaluation":
         """Return the same evaluation where only some combinations of indices count."""

@@ -1,12 +1,14 @@
 """Expressions: terms, factors, and all that may begin a factor."""
 
+import difflib
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from attn_course.formulas.brackets import Brackets
 from attn_course.formulas.cursor import CLOSING, placed
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.tokens import DEEPEST, NESTING, Token, matching, tokens_of
+from attn_course.formulas.tokens import DEEPEST, LETTERS, NESTING, Token, argument_end, matching, tokens_of
 from attn_course.formulas.tree import FAMILY, Node, bound_in
 
 RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", r"\xrightarrow"])
@@ -17,9 +19,15 @@ FUNCTIONS = {name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin",
 FUNCTIONS |= {r"\text{" + name + "}": name for name in ("softmax", "lse", "diag", "tr", "rank", "KL", "Var", "Cov", "Re", "strictly lower")}
 FUNCTIONS |= {r"\mathbb{E}": "E"}
 BIG = frozenset([r"\sum", r"\prod", r"\max", r"\min", r"\arg\max", r"\arg\min", r"\lim"])
-CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", r"\mathbb{R}")} | {r"\mathbf{1}": "1"}
+CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", r"\mathbb{R}")} | dict.fromkeys(
+    (r"\mathbf{1}", r"\mathbb{1}"), "1"
+)
 KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", r"\top", r"\cdots", r"\partial", r"\qquad"])
 NONE = Node("none")
+SPELLED = {name.removeprefix("\\"): name for name in (*FUNCTIONS, *BIG, r"\sqrt", r"\frac") if re.fullmatch(r"\\[a-z]+", name)}
+SPELLED |= {name: rf"\mathrm{{{name}}}" for name in FUNCTIONS.values() if re.fullmatch("[a-z]+", name)}
+_COMMANDS = sorted(name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac") if name.startswith("\\"))
+_FIRST_LETTERS = {word[0] for word in SPELLED}
 
 
 class Expressions(Brackets):
@@ -99,6 +107,9 @@ class Expressions(Brackets):
         factors = [self.factor()]
         while self.starts_factor():
             if self.token.kind == "number":
+                before = self.tokens[self.at - 1]
+                if before.kind == "number" and before.place[1] == self.token.place[0]:
+                    raise self.wrong(f"only {before.text} stands above or beneath: put {before.text}{self.token.text} in braces")
                 raise self.wrong("a number stands behind a factor: put it first, or in parentheses")
             factors.append(self.factor())
         return factors[0] if len(factors) == 1 else Node("product", tuple(factors))
@@ -122,6 +133,7 @@ class Expressions(Brackets):
 
     def factor(self) -> Node:
         """primary { _ indices | ^ exponent | ! | | at }."""
+        self.refuse_spelled()
         start = self.token.place[0]
         base, raised, indexed = self.primary(), False, False
         for _ in range(DEEPEST):
@@ -129,8 +141,14 @@ class Expressions(Brackets):
             if self.taken("_"):
                 if indexed and not (base.kind == "entry" and len(base.children) == 2 and FAMILY.match(base.children[0].value)):
                     raise self.wrong("an index stands beneath an index: write all of them in one pair of braces", sign)
-                carrier = base.children if indexed else (base,)
-                base, indexed = Node("entry", (*carrier, *self.indices()), "", self.since(start)), True
+                if base == Node("constant", (), "1") and self.is_condition():
+                    with self.inside("{"):
+                        base, indexed = Node("iverson", (self.chain(),), "", self.since(start)), True
+                    continue
+                carrier, indices = base.children if indexed else (base,), self.indices()
+                if base == Node("index", (), r"\delta") and len(indices) == 1 and indices[0].kind == "product":
+                    indices = indices[0].children  # \delta_{a_i b_j}
+                base, indexed = Node("entry", (*carrier, *indices), "", self.since(start)), True
             elif self.taken("^"):
                 if raised and self.text != r"\top":
                     raise self.wrong("a second exponent: put what carries it in parentheses", sign)
@@ -146,17 +164,35 @@ class Expressions(Brackets):
                 return base
         raise self.wrong(f"more than {DEEPEST} signs are attached to one factor")
 
+    def refuse_spelled(self) -> None:
+        """Refuse letters that spell a function with its argument: each is read for itself, as a symbol or an index."""
+        if self.token.text not in _FIRST_LETTERS or (self.at and self.tokens[self.at - 1].text == "_"):
+            return
+        end = self.at + 1
+        while _is_behind(self.tokens[end - 1], self.tokens[end]) and re.fullmatch("[A-Za-z]", self.tokens[end].text):
+            end += 1
+        letters, behind = self.tokens[self.at : end], self.tokens[end]
+        word, place = "".join(token.text for token in letters), (letters[0].place[0], letters[-1].place[1])
+        apart = not _is_behind(letters[-1], behind) and behind.kind in ("name", "letter", "number")
+        if word in SPELLED and (apart or behind.text in ("(", "{", "_", "[")) and any(token.kind != "name" for token in letters):
+            raise Malformed(f"write {SPELLED[word]}: each letter of {word} is read for itself", place)
+
+    def is_condition(self) -> bool:
+        """Whether { left = right }, or another relation, stands there."""
+        inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)] if self.text == "{" else []
+        return any(token.spelled in RELATIONS for token in inside)
+
     def indices(self) -> tuple[Node, ...]:
         """Read what stands beneath: letters side by side are indices, else expressions with commas between."""
         if self.text != "{":
-            return (self.argument(),)
+            return (_as_index(self.argument()),)
         inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
         if not inside:
             raise self.wrong("expected an index")
         with self.inside("{"):
             if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
-                return tuple([self.primary() for _ in inside])
-            return self.listed(self.index)
+                return tuple([_as_index(self.primary()) for _ in inside])
+            return tuple(map(_as_index, self.listed(self.index)))
 
     @placed
     def index(self) -> Node:
@@ -222,7 +258,11 @@ class Expressions(Brackets):
         if token.kind == "word":
             raise self.wrong(f"{token.text} is neither given nor known")
         if re.fullmatch(r"\\[A-Za-z]+", text) and text not in KNOWN:
-            raise self.wrong(f"{text} is not known")
+            plain = text.removeprefix("\\")
+            near = [SPELLED[plain]] if plain in SPELLED else difflib.get_close_matches(text, _COMMANDS, 1, 0.75)
+            raise self.wrong(f"{text} is not known" + "".join(f": did you mean {name}?" for name in near))
+        if text.startswith(r"\begin{"):
+            raise self.wrong(f"write the formula alone, without {text}")
         raise self.wrong("expected a number, a symbol, a function or a parenthesis")
 
     def leaf(self, kind: str, value: str = "") -> Node:
@@ -243,9 +283,12 @@ class Expressions(Brackets):
                 power = self.argument()
             else:
                 break
+        braced = self.text == "{" and self.is_parenthesis_in_braces() and self.taken("{")
         if self.text == "(" or (self.text == "[" and name in ("E", "Var", "Cov")):
             with self.inside(self.text, stop=r"\|" if name == "KL" else ""):
                 arguments = self.listed(self.expression, (",", r"\|", r"\rVert", r"\lVert") if name == "KL" else (",", ";"))
+            if braced:
+                self.take("}")
         elif given:
             raise self.wrong(f"{function.text} is a function: expected its argument in parentheses")
         else:
@@ -255,48 +298,91 @@ class Expressions(Brackets):
         called = Node("call", (under, *arguments), name, self.since(start))
         return called if power is None else Node("power", (called, power))
 
+    def is_parenthesis_in_braces(self) -> bool:
+        """Whether {(...)} stands there."""
+        end = matching(self.tokens, self.at)
+        return self.texts(1) == ["("] and matching(self.tokens, self.at + 1) == end - 1
+
     def big(self) -> Node:
         r"""\sum and its like _ { domain } [ ^ last ] term."""
         operator = self.take().text
+        upper = self.argument() if self.taken("^") else None
         if not self.taken("_"):
             raise self.wrong(f"expected an index beneath {operator}")
-        domain = self.domain(operator)
+        domain = self.domain(operator, upper)
         return Node("big", (domain, self.term()), operator)
 
     @placed
-    def domain(self, operator: str) -> Node:
-        """{ condition, ... } [ ^ last ]."""
+    def domain(self, operator: str, upper: Node | None = None) -> Node:
+        """{ condition, ... } [ ^ last ]; what stands above may come first."""
         if self.text == "{":
             with self.inside("{"):
-                items = self.listed(self.chain)
+                items = self.conditions()
         else:
             items = (self.argument(),)
+        items = tuple(map(_as_index, items))
         item = items[0]
         starts = item.kind == "chain" and item.children[0].kind == "index" and item.children[1].value == "="
-        if self.taken("^"):
+        if upper is None and self.taken("^"):
             upper = self.argument()
-            if not starts or len(items) > 1:
+        conditions = [self.condition_on(item.children[0], other) for other in items[1:]] if starts else []
+        if upper is not None:
+            if not starts or None in conditions:
                 raise Malformed(f"expected one index and where it starts, such as j = 1, beneath {operator}", item.place)
-            return Node("domain", (Node("range", (item.children[0], item.children[2], upper), place=item.place),))
+            between = Node("range", (item.children[0], item.children[2], upper), place=item.place)
+            return Node("domain", (between, *filter(None, conditions)))
         for item in items:
+            if item.kind == "name" and bound_in(item) == "" and operator in (r"\sum", r"\prod"):
+                raise Malformed(f"expected an index beneath {operator}, one that is not given: take another letter", item.place)
+            if item.kind == "chain" and item.children[0].kind == "factorial" and item.children[1].value == "=":
+                raise Malformed(r"this is a factorial: for unequal write \ne", item.place)
             if item.kind == "chain" and item.children[0].kind == "index" and item.children[1].value == "=":
                 raise Malformed(f"expected where {item.children[0].value} ends, above {operator}", item.place)
             if operator not in (r"\lim", r"\arg\min") and not bound_in(item):
                 raise Malformed(f"expected an index beneath {operator}, one that is not given", item.place)
         return Node("domain", items)
 
+    def conditions(self) -> tuple[Node, ...]:
+        r"""Read what stands beneath \sum and its like: parts with commas between, or one beneath the other."""
+        if self.taken(r"\substack"):
+            with self.inside("{"):
+                return self.conditions()
+        items = self.listed(self.chain, (",", r"\\"))
+        if self.text in (":", ".", r"\cdots"):
+            raise self.wrong(r"where it ends stands above, as in \sum_{j=1}^{n}")
+        return items
+
+    def condition_on(self, letter: Node, item: Node) -> Node | None:
+        r"""Return a condition beneath a sum so that the letter of the sum comes first in it, as in j \ne i; None if it is none."""
+        if item.kind != "chain" or letter not in item.walk():
+            return None
+        if item.children[0] != letter and item.children[1:] == (Node("relation", (), r"\ne"), letter):
+            return replace(item, children=item.children[::-1])
+        return item if bound_in(item) == letter.value else None
+
     def root(self) -> Node:
-        """the root of one argument."""
-        self.take()
-        return Node("call", (NONE, self.argument()), r"\sqrt")
+        """the root of one argument, or its n-th root as a power."""
+        start = self.take().place[0]
+        if self.text != "[":
+            return Node("call", (NONE, self.argument()), r"\sqrt")
+        with self.inside("[", stop="]"):
+            degree = self.expression()
+        exponent = Node("over", (Node("number", (), "1"), degree), "/")
+        return Node("power", (self.argument(), exponent), "", self.since(start))
 
     def fraction(self) -> Node:
         """a fraction, or a derivative."""
         self.take()
-        d = self.texts(1)[0] if self.text == "{" else self.text
-        if d in (r"\partial", r"\text{d}"):
+        first = self.at + (self.text == "{")
+        d = self.tokens[first].spelled
+        if d in (r"\partial", r"\text{d}") or (d == "d" and self.is_differential(argument_end(self.tokens, self.at))):
             return self.derivative(d)
         return Node("over", (self.argument(), self.argument()), r"\frac")
+
+    def is_differential(self, at: int) -> bool:
+        """Whether { d symbol ... } stands there, and d is no given."""
+        opening, d, symbol = (*self.tokens[at : at + 3], *self.tokens[-1:] * 3)[:3]
+        return (opening.text, d.spelled) == ("{", "d") and symbol.kind in ("name", "letter")
 
     def derivative(self, d: str) -> Node:
         """d numerator over d by, or d over d by and a term behind."""
@@ -356,6 +442,15 @@ _PRIMARIES: dict[str, Callable[[Expressions], Node]] = {
     r"\int": Expressions.integral,
     **dict.fromkeys((r"\begin{pmatrix}", r"\begin{bmatrix}", r"\begin{cases}"), Expressions.environment),
 }
+
+
+def _as_index(node: Node) -> Node:
+    """Return e beneath a symbol as the letter of an index: the number e counts nothing."""
+    return replace(node, kind="index") if node == Node("constant", (), "e") else node
+
+
+def _is_behind(one: Token, other: Token) -> bool:
+    return one.place[1] == other.place[0] and not other.braced
 
 
 def _with_primes(tokens: list[Token], functions: set[str]) -> list[Token]:

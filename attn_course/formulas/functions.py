@@ -12,23 +12,13 @@ from attn_course.formulas.values import FLAT, Value, check_form, entrywise, fitt
 ENTRYWISE = {r"\ln": "ln", r"\exp": "exp", r"\cos": "cos", r"\sin": "sin", r"\tan": "tan", r"\tanh": "tanh", r"\sqrt": "sqrt", "Re": "Re"}
 
 
-def maximum(exact: bool) -> np.ufunc:
-    """Return the larger of two numbers, as a ufunc of arrays."""
-    if not exact:
-        return np.maximum
-    import sympy
-
-    return np.frompyfunc(sympy.Max, 2, 1)
-
-
 def _largest(*values: Value) -> Value:
     """Return the largest of several numbers, or of the entries of one vector."""
-    larger = maximum(values[0].exact)
     if len(values) == 1 and values[0].form in FLAT and not values[0].lists:
-        return Value(larger.reduce(values[0].indexed, axis=-1))
+        return Value(np.maximum.reduce(values[0].indexed, axis=-1))
     for value in values:
         check_form("the extreme", value, "scalar")
-    return Value(functools.reduce(larger, (value.data for value in values)))
+    return Value(functools.reduce(np.maximum, (value.data for value in values)))
 
 
 def _smallest(*values: Value) -> Value:
@@ -56,12 +46,9 @@ def _lse(value: Value) -> Value:
     """Return the logarithm of the sum of the exponentials of a vector, or of each row of a matrix as a column."""
     check_form("lse", value, *FLAT, "matrix")
     data = value.indexed
-    if value.exact:
-        found = entrywise("ln", Value(entrywise("exp", Value(data)).data.sum(axis=-1))).data
-    else:
-        top = data.max(axis=-1, keepdims=True)
-        safe = np.where(np.isfinite(top), top, 0)
-        found = np.log(np.exp(data - safe).sum(axis=-1)) + safe[..., 0]
+    top = data.max(axis=-1, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0)
+    found = np.log(np.exp(data - safe).sum(axis=-1)) + safe[..., 0]
     return oriented(found, "column") if value.form == "matrix" else Value(found)
 
 

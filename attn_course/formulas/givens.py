@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.values import FORM_AXES, Value, one_by_one, oriented
+from attn_course.formulas.values import FORM_AXES, Value, oriented
 
 DIFFERENCES = 5e-11  # what a derivative by central differences is good for, in parts of the largest number met
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # central differences of order 6
@@ -26,7 +26,7 @@ class Given:
     states: bool = False
     noise: float = 0.0  # by how much its entries may be off: derivatives by differences are not exact
 
-    def value(self, letters: int, exact: bool) -> Value:
+    def value(self, letters: int) -> Value:
         """Return it as a value of a formula with so many index letters."""
         data = np.empty((), dtype=object)
         if self.form == "opaque":
@@ -35,10 +35,6 @@ class Given:
             data = np.asarray(self.raw)
         if self.form == "set":
             data = data.astype(bool)
-        elif exact and data.dtype != object:
-            import sympy
-
-            data = one_by_one(sympy.sympify, data)
         elif data.dtype.kind not in "fcO":
             data = data.astype(float)
         lists = data.ndim + (self.form in ("row", "column")) - FORM_AXES[self.form]
@@ -212,10 +208,10 @@ def as_given(thing: Any) -> AnyGiven:
     """Return a plain number, array or function as a given: one axis is a vector, two are a matrix, three a list of matrices."""
     if isinstance(thing, AnyGiven):
         return thing
-    if callable(thing) and not hasattr(thing, "free_symbols"):
+    if callable(thing):
         return Function(thing)
     data = np.asarray(thing)
-    if data.dtype == object and data.ndim == 0 and not hasattr(thing, "free_symbols"):
+    if data.dtype == object and data.ndim == 0:
         return opaque(thing)
     return Given(thing, BY_AXES[min(data.ndim, 3)])
 
@@ -223,6 +219,12 @@ def as_given(thing: Any) -> AnyGiven:
 def is_range(given: Any) -> bool:
     """Whether a given is the declared range of an index."""
     return isinstance(given, Range)
+
+
+def count(given: Any) -> int:
+    """Count the numbers of a given."""
+    raw = getattr(given, "raw", given)
+    return raw.size if isinstance(raw, np.ndarray) else 1
 
 
 def names_of(givens: Mapping[str, Any]) -> list[str]:

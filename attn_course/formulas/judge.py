@@ -1,8 +1,8 @@
 """Whether a formula holds for its givens, and if not, where: the counterexample in the formula's own symbols.
 
-`=` is judged to 1e-10 of the larger side, entry by entry, and never finer than round-off of the largest number met; SymPy expressions
-exactly. `<` must be strict, `\\le` may be attained, `\\approx` means to the digits printed. Free letters run over all positions; behind
-an arrow or beneath a premise only the cases count in which it holds.
+`=` is judged to 1e-10 of the larger side, entry by entry, and never finer than round-off of the largest number met. `<` must be strict,
+`\\le` may be attained, `\\approx` means to the digits printed. Free letters run over all positions; behind an arrow or beneath a premise
+only the cases count in which it holds.
 """
 
 import itertools
@@ -15,6 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.givens import is_range
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import lifted
@@ -61,9 +62,9 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     return _judged(formula, givens, refute=True)
 
 
-def sides(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Return for every relation where it counts, where it is fulfilled, and both sides; whether it holds or not. Raises Malformed."""
-    return [(one.counts, one.fulfilled, one.left, one.right) for one in _judged(formula, givens, refute=False)]
+def sides(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
+    """Return every relation of a formula with its sides, whether it holds or not. Raises Malformed as `judge`."""
+    return _judged(formula, givens, refute=False)
 
 
 def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[list[Judged]]:
@@ -84,7 +85,8 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
     evaluation = Evaluation(formula, givens)
     unused = givens.keys() - formula.named - evaluation.needed(formula.named)
     if unused:
-        raise Malformed(f"{min(unused)} is given and nowhere used")
+        declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""
+        raise Malformed(f"{min(unused)} is given and nowhere used{declared}", formula.tree.place, formula.latex)
     found = []
     try:
         with np.errstate(all="ignore"):  # infinities and NaN show in the numbers
@@ -98,7 +100,7 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
                     wrong = counts & ~compared.fulfilled
                     if refute and wrong.any():
                         raise _refuted(here, relation.value, compared, wrong, chain, place)
-                    printed = not all(_has_symbols(formula, end) for end in ends)
+                    printed = not all(has_symbols(formula, end) for end in ends)
                     sides = (compared.left, compared.right, counts, compared.fulfilled, compared.equal)
                     found.append(Judged(relation.value, *sides, printed, place))
     except Malformed as error:
@@ -148,7 +150,8 @@ def _for_all(evaluation: Evaluation, premise: Node, conclusion: Node) -> np.ndar
     return np.asarray(holds(evaluation, premise).all(axis=axes, keepdims=True))
 
 
-def _has_symbols(formula: Formula, side: Node) -> bool:
+def has_symbols(formula: Formula, side: Node) -> bool:
+    """Whether an expression is more than a number as it is printed."""
     return any(node.kind in ("name", "index") or (node.kind == "call" and node.value in formula.given) for node in side.walk())
 
 

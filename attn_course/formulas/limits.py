@@ -1,6 +1,9 @@
-"""Limits along a sequence: the points halve their distance (or double), and what is left of the error must shrink."""
+"""Limits along a sequence: the points halve their distance (or double), and what is left of the error must shrink.
 
-from collections.abc import Callable, Iterator
+Along powers of two alone a periodic function stands still; so the limit must be approached at points between them too.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -8,15 +11,52 @@ from attn_course.formulas.errors import Malformed
 
 FIRST, LAST = 2, 46  # exponents of two
 CLOSE, SETTLED = 1e-7, 1e-12
+BETWEEN = (2**0.5, 3**0.5 / 2)  # where else, in parts of a distance: no whole number, and their ratio is none
+AS_FAR = 20.0  # an error there may be so many times as large as those around it
 
 
-def points(goal: float, side: str) -> Iterator[float]:
-    """Yield points that go to a number from one side, or to infinity along powers of two."""
-    for exponent in range(FIRST, LAST):
-        yield np.sign(goal) * 2.0**exponent if np.isinf(goal) else goal + (-1 if side == "-" else 1) * 2.0**-exponent
+def points(goal: float, side: str) -> list[float]:
+    """Return points that go to a number from one side, or to infinity along powers of two."""
+    return [_point(goal, side, 2.0**exponent) for exponent in range(FIRST, LAST)]
 
 
-def extrapolated(at: Callable[[float], np.ndarray], sequence: Iterator[float]) -> tuple[np.ndarray, float]:
+def _point(goal: float, side: str, nearness: float) -> float:
+    return float(np.sign(goal) * nearness if np.isinf(goal) else goal + (-1 if side == "-" else 1) / nearness)
+
+
+def limit_of(at: Callable[[float], np.ndarray], goal: float, side: str) -> tuple[np.ndarray, float]:
+    """Return the limit of a function, and how far its last two estimates are apart in units of its scale.
+
+    Raises Malformed if the estimates do not come together, or if it is not approached at points between those.
+    """
+    values: list[np.ndarray] = []
+
+    def noted(point: float) -> np.ndarray:
+        values.append(at(point))
+        return values[-1]
+
+    found, apart = extrapolated(noted, points(goal, side))
+    scale = CLOSE * max(float(np.abs(found).max(initial=0.0)), 1e-300)
+    for last in sorted({len(values) - 1, len(values) // 2}):
+        around = max(float(np.abs(value - found).max(initial=0.0)) for value in values[max(last - 1, 0) : last + 1])
+        for factor in BETWEEN:
+            value = _at_first(at, [_point(goal, side, factor * 2.0 ** (FIRST + last)), _point(goal, side, 2.0 ** (FIRST + last) - 1)])
+            if not np.all(np.abs(value - found) <= AS_FAR * around + scale):
+                raise Malformed("the limit is not found: along powers of two the values settle, between them they do not")
+    return found, apart
+
+
+def _at_first(at: Callable[[float], np.ndarray], candidates: Sequence[float]) -> np.ndarray:
+    """Return the value at the first point that has one: what counts something has none between whole numbers."""
+    for point in candidates[:-1]:
+        try:
+            return at(point)
+        except (MemoryError, Malformed):
+            continue
+    return at(candidates[-1])
+
+
+def extrapolated(at: Callable[[float], np.ndarray], sequence: Sequence[float]) -> tuple[np.ndarray, float]:
     """Return the limit of a function along a sequence, and how far its last two estimates are apart in units of its scale.
 
     Richardson's extrapolation takes away an error of order 1, 2, ... in the distance; of its estimates the two neighbours decide that

@@ -87,20 +87,22 @@ class _Parser(Expressions):
 
     @placed
     def clause(self) -> Node:
-        self.skip_remark()
+        remarks = self.remarks()
         chain = self.chain()
         if chain.kind != "chain":
             raise self.wrong(r"expected a relation such as = or \le")
-        self.skip_remark()
+        chain = replace(chain, value=" ".join([*remarks, *self.remarks()]))
         if self.text != "(":
             return chain
         with self.inside("("):
             return Node("where", (chain, *self.listed(self.chain)))
 
-    def skip_remark(self) -> None:
-        r"""Pass over \text{(linear)} and \text{decode:}, which speak to the reader only."""
+    def remarks(self) -> list[str]:
+        r"""Pass over \text{(linear)} and \text{decode:}, which speak to the reader."""
+        found = []
         while self.token.kind == "word" and re.fullmatch(r"\(.*\)|.*:", self.token.text):
-            self.at += 1
+            found.append(self.take().text)
+        return found
 
     def find_definitions(self) -> None:
         """Note which letters the formula defines, `m = ...`, `W_h = ...` or `f(x) = ...`, and which of these are functions."""

@@ -1,15 +1,15 @@
-"""Relations: for which indices they hold, on floats to a tolerance and on SymPy expressions exactly."""
+"""Relations: for which indices they hold, to a tolerance."""
 
 import functools
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted, one_by_one
+from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted
 
 if TYPE_CHECKING:
     from attn_course.formulas.evaluate import Evaluation
@@ -28,6 +28,8 @@ def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
     elif node.kind == "chain":
         found = [compare(evaluation, relation, left, right, node).fulfilled for relation, left, right in links(evaluation, node)]
         parts = [np.asarray(fulfilled.all(axis=tuple(range(evaluation.axes, fulfilled.ndim)))) for fulfilled in found]
+    elif node == Node("word", (), "otherwise"):
+        return evaluation.everywhere
     else:
         raise Malformed("expected a relation", node.place)
     return functools.reduce(np.logical_and, parts)
@@ -81,8 +83,6 @@ def compare(evaluation: "Evaluation", relation: Node, left: Side, right: Side, c
     if sign in ORDERS and fit.form != "scalar":
         raise Malformed(f"{sign} stands between numbers", relation.place)
     x, y = np.broadcast_arrays(x, y)
-    if object in (x.dtype, y.dtype):
-        return _exact(sign, x, y, fit.form)
     size = np.where(np.isfinite(x) & np.isfinite(y), np.maximum(np.abs(x), np.abs(y)), 0)
     notes = evaluation.notes
     slack = TOLERANCE * size + notes.noise * notes.biggest + notes.slack
@@ -116,32 +116,6 @@ def _half_a_digit(node: Node) -> float:
     return 0.5 * 10.0 ** -len(number.value.partition(".")[2]) * (1 + 1e-9)
 
 
-def _exact(sign: str, x: np.ndarray, y: np.ndarray, form: str) -> Comparison:
-    """Compare SymPy expressions: by simplifying their difference, after a trial in numbers."""
-    import sympy
-
-    def same(a: Any, b: Any) -> bool:
-        difference = sympy.expand(a - b)
-        if difference == 0 or a == b:
-            return True
-        symbols = sorted(difference.free_symbols, key=str)
-        tried = {symbol: sympy.Rational(37 + 11 * place, 29 + 7 * place) for place, symbol in enumerate(symbols)}
-        if abs(complex(difference.subs(tried).evalf(30))) > 1e-20:
-            return False
-        if sympy.simplify(difference) != 0:
-            raise Malformed(f"not decided: {difference} is 0 in a trial, and could not be simplified to 0")
-        return True
-
-    try:
-        if sign in ORDERS:
-            fulfilled = one_by_one(lambda a, b: bool(ORDERS[sign](a, b)), x, y).astype(bool)
-            return Comparison(fulfilled, x, y, form, (x == y).astype(bool))
-        equal = one_by_one(same, x, y).astype(bool)
-    except TypeError:
-        raise Malformed(f"{sign} between expressions cannot be decided") from None
-    return Comparison(~equal if sign == r"\ne" else equal, x, y, form, equal)
-
-
 def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, right: Value | None) -> Comparison:
     if right is None:
         if sign == r"\notin":
@@ -153,6 +127,16 @@ def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, ri
         shape = list(left.shape) if len(wanted) != 1 or left.form not in FLAT else [left.indexed.shape[-1]]
         x, y = (np.reshape(np.array([*ends, *[0.0] * (4 - len(ends))]), (1,) * evaluation.axes + (4,)) for ends in (shape, wanted))
         return Comparison(x == y, x, y, "shape", x == y)
+    if (
+        node.kind in ("blocks", "tuple")
+        and right.form in FLAT
+        and right.indexed.shape[-1] == 2
+        and (left.form, left.lists) == ("scalar", 0)
+    ):
+        first, last = np.moveaxis(right.indexed, -1, 0)
+        below = ORDERS["<" if node.kind == "tuple" else r"\le"]  # a parenthesis leaves its end out
+        member = below(first, left.data) & below(left.data, last)
+        return Comparison(member if sign == r"\in" else ~member, np.broadcast_to(left.data, member.shape), member * 1.0, "scalar", member)
     if right.form != "set" or right.lists or left.form != "scalar" or left.lists:
         raise Malformed(f"{left} cannot be in {right}", node.place)
     places = floats(left) - right.start(0)

@@ -8,7 +8,6 @@ import numpy as np
 from attn_course.formulas import calculus
 from attn_course.formulas.compiled import OWN
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.functions import maximum
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node, bound_in
 from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
@@ -81,7 +80,7 @@ def _reduced(evaluation: "Evaluation", inner: "Evaluation", operator: str, value
         raise Malformed(f"{operator} of nothing has no meaning")
     extreme = data
     for axis in axes:
-        extreme = maximum(evaluation.exact).reduce(extreme, axis=axis, keepdims=True)
+        extreme = np.maximum.reduce(extreme, axis=axis, keepdims=True)
     if not operator.startswith(r"\arg"):
         return Value(sign * extreme)
     if len(letters) != 1:

@@ -6,6 +6,7 @@ stands on, `\bigl` and its like only say which side a bar belongs to.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,16 +22,17 @@ _LEXEMES = re.compile(
     |(?P<wide>\\[;:\ ]|\\quad\b|~)
     |(?P<thin>\s+|\\[,!>]|\\(?:limits|displaystyle|textstyle)(?![A-Za-z]))
     |(?P<size>\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z]))
-    |(?P<word>\\(?:text|mathrm|operatorname|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
+    |(?P<word>\\(?:text|mathrm|operatorname\*?|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
     |(?P<style>(?P<face>\\(?:mathcal|mathbb|mathbf|boldsymbol))\s*(?:\{\s*(?P<styled>\w)\s*\}|(?P<bare>\w)))
     |(?P<environment>\\(?:begin|end)\s*\{\w+\})
     |(?P<arg>\\arg(?:\\[,!])?\s*(?P<extreme>\\max|\\min))
-    |(?P<command>\\[A-Za-z]+|\\[{}|\#%]|\\\\)
-    |(?P<number>\d+(?:\.\d+)?)
+    |(?P<command>\\not\s*(?:=|\\in(?![A-Za-z]))|\\[A-Za-z]+|\\[{}|\#%]|\\\\)
+    |(?P<number>\d+(?:\.\d+)?|\.\d+)
     |(?P<letter>[A-Za-z])
-    |(?P<mark>[-+*/=<>()\[\]{}|,;:_^'&!.])""",
+    |(?P<mark>[<>]=|[-+*/=<>()\[\]{}|,;:_^'&!.−·×≤≥≠])""",
     re.VERBOSE,
 )
+_POWER_OF_TEN = re.compile(r"[eE]([-+]?\d+)")  # as programs write it
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 LETTERS = frozenset(
     _COMMAND.findall(
@@ -42,9 +44,11 @@ ACCENTS = frozenset(_COMMAND.findall(r"\bar\hat\tilde\vec\dot"))
 _SAME = r"""
 \leq=\le \geq=\ge \neq=\ne \lt=< \gt=> \Longrightarrow=\Rightarrow \implies=\Rightarrow \Longleftrightarrow=\iff \Leftrightarrow=\iff
 \intercal=\top \Vert=\| \vert=| \mid=| \ldots=\cdots \dots=\cdots \tfrac=\frac \dfrac=\frac \varnothing=\emptyset \ast=*
-\widehat=\hat \overline=\bar \widetilde=\tilde
+\widehat=\hat \overline=\bar \widetilde=\tilde \cfrac=\frac \not\in=\notin −=- ·=\cdot ×=\times ≤=\le ≥=\ge ≠=\ne
 """
-SAME = dict(pair.split("=") for pair in _SAME.split())
+SAME = dict(pair.split("=") for pair in _SAME.split()) | {r"\not=": r"\ne", "<=": r"\le", ">=": r"\ge"}
+COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "lim")}
+COMMANDS |= {"argmax": r"\arg\max", "argmin": r"\arg\min"}
 _GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg"}
 
 
@@ -93,18 +97,23 @@ def _lexed(latex: str) -> Iterator[Token]:
     while place < len(latex):
         match = _LEXEMES.match(latex, place)
         if match is None:
-            raise Malformed(f"the sign {latex[place]!r} has no meaning here", (place, place + 1), latex)
+            raise Malformed(_unknown(latex[place]), (place, place + 1), latex)
         kind, text, at = _GROUPS[match.lastgroup or ""], match.group(), match.span()
         place = match.end()
+        if kind == "number" and (power := _POWER_OF_TEN.match(latex, place)):
+            problem = rf"for a power of ten write {text} \cdot 10^{{{power[1].removeprefix('+')}}}"
+            raise Malformed(problem, (at[0], power.end()), latex)
         if kind == "size":
             side = text[1] if text in (r"\left", r"\right") else text[-1] if text[-1] in "lrm" else "m"
             continue
         if kind in ("wide", "thin"):
             wide = wide or kind == "wide"
             continue
-        text = SAME.get(text, text)
+        text = "0" + text if text[0] == "." and kind == "number" else SAME.get("".join(text.split()), text)
         if kind == "word":
-            text = " ".join(match["inside"].replace("\\ ", " ").replace("~", " ").split())
+            text = " ".join(re.sub(r"\\[ ,!]|~", " ", match["inside"]).split())
+            if text.replace(" ", "") in COMMANDS:
+                kind, text = "command", COMMANDS[text.replace(" ", "")]
         elif kind == "style":
             kind, text = "letter", f"{match['face']}{{{match['styled'] or match['bare']}}}"
         elif kind == "arg":
@@ -117,6 +126,17 @@ def _lexed(latex: str) -> Iterator[Token]:
             kind = "letter"
         yield Token(kind, text, at, wide=wide)
         wide, side = False, ""
+
+
+def _unknown(sign: str) -> str:
+    """Say of a sign that begins no token what to write instead of it."""
+    if sign == "$" or sign == "\\":
+        return "write the formula alone, without what sets it off from a text"
+    name = unicodedata.name(sign, "").split()
+    if name[:1] == ["GREEK"] and rf"\{name[-1].lower()}" in LETTERS:
+        letter = name[-1].capitalize() if "CAPITAL" in name else name[-1].lower()
+        return rf"write \{letter}"
+    return f"the sign {sign!r} has no meaning here"
 
 
 def _settled(tokens: Iterable[Token]) -> list[Token]:
@@ -138,6 +158,9 @@ def _settled(tokens: Iterable[Token]) -> list[Token]:
                 new[start + 1 :] = [*inside, token]
             if len(inside) == 1 and (inside[0].kind != "mark" or inside[0].text in "*+-'"):
                 new[start:] = [replace(inside[0], braced=True, place=(new[start].place[0], token.place[1]), wide=new[start].wide)]
+        if new[-1].text == r"\prime" and len(new) > 1 and new[-2].text == "^":
+            above, prime = new[-2:]
+            new[-2:] = [Token("mark", "'", (above.place[0], prime.place[1]))]
         while new[-1].kind in ("letter", "word") and len(new) > 1 and new[-2].text in ACCENTS:
             accent, under = new[-2:]
             new[-2:] = [Token("letter", f"{accent.text}{{{under.text}}}", (accent.place[0], under.place[1]), wide=accent.wide)]
@@ -161,10 +184,10 @@ def _pattern(name: str) -> list[str]:
 
 
 def _match(tokens: list[Token], pattern: list[str], name: str) -> list[Token] | None:
-    """Put one name to the front if it stands there; a part above may follow an index beneath, as in Q_h^R for the name Q^R."""
+    """Put one name to the front if it stands there; a part above, or a prime, may follow an index beneath: Q_h^R for the name Q^R."""
     i, index = 0, list[Token]()
     for count, text in enumerate(pattern):
-        if text == "^" and "^" not in pattern[:count] and tokens[i:] and tokens[i].text == "_":
+        if text in ("^", "'") and not {"^", "'"} & {*pattern[:count]} and tokens[i:] and tokens[i].text == "_":
             index, i = tokens[i : argument_end(tokens, i + 1)], argument_end(tokens, i + 1)
         if i >= len(tokens):
             return None

@@ -2,7 +2,7 @@ r"""The tree of a formula: plain, frozen nodes of one type, and the way back to 
 
 kind          value                children
 formula                            statements: chain, where, all, implies, given
-chain                              expression, relation, expression, ...
+chain         a remark at it       expression, relation, expression, ...
 relation      = \le \in ...        (\xrightarrow only: variable, target, as `to`)
 where                              clause, condition, ...             `p = q \quad (i \ne j)`
 all                                clauses of a premise or conclusion, joined by commas
@@ -52,6 +52,7 @@ class Node:
     children: tuple["Node", ...] = ()
     value: str = ""
     place: Place = field(default=NOWHERE, compare=False)
+    _letters: frozenset[str] | None = field(default=None, init=False, compare=False, repr=False)  # once they were asked for
 
     def walk(self) -> Iterator["Node"]:
         """Yield the node and all beneath it, from left to right."""
@@ -65,9 +66,10 @@ class Node:
 
     def letters(self) -> frozenset[str]:
         """Return the letters of the indices in it that nothing in it binds."""
-        if self.kind == "index":
-            return frozenset([self.value])
-        return frozenset[str]().union(*(child.letters() for child in self.children)) - bound_by(self)
+        if self._letters is None:
+            beneath = frozenset[str]().union(*(child.letters() for child in self.children)) - bound_by(self)
+            object.__setattr__(self, "_letters", frozenset([self.value]) if self.kind == "index" else beneath)
+        return self._letters or frozenset()
 
 
 def bound_by(node: Node) -> frozenset[str]:
@@ -132,6 +134,8 @@ def write(node: Node, level: int = RELATION) -> str:
     if level == BASE:
         return _base(node)
     text = _WRITERS[node.kind](*node.children) if node.kind in _WRITERS else _filled(node)
+    if node.kind == "chain" and node.value:
+        text = rf"\text{{{node.value}}} \quad {text}" if node.value.endswith(":") else rf"{text} \quad \text{{{node.value}}}"
     own = LEVELS.get("/" if node.value == "/" else node.kind, ATOM)
     if level == CLOSED:  # the right neighbour of an operand must not be swallowed
         return _parenthesised(text) if own <= OPERATION or _ends_open(node) else text

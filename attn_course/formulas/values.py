@@ -1,14 +1,13 @@
 """Values of formulas: arrays with a declared form, and what may be done with them.
 
 The data of a value have one axis for each index letter of the formula (of length 1 where the value does not depend on it), then the
-axes of a list, then those of its form. So every formula is evaluated for all its indices at once, by broadcasting. Data are float64
-(complex where an imaginary unit is given) or SymPy objects; the same code serves both.
+axes of a list, then those of its form. So every formula is evaluated for all its indices at once, by broadcasting. Data are float64,
+or complex where an imaginary unit is given.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ FORM_AXES = dict.fromkeys(("scalar", "identity", "opaque"), 0) | dict.fromkeys((
 FORM_AXES |= dict.fromkeys(("row", "column", "matrix"), 2)
 FLAT = ("vector", "tuple", "row", "column")
 RANK_TOLERANCE = 1e-12
-SPELLINGS = {"ln": ("log", "log"), "Re": ("real", "re"), "abs": ("abs", "Abs"), "ceil": ("ceil", "ceiling")}  # in NumPy, in SymPy
+SPELLINGS = {"ln": "log", "Re": "real"}  # in NumPy
 _SAID = {"scalar": "a number", "identity": "a multiple of I", "set": "a set", "opaque": "an opaque value", "unit": "a unit vector"}
 
 
@@ -53,11 +52,6 @@ class Value:
         """The data with an axis for each index it may carry: a row and a column carry one."""
         return self.data[..., 0, :] if self.form == "row" else self.data[..., 0] if self.form == "column" else self.data
 
-    @property
-    def exact(self) -> bool:
-        """Whether the data are SymPy objects."""
-        return self.data.dtype == object
-
     def start(self, axis: int) -> int:
         """From which number an axis is counted that an index runs over."""
         return self.starts[axis] if axis < len(self.starts) else 1
@@ -68,7 +62,7 @@ class Value:
 
     def __str__(self) -> str:
         if self.lists:
-            return f"a list of {self.data.shape[self.letters]} {self.form}s"
+            return f"a list of {self.data.shape[self.letters]} {'matrices' if self.form == 'matrix' else self.form + 's'}"
         if self.form in _SAID:
             return _SAID[self.form]
         size = " x ".join("n" if stretch else str(length) for length, stretch in zip(self.shape, self.stretch, strict=False))
@@ -95,11 +89,6 @@ def lifted(data: np.ndarray, axes: int) -> np.ndarray:
     return data[(..., *[None] * axes)]
 
 
-def one_by_one(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
-    """Apply a function of Python objects to every entry."""
-    return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
-
-
 def floats(value: Value) -> np.ndarray:
     """Return real numbers as floats."""
     if value.data.dtype.kind == "c":
@@ -110,12 +99,7 @@ def floats(value: Value) -> np.ndarray:
 def entrywise(name: str, value: Value) -> Value:
     """Apply a function to every entry; e to a matrix is entrywise too."""
     check_form(name, value, "scalar", "matrix", "powers", *FLAT)
-    in_numpy, in_sympy = SPELLINGS.get(name, (name, name))
-    if not value.exact:
-        return value.like(getattr(np, in_numpy)(value.data))
-    import sympy
-
-    return value.like(one_by_one(getattr(sympy, in_sympy), value.data))
+    return value.like(getattr(np, SPELLINGS.get(name, name))(value.data))
 
 
 def fitted(left: Value, right: Value) -> tuple[np.ndarray, np.ndarray, Value]:
@@ -182,10 +166,13 @@ def product(left: Value, right: Value) -> Value:
         if one.form in ("scalar", "identity"):
             return scaled(one, other)
     if FORM_AXES[left.form] != 2 or FORM_AXES[right.form] != 2:
-        raise Malformed(rf"{left} times {right}: a vector must be declared as a row or a column, or write \cdot or \odot")
+        instead = r"write \cdot for the dot product, \odot entry by entry, or give them indices"
+        raise Malformed(f"{left} times {right} has no meaning side by side: {instead}")
     middle, any_length = (left.shape[1], right.shape[0]), (left.stretch[1], right.stretch[0])
     outer = left.form == "column" or right.form == "row"
     if (outer and (left.form, right.form) != ("column", "row")) or (middle[0] != middle[1] and not any(any_length)):
+        if left.form == right.form != "matrix" and left.shape == right.shape:
+            raise Malformed(rf"two {left.form}s of {max(left.shape)}: for their dot product write \cdot")
         raise Malformed(f"{left} times {right}: the lengths in the middle differ")
     if all(any_length):
         raise Malformed("the length of the ones is not known")
@@ -204,6 +191,8 @@ def dot(left: Value, right: Value) -> Value:
     """Return the dot product of two vectors of one orientation, or a product with a number."""
     if "scalar" in (left.form, right.form):
         return product(left, right)
+    if not (left.lists or right.lists) and ("matrix" in (left.form, right.form) or {left.form, right.form} == {"row", "column"}):
+        raise Malformed(f"the dot product of {left} and {right} has no meaning: write them side by side, without \\cdot")
     a, b, fit = fitted(left, right)
     if fit.form not in FLAT or any(fit.stretch):
         raise Malformed(f"the dot product of {left} and {right} has no meaning")
@@ -215,21 +204,15 @@ def power(base: Value, exponent: Value) -> Value:
     """Return a power: of a number, entrywise of a vector, of a matrix with itself; with a list of exponents their product."""
     if exponent.form == "powers" and base.form in FLAT:
         return Value((base.data.reshape((*base.data.shape[: base.letters], -1)) ** exponent.data).prod(axis=-1))
-    if exponent.form != "scalar" or base.lists or base.form not in ("scalar", "matrix", *FLAT):
+    check_single(base)
+    if exponent.form != "scalar" or base.form not in ("scalar", "matrix", *FLAT):
         raise Malformed(f"{base} to the power of {exponent} has no meaning")
     if base.form != "matrix":
-        if base.exact and np.any([abs(number) > 1000 for number in exponent.data.flat if getattr(number, "is_number", True)]):
-            raise Malformed("the exponent is too large to be exact")
         return base.like(base.data ** lifted(exponent.data, FORM_AXES[base.form]))
     if exponent.data.size != 1 or not abs(times := float(exponent.data.item())) <= 1000 or times != int(times):
         raise Malformed("a matrix is raised to one whole power, at most 1000")
     if base.shape[0] != base.shape[1]:
         raise Malformed(f"a power of {base} has no meaning: it is not square")
-    if base.exact:
-        import sympy
-
-        flat = base.data.reshape((-1, *base.shape))
-        return base.like(np.array([np.array(sympy.Matrix(one) ** int(times), dtype=object) for one in flat]).reshape(base.data.shape))
     try:
         return base.like(np.linalg.matrix_power(base.data, int(times)))
     except np.linalg.LinAlgError:
@@ -241,7 +224,9 @@ def transposed(value: Value) -> Value:
     if value.form == "identity":
         return value
     if value.lists or FORM_AXES[value.form] != 2:
-        raise Malformed(f"{value} has no transpose" + ": declare it as a row or a column" * (value.form in FLAT))
+        raise Malformed(
+            f"{value} has no transpose" + r": it is neither row nor column; for a dot product write \cdot" * (value.form in FLAT)
+        )
     form = {"row": "column", "column": "row"}.get(value.form, "matrix")
     return Value(np.swapaxes(value.data, -1, -2), form, 0, value.starts[::-1], (value.stretch[1], value.stretch[0]))
 
@@ -250,13 +235,10 @@ def softmax(value: Value, columns: bool = False) -> Value:
     """Return the softmax of a vector over its entries, of a matrix over each row (or each column); all of minus infinity gives 0."""
     check_form("softmax", value, *FLAT, "matrix")
     axis = -2 if value.form == "column" or (columns and value.form == "matrix") else -1
-    if value.exact:
-        shifted = entrywise("exp", value).data
-    else:
-        largest = value.data.max(axis=axis, keepdims=True)
-        shifted = np.exp(value.data - np.where(np.isneginf(largest), 0, largest))
+    largest = value.data.max(axis=axis, keepdims=True)
+    shifted = np.exp(value.data - np.where(np.isneginf(largest), 0, largest))
     total = shifted.sum(axis=axis, keepdims=True)
-    return value.like(shifted / total if value.exact else np.divide(shifted, total, out=np.zeros_like(shifted), where=total != 0))
+    return value.like(np.divide(shifted, total, out=np.zeros_like(shifted), where=total != 0))
 
 
 def length(value: Value, norm: str = "") -> Value:
@@ -266,10 +248,8 @@ def length(value: Value, norm: str = "") -> Value:
         raise Malformed(f"the norm of {value} has no meaning" + r": write \|.\|_2 or \|.\|_F" * matrix)
     axes = tuple(range(-FORM_AXES[value.form], 0))
     if matrix and norm == "2":
-        if value.exact:
-            raise Malformed("the largest singular value is not computed symbolically")
         return Value(np.linalg.norm(value.data, ord=2, axis=axes))
-    sizes = value.data if value.exact and norm != "1" else entrywise("abs", value).data
+    sizes = np.abs(value.data)
     return Value(sizes.sum(axis=axes)) if norm == "1" else entrywise("sqrt", Value((sizes**2).sum(axis=axes)))
 
 

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.formulas.calls import called_list
 from attn_course.formulas.compiled import Formula
 from attn_course.formulas.errors import NOWHERE, Malformed
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
-from attn_course.formulas.tree import Node, bound_in, write
+from attn_course.formulas.tree import Node, bound_by, bound_in, write
 from attn_course.formulas.values import Value
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.run import Result, quiet
@@ -89,15 +90,35 @@ class Question:
                     raise Malformed(f"{function} may not stand here; {self.allowed}", node.place)
             self._hold_letters(tree)
         except Malformed as error:
-            raise error.of(text) from None
+            raise self._advised(error, text).of(text) from None
         return tree
 
+    def _advised(self, error: Malformed, text: str) -> Malformed:
+        """Say what to write instead of an equation, or of a word that nobody knows."""
+        before = text[: error.place[0]]
+        if text[slice(*error.place)] == "=" and all(before.count(opens) == before.count(closes) for opens, closes in ("()", "[]", "{}")):
+            wanted = "write one expression a line, without =" if self.goal else "write only the right side, without ="
+            return Malformed(wanted, error.place)
+        if error.problem.endswith(("is not known", "neither given nor known")):
+            return Malformed(f"{error.problem}; {self.allowed}", error.place)
+        return error
+
     def _hold_letters(self, tree: Node) -> None:
-        if strange := tree.letters() - {KRONECKER, *self.letters}:
-            node = tree
-            while node.kind != "index":  # not one of the same letter that a sum binds
-                node = next(child for child in node.children if child.letters() & strange)
-            raise Malformed(f"{node.value} is unknown here; {self.allowed}", node.place)
+        node, strange = tree, tree.letters() - {KRONECKER, *self.letters}
+        if not strange:
+            return
+        while node.kind != "index":  # down to one that is free, not one of the same letter that a sum binds
+            node = next(child for child in node.children if child.letters() & strange)
+            strange &= node.letters()
+        letter = node.value
+        closed = [one.value for one in tree.walk() if one.kind == "big" and letter in bound_by(one) and one.place[1] <= node.place[0]]
+        if closed:
+            raise Malformed(
+                f"{letter} is unknown here: {closed[-1]} over {letter} ends before it; put its terms in parentheses", node.place
+            )
+        plain = letter.rstrip("}").rpartition("{")[2]  # x of \mathbf{x}
+        known = f": write {plain}" if plain != letter and plain in self.symbols else f"; {self.allowed}"
+        raise Malformed(f"{letter} is unknown here{known}", node.place)
 
     @property
     def allowed(self) -> str:
@@ -156,7 +177,8 @@ class Line:
         self.frame, self.letters, self.tree = question.frame, question.letters, tree
         twice = Node("neg", (Node("neg", (tree,), place=tree.place),), place=tree.place)  # never the same as the left side
         self.chain = Node("chain", (self.frame, EQUALS, twice), place=tree.place)
-        self.formula = Formula(Node("formula", (self.chain,)), [*question.symbols, *question.targets], latex=latex)
+        names = [*question.symbols, *question.targets]
+        self.formula = Formula(Node("formula", (self.chain,)), names, latex=latex, equal_terms=True)
         self.evaluation = _Bounded(self.formula, {name: given for name, given in givens.items() if name in self.formula.named})
         for letter in self.evaluation.ordered(sorted(self.chain.letters() - {KRONECKER}), self.chain):
             self.evaluation.enter(letter, self.chain)
@@ -200,6 +222,12 @@ class Line:
         return found
 
     def _data(self, evaluation: Evaluation) -> np.ndarray:
+        try:
+            return self._computed(evaluation)
+        except Malformed as error:
+            raise called_list(error, self.tree, self.formula.latex, evaluation.givens) from None
+
+    def _computed(self, evaluation: Evaluation) -> np.ndarray:
         a, b = evaluation.value(self.frame), evaluation.value(self.tree)
         right = compare(evaluation, EQUALS, (self.frame, a), (self.tree, b), self.chain).right
         if right.dtype.kind not in "fb":
@@ -301,6 +329,8 @@ def normal(node: Node, letters: Mapping[str, str] | None = None) -> Node:
             letters[letter] = f"#{len(letters)}"
     if node.kind == "index":
         return Node("index", (), letters.get(node.value, node.value))
+    if node.kind == "big":
+        node = _without_whole_bounds(node)
     children = [normal(child, letters) for child in node.children]
     match node.kind:
         case "neg":
@@ -318,6 +348,16 @@ def normal(node: Node, letters: Mapping[str, str] | None = None) -> Node:
         case "call" if node.value == r"\exp":
             return Node("power", (Node("constant", (), "e"), children[1]))
     return Node(node.kind, tuple(children), node.value)
+
+
+def _without_whole_bounds(node: Node) -> Node:
+    r"""Return a sum from 1 to a symbol as one over all of what it indexes: \sum_{j=1}^{n} x_j is \sum_j x_j."""
+    (first, *more), body = node.children[0].children, node.children[1]
+    if first.kind != "range" or more or first.children[1].value != "1" or first.children[2].kind != "name":
+        return node
+    if not any(one.kind == "entry" and first.children[0] in one.children[1:] for one in body.walk()):
+        return node
+    return replace(node, children=(Node("domain", (first.children[0],)), body))
 
 
 def _with_sign(minus: bool, node: Node) -> Node:

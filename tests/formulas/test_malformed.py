@@ -59,6 +59,32 @@ NAMES = ["a", "b", "c", "d", "f()", "Q", "t", "u", r"\omega"]
         ("a = |b", "expected |", ""),
         ("a = b:", "expected what holds under the premise", ""),
         ("a == b", "expected a number", "="),
+        ("a = exp(b)", r"write \exp: each letter of exp is read for itself", "exp"),
+        ("a = 2 ln (b)", r"write \ln", "ln"),
+        ("a = exp b", r"write \exp", "exp"),
+        ("a = log_2(b)", r"write \log", "log"),
+        ("a = max_j b_j", r"write \max", "max"),
+        ("a = sum_{j=1}^{3} b_j", r"write \sum", "sum"),
+        ("a = sqrt{b}", r"write \sqrt", "sqrt"),
+        ("a = tanh(b) c", r"write \tanh", "tanh"),
+        ("a = softmax(b)_i", r"write \mathrm{softmax}", "softmax"),
+        (r"a = \softmax(b)", r"\softmax is not known: did you mean \mathrm{softmax}?", r"\softmax"),
+        (r"a = \lamda b", r"\lamda is not known: did you mean \lambda?", r"\lamda"),
+        (r"a = b \mathrm{sign}(c)", "sign is neither given nor known", r"\mathrm{sign}"),
+        (r"a = (b \mathrm{sign}(c))", "sign is neither given nor known", r"\mathrm{sign}"),
+        (r"a = 1 + \cdots + b", r"write out what the dots stand for, with \sum or \prod", r"\cdots"),
+        (r"a = b \over c", r"for a fraction write \frac{above}{below}", r"\over"),
+        (r"a = \sum_{j != 2} b_j", r"this is a factorial: for unequal write \ne", "j != 2"),
+        (r"a = \sum_{j=1:n} b_j", r"where it ends stands above, as in \sum_{j=1}^{n}", ":"),
+        (r"a = \sum_{j=1, b \ne c}^{n} b_j", "expected one index and where it starts", "j=1"),
+        (r"a = \sum_b c_b", "one that is not given: take another letter", "b"),
+        ("a = 1e-3 b", r"for a power of ten write 1 \cdot 10^{-3}", "1e-3"),
+        ("a = b^10", "only 1 stands above or beneath: put 10 in braces", "0"),
+        ("a = β b", r"write \beta", "β"),
+        ("$a = b$", "write the formula alone", "$"),
+        (r"\[a = b\]", "write the formula alone", "\\"),
+        (r"\begin{equation} a = b \end{equation}", r"write the formula alone, without \begin{equation}", r"\begin{equation}"),
+        ("a = <b, c>", r"for a dot product write \cdot", "<"),
     ],
 )
 def test_what_cannot_be_read_is_pointed_at(latex, problem, place):
@@ -88,11 +114,15 @@ GIVENS = {
         ("n = 2 z", "z is neither given, nor defined, nor an index", "z"),
         ("n = h(x)", "h is neither given, nor defined", "h"),
         ("x_i = y_i", "i runs from 1 to 3 in x and from 1 to 5 in y", "y"),
-        ("n = q q", "the lengths in the middle differ", "q q"),
-        ("n = x^\\top x", "a vector of 3 has no transpose: declare it as a row or a column", "x^\\top"),
+        ("n = q q", r"two rows of 3: for their dot product write \cdot", "q q"),
+        ("n = x^\\top x", r"a vector of 3 has no transpose: it is neither row nor column; for a dot product write \cdot", "x^\\top"),
+        (r"n = q \cdot k", r"has no meaning: write them side by side, without \cdot", r"q \cdot k"),
+        (r"n = A \cdot A", r"has no meaning: write them side by side, without \cdot", r"A \cdot A"),
+        ("n = n * n", r"* is not given: for a product write the factors side by side, or \cdot", "n * n"),
+        ("n = v^2", "a list of 3 rows stands where one of its entries is wanted: give it an index", "v^2"),
         ("n = n^\\top", "a number has no transpose", "n^\\top"),
         ("n = A q^\\top", "a 3 x 5 matrix times a column (3 x 1)", "A q^\\top"),
-        ("n = x k", "a vector must be declared as a row or a column", "x k"),
+        ("n = x k", r"write \cdot for the dot product, \odot entry by entry, or give them indices", "x k"),
         ("q = k", "the two sides do not fit: left is a row (1 x 3), right is a column (3 x 1)", "q = k"),
         ("A = A + n", "this cannot be added: left is a 3 x 5 matrix, right is a number", "n"),
         ("v = A", "stands where one of its entries is wanted: give it an index", "v = A"),
@@ -121,7 +151,8 @@ GIVENS = {
         ("n = A^2", "it is not square", "A^2"),
         (r"n = \ln_2(n)", r"nothing stands beneath \ln", "2"),
         ("n = f(x)", "f does not take these arguments", "f(x)"),
-        ("n = 1 / x", "only a number can divide", "x"),
+        ("n = 1 / x", "only a number can divide, not a vector of 3: give it an index", "x"),
+        ("n = 1 / A", "only a number can divide, not a 3 x 5 matrix; for the inverse write ^{-1}", "A"),
         (r"n \in x", "cannot be in", "x"),
         (r"x \le y", r"the sides of \le do not fit", r"x \le y"),
         ("n = [A, q]", "the blocks do not fit together", "[A, q]"),
@@ -141,6 +172,18 @@ def test_what_has_no_meaning_is_pointed_at(latex, problem, place):
         judge(Formula.of(latex, names_of(used)), used)
     assert problem in str(caught.value)
     assert not place or latex[slice(*caught.value.place)] in (place, f"{{{place}}}")
+
+
+def test_a_list_of_matrices_is_called_so():
+    with pytest.raises(Malformed, match="a list of 2 matrices"):
+        judge(Formula.of("n = P", ["n", "P"]), {"n": 3, "P": np.ones((2, 3, 5))})
+
+
+def test_equal_terms_are_summed_only_where_that_is_asked_for():
+    latex, givens = r"n = \sum_{j=1}^{3} 1", {"n": 3}
+    with pytest.raises(Malformed, match="the index j is not used"):
+        Formula.of(latex, ["n"])
+    judge(Formula(read(latex, ["n"]), ["n"], equal_terms=True), givens)
 
 
 def test_an_unused_given_is_malformed():

@@ -23,11 +23,40 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         (r"\mathbf 1", r"\mathbf{1}"),
         (r"\langle x, y \rangle", r"x \cdot y"),
         (r"[\,x\;\; y\,]", "[x, y]"),
-        (r"\sigma(x)_i \text{(softmax)}", r"\sigma(x)_i"),
+        (r"\frac{d}{dx} x^2", r"\frac{\mathrm{d}}{\mathrm{d} x} x^2"),
+        (r"\frac{d^2 y}{dx^2}", r"\frac{\mathrm{d}^2 y}{\mathrm{d} x^2}"),
+        (r"\delta_{x_i y_j}", r"\delta_{x_i, y_j}"),
+        (r"\operatorname*{arg\,max}_j x_j", r"\arg\max_j x_j"),
+        (r"\operatorname{tanh}(x)", r"\tanh(x)"),
+        (
+            r"\begin{cases} x & \text{if } x < y \\ y & \text{else} \end{cases}",
+            r"\begin{cases} x & x < y \\ y & \text{otherwise} \end{cases}",
+        ),
+        (r"\sqrt[3]{x_i + y_i}", "(x_i + y_i)^{1 / 3}"),
+        (r"\sqrt[d_k]{x_i} y_i", "x_i^{1 / d_k} y_i"),
+        ("m_i' x_i", "m'_i x_i"),
+        (r"m_{ij}'^2", "(m'_{ij})^2"),
+        (r"m_i^\prime", "m'_i"),
+        (r"m^{\prime}_i", "m'_i"),
+        (r"\exp{(x_i)} y_i", r"\exp(x_i) y_i"),
+        (r"\ln{\left(x_i + 1\right)}^2", r"(\ln(x_i + 1))^2"),
+        (r"\sum_{j \not= 1} x_j", r"\sum_{j \ne 1} x_j"),
+        (r"\sum_{j \not = 1} x_j", r"\sum_{j \ne 1} x_j"),
+        (r"\sum_{j \not\in A} x_j", r"\sum_{j \notin A} x_j"),
+        (r"\sum_{j <= i} x_j", r"\sum_{j \le i} x_j"),
+        (r"\sum_{j>=i} x_j", r"\sum_{j \ge i} x_j"),
+        (r"{x_i + 1 \over y_i} A", r"\frac{x_i + 1}{y_i} A"),
+        (r"\sum_{j=1, j \ne i}^{d_k} x_j", r"\sum_{j=1, i \ne j}^{d_k} x_j"),
+        (r"\sum_{\substack{j=1 \\ j \ne i}}^{d_k} x_j", r"\sum_{j=1, j \ne i}^{d_k} x_j"),
+        (r"\sum^{d_k}_{j=1} x_j", r"\sum_{j=1}^{d_k} x_j"),
+        (r"\cfrac{x}{y}", r"\frac{x}{y}"),
+        (".5 x", "0.5 x"),
+        ("x − 1 · y", r"x - 1 \cdot y"),
+        (r"\mathbb{1}_{i = j} x_j", "[i = j] x_j"),
     ],
 )
 def test_spellings_of_one_thing_read_alike(one, other):
-    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "K^R"]
+    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "K^R", "m", "m'"]
     assert read(rf"0 \le {one}", names) == read(rf"0 \leq {other}", names)
 
 
@@ -42,6 +71,18 @@ def test_the_longest_name_wins(latex, other, why):
     assert [node.value for node in with_name.children] == ["dO", "x"], why
     assert [node.value for node in without.children] == ["d", "O", "x"]
     assert read_expression("W_Q W", ["W", "W_Q"]).children[0].value == "W_Q"
+
+
+def test_a_condition_beside_bounds_is_written_so_that_it_reads():
+    tree = read_expression(r"\sum_{j=1, j \ne i}^{n} x_j", ["x", "n"])
+    assert write(tree) == r"\sum_{j=1, j \ne i}^{n} x_{j}"
+    assert read_expression(write(tree), ["x", "n"]) == tree
+    assert tree.letters() == {"i"}
+
+
+def test_a_prime_behind_an_index_belongs_to_the_name_only_if_it_is_given():
+    assert read_expression("m_i'", ["m", "m'"]).children[0].value == "m'"
+    assert [child.value for child in read_expression("m_i'", ["m"]).children] == ["m", "i'"]
 
 
 def test_what_is_no_name_beneath_a_name_is_an_index():
@@ -83,6 +124,15 @@ def test_statements_premises_and_arrows_nest_as_printed():
     assert [statement.kind for statement in formula.children] == ["given", "given"]
     assert [child.kind for child in formula.children[0].children] == ["chain", "chain", "chain", "implies"]
     assert formula.children[0].children[3].children[1].kind == "all"
+
+
+@pytest.mark.parametrize("latex", [r"\text{decode:} \quad a = b", r"a = b \quad \text{(linear)}"])
+def test_a_remark_belongs_to_its_clause_and_is_no_part_of_what_it_claims(latex):
+    formula = read(latex, "ab")
+    (clause,) = formula.children
+    assert clause.children == read("a = b", "ab").children[0].children
+    assert clause.value in latex
+    assert read(write(formula), "ab") == formula
 
 
 def test_a_condition_belongs_to_its_clause():

@@ -105,7 +105,7 @@ def relation(left, sign, right):
 
 
 @st.composite
-def scalars(draw, depth=3, threes=("i",), fours=("j",), smooth=False):
+def scalars(draw, depth=3, threes=("i",), fours=("j",)):
     """A number-valued tree; `threes` are the letters in scope that run to 3, `fours` those that run to 4."""
     three, four = st.sampled_from(threes).map(letter), st.sampled_from(fours).map(letter)
 
@@ -125,9 +125,9 @@ def scalars(draw, depth=3, threes=("i",), fours=("j",), smooth=False):
         return entry("u", four)
 
     def deeper():
-        return draw(scalars(depth - 1, threes, fours, smooth))
+        return draw(scalars(depth - 1, threes, fours))
 
-    match draw(st.integers(0, 6 if smooth else 9)):
+    match draw(st.integers(0, 9)):
         case 0:
             return node("sum", deeper(), draw(st.sampled_from([deeper(), node("neg", deeper())])))
         case 1:
@@ -141,7 +141,7 @@ def scalars(draw, depth=3, threes=("i",), fours=("j",), smooth=False):
             return node("over", deeper(), below, value=draw(st.sampled_from(["/", r"\frac"])))
         case 5 | 6:
             name = f"{'klm'[len(threes) - 1]}"
-            body = draw(scalars(depth - 1, (name, *threes), fours, smooth))
+            body = draw(scalars(depth - 1, (name, *threes), fours))
             body = node("product", node("entry", node("name", value="x"), letter(name)), body)
             signs = st.sampled_from(["=", r"\ne", r"\le", "<", r"\ge"])
             domain = draw(
@@ -156,7 +156,7 @@ def scalars(draw, depth=3, threes=("i",), fours=("j",), smooth=False):
             )
             if domain.kind == "chain" and domain.children[1].value == "=":
                 domain = relation(letter(name), r"\le", letter(threes[-1]))
-            operator = draw(st.sampled_from([r"\sum", r"\prod"] if smooth else [r"\sum", r"\prod", r"\max", r"\min"]))
+            operator = draw(st.sampled_from([r"\sum", r"\prod", r"\max", r"\min"]))
             if operator in (r"\max", r"\min") and domain.kind == "chain":
                 domain = letter(name)
             return node("big", node("domain", domain), body, value=operator)

@@ -1,6 +1,8 @@
 """Answers in LaTeX: what is read, what is refused and where, what passes, and what is said of what does not."""
 
 import re
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -116,7 +118,28 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
         (["p_{ij}"], 'my_formula must be LaTeX between quotation marks, r"..."; got list'),
         ("p" * 2001, "my_formula must have at most 2,000 characters a line, and 20 lines"),
         ("p_{ij} (", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends\n  p_{ij} (\n"),
-        ("p_{ij} = 1", "my_formula cannot be read: expected the end of the formula or an operator, found =\n  p_{ij} = 1\n         ^"),
+        ("p_{ij} = 1", "my_formula cannot be read: write only the right side, without =\n  p_{ij} = 1\n         ^"),
+        ("D_{ij} = p_{ij}", "my_formula cannot be read: write only the right side, without =\n  D_{ij} = p_{ij}\n         ^"),
+        (r"\sum_{k==1} p_{ik}", "my_formula cannot be read: expected a number"),
+        (r"p_{ij} \mathrm{sign}(g_{ij})", "my_formula cannot be read: sign is neither given nor known; what may stand here: p, g"),
+        (r"p_{ij} \mathrm{softmax}(g)_{ij}", "my_formula cannot be read: softmax may not stand here; what may stand here: p, g"),
+        (r"\mathbf{p}_{ij}", "my_formula cannot be read: \\mathbf{p} is unknown here: write p\n"),
+        (
+            r"g_{ij} exp(p_{ij})",
+            "my_formula cannot be read: write \\exp: each letter of exp is read for itself\n  g_{ij} exp(p_{ij})\n         ^^^",
+        ),
+        (
+            r"\sum_k p_{ik} g_{ik} - \delta_k",
+            "my_formula cannot be read: k is unknown here: \\sum over k ends before it; put its terms in parentheses\n"
+            "  \\sum_k p_{ik} g_{ik} - \\delta_k\n" + " " * 32 + "^",
+        ),
+        (r"\sum_k p_{ik} l g_{il}", "my_formula cannot be read: l is unknown here; what may stand here"),
+        (
+            r"p_{ij} \delta(i)",
+            "my_formula has no meaning: \\delta is a list, not a function: write \\delta_{i}\n  p_{ij} \\delta(i)\n         ^^^^^^",
+        ),
+        (r"\delta(i / 2) + 1", "my_formula has no meaning: \\delta is a list, not a function: write \\delta_k"),
+        (r"p(i, j)", "my_formula has no meaning: p is a matrix, not a function: write p_{i j}"),
         ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
         (r"p_{ik} g_{kj}", "my_formula cannot be read: k is unknown here"),
@@ -159,6 +182,46 @@ def test_a_first_line_with_the_factors_in_another_order_is_no_start_where_that_m
     assert said(task, ["(B A)^\\top", "A^\\top B^\\top"]).message.startswith("line 1 of my_derivation must be where")
 
 
+def test_a_free_letter_is_shown_where_it_is_free():
+    answer = r"\sum_k p_{ik} + \sum_l p_{il} g_{kl}"
+    assert said(FORMULA, answer).message.splitlines()[-1].index("^") - 2 == answer.index("kl}")
+    answer = r"\sum_{k} \left( p_{ik} g_{il} + p_{ik} \right)"
+    assert said(FORMULA, answer).message.splitlines()[-1].index("^") - 2 == answer.index("l}")
+
+
+def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
+    task = changed(
+        DERIVATION,
+        symbols=("g", "k"),
+        functions=(),
+        cases=at_sizes("n k", lambda rng, n, k: {"g": vector(rng.uniform(1, 2, size=n)), "k": k}),
+        least_steps=1,
+        answer=["g_1^k", r"\prod_{i=1}^{k} g_1"],
+    )
+    assert assess(task, task.answer).passed
+    assert said(task, ["g_1^k", r"\prod_{i=1}^{k-1} g_1"]).message.startswith("line 2 does not follow from line 1")
+
+
+def test_a_step_to_what_is_no_number_is_explained():
+    verdict = said(DERIVATION, [START, r"\frac{e^{z_i} (c - c)}{(c - c) \sum_j e^{z_j}}", GOAL])
+    assert "right nan" in verdict.message
+    assert verdict.message.endswith(" Right is no number there: look for 0 / 0, inf - inf or 0 * inf.")
+
+
+def test_the_slope_of_a_known_function_needs_no_long_import():
+    code = """
+import sys
+import numpy as np
+from attn_course.tasks.latex import Question, evaluate, packed, unpacked
+x = np.array([0.2, 0.5, 1.3])
+case = {"x": unpacked(packed("x", x)), "y": unpacked(packed("y", x))}
+(result,) = evaluate(Question("a", ("x",), (r"\\tanh",), "y_i", ("y",)), [r"\\tanh''(x_i)"], [case])
+assert np.allclose(result.arrays[0], -2 * np.tanh(x) / np.cosh(x) ** 2), result
+assert "sympy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 def test_lines_of_a_derivation_are_named():
     assert (
         said(DERIVATION, START).message == 'my_derivation must be a list of lines of LaTeX, [r"...", r"..."]; got str ' + repr(START)[:60]
@@ -166,6 +229,8 @@ def test_lines_of_a_derivation_are_named():
     assert said(DERIVATION, [START, ...]).message.endswith("got ellipsis")
     assert said(DERIVATION, [START, " ", GOAL]).message == "my_derivation holds an empty line"
     assert said(DERIVATION, [START, r"e^{z_i + ", GOAL]).message.startswith("line 2 of my_derivation cannot be read: expected")
+    without = said(DERIVATION, [START, rf"p_i = {SPLIT}", GOAL]).message
+    assert without.startswith("line 2 of my_derivation cannot be read: write one expression a line, without =")
     shape = "line 2 of my_derivation has no meaning: line 1 is a number, this is a vector of 3\n  z\n  ^"
     assert said(DERIVATION, [START, "z", GOAL]).message == shape
     assert said(DERIVATION, [START] * 21).message.endswith("20 lines")
@@ -374,13 +439,17 @@ def test_what_must_be_used_is_a_symbol_of_a_derivation():
         (r"-x_i y_i", r"y_i (-x_i)", True),
         (r"e^{x_i}", r"\exp(x_i)", True),
         (r"(x_i + y_i) + 1", r"1 + y_i + x_i", True),
+        (r"\sum_{j=1}^{n} x_j y_i", r"\sum_j x_j y_i", True),
+        (r"\sum_{j=2}^{n} x_j y_i", r"\sum_j x_j y_i", False),
+        (r"\sum_{j=1}^{i} x_j y_i", r"\sum_j x_j y_i", False),
+        (r"\prod_{j=1}^{n} x_1 y_i", r"\prod_{j=1}^{m} x_1 y_i", False),
         (r"x_i y_i", r"x_i + y_i", False),
         (r"\sum_j x_j y_i", r"\sum_j x_i y_j", False),
         (r"x_i (y_i + 1)", r"x_i y_i + x_i", False),
     ],
 )
 def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same):
-    question = Question("my_lines", ("x", "y"), (r"\exp",), "x_i")
+    question = Question("my_lines", ("x", "y", "n", "m"), (r"\exp",), "x_i")
     assert (normal(question.read(one)) == normal(question.read(other))) is same
 
 

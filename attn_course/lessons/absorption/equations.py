@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
+from attn_course.equations.drawing import narrow_factors
 from attn_course.formulas import column, function, index, row, rows
 from attn_course.reference import absorb_query_key, attention
 
@@ -132,14 +133,6 @@ def self_attention_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int
 
 
 # ---- 10.2 what kind of matrix W is
-
-
-def narrow_factors(rng: np.random.Generator, d: int, d_k: int, common: int, own: tuple[int, int]) -> list[np.ndarray]:
-    """Return W_Q and W_K: their rows lie in some common directions of d_k, and each in some of its own."""
-    basis = np.linalg.qr(rng.normal(size=(d_k, d_k)))[0]
-    ends = common, common + own[0], common + sum(own)
-    directions = basis[: ends[1]], basis[[*range(common), *range(ends[1], ends[2])]]
-    return [rng.normal(size=(d, len(some))) @ some for some in directions]
 
 
 @equation(

@@ -9,8 +9,8 @@ import numpy as np
 
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
+from attn_course.equations.drawing import normal, normalisers
 from attn_course.formulas import column, columns, function, of, row, rows, vector
-from attn_course.formulas.givens import Given
 from attn_course.reference import (
     additive_scores,
     attention,
@@ -20,16 +20,6 @@ from attn_course.reference import (
     scaled_dot_scores,
     softmax,
 )
-
-
-def normal(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[np.ndarray]:
-    """Return tables of normal numbers."""
-    return [rng.normal(size=shape) for shape in shapes]
-
-
-def normalisers(Q: np.ndarray, K: np.ndarray) -> Given:
-    """Return by what the exponentials of each row are divided."""
-    return vector([sum(math.exp(q @ k / math.sqrt(Q.shape[1])) for k in K) for q in Q])
 
 
 def attend(X: np.ndarray, Y: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from attn_course.equations.core import Givens, equation
 from attn_course.equations.counting import multiplications
+from attn_course.equations.drawing import narrow_factors
 from attn_course.formulas import function, matrices
 from attn_course.reference import attention, multi_head_attention, softmax, split_heads
 
@@ -203,14 +204,6 @@ def averaged_heads_are_one_head(rng: np.random.Generator, H: int, T_q: int, T_k:
 def signed_mixtures(rng: np.random.Generator, H: int, T_q: int, T_k: int) -> Givens:
     """With c = (1, -1) rows sum to 0: a difference of two averages, such as previous minus next token, which one head cannot form."""
     return {"P": matrices(_maps(rng, H, T_q, T_k)), "c": rng.normal(size=H), "H": H}
-
-
-def narrow_factors(rng: np.random.Generator, d: int, d_k: int, common: int, own: tuple[int, int]) -> list[np.ndarray]:
-    """Return W_Q and W_K: their rows lie in some common directions of d_k, and each in some of its own."""
-    basis = np.linalg.qr(rng.normal(size=(d_k, d_k)))[0]
-    ends = common, common + own[0], common + sum(own)
-    directions = basis[: ends[1]], basis[[*range(common), *range(ends[1], ends[2])]]
-    return [rng.normal(size=(d, len(some))) @ some for some in directions]
 
 
 @equation(

@@ -48,8 +48,8 @@ def heads_with_fixed_shifts_convolve(rng: np.random.Generator, T: int, H: int, d
 )
 def scores_peaked_at_a_shift(rng: np.random.Generator, draw: int) -> Givens:
     """A dot product of a learned vector with an encoding of the shift: largest at delta = Delta; the last term is constant."""
-    shift = 3 * rng.normal()
-    return {r"\alpha": rng.uniform(0.3, 4), r"\Delta": shift, r"\delta": 3 * rng.normal() if draw else shift}
+    shift = rng.normal(scale=3)
+    return {r"\alpha": rng.uniform(0.3, 4), r"\Delta": shift, r"\delta": rng.normal(scale=3) if draw else shift}
 
 
 @equation(

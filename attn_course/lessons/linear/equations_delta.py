@@ -241,6 +241,7 @@ def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) 
         "z -> o": "the centred keys sum to 0, with the weights p",
         r"k_{j} - \bar{k} -> k_{j} + \bar{k}": "the centred values sum to 0, with the weights p",
     },
+    whatever={r"\bar{k}": "the centred values sum to 0, with the weights p, so any vector may be taken from the keys"},
 )
 def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Linear attention answers each context with one linear map of q; softmax attention answers each query with another."""

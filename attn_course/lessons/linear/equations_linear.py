@@ -31,6 +31,7 @@ def _sequence(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> tuple[np.
         "the features of the keys forgotten": r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( K^\top V \bigr)",
         "the products in another order": r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( V\, \phi(K)^\top \bigr)",
     },
+    whatever={r"\phi": "products of matrices are associative, whatever the features are"},
 )
 def brackets(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
     """Matrix products are associative: the T x T matrix need never exist."""

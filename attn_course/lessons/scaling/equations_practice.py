@@ -267,6 +267,7 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
         ),
         "the step times c": r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - c\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
     },
+    whatever={r"\mathcal{L}": "the chain rule does not ask which loss it is"},
 )
 def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
     """With W' = c W_Q the scores are the same. What changes is where W' starts, and its step, which is c^2 times as long."""

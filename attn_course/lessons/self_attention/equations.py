@@ -6,14 +6,9 @@ from functools import cache
 import numpy as np
 
 from attn_course.equations.core import Givens, equation
-from attn_course.formulas import derivative, function, independent, matrix, normal_nodes, outcomes, rows, vector
-from attn_course.formulas.givens import Given
+from attn_course.equations.drawing import normal, normalisers
+from attn_course.formulas import derivative, function, independent, matrix, normal_nodes, outcomes, rows
 from attn_course.reference import attention, attention_backward, multi_head_attention, scaled_dot_scores, softmax
-
-
-def normal(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[np.ndarray]:
-    """Return tables of normal numbers."""
-    return [rng.normal(size=shape) for shape in shapes]
 
 
 def projections(rng: np.random.Generator, d_model: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
@@ -30,11 +25,6 @@ def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
     """Return a permutation matrix that is not its own inverse: a cycle through all places."""
     order = rng.permutation(count)
     return np.eye(count)[order][:, np.roll(order, 1)]
-
-
-def normalisers(Q: np.ndarray, K: np.ndarray) -> Given:
-    """Return by what the exponentials of each row are divided."""
-    return vector([sum(math.exp(q @ k / math.sqrt(Q.shape[1])) for k in K) for q in Q])
 
 
 # ---- 5.1 The plainest form: every token is query, key and value

@@ -76,10 +76,11 @@ def shifted_lse(rng: np.random.Generator, n: int) -> Givens:
         "divided by the largest score instead": r"\sigma(z)_i = \frac{e^{z_i / m}}{\sum_{j=1}^{n} e^{z_j / m}}, \qquad m = \max_j z_j",
         "shifted by the smallest score": r"\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \min_j z_j",
     },
+    whatever={"m": "what is subtracted from all scores cancels; that it is the largest is said beside it"},
 )
 def stable_softmax(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """Eq. softmax-shift-invariance with c = -m: no exponent is positive, and one of them is 0."""
-    z = rng.normal(size=n) + 1000 * (draw - 1)
+    z = rng.normal(loc=1000 * (draw - 1), size=n)
     return {"z": z, "m": sorted(z)[-1], "n": n}
 
 

@@ -1,0 +1,280 @@
+r"""What a formula says: an equality that holds whatever is given says nothing, and another wording must say as much as the registered one.
+
+A given is *made* if its value comes from others: it is no number that was drawn, and it changes together with another given when one
+draw is made again; a function is always made. With other numbers in its place an equality that speaks of it must fall, or it says
+nothing of it: `(J - J) \mathbf{1} = 0`. Where one side is a number as printed, some given must matter, or a function that every formula
+knows. `Equation.whatever` names the few givens for which an identity holds for good reason.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, sides
+from attn_course.formulas.errors import Place
+from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given
+
+MOST_DRAWS = 12  # that are made again to see what comes from what
+KNOWN: dict[str, Callable[..., Any]] = {r"\ln": np.log, r"\exp": np.exp, r"\tanh": np.tanh, r"\cos": np.cos, r"\sin": np.sin}
+KNOWN |= dict.fromkeys((r"\sigma", "softmax"), lambda z: np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True))
+KNOWN |= {"lse": lambda z: np.log(np.exp(z).sum(axis=-1))}
+Givens: TypeAlias = Mapping[str, Any]
+
+
+# ---- Other numbers in the place of a given
+
+
+def disturbed(thing: Any, rng: np.random.Generator) -> AnyGiven:
+    """Return a given of the same form with other numbers; of a function, one with other values that is as smooth."""
+    given = as_given(thing)
+    if isinstance(given, Given):
+        return given if given.form == "opaque" else replace(given, raw=_other(given.raw, rng))
+    if isinstance(given, Outcomes):
+        return replace(given, given=replace(given.given, raw=_other(given.given.raw, rng)))
+    if isinstance(given, Function | Of):
+        return replace(given, call=_otherwise(given.call, isinstance(given, Function) and given.entrywise, rng.uniform(0.5, 1.5)))
+    return given
+
+
+def _other(raw: Any, rng: np.random.Generator) -> Any:
+    data = np.asarray(raw)
+    if data.dtype == bool:
+        return rng.uniform(size=data.shape) < 0.6
+    if data.dtype.kind not in "fc":
+        return raw + rng.integers(1, 4, size=data.shape) if data.dtype.kind in "iu" else raw
+    other = data * np.exp(0.05 * rng.normal(size=data.shape)) + 0.05 * rng.uniform(size=data.shape)
+    return np.where(np.isfinite(data), other, data)
+
+
+def _otherwise(call: Callable[..., Any], entrywise: bool, wave: float) -> Callable[..., Any]:
+    def other(*arguments: Any) -> Any:
+        place: Any = 0.0
+        for order, array in enumerate(map(np.asarray, arguments), start=1):  # unlike for each argument, or it might be symmetric
+            if array.dtype.kind in "biufc":
+                part = order * np.where(np.isfinite(array), array, 0.0).real
+                place = place + (part if entrywise else float((part * np.cos(np.arange(part.size)).reshape(part.shape)).sum()))
+        return _changed(call(*arguments), wave * place)
+
+    return other
+
+
+def _changed(value: Any, place: Any) -> Any:
+    if isinstance(value, Outcomes):
+        return replace(value, given=_changed(value.given, place))
+    if isinstance(value, Given):
+        return value if value.form == "opaque" else replace(value, raw=_changed(value.raw, place))
+    data = np.asarray(value)
+    if data.dtype == bool:
+        return ~data
+    if data.dtype.kind not in "iufc":
+        return value
+    along = place if np.ndim(place) else place + np.arange(data.size).reshape(data.shape)
+    return data * (1.5 + 0.4 * np.sin(along)) + 0.1 * np.cos(along)
+
+
+# ---- What is made
+
+
+class _Tape(np.random.Generator):
+    """A generator that keeps what it drew, and makes half of one of its draws anew."""
+
+    def __init__(self, anew: int = -1, half: int = 0) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.drawn: list[np.ndarray] = []
+        self._anew, self._half, self._other = anew, half, np.random.default_rng(1)
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or not callable(found) or not hasattr(np.random.Generator, name):
+            return found
+
+        def draw(*arguments: Any, **named: Any) -> Any:
+            value = found(*arguments, **named)
+            if len(self.drawn) == self._anew:
+                other, first = getattr(self._other, name)(*arguments, **named), np.arange(np.size(value)) < np.size(value) / 2
+                kept = first.reshape(np.shape(value)) if self._half else ~first.reshape(np.shape(value))
+                value = np.where(kept, value, other) if np.ndim(value) else other
+            self.drawn.append(np.ravel(value))
+            return value
+
+        return draw
+
+
+def made(make: Callable[[np.random.Generator], Givens]) -> set[str]:
+    """Return the names of the givens that come from what another given comes from, and were not drawn themselves."""
+    tape = _Tape()
+    first = {name: as_given(given) for name, given in make(tape).items()}
+    drawn = set(np.concatenate(tape.drawn).tolist()) if tape.drawn else set()
+    found = {name for name, given in first.items() if isinstance(given, Function | Of)}
+    for place, half in itertools.product(range(min(len(tape.drawn), MOST_DRAWS)), (0, 1)):
+        try:
+            again = {name: as_given(given) for name, given in make(_Tape(place, half)).items()}
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+            continue  # a special case no longer fits the other numbers
+        moved = {name for name, given in first.items() if not np.array_equal(_numbers(given), _numbers(again[name]))}
+        found |= moved if len(moved) > 1 else set()
+    return {name for name in found if not (numbers := _numbers(first[name])).size or not {*numbers.ravel().tolist()} <= drawn}
+
+
+def _numbers(given: AnyGiven) -> np.ndarray:
+    inner = given.given if isinstance(given, Outcomes) else given
+    return np.asarray(inner.raw) if isinstance(inner, Given) and inner.form != "opaque" else np.zeros(0)
+
+
+# ---- What matters to a formula
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Givens with other numbers in the place of one, and where the formula fell with them: places; None if it lost its meaning.
+
+    It may always lose its meaning with another whole number, such as a bound of a sum: that says nothing of what is claimed.
+    """
+
+    name: str
+    givens: Givens
+    fallen: frozenset[Place] | None
+    whole: bool = False
+
+    @property
+    def matters(self) -> bool:
+        """Whether the formula fell."""
+        return self.fallen is None or bool(self.fallen)
+
+    def matters_in(self, chain: Node) -> bool:
+        """Whether that part of the formula fell."""
+        return not self.whole if self.fallen is None else any(chain.place[0] <= start < chain.place[1] for start, _ in self.fallen)
+
+
+def trials(formula: Formula, draws: Sequence[Givens]) -> list[Trial]:
+    """Try a formula with other numbers in the place of each of its givens, draw by draw until it falls."""
+    found = []
+    for place, (name, thing) in enumerate(draws[0].items()):
+        given = as_given(thing)
+        if isinstance(given, Range) or (isinstance(given, Given) and given.form == "opaque"):
+            continue
+        for number, draw in enumerate(draws):
+            givens = {**draw, name: disturbed(draw[name], np.random.default_rng([place, number]))}
+            trial = Trial(name, givens, fallen(formula, givens), isinstance(given, Given) and isinstance(given.raw, int | np.integer))
+            if trial.matters:
+                break
+        found.append(trial)
+    return found
+
+
+def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
+    """Try a formula with the numbers of each of its givens in other places, so that their sum stays as it is."""
+    arrays = {
+        name: given
+        for name, thing in draw.items()
+        if isinstance(given := as_given(thing), Given) and given.form != "opaque" and np.ndim(given.raw)
+    }
+    moved = {name: {**draw, name: replace(given, raw=np.roll(given.raw, 1, axis=0))} for name, given in arrays.items()}
+    return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved.items()]
+
+
+def fallen(formula: Formula, givens: Givens) -> frozenset[Place] | None:
+    """Return the places of the relations that do not hold; None if one of them has no meaning."""
+    try:
+        return frozenset(one.place for one in sides(formula, givens) if (one.counts & ~one.fulfilled).any())
+    except FormulaError:
+        return None
+
+
+def complain_of_nothing(formula: Formula, tried: list[Trial], plain: Givens, whatever: Iterable[str], come: Callable[[], set[str]]) -> None:
+    """Complain of an equality that holds whatever the made givens in it are, or, if a side is a number as printed, whatever all are."""
+    equalities = [chain for claim in formula.claims for chain in _claimed_outright(claim)]
+    for chain in equalities:
+        beneath = formula.names_beneath(chain)
+        here = [trial for trial in tried if trial.name in beneath]
+        if not any(trial.matters_in(chain) for trial in here) and (nothing := {trial.name for trial in here} & come() - {*whatever}):
+            raise _says_nothing(nothing, formula, chain)
+        if is_printed(formula, chain) and not any(trial.matters_in(chain) for trial in here if not trial.whole):
+            known = {node.value for node in chain.walk() if node.kind == "call"} & KNOWN.keys()
+            if known and not any(_matters(formula, chain, plain, name) for name in known):
+                raise _says_nothing(known, formula, chain)
+    if len(equalities) == sum(1 for claim in formula.claims for node in claim.walk() if node.kind == "chain"):  # and no condition
+        for trial in tried:
+            if not trial.matters and trial.name not in whatever and trial.name in come():
+                raise _says_nothing({trial.name}, formula, formula.tree)
+
+
+def _claimed_outright(claim: Node) -> Iterator[Node]:
+    """Yield the equalities in a claim that hold without a premise."""
+    if claim.kind in ("all", "where"):
+        for child in claim.children[: 1 if claim.kind == "where" else None]:
+            yield from _claimed_outright(child)
+    elif claim.kind == "chain" and {sign.value for sign in claim.children[1::2]} == {"="}:
+        yield claim
+
+
+def is_printed(formula: Formula, chain: Node) -> bool:
+    """Whether a side is a number as it is printed."""
+    return not all(has_symbols(formula, side) for side in chain.children[::2])
+
+
+def _matters(formula: Formula, chain: Node, plain: Givens, name: str) -> bool:
+    """Whether other values of a function that every formula knows make an equality fall."""
+    other = Formula(formula.tree, [*names_of(plain), f"{name}()"], formula.ranges, formula.latex)
+    return Trial(name, {}, fallen(other, {**plain, name: Function(_otherwise(KNOWN[name], False, 1.0))})).matters_in(chain)
+
+
+def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malformed:
+    name = min(names)
+    return Malformed(f"whatever {name} is, this holds: it says nothing of {name}", node.place, formula.latex)
+
+
+# ---- Another wording of a registered formula
+
+
+def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Trial]) -> None:
+    """Complain of a formula that still holds where the registered one falls, has fewer relations, or moves a remark elsewhere.
+
+    `tried`: the trials of the registered formula, with other numbers and with the same in other places.
+    """
+    for trial in tried:
+        if trial.matters and fallen(formula, trial.givens) == frozenset() and trial.fallen is not None:
+            raise Malformed(
+                f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
+            )
+    distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
+    (wanted, signs), (found, own_signs) = _relations(registered), _relations(formula)
+    if found + distinctions < wanted and own_signs + distinctions < signs:
+        said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
+        raise Malformed(said, formula.tree.place, formula.latex)
+    remarks = _remarks(formula)
+    for remark, names in _remarks(registered).items():
+        if remarks.get(remark) != names:
+            raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+
+
+def _relations(formula: Formula) -> tuple[int, int]:
+    """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
+    counted = [_count(claim) for claim in formula.claims]
+    return sum(chains for chains, _ in counted), sum(signs for _, signs in counted)
+
+
+def _count(claim: Node) -> tuple[int, int]:
+    if claim.kind == "chain":
+        orders = sum(sign.value != "=" for sign in claim.children[1::2])
+        return orders + any(sign.value == "=" for sign in claim.children[1::2]), len(claim.children) // 2
+    parts = {"where": claim.children[:1], "given": claim.children[1:], "implies": claim.children[claim.value != r"\iff" :]}
+    counted = [_count(child) for child in parts.get(claim.kind, claim.children)]
+    return sum(chains for chains, _ in counted), sum(signs for _, signs in counted)
+
+
+def _distinctions(tree: Node) -> int:
+    """Count what lets one relation stand for several: cases, conditions in brackets, deltas, I."""
+    found = 0
+    for node in tree.walk():
+        found += len(node.children) // 2 if node.kind == "cases" else node.kind == "iverson" or node.value in (r"\delta", "I")
+    return found
+
+
+def _remarks(formula: Formula) -> dict[str, frozenset[str]]:
+    """Return what is remarked at a clause, with the givens in that clause."""
+    chains = [node for node in formula.tree.walk() if node.kind == "chain" and node.value]
+    return {chain.value: formula.names_beneath(chain) & formula.given for chain in chains}

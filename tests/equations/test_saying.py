@@ -1,0 +1,109 @@
+r"""An equality that holds whatever is given says nothing, and another wording says as much as the registered formula."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attn_course import numbers
+from attn_course.equations import get_equation
+from attn_course.equations.core import Registry
+from attn_course.equations.errors import EquationError, Malformed
+from attn_course.equations.saying import made
+from attn_course.formulas import derivative, function, of, row
+from attn_course.reference import softmax
+from tests.toy_numbers import toy_numbers
+
+
+@pytest.fixture
+def toy(monkeypatch) -> Registry:
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first", "second"]))
+    return Registry()
+
+
+def test_a_given_is_made_if_it_comes_from_another_and_was_not_drawn():
+    def make(rng):
+        q, k = rng.normal(size=(2, 3))
+        far = 2 * rng.normal(size=3)
+        return {"q": row(q), "k": row(k), "s": q @ k, "f": function(np.exp), "L": of(np.sum, "q"), "far": far, "n": 3, "mean": far.mean()}
+
+    assert made(make) == {"s", "f", "L", "far", "mean"}  # far: what mean comes from, too
+
+
+def jacobian(rng, n):
+    """Row i, column j."""
+    z = rng.normal(size=n)
+    return {"s": softmax(z), "J": derivative(softmax, z)}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        r"(J - J)\, \mathbf{1} = 0, \qquad J_{ij} = J_{ji}, \qquad s_i = s_i + J_{ij} - J_{ij}",
+        r"\sum_j J_{ij} = 0, \qquad s_i - s_i = 0",
+        r"\sum_j J_{ij} = 0, \qquad \frac{s_i}{s_i} = 1",
+    ],
+)
+def test_what_holds_whatever_is_given_says_nothing(toy: Registry, wrong):
+    equation = toy.equation("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", topics=["A1"], sizes="n")(jacobian)
+    equation.check()
+    with pytest.raises(Malformed, match=r"whatever (J|s) is, this holds: it says nothing of"):
+        equation.check(wrong)
+    with pytest.raises(Malformed, match="whatever"):
+        toy.equation("second", wrong, topics=["A1"], sizes="n")(jacobian).check()
+
+
+def test_an_identity_may_hold_whatever_a_given_is_if_it_says_why(toy: Registry):
+    def make(rng):
+        """Multiply out."""
+        return {"f": function(lambda x: x**3), "a": rng.normal(), "b": rng.normal()}
+
+    latex = r"(f(a) + b)^2 = f(a)^2 + 2 f(a) b + b^2"
+    with pytest.raises(Malformed, match="whatever f is"):
+        toy.equation("first", latex, topics=["A1"])(make).check()
+    toy.equation("second", latex, topics=["A1"], whatever={"f": "squares of sums do not ask of what"})(make).check()
+
+
+def test_a_function_that_every_formula_knows_must_matter_where_a_side_is_printed(toy: Registry):
+    equation = toy.equation("first", r"\sum_i \sigma(z)_i = 1", topics=["A1"], sizes="n")(lambda rng, n: {"z": rng.normal(size=n)})
+    equation.check()
+    with pytest.raises(Malformed, match=r"whatever \\sigma is, this holds"):
+        equation.check(r"\frac{\sigma(z)_i}{\sigma(z)_i} = 1")
+
+
+def test_another_wording_says_as_much_as_the_registered_formula(toy: Registry):
+    def make(rng, n):
+        """By their definitions."""
+        x = rng.normal(size=n)
+        return {"x": x, "s": sum(x), "m": max(x), "n": n}
+
+    equation = toy.equation("first", r"s = \sum_{i=1}^{n} x_i, \qquad x_i \le m, \qquad m = \max_i x_i", topics=["A1"], sizes="n")(make)
+    replace(equation, latex=r"0 = \sum_{i=1}^{n} x_i - s, \qquad m \ge x_i, \qquad \max_j x_j = m").check()
+    for less, says in (
+        (r"s = \sum_{i=1}^{n} x_i, \qquad m = \max_i x_i", "3 relations are wanted, as in the registered formula; here are 2"),
+        (r"s = \sum_{i=1}^{n} x_i, \qquad x_i \le m, \qquad \max_i x_i - m \le 0", "attained in every draw"),
+        (r"s - 9 < \sum_{i=1}^{n} x_i, \qquad x_i \le m, \qquad m = \max_i x_i", "with another s this holds too"),
+    ):
+        with pytest.raises(Malformed, match=says):
+            replace(equation, latex=less).check()
+
+
+@pytest.mark.parametrize(
+    ("label", "old", "new"),
+    [
+        ("absorption-gain-at-decoding", "decode:", "prefill:"),
+        ("absorption-loss-at-prefill", r"\text{prefill:} \quad", ""),
+        ("linear-and-softmax-slopes", r"S^\top \quad \text{(linear)}", r"S^\top \quad \text{(softmax)}"),
+        ("parameters-by-head-width", r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad", ""),
+        ("additive-memory-overhead", r"= T_q\, T_k\, d_h", ""),
+        ("latent-cache-equivalent-groups", r", \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}", ""),
+        ("output-of-a-query", r"z_i = \sum_", r"\sum_i z_i = \sum_i \sum_"),
+        ("attention-weights", "} p_{ij} = 1", "} (p_{ij} - p_{ij}) = 0"),
+        ("recurrent-linear-attention", r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad", ""),
+    ],
+)
+def test_less_than_an_equation_of_the_course_is_refused(label, old, new):
+    equation = get_equation(label)
+    assert old in equation.latex
+    with pytest.raises(EquationError, match=r"registered|nowhere used|whatever"):
+        replace(equation, latex=equation.latex.replace(old, new)).check()

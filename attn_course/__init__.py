@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course import figures
-    from attn_course.equations import show, verify
+    from attn_course.equations import verify
+    from attn_course.equations.show import show
     from attn_course.tasks import check, read
 
 __all__ = ["__version__", "check", "figures", "read", "show", "verify"]

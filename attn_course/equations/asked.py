@@ -2,9 +2,8 @@
 
 import keyword
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ class Asked:
         indices = f", and for the indices {', '.join(sorted(letters))}" if letters else ""
         return f"{numbers.eq(self.label)} wants values for {known}{indices}; got one for {word!r}"
 
-    def lacking(self, names: Iterable[str]) -> str:
+    def lacking(self, names: Collection[str]) -> str:
         """Return the complaint about symbols without a value."""
         lacking = ", ".join(sorted(self.words.get(name, name) for name in {*names} - self.sizes or names))
         got = ", ".join(sorted(self.words.get(name, name) for name in self.givens)) or "none"
@@ -105,40 +104,24 @@ def _kinds(equation: Equation) -> dict[str, Any]:
     return {name: given if isinstance(given, Outcomes | Range | Function) else draw.given(name) for name, given in draw.givens.items()}
 
 
-@lru_cache(maxsize=256)
-def _axes_of(label: str, equation: "_Same") -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
-    sets, draws = equation.it.size_sets(), [draws[0] for draws in equation.it.draws()]
+def _axes(equation: Equation) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
+    """Return the letter of the size along each axis of a given, and which givens are sizes themselves."""
+    sets, formula = equation.size_sets(), equation.read()
+    every = [Evaluation(formula, draws[0]) for draws in equation.draws()]
     axes, is_size = dict[str, tuple[Any, ...]](), dict[str, str]()
-    formula = equation.it.read()
-    every = [Evaluation(formula, draw) for draw in draws]
-    for name in draws[0]:
-        if isinstance(every[0].givens[name], Outcomes | Range):
+    for name, kind in every[0].givens.items():
+        if isinstance(kind, Outcomes | Range):
             continue
-        found = [evaluation.given(name) for evaluation in every]
-        if not all(isinstance(given, Given) and given.form != "opaque" for given in found):
+        found = [given for evaluation in every if isinstance(given := evaluation.given(name), Given) and given.form != "opaque"]
+        if len(found) < len(every):
             continue
-        shapes = [np.shape(given.raw) for given in found]  # type: ignore[union-attr]
+        shapes = [np.shape(given.raw) for given in found]
         axes[name] = tuple(_letter(sizes, sets) for sizes in zip(*shapes, strict=False))
         if shapes[0] == ():
-            letter = _letter(tuple(np.asarray(given.raw).item() for given in found), sets)  # type: ignore[union-attr]
+            letter = _letter(tuple(np.asarray(given.raw).item() for given in found), sets)
             if isinstance(letter, tuple) and letter[1] == 0:
                 is_size[name] = letter[0]
     return axes, is_size
-
-
-@dataclass(frozen=True)
-class _Same:
-    """An equation as a key: registered equations are compared by identity."""
-
-    it: Equation
-
-    def __hash__(self) -> int:
-        return id(self.it)
-
-
-def _axes(equation: Equation) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
-    """Return the letter of the size along each axis of a given, and which givens are sizes themselves."""
-    return _axes_of(equation.label, _Same(equation))
 
 
 def _letter(lengths: tuple[Any, ...], sets: list[dict[str, int]]) -> Any:

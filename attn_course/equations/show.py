@@ -4,11 +4,10 @@ Nothing is replaced in the LaTeX: the formula is read, its tree is evaluated, an
 """
 
 import contextlib
-import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,15 +16,13 @@ from attn_course.equations.asked import Asked, ShowError, asked
 from attn_course.equations.calculation import EQUALS, Row, calculated, refuting
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.plain import plain
-from attn_course.equations.small import Small, small_draws
+from attn_course.equations.small import all_draws, counterexample
 from attn_course.equations.worked import MOST_ENTRIES, latex, literal
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, Refuted
+from attn_course.formulas import Formula, Malformed, Node, Refuted
 from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.values import Value
 
 Words: TypeAlias = Sequence["str | Node"]
-CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for the eye to see it
-MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of the registry
 PUNCTUATION = (",", ".", ":", ";")
 BROAD = 60  # characters of a sum that is broken into lines
 WIDE = 24  # characters of a left side that gets a line of its own
@@ -41,10 +38,20 @@ class Display:
 
 
 @dataclass(frozen=True)
+class Calculation:
+    """Lines of a calculation."""
+
+    rows: tuple[Row, ...]
+
+
+Part: TypeAlias = Words | Display | Calculation
+
+
+@dataclass(frozen=True)
 class Shown:
     """What `show` displays: words, formulas as they are printed, and lines of a calculation."""
 
-    parts: tuple[Words | Display | tuple[Row, ...], ...]
+    parts: tuple[Part, ...]
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join(filter(None, map(_typeset, self.parts)))
@@ -94,18 +101,18 @@ def shown(label: str, wrong: str | None = None, values: Mapping[str, Any] | None
 def _with_values(equation: Equation, values: Mapping[str, Any]) -> Shown:
     formula, question = equation.read(), asked(equation, values)
     rows, places = calculated(formula, question)
-    return _worked_out(equation, formula, tuple(rows), _listed(question.given, places))
+    return _worked_out(equation, formula, rows, _listed(question.given, places))
 
 
 def _drawn(equation: Equation) -> Shown:
-    small = next(_all_draws(equation, least=2))
+    small = next(all_draws(equation, least=2))
     rows, places = calculated(small.formula, Asked(dict(small.givens), {}, label=equation.label))
-    return _worked_out(equation, small.formula, tuple(rows), _listed(small.givens, places))
+    return _worked_out(equation, small.formula, rows, _listed(small.givens, places))
 
 
-def _worked_out(equation: Equation, formula: Formula, rows: tuple[Row, ...], listed: Words) -> Shown:
+def _worked_out(equation: Equation, formula: Formula, rows: Sequence[Row], listed: Words) -> Shown:
     lead = (numbers.eq(equation.label), *((", with ", *listed) if listed else ()), ":")
-    return Shown((lead, Display(equation.latex, formula.tree), rows))
+    return Shown((lead, Display(equation.latex, formula.tree), Calculation(tuple(rows))))
 
 
 # ---- a wrong form, refuted
@@ -117,7 +124,10 @@ def _refuted(equation: Equation, name: str) -> Shown:
         names = ", ".join(f'"{form.name}"' for form in equation.wrongs)
         raise ShowError(f'wrong wants one of {names}; got "{name}"')
     title = (f"Not {numbers.eq(equation.label)}: {numbers.cite(form.name)}",)
-    small, formula, error = _counterexample(equation, form.latex)
+    found = counterexample(equation, form.latex)
+    if found is None:
+        raise ShowError(f"{numbers.eq(equation.label)}: no counterexample was found")
+    small, formula, error = found
     if formula is None or not isinstance(error, Refuted):
         said = error.problem if isinstance(error, Malformed) else str(error)
         where: list[str | Node] = []
@@ -130,7 +140,7 @@ def _refuted(equation: Equation, name: str) -> Shown:
     letters = {letter: float(value) for letter, value in error.at if letter not in AXES}
     rows, sides = refuting(formula, Asked(dict(small.givens), letters), error)
     lead: Words = ("For ", *_listed(small.givens, {}), ":") if _listed(small.givens, {}) else ()
-    return Shown((title, Display(form.latex, formula.tree), lead, tuple(rows), _verdict(error, sides)))
+    return Shown((title, Display(form.latex, formula.tree), lead, Calculation(tuple(rows)), _verdict(error, sides)))
 
 
 def _verdict(error: Refuted, sides: Sequence[Node]) -> Words:
@@ -151,52 +161,6 @@ def _entry(side: Node, at: Mapping[str, str]) -> Node:
     if side.kind == "blocks":
         return side.children[int(at.get("row", 1)) - 1].children[int(at.get("column", 1)) - 1]
     return side.children[int(at["entry"]) - 1] if side.kind == "tuple" and "entry" in at else side
-
-
-def _counterexample(equation: Equation, form: str) -> tuple[Small, Formula | None, FormulaError]:
-    """Return the smallest givens at which a wrong form fails, clearly if it can be, and how; shapes that do not fit count last."""
-    refuted: tuple[Small, Formula | None, FormulaError] | None = None
-    malformed: tuple[Small, Formula | None, FormulaError] | None = None
-    for small in _all_draws(equation, least=1):
-        if refuted is not None and small.sizes != refuted[0].sizes:
-            return refuted
-        formula = None
-        try:
-            formula = Formula.of(form, formulas.names_of(small.givens), small.formula.ranges)
-            formulas.judge(formula, small.givens)
-        except Refuted as error:
-            if _is_clear(error):
-                return small, formula, error
-            refuted = refuted or (small, formula, error)
-        except Malformed as error:
-            if formula is None:
-                return small, None, error
-            if malformed is None or (_are_telling(small.sizes) and not _are_telling(malformed[0].sizes)):
-                malformed = (small, formula, error)
-    if refuted is None and malformed is None:
-        raise ShowError(f"{numbers.eq(equation.label)}: no counterexample was found")
-    return refuted or malformed  # type: ignore[return-value]
-
-
-def _all_draws(equation: Equation, least: int) -> Iterator[Small]:
-    """Yield small givens, then those of the registry."""
-    yield from itertools.islice(small_draws(equation, least), MOST_TRIED)
-    formula = equation.read()
-    for sizes, draws in zip(equation.size_sets(), equation.draws(), strict=True):
-        yield from (Small(sizes, givens, formula) for givens in draws)
-
-
-def _are_telling(sizes: Mapping[str, int]) -> bool:
-    """Whether sizes are all different, and none is 1: then shapes tell what does not fit."""
-    return len({*sizes.values(), 1}) == len(sizes) + 1
-
-
-def _is_clear(error: Refuted) -> bool:
-    try:
-        left, right = float(error.left), float(error.right)
-    except ValueError:
-        return True
-    return bool(abs(left - right) >= CLEAR * max(abs(left), abs(right)) and np.isfinite(left - right))
 
 
 # ---- words
@@ -238,12 +202,12 @@ def _written(given: Given) -> Node | None:
     return literal(value)
 
 
-def _typeset(part: Words | Display | tuple[Row, ...]) -> str:
+def _typeset(part: Part) -> str:
     if isinstance(part, Display):
         return f"$${part.latex}$$"
-    if _is_calculation(part):
+    if isinstance(part, Calculation):
         text = ""
-        for left, sign, right in _lines(part):
+        for left, sign, right in _lines(part.rows):
             apart = " \\\\[0.6em]\n" if not sign else " \\\\\n"  # a side of its own stands apart
             text += apart * bool(text) + f"{latex(left) if left else ''} &{sign} {latex(right, sign)}"
         return f"$$\\begin{{aligned}}\n{text}\n\\end{{aligned}}$$"
@@ -258,18 +222,14 @@ def _typeset(part: Words | Display | tuple[Row, ...]) -> str:
     return text + "$" * before
 
 
-def _plainly(part: Words | Display | tuple[Row, ...]) -> str:
+def _plainly(part: Part) -> str:
     if isinstance(part, Display):
         return "  " + (plain(part.tree) if part.tree else part.latex)
-    if _is_calculation(part):
-        rows = [(plain(left) if left else "", plain(Node("relation", value=sign)), plain(right)) for left, sign, right in _lines(part)]
+    if isinstance(part, Calculation):
+        rows = [(plain(left) if left else "", plain(Node("relation", value=sign)), plain(right)) for left, sign, right in _lines(part.rows)]
         width = max(len(left) for left, _, _ in rows)
         return "\n".join(f"  {left:{width}} {sign} {right}" if sign else f"  {right}" for left, sign, right in rows)
     return "".join(word if isinstance(word, str) else plain(word) for word in part)
-
-
-def _is_calculation(part: Any) -> TypeGuard[tuple[Row, ...]]:
-    return bool(part) and isinstance(part[0], tuple)
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Givens as small as they can be: few digits, and the smallest sizes at which an equation can be drawn and holds."""
+"""Givens as small as they can be, in few digits: the smallest sizes at which an equation can be drawn, and at which a wrong form fails."""
 
 import itertools
 import re
@@ -8,16 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attn_course import formulas
 from attn_course.equations.core import DRAWS, Equation, Givens, Maker
-from attn_course.formulas import Formula, FormulaError
+from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
 
 LARGEST = 4  # of any size
 MOST_SIZES = 200  # sets of sizes that are tried
+MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of the registry
+CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for the eye to see it
 MANY = 5  # letters: of these each has one of two sizes only
 FEW = 12  # numbers drawn together
 STEPS = (0.5, 0.1, None)  # to which drawn numbers are rounded; None: as the registry draws them
@@ -83,6 +85,58 @@ def small_draws(equation: Equation, least: int) -> Iterator[Small]:
                 found = _drawn(equation.make, equation.latex, equation.label, tuple(sizes.items()), step, draw)
                 if found is not None:
                     yield found
+
+
+def all_draws(equation: Equation, least: int) -> Iterator[Small]:
+    """Yield small draws, then those of the registry."""
+    yield from itertools.islice(small_draws(equation, least), MOST_TRIED)
+    formula = equation.read()
+    for sizes, draws in zip(equation.size_sets(), equation.draws(), strict=True):
+        yield from (Small(sizes, givens, formula) for givens in draws)
+
+
+class Counterexample(NamedTuple):
+    """Where a wrong form fails, and how; `formula` is None if it cannot even be read."""
+
+    small: Small
+    formula: Formula | None
+    error: FormulaError
+
+
+def counterexample(equation: Equation, form: str) -> Counterexample | None:
+    """Return the smallest draw at which a wrong form is refuted, clearly if it can be; else one at which it has no meaning."""
+    refuted: Counterexample | None = None
+    malformed: Counterexample | None = None
+    for small in all_draws(equation, least=1):
+        if refuted is not None and small.sizes != refuted.small.sizes:
+            break
+        formula = None
+        try:
+            formula = Formula.of(form, formulas.names_of(small.givens), small.formula.ranges)
+            formulas.judge(formula, small.givens)
+        except Refuted as error:
+            if _is_clear(error):
+                return Counterexample(small, formula, error)
+            refuted = refuted or Counterexample(small, formula, error)
+        except Malformed as error:
+            if formula is None:
+                return Counterexample(small, None, error)
+            if malformed is None or (_are_telling(small.sizes) and not _are_telling(malformed.small.sizes)):
+                malformed = Counterexample(small, formula, error)
+    return refuted or malformed
+
+
+def _are_telling(sizes: Mapping[str, int]) -> bool:
+    """Whether sizes are all different, and none is 1: then shapes tell what does not fit."""
+    return len({*sizes.values(), 1}) == len(sizes) + 1
+
+
+def _is_clear(error: Refuted) -> bool:
+    try:
+        left, right = float(error.left), float(error.right)
+    except ValueError:
+        return True
+    return bool(abs(left - right) >= CLEAR * max(abs(left), abs(right)) and np.isfinite(left - right))
 
 
 def _ascending(sizes: str, least: int) -> Iterator[dict[str, int]]:

@@ -14,8 +14,8 @@ from attn_course.equations.asked import Asked, ShowError, asked, words_of
 from attn_course.equations.calculation import calculated
 from attn_course.equations.core import REGISTRY, Givens, Registry, UnknownEquation
 from attn_course.equations.plain import plain
-from attn_course.equations.show import _counterexample, shown
-from attn_course.equations.small import FewDigits, _drawn, small_draws
+from attn_course.equations.show import shown
+from attn_course.equations.small import FewDigits, _drawn, counterexample, small_draws
 from attn_course.equations.worked import latex, number
 from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector
 from attn_course.reference import logsumexp, softmax
@@ -112,7 +112,7 @@ def test_a_result_that_is_wrong_would_be_noticed():
 def test_each_wrong_form_is_refuted_and_the_equation_holds_there(label):
     equation = REGISTRY.get_equation(label)
     for wrong in equation.wrongs:
-        small, formula, error = _counterexample(equation, wrong.latex)
+        small, formula, error = counterexample(equation, wrong.latex)
         judge(small.formula, small.givens)
         if isinstance(error, Refuted):
             with pytest.raises(Refuted):
@@ -126,7 +126,7 @@ def test_each_wrong_form_is_refuted_and_the_equation_holds_there(label):
 def test_the_counterexample_has_the_smallest_size():
     equation = REGISTRY.get_equation("softmax")
     wrong = equation.wrongs[0]
-    small, _, error = _counterexample(equation, wrong.latex)
+    small, _, error = counterexample(equation, wrong.latex)
     assert small.sizes == {"n": 2}
     for smaller in small_draws(equation, least=1):
         if smaller.sizes == small.sizes:
@@ -161,7 +161,7 @@ def test_what_cannot_be_rounded_is_drawn_as_the_registry_does():
             raise ValueError("wanted numbers of many digits, two or more")
         return {"x": vector(x), "d": np.diff(x)[0]}
 
-    small, _, error = _counterexample(toy_difference, r"x_2 + x_1 = d")
+    small, _, error = counterexample(toy_difference, r"x_2 + x_1 = d")
     assert small.sizes == {"n": 2}
     assert isinstance(error, Refuted)
     assert not np.allclose(small.givens["x"].raw, np.round(small.givens["x"].raw, 1))

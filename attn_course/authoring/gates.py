@@ -139,7 +139,8 @@ def task_gate(written: Written) -> Iterator[Problem]:
     for task in tasks:
         named = list(_tried(gates.text_problems, task, labels))
         yield from (Problem(file, task.id, message) for message in named)
-        for gate in (gates.case_problems, gates.sensitivity_problems, gates.wrong_answer_problems) if not named else ():
+        judged = (gates.case_problems, gates.retyping_problems, gates.sensitivity_problems, gates.wrong_answer_problems)
+        for gate in judged if not named else ():
             yield from (Problem(file, task.id, message) for message in _tried(gate, task))
     yield from _solution_problems(written, tasks)
     yield from _right_answer_problems(written, tasks)

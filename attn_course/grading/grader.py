@@ -18,10 +18,11 @@ from attn_course.grading.submission import EXERCISES, Submission, SubmissionErro
 from attn_course.grading.supervisor import KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone, how_it_ended
 from attn_course.grading.untouched import is_untouched, untouched_message
 from attn_course.numbers import lesson_in
-from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, judge, registry
+from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, get_task, judge, registry
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
 from attn_course.tasks.latex import packed
+from attn_course.tasks.mending import Search, search
 from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
@@ -30,7 +31,7 @@ LIMITS = Limits(cpu_s=60.0, wall_s=120.0)  # whatever passes in the learner's no
 END_S = 0.5  # for a worker that has hung up to be gone
 FORMULA_LIMITS, LATEX_S = Limits(cpu_s=20.0, wall_s=30.0), 5.0  # of a process that evaluates LaTeX, for one answer
 GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
-MAX_TEXT = 1_000
+MAX_TEXT, MAX_WORDS = 1_000, 300  # of what a worker says in all, of what would mend a formula
 
 
 class Unconfined(RuntimeError):
@@ -189,7 +190,9 @@ class Grader:
             gone = ""
             try:
                 while left:
-                    sitting.verdicts[left[0].id] = self._judge_latex(left[0], sitting.latex[left[0].id], worker)
+                    task = left[0]
+                    sitting.verdicts[task.id], found = self._judge_latex(task, sitting.latex[task.id], worker)
+                    sitting.searches |= {task.id: found} if found else {}
                     left.pop(0)
             except WorkerGone as error:
                 gone = str(error)
@@ -200,12 +203,42 @@ class Grader:
             if gone:
                 task = left.pop(0)
                 sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {gone}")
+        self._explain(sitting)
 
-    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> Verdict:
-        cases = self.cases(task)
-        sent = [{name: packed(name, given, blank=name not in task.symbols) for name, given in case.inputs.items()} for case in cases]
-        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=sent)
-        return self.judge(task, [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases])
+    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:
+        cases, since = self.cases(task), time.monotonic()
+        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=self._blank(task))
+        results = [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases]
+        verdict = self.judge(task, results)
+        return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases), since)
+
+    def _explain(self, sitting: "_Sitting") -> None:
+        """Say what would mend wrong answers in LaTeX, once all are judged: a process that is told what they should have given looks for it.
+
+        No points depend on what it says, and if it is lost, nothing is said.
+        """
+        worker: Worker | None = None
+        for task_id, found in sitting.searches.items():
+            task = get_task(task_id)
+            worker = worker or self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
+            try:
+                words = self._slip(task, sitting.latex[task_id], found, worker)
+                sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
+            except WorkerGone:
+                self._workers.end(worker)
+                worker = None
+        if worker is not None:
+            self._workers.end(worker)
+
+    def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
+        asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
+        worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=found.limit_s, **asked)
+        return _text(worker.hear(LATEX_S).get("words"))[:MAX_WORDS].strip()
+
+    def _blank(self, task: Task) -> list[dict[str, Any]]:
+        """The cases of a task as an answer in LaTeX may see them."""
+        symbols = task.symbols
+        return [{name: packed(name, given, blank=name not in symbols) for name, given in case.inputs.items()} for case in self.cases(task)]
 
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""
@@ -233,6 +266,7 @@ class _Sitting:
         self.verdicts: dict[str, Verdict] = {}
         self.notes: list[str] = []
         self.latex: dict[str, list[str]] = {}  # answers that another process is to evaluate
+        self.searches: dict[str, Search] = {}  # for what would mend the wrong ones
         self.begun = False
         self._problems: dict[int, str] = {}
         self._defined: Mapping[str, list[int]] = {}
@@ -406,8 +440,11 @@ def _latex_result(case: Case, reply: Mapping[str, Any], lines: int) -> Result:
 
 
 def _are_facts(facts: Any) -> bool:
-    changed = facts.get("changed") if isinstance(facts, dict) else None
-    return isinstance(changed, list) and all(type(said) is bool for said in (facts.get("begins"), facts.get("ends"), *changed))
+    if not isinstance(facts, dict) or not isinstance(facts.get("rests"), list):
+        return False
+    lists = [facts.get("changed"), *facts["rests"]]
+    said = [facts.get("begins"), facts.get("ends"), *(one for each in lists if isinstance(each, list) for one in each)]
+    return all(isinstance(each, list) for each in lists) and all(type(one) is bool for one in said)
 
 
 def _is_result(array: Any) -> bool:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-
-from attn_course.tasks.core import Case
 
 ROUNDINGS = 8.0
 TOLERANCE = {"float32": 5e-4}  # of results wider than float32: Task.tolerance, else 1e-9
@@ -65,9 +64,9 @@ def compare(
     return None
 
 
-def largest_input(case: Case) -> float:
+def largest_input(inputs: Mapping[str, Any]) -> float:
     """Return the size of the largest finite number that goes into a case."""
-    values = [[*value.values()] if isinstance(value, Mapping) else value for value in case.inputs.values()]
+    values = [[*value.values()] if isinstance(value, Mapping) else value for value in inputs.values()]
     parts = [part for value in values for part in (value if isinstance(value, (list, tuple)) else [value])]
     arrays = [np.asarray(part, dtype=np.float64) for part in parts if isinstance(part, (np.ndarray, float))]
     return max((float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in arrays), default=0.0)

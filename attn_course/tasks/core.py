@@ -5,7 +5,7 @@ import keyword
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -58,7 +58,22 @@ def _one_case(rng: np.random.Generator) -> list[Case]:
     return [Case("the answer")]
 
 
-def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Sequence[str] = ()) -> Callable[[Any], list[Case]]:
+@dataclass(frozen=True)
+class AtSizes:
+    """Cases of a formula or derivation task: its givens, made anew at each of several sets of sizes.
+
+    `make`: takes a `numpy.random.Generator` and the sizes by name, returns the givens.
+    """
+
+    sizes: Mapping[str, Mapping[str, int]]
+    make: Callable[..., Mapping[str, Any]]
+
+    def __call__(self, rng: np.random.Generator) -> list[Case]:
+        """Draw the cases."""
+        return [Case(name, **self.make(rng, **sizes)) for name, sizes in self.sizes.items()]
+
+
+def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Sequence[str] = ()) -> AtSizes:
     """Return the cases of a formula or derivation task: its givens at three sets of different primes, and where all sizes are equal.
 
     `letters`, `relations`: the sizes and what binds them, as for `formulas.size_sets`.
@@ -67,8 +82,7 @@ def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Se
     sets = size_sets(letters, relations)
     named = [", ".join(f"{letter} = {size}" for letter, size in sizes.items()) for sizes in sets]
     named[-1] = f"all sizes equal, {named[-1]}" if len(sets[-1]) > 1 else named[-1]
-    kept = dict(zip(named, sets, strict=True))  # a single size may come a second time
-    return lambda rng: [Case(name, **make(rng, **sizes)) for name, sizes in kept.items()]
+    return AtSizes(dict(zip(named, sets, strict=True)), make)  # a single size may come a second time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +109,8 @@ class Task:
     numbers, as a class run sends them to another process.
     `left`: formula tasks: LaTeX of what the formula is to equal, in givens of their own that are made independently.
     `least_steps`: derivation tasks: how many steps that change something it takes at least.
+    `must_use`: derivation tasks: labels of the equations that some step must use, each with the symbol it is about. A step uses an
+    equation if it stops being true once that symbol has other numbers.
     `broken`: repair tasks: the function that the exercise shows, named `entry`.
     `figure_data`: figure tasks: takes nothing, returns what the figure to be read is drawn from.
     `module`: of a task whose answer is a class of torch modules: how it is put to a case.
@@ -120,6 +136,7 @@ class Task:
     functions: Sequence[str] = ()
     left: str = ""
     least_steps: int = 1
+    must_use: Mapping[str, str] = field(default_factory=dict)
     broken: Callable[..., Any] | None = None
     figure_data: Callable[[], dict[str, Any]] | None = None
     module: ModuleCall | None = None
@@ -142,6 +159,8 @@ class Task:
             ("a left side if, and only if, it is a formula task", bool(self.left) == (self.kind == "formula")),
             ("an answer in LaTeX", not self.wants_latex or not callable(self.answer)),
             ("lines from the start to the goal in its answer", self.kind != "derivation" or len(self.answer) > self.least_steps > 0),
+            ("equations to use only if it is a derivation", self.kind == "derivation" or not self.must_use),
+            ("equations to use that are about its symbols", {*self.must_use.values()} <= {*self.symbols}),
             ("no helper functions", not (self.wants_latex and self.given)),
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
@@ -176,7 +195,7 @@ class Task:
         start, goal = (self.left, "") if self.kind == "formula" else (self.answer[0], self.answer[-1])
         first = self.cases(np.random.default_rng(CHECK_SEED))[0]
         targets = tuple(name for name in first.inputs if name not in self.symbols)
-        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal)
+        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal, tuple(self.must_use.values()))
 
     def blank(self, cases: Sequence[Case]) -> list[dict[str, Any]]:
         """Return the givens of cases as an answer in LaTeX may see them: of what it is to equal only the form."""
@@ -207,7 +226,8 @@ class Task:
         if not self.wants_latex:
             return ""
         typed = [", ".join(f"`{name}`" for name in names) for names in (self.symbols, self.functions)]
-        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own."
+        used = f" Its steps use {' and '.join(map(numbers.eq, self.must_use))}." if self.must_use else ""
+        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own.{used}"
 
     @property
     def hints_markdown(self) -> str:
@@ -238,7 +258,8 @@ class Task:
 class Verdict:
     """What the judge found: passed or not, the points, and the reason in words.
 
-    `formula`: LaTeX of an answer in LaTeX as it was understood.
+    `latex`: whether what the message quotes is LaTeX.
+    `formula`: LaTeX of an answer in LaTeX as it was understood, of a derivation the step that does not hold; `lead` are words before it.
     `counts`: whether it was an attempt; what cannot be read is none.
     """
 
@@ -251,7 +272,9 @@ class Verdict:
     mistake: str | None = None
     hint: str | None = None
     equation: str | None = None
+    latex: bool = False
     formula: str | None = None
+    lead: str = "It was read as"
     counts: bool = True
 
     def to_dict(self) -> dict[str, Any]:

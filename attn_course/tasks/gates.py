@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from attn_course import numbers
-from attn_course.tasks.core import CHECK_SEED, Case, Task, Verdict
+from attn_course.formulas import alike, unrelated
+from attn_course.formulas.givens import as_given
+from attn_course.formulas.retyped import is_written_down, retyped
+from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
 from attn_course.tasks.notebook import assess, plain
@@ -59,7 +62,8 @@ def as_answer(task: Task, function: Any) -> Any:
 
 def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
     """Its equation exists, every role in its texts names something, and none stands where none is read: in keys and titles."""
-    found = [] if task.equation is None or task.equation in labels else [numbers.unknown("eq", task.equation, labels)]
+    named = [*([task.equation] if task.equation else []), *task.must_use]
+    found = [numbers.unknown("eq", label, labels) for label in named if label not in labels]
     texts = [*task.hints, *(wrong.hint for wrong in task.wrong), *map(inspect.getsource, task.given)]
     for text in [*texts, inspect.getsource(task.broken) if task.broken else ""]:
         try:
@@ -103,9 +107,31 @@ def _given_problems(task: Task, cases: Sequence[Case]) -> list[str]:
         found.append(
             f"wanted each case to give {', '.join(task.symbols)} and what stands on the left side; got {', '.join(cases[0].inputs)}"
         )
+    drawn = {name: as_given(given) for name, given in cases[0].inputs.items() if name in task.must_use.values()}
+    others = unrelated(drawn, np.random.default_rng(0))
+    whole = [name for name, given in drawn.items() if not alike(given, others[name])]
+    found += [f"wanted the given {name}, which must be used, to be made of numbers that are not whole" for name in whole]
     if task.kind == "derivation" and looks(task.question, [task.question.frame])["ends"]:
         found.append("the first line of the answer is its last one, but for its spelling")
     return found
+
+
+def retyping_problems(task: Task) -> list[str]:
+    """What a formula is to equal is made in another way than by the operators of an answer, and asking again is no answer."""
+    if task.kind != "formula":
+        return []
+    question = task.question
+    found = []
+    if not {node.value for node in question.frame.walk()} & {*question.targets}:
+        found.append(f"wanted a left side in givens of its own; what stands in {task.left} are symbols: to write it again is an answer")
+    if not isinstance(task.cases, AtSizes):
+        return [*found, "wanted cases=at_sizes(...), so that the function that makes the givens can be read"]
+    if not is_written_down(task.cases.make):
+        return [*found, "wanted cases=at_sizes(...) of a function that writes its givens down, to be read there"]
+    retold = retyped(task.cases.make, question.targets)
+    return found + [
+        f"the given {name} is only operators on the other givens: take another way, or the answer judges itself" for name in retold
+    ]
 
 
 def wrong_answer_problems(task: Task) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.numbers import cite, counted
+from attn_course.numbers import cite, counted, eq
 from attn_course.tasks.compare import Miss, compare, largest_input
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
@@ -115,6 +115,8 @@ def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Resul
     facts, lines = results[0].facts, [_arrays(result) for result in results]
     if not facts or {len(one) for one in lines} != {1 + len(facts["changed"])}:
         return _failed(task, f"{task.entry} came back in no form that can be judged")
+    if [len(steps) for steps in facts["rests"]] != [len(facts["changed"])] * len(task.must_use):
+        return _failed(task, f"{task.entry} came back in no form that can be judged")
     rights = expect(task, task.answer, cases)
     begins = [compare(one[:1], _arrays(right)[:1], task.tolerance) is None for one, right in zip(lines, rights, strict=True)]
     if not (facts["begins"] and all(begins)):
@@ -132,6 +134,10 @@ def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Resul
     if (taken := sum(facts["changed"])) < task.least_steps:
         wanted = counted(task.least_steps, "step")
         return _failed(task, f"{task.entry} gets there, but show {wanted} or more that change something; it has {taken}")
+    for (label, symbol), steps in zip(task.must_use.items(), facts["rests"], strict=True):
+        if not any(steps):
+            words = f"each would be as true if `{symbol}` were made of other numbers"
+            return _failed(task, f"{task.entry} gets there, but none of its steps uses {eq(label)}: {words}")
     return _passed(task)
 
 
@@ -192,12 +198,12 @@ def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss 
     ours, theirs = _arrays(result), _arrays(wanted)
     if len(ours) == len(theirs) and all(a.shape == b.shape and (a == b).all() for a, b in zip(ours, theirs, strict=True)):
         return None
-    return compare(ours, theirs, task.tolerance, largest_input(case))
+    return compare(ours, theirs, task.tolerance, largest_input(case.inputs))
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:
     mistake, hint = (known.name, cite(known.hint)) if known else (None, None)
-    return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation)
+    return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation, latex=task.wants_latex)
 
 
 def _in_case(task: Task, case: Case) -> str:

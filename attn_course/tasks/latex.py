@@ -7,6 +7,7 @@ that a confined process can load them alone.
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from attn_course.formulas.compiled import Formula, with_runners
 from attn_course.formulas.errors import NOWHERE, Malformed
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.expressions import RELATIONS
-from attn_course.formulas.givens import Given, as_given
+from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
 from attn_course.formulas.tree import Node, bound_by, bound_in, write
@@ -29,9 +30,12 @@ from attn_course.tasks.run import Result, quiet
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 MOST_TERMS = 20_000  # of one sum, for all values of the free indices together
+REDRAWN = 2  # cases in which a symbol gets other numbers
+CLEARLY = 1e-6  # a difference that is no rounding, in parts of the largest number
 LIMIT_S = 0.8  # for all lines in all cases
 EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
+SIDES = re.compile(r"^the two sides do not fit: left is (.+), right is (.+)$")
 KRONECKER = r"\delta"
 
 
@@ -43,6 +47,7 @@ class Question:
     `symbols`, `functions`: what may stand in it.
     `left`: the left side of a formula, or where a derivation begins; `targets` are names in it that may not stand in the answer.
     `goal`: where a derivation ends; "" for a formula.
+    `about`: the symbols of a derivation for which it is found out which steps rest on what they are.
     """
 
     entry: str
@@ -51,10 +56,16 @@ class Question:
     left: str
     targets: tuple[str, ...] = ()
     goal: str = ""
+    about: tuple[str, ...] = ()
 
     def line(self, number: int) -> str:
         """How a message calls a line of the answer."""
         return f"line {number} of {self.entry}" if self.goal else self.entry
+
+    def told(self, error: Malformed, text: str) -> Malformed:
+        """Return what is wrong with a line, with the line; those of a derivation have no sides."""
+        problem = SIDES.sub(r"line 1 is \1, this is \2", error.problem) if self.goal else error.problem
+        return Malformed(problem, error.place, error.latex or text)
 
     @cached_property
     def frame(self) -> Node:
@@ -145,7 +156,7 @@ def evaluate(question: Question, lines: Sequence[str], cases: Sequence[Mapping[s
                     trees.append(question.read(text))
                 except Malformed as error:
                     return [Result(problem=f"{question.line(number)} cannot be read: {error}")] * len(cases)
-            facts = looks(question, trees) if question.goal else None
+            facts = looks(question, trees) | {"rests": resting(question, trees, lines, cases)} if question.goal else None
             return [replace(_evaluate(question, trees, lines, case), facts=facts) for case in cases]
     except TimeIsUp:
         return [Result(problem=f"{question.entry} takes too long to evaluate", timed_out=True)] * len(cases)
@@ -159,7 +170,7 @@ def _evaluate(question: Question, trees: Sequence[Node], lines: Sequence[str], c
         try:
             arrays.append(Line(question, tree, case, text).array)
         except Malformed as error:
-            return Result(problem=f"{question.line(number)} has no meaning: {error.of(text)}")
+            return Result(problem=f"{question.line(number)} has no meaning: {question.told(error, text)}")
     return Result(tuple(arrays))
 
 
@@ -199,10 +210,15 @@ class Line:
         names = ("entry",) if len(own) == 1 else ("row", "column")
         return ", ".join([*said, *(f"{name} {at + 1}" for name, at, length in zip(names, own, lengths, strict=False) if length > 1)])
 
+    @cached_property
+    def shapes(self) -> dict[int, str]:
+        """What each part of the expression is, by its id."""
+        self._data(self.evaluation)
+        return self.evaluation.seen
+
     def parts(self) -> list[tuple[str, str]]:
         """Return the parts of the expression, as they are written back, and what each is."""
-        self._data(self.evaluation)
-        seen, found = self.evaluation.seen, []
+        seen, found = self.shapes, []
         for node in self.tree.walk():
             if id(node) in seen and node.kind not in ("index", "number", "constant"):
                 letters = ", ".join(sorted(node.letters() - {KRONECKER}))
@@ -281,6 +297,27 @@ def looks(question: Question, trees: Sequence[Node]) -> dict[str, Any]:
         "ends": forms[-1] == goal or (told_apart and vocabulary(forms[-1]) <= vocabulary(goal)),
         "changed": [one != other for one, other in itertools.pairwise(forms)],
     }
+
+
+def resting(question: Question, trees: Sequence[Node], lines: Sequence[str], cases: Sequence[Mapping[str, Any]]) -> list[list[bool]]:
+    """Say for each symbol in `about` which steps rest on what it is: they are no longer true once it has other numbers."""
+    found = []
+    for name in question.about:
+        broken = np.zeros(len(trees) - 1, dtype=bool)
+        for case in cases[:REDRAWN]:
+            other = {**case, **unrelated({name: case[name]}, np.random.default_rng(0))}
+            if arrays := _evaluate(question, trees, lines, other).arrays:
+                broken |= [_differ(*pair) for pair in itertools.pairwise(arrays)]
+        found.append(broken.tolist())
+    return found
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays differ by more than rounding can explain."""
+    if one.shape != other.shape:
+        return True
+    scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0)) or 1.0
+    return not np.allclose(one, other, rtol=0.0, atol=CLEARLY * scale, equal_nan=True)
 
 
 def vocabulary(tree: Node) -> set[str]:

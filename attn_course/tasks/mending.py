@@ -1,129 +1,88 @@
-"""What is true of a wrong formula: the small change of it that would make it right, found by trying them all on the learner's own tree."""
+"""What is true of a wrong formula beyond its numbers: how it was read, and what would mend it, if the mistake has no name."""
 
-import itertools
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import Malformed, Node, alike, changes, write
-from attn_course.tasks.compare import compare
+from attn_course.formulas import Malformed, write
 from attn_course.tasks.core import Case, Task, Verdict
 from attn_course.tasks.forms import AnswerError, latex_lines
-from attn_course.tasks.latex import KRONECKER, Line, Question
-from attn_course.tasks.run import quiet
+from attn_course.tasks.latex import LIMIT_S
+from attn_course.tasks.run import Result, quiet
+from attn_course.tasks.slips import slip
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
-SEARCH_S = 0.8  # for the whole search; most changes take under a millisecond
-WHOLE = ("sum", "product", "big", "over", "call", "power", "entry", "name")  # what a factor or a function may be missing at
-NOTHING = Node("none")
+TOGETHER_S = 0.9  # for evaluating an answer and searching for what would mend it; most changes take under a millisecond
 
 
-def explained(task: Task, answer: Any, cases: Sequence[Case], verdict: Verdict) -> Verdict:
+@dataclass(frozen=True)
+class Search:
+    """A search for what would mend a line of an answer.
+
+    `line`: which, counted from 0; `wanted`: what it is to equal in each case, of a derivation the line before; `limit_s`: how long it
+    may take.
+    """
+
+    line: int
+    wanted: tuple[np.ndarray, ...]
+    limit_s: float
+
+    def told(self, verdict: Verdict, words: str) -> Verdict:
+        """Return the verdict with what was found; the points are what they were."""
+        if not words:
+            return verdict
+        return replace(verdict, message=f"{verdict.message} It would {'follow' if self.line else 'be right'} {words}.")
+
+
+def search(task: Task, verdict: Verdict, results: Sequence[Result], rights: Sequence[Result], since: float) -> Search | None:
+    """Return what to search for after a verdict on an answer in LaTeX; None where the reason is said already, or there is no line to mend.
+
+    `results`, `rights`: what the answer, and the task's own, gave in each case.
+    `since`: when its evaluation began, by `time.monotonic`; what takes long to evaluate leaves little time for a search.
+    """
+    left_s = TOGETHER_S - (time.monotonic() - since)
+    broken = _broken_step(verdict) if task.kind == "derivation" else 1
+    told = " would be right " in verdict.message or "Everywhere it is" in verdict.message
+    if (
+        verdict.passed
+        or verdict.mistake
+        or not verdict.counts
+        or told
+        or not broken
+        or left_s <= 0
+        or any(result.problem for result in results)
+    ):
+        return None
+    sides, at = (rights, 0) if task.kind == "formula" else (results, broken - 2)
+    return Search(broken - 1, tuple((side.arrays or ())[at] for side in sides), left_s)
+
+
+def explained(
+    task: Task, answer: Any, cases: Sequence[Case], verdict: Verdict, results: Sequence[Result], rights: Sequence[Result], since: float
+) -> Verdict:
     """Return a verdict on a failed answer in LaTeX with the formula as it was read, and what would mend it if the mistake has no name."""
     if " cannot be read: " in verdict.message or " takes too " in verdict.message:
         return verdict
     try:
-        with quiet(), time_limit(SEARCH_S):
-            return _explained(task, answer, cases, verdict)
+        lines = latex_lines(answer, task.entry, several=task.kind == "derivation")
+        with quiet(), time_limit(LIMIT_S):
+            if task.kind == "formula":
+                verdict = replace(verdict, formula=f"{task.left} = {write(task.question.read(lines[0]))}")
+            elif broken := _broken_step(verdict):
+                before, behind = (write(task.question.read(line)) for line in lines[broken - 2 : broken])
+                verdict = replace(verdict, formula=f"{before} = {behind}", lead=f"Line {broken} claims")
     except (AnswerError, Malformed, TimeIsUp, RecursionError, MemoryError):
         return verdict
-
-
-def _explained(task: Task, answer: Any, cases: Sequence[Case], verdict: Verdict) -> Verdict:
-    question, givens = task.question, task.blank(cases)
-    trees = [question.read(line) for line in latex_lines(answer, task.entry, several=bool(question.goal))]
-    broken = _broken_step(verdict)
-    if task.kind == "formula":
-        verdict = replace(verdict, formula=f"{task.left} = {write(trees[0])}")
-        told = " would be right " in verdict.message or "Everywhere it is" in verdict.message
-        wanted = [Line(question, question.frame, case.inputs).array for case in cases]
-    else:
-        told = not broken
-        wanted = [] if told else [Line(question, trees[broken - 2], one).array for one in givens]
-    if told or verdict.mistake or not verdict.counts:
-        return verdict
-    words = mended(question, trees[broken - 1], givens, wanted, task.tolerance)
-    return replace(verdict, message=f"{verdict.message} It would {'follow' if broken else 'be right'} {words}.") if words else verdict
+    if found := search(task, verdict, results, rights, since):
+        words = slip(task.question, lines[found.line], task.blank(cases), found.wanted, task.tolerance, limit_s=found.limit_s)
+        return found.told(verdict, words)
+    return verdict
 
 
 def _broken_step(verdict: Verdict) -> int:
     """The number of the line of a derivation that does not follow, or 0."""
     words = verdict.message.split()
     return int(words[1]) if words[2:5] == ["does", "not", "follow"] else 0
-
-
-def mended(
-    question: Question, tree: Node, givens: Sequence[Mapping[str, Any]], wanted: Sequence[np.ndarray], tolerance: float | None = None
-) -> str:
-    """Return the small change after which a tree has the wanted values in every case, in words; "" if there is none."""
-
-    def fits(changed: Node) -> bool:
-        if changed.letters() - {KRONECKER, *question.letters}:
-            return False
-        try:
-            return all(
-                compare([Line(question, changed, one).array], [theirs], tolerance) is None
-                for one, theirs in zip(givens, wanted, strict=True)
-            )
-        except Malformed:
-            return False
-
-    return next((words for words, changed in _candidates(question, tree, givens[0]) if fits(changed)), "")
-
-
-def _candidates(question: Question, tree: Node, givens: Mapping[str, Any]) -> Iterator[tuple[str, Node]]:
-    """Yield changed trees and what was done to them: two symbols exchanged, then every small change, then what was forgotten."""
-
-    def likes(name: str) -> list[str]:
-        return [other for other in question.symbols if other != name and alike(givens[name], givens[other])]
-
-    symbols = {kind: sorted({node.value for node in tree.walk() if node.kind == kind} - {KRONECKER}) for kind in ("index", "name")}
-    for kind, values in symbols.items():
-        for one, other in itertools.combinations(values, 2):
-            if kind == "index" or other in likes(one):
-                yield f"with {one} and {other} exchanged", _exchanged(tree, kind, {one: other, other: one})
-    for change in changes(tree, likes):
-        is_symbol = change.before in symbols["index"] or change.before in symbols["name"]
-        words = "another symbol in place of" if is_symbol else f"{_what(change.before, change.after)} in"
-        yield f"with {words} `{change.before}`", change.tree
-    atoms = [*dict.fromkeys(node for node in tree.walk() if node.kind in ("name", "entry"))]
-    for node in atoms:
-        yield f"with a transposition at `{write(node)}`", _put(tree, node, Node("transpose", (node,)))
-    factors = [*dict.fromkeys([*atoms, *_entries(question, givens)])]
-    for node in (node for node in tree.walk() if node.kind in WHOLE):
-        for factor in factors:
-            yield f"with one factor more at `{write(node)}`", _put(tree, node, Node("product", (node, factor)))
-        for function in question.functions:
-            yield f"with a function of `{write(node)}` in its place", _put(tree, node, Node("call", (NOTHING, node), function))
-
-
-def _entries(question: Question, givens: Mapping[str, Any]) -> Iterator[Node]:
-    """Yield every entry of every symbol that the indices of the left side can point to."""
-    for name in question.symbols:
-        axes = givens[name].raw.ndim
-        for letters in itertools.product(question.letters, repeat=axes):
-            symbol = Node("name", (), name)
-            yield Node("entry", (symbol, *(Node("index", (), letter) for letter in letters))) if axes else symbol
-
-
-def _exchanged(tree: Node, kind: str, new: Mapping[str, str]) -> Node:
-    return tree.map(lambda node: replace(node, value=new.get(node.value, node.value)) if node.kind == kind else node)
-
-
-def _what(before: str, after: str) -> str:
-    """What kind of change it was."""
-    if before.count(r"\top") != after.count(r"\top"):
-        return "one transposition less"
-    if re.sub(r"[-+ ()]", "", before) == re.sub(r"[-+ ()]", "", after):
-        return "another sign"
-    return "one part left out" if len(after) < len(before) else "one change"
-
-
-def _put(tree: Node, node: Node, other: Node) -> Node:
-    """Put another node in the place of one."""
-    if tree is node:
-        return other
-    return replace(tree, children=tuple(_put(child, node, other) for child in tree.children))

@@ -5,6 +5,7 @@ import html
 import io
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,17 @@ import numpy as np
 from attn_course.numbers import eq, task_number
 from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
-from attn_course.tasks.judge import Expected, judge
+from attn_course.tasks.judge import Expected, expected, judge
 from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
+from attn_course.tasks.slips import CUT
 from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbidden_calls
 
 PRINTED_CHARACTERS = 2_000
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
+SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
 NOT_RECORDED = "Your progress is not recorded: "
 
 
@@ -107,8 +110,12 @@ def _assess(
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     if task.wants_latex:
-        verdict = judge(task, cases, answered(task.question, answer, task.blank(cases)), expect=expect)
-        return verdict if verdict.passed else explained(task, answer, cases, verdict)
+        since = time.monotonic()
+        results = answered(task.question, answer, task.blank(cases))
+        verdict = judge(task, cases, results, expect=expect)
+        if verdict.passed:
+            return verdict
+        return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases), since)
     inputs = [case.inputs for case in cases]
     results = run(
         answer,
@@ -138,7 +145,7 @@ def plain(verdict: Verdict) -> str:
     """Return the reason of a failed check as plain text."""
     hint = f"\n  Hint: {verdict.hint}" if verdict.hint else ""
     see = f"\n  See {eq(verdict.equation)}." if verdict.equation else ""
-    formula = f"\n  It was read as {verdict.formula}" if verdict.formula else ""
+    formula = f"\n  {verdict.lead} {verdict.formula}" if verdict.formula else ""
     return f"task {task_number(verdict.task)} ({verdict.title}): {verdict.message}{formula}{hint}{see}"
 
 
@@ -146,19 +153,24 @@ def rich(verdict: Verdict) -> str:
     """Return the reason of a failed check as HTML that suits light and dark pages."""
     hint = f'<div style="margin-top:.4em"><b>Hint.</b> {_inline(verdict.hint)}</div>' if verdict.hint else ""
     said, _, where = verdict.message.partition("\n")
-    place = f'<pre style="margin:.4em 0">{html.escape(where)}</pre>' if where else ""
-    formula = f'<div style="margin-top:.4em">It was read as ${html.escape(verdict.formula)}$</div>' if verdict.formula else ""
+    place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre">{html.escape(where)}</pre>' if where else ""
+    shown = f"{verdict.lead} $\\displaystyle {html.escape(verdict.formula)}$" if verdict.formula else ""
+    formula = f'<div style="margin-top:.4em;{SCROLLS}">{shown}</div>' if shown else ""
     see = f'<div style="opacity:.75;margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else ""
     return (
         '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
         f"<div><b>Not yet: task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}</b></div>"
-        f"<div>{_inline(said)}</div>{place}{formula}{hint}{see}</div>"
+        f"<div>{_inline(said, latex=verdict.latex)}</div>{place}{formula}{hint}{see}</div>"
     )
 
 
-def _inline(text: str) -> str:
-    """Escaped text, with `code` in its own type."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+def _inline(text: str, *, latex: bool = False) -> str:
+    """Escaped text, with `code` in its own type, or as a formula if it is one and whole."""
+
+    def quoted(found: re.Match[str]) -> str:
+        return f"${found[1]}$" if latex and CUT not in found[1] else f"<code>{found[1]}</code>"
+
+    return re.sub(r"`([^`]+)`", quoted, html.escape(text))
 
 
 def _record(verdict: Verdict) -> ValueError | OSError | None:

@@ -11,6 +11,7 @@ from attn_course.formulas import Malformed, write
 from attn_course.tasks.core import Task
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.latex import LIMIT_S, Line, Question
+from attn_course.tasks.notebook import SCROLLS
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import quiet
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
@@ -24,12 +25,14 @@ class Reading:
     `parts`: LaTeX of each part of the last line, and what it is: a number, a row (1 x 3), a 3 x 5 matrix.
     `sizes`: for which sizes the shapes are.
     `problem`: why it could not be read to its end, with the place; "" if it could.
+    `steps`: whether the lines are those of a derivation.
     """
 
     lines: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
     sizes: str = ""
     problem: str = ""
+    steps: bool = False
 
     def __str__(self) -> str:
         said = [*self.lines, *(f"  {part}: {what}" for part, what in self.parts)]
@@ -38,10 +41,28 @@ class Reading:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<div>$\\displaystyle {html.escape(line)}$</div>" for line in self.lines)
-        rows = "".join(f"<tr><td>${html.escape(part)}$</td><td>{html.escape(what)}</td></tr>" for part, what in self.parts)
-        table = f"<table><tr><th>part</th><th>for {html.escape(self.sizes)}</th></tr>{rows}</table>" if rows else ""
-        return lines + table + (f"<pre>{html.escape(self.problem)}</pre>" if self.problem else "")
+        several = self.steps and (len(self.lines) > 1 or bool(self.problem))
+        lines = "".join(_line(number if several else 0, line) for number, line in enumerate(self.lines, 1))
+        rows = "".join(_row("td", html.escape(what), f"${html.escape(part)}$") for part, what in self.parts)
+        heads = _row("th", f"for {html.escape(self.sizes)}", "part of the last line" if several else "part")
+        table = f'<div style="{SCROLLS};margin-top:.5em"><table>{heads}{rows}</table></div>' if rows else ""
+        said, _, where = self.problem.partition("\n")
+        place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre">{html.escape(where)}</pre>' if where else ""
+        return lines + table + (f"<div>{html.escape(said)}</div>{place}" if said else "")
+
+
+def _row(tag: str, what: str, part: str) -> str:
+    """A row of a table; what may be wide stands last."""
+    cells = "".join(f'<{tag} style="text-align:left;white-space:nowrap">{text}</{tag}>' for text in (what, part))
+    return f"<tr>{cells}</tr>"
+
+
+def _line(number: int, latex: str) -> str:
+    """A line, with its number and the sign of equality if it is one of several."""
+    mark = f'<span style="opacity:.6;min-width:1.5em">{number}</span>' if number else ""
+    equals = "{} = " if number > 1 else ""
+    formula = f"$\\displaystyle {equals}{html.escape(latex)}$"
+    return f'<div style="display:flex;align-items:center;padding:.3em 0">{mark}<div style="{SCROLLS}">{formula}</div></div>'
 
 
 def read(task_id: str, answer: Any) -> Reading:
@@ -71,5 +92,5 @@ def _read(task: Task, question: Question, texts: Sequence[str]) -> Reading:
             lines.append(left + write(tree))
             parts = Line(question, tree, givens, text).parts()
         except Malformed as error:
-            return Reading(tuple(lines), problem=f"{question.line(number)}: {error.of(text)}")
-    return Reading(tuple(lines), tuple(dict.fromkeys(parts)), case.name)
+            return Reading(tuple(lines), problem=f"{question.line(number)}: {question.told(error, text)}", steps=bool(question.goal))
+    return Reading(tuple(lines), tuple(dict.fromkeys(parts)), case.name, steps=bool(question.goal))

@@ -10,6 +10,7 @@ from attn_course import authoring, experiments
 from attn_course.authoring import gates
 from attn_course.authoring.gates import Written
 from attn_course.authoring.series import series
+from tests.tasks.toys import RETYPED
 
 OLD = "lessons/scaling/results/scale.json belongs to an older source: run `make experiments`"
 
@@ -45,6 +46,12 @@ def test_where_there_are_no_tests_right_answers_are_not_asked_for(scaling, tmp_p
     assert not gates.has_right_answers(tmp_path)
     released = Written(tmp_path, scaling.lesson, {})
     assert [problem.file for problem in gates.task_gate(released)] == ["solutions/src/scaling.py"]
+
+
+def test_a_formula_task_that_judges_its_answer_by_the_answer_is_found(scaling, monkeypatch):
+    monkeypatch.setattr("attn_course.tasks.registry.declared_tasks", lambda slug: [RETYPED])
+    found = [problem.message for problem in gates.task_gate(scaling) if problem.cell == RETYPED.id]
+    assert "the given D is only operators on the other givens: take another way, or the answer judges itself" in found
 
 
 def test_the_environment_is_left_as_it_was(scaling, monkeypatch):

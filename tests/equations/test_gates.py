@@ -194,7 +194,7 @@ def test_everything_that_is_wrong_with_an_equation_is_said(toy: Registry):
         "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
         "Eq. first does not say why it holds: its function has no docstring",
         "Eq. first has no planted wrong form",
-        "Eq. first: the givens are made by a function that is written with def",
+        "Eq. first: y is only operators on the other givens: take another way, or call it a definition",
     ]
 
 

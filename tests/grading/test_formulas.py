@@ -1,16 +1,18 @@
 """Answers in LaTeX in a class: taken from the learner's process as text, evaluated in another that knows no answer, judged here."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from attn_course.grading.classroom.feedback import feedback_page
 from attn_course.grading.classroom.marks import Marked
-from attn_course.grading.grader import Grader
+from attn_course.grading.grader import FORMULA_LIMITS, Grader
 from attn_course.grading.supervisor import Worker, WorkerGone
-from attn_course.tasks import get_task
+from attn_course.tasks import assess, get_task
 from tests.grading import notebooks
+from tests.tasks.toys import FORMULA, USING
 
 RIGHT = {
     "softmax-derivative": r"my_formula = r's_i (\delta_{ij} - s_j)'",
@@ -18,6 +20,20 @@ RIGHT = {
 }
 LOST = (
     r"my_derivation = [r'\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}', r'\frac{e^{z_i} e^c}{\sum_j e^{z_j}}', r'\frac{e^{z_i}}{\sum_j e^{z_j}}']"
+)
+ANOTHER_WAY = replace(USING, answer=[*USING.answer[1:], r"g_j s_j - s_j \sum_i g_i s_i"])  # gets there without J
+BOMBS = (
+    r"\sum_{k=1}^{1000000000} k",
+    r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
+    "(" * 900 + "1" + ")" * 900,
+    "9" + "!" * 1900,
+    r"(g_{ij})^{10^{10^{10}}}",
+    "p_{ij} \0 \u202e g_{ij}",
+    "p" + "'" * 1990,
+    "[i=j]" * 300,
+    "p_{ij}" * 330,
+    "+".join(["p_{ij}"] * 280),
+    r"\prod_{k=1}^{1300} p_{ij}" * 60,
 )
 
 
@@ -33,13 +49,19 @@ def grade(grader, root, tmp_path):
     return graded
 
 
-def last_two(graded):
-    return [(verdict.points, verdict.message) for verdict in graded.verdicts[-2:]]
+def the_two(graded):
+    """The verdicts on the formula and on the derivation."""
+    by_task = {verdict.task: verdict for verdict in graded.verdicts}
+    return [by_task[task] for task in RIGHT]
+
+
+def said_of_the_two(graded):
+    return [(verdict.points, verdict.message) for verdict in the_two(graded)]
 
 
 def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
-    assert [points for points, _ in last_two(grade())] == [2, 2]
-    (formula, derivation) = grade("my_formula = r'\\delta_{ij} - s_j'", LOST).verdicts[-2:]
+    assert [points for points, _ in said_of_the_two(grade())] == [2, 2]
+    (formula, derivation) = the_two(grade("my_formula = r'\\delta_{ij} - s_j'", LOST))
     assert (formula.points, formula.mistake) == (0, "the derivative of the logarithm")
     assert formula.message.startswith("this is “the derivative of the logarithm”. Left ")
     assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
@@ -63,14 +85,40 @@ def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
     ],
 )
 def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
-    (points, said), neighbour = last_two(grade(answer))
+    (points, said), neighbour = said_of_the_two(grade(answer))
     assert points == 0
     assert said.startswith(message)
     assert neighbour[0] == 2
 
 
+@pytest.fixture
+def worker(grader):
+    """A confined process that evaluates LaTeX."""
+    started = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
+    yield started
+    grader._workers.end(started)
+
+
+def test_an_equation_that_must_be_used_is_looked_for_in_the_confined_process(grader, worker):
+    passed, _ = grader._judge_latex(USING, USING.answer, worker)
+    assert passed.points == USING.points
+    around, _ = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
+    assert around.points == 0
+    assert around.message == assess(ANOTHER_WAY, ANOTHER_WAY.answer).message
+    assert "none of its steps uses" in around.message
+
+
+def test_bombs_do_not_end_the_process_and_what_is_said_of_them_is_plain(grader, worker):
+    for bomb in BOMBS:
+        verdict, found = grader._judge_latex(FORMULA, [bomb], worker)
+        words = grader._slip(FORMULA, [bomb], found, worker) if found else ""
+        assert verdict.points == 0
+        assert (verdict.message + words).isprintable()
+    assert grader._judge_latex(FORMULA, [FORMULA.answer], worker)[0].points == FORMULA.points
+
+
 def test_answers_given_before_the_notebook_ends_python_count(grade):
-    assert [points for points, _ in last_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
+    assert [points for points, _ in said_of_the_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
 
 
 def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submission(grade, grader, monkeypatch):
@@ -96,6 +144,67 @@ def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submis
     assert secret["J"].raw.any()
 
 
+WHAT_WOULD_MEND = [
+    (r"s_i (\delta_{ij} - 2 s_j)", r"It would be right with one part left out in `2\, s_{j}`."),
+    (r"s_i (\delta_{ij} - s_j^2)", r"It would be right with one part left out in `s_{j}^{2}`."),
+]
+
+
+@pytest.mark.parametrize(("formula", "words"), WHAT_WOULD_MEND)
+def test_what_would_mend_a_wrong_formula_is_said_as_in_the_notebook(grade, formula, words):
+    verdict = the_two(grade(f"my_formula = {formula!r}"))[0]
+    assert verdict.points == 0
+    assert verdict.message.endswith(words)
+    assert assess(get_task("softmax-derivative"), formula).message.endswith(words)
+
+
+def test_what_would_mend_a_line_is_said_as_in_the_notebook(grade):
+    start, split, out, goal = get_task("shift-invariance-of-softmax").answer
+    lines = [start, split, out, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}", goal]
+    verdict = the_two(grade(derivation=f"my_derivation = {lines!r}"))[1]
+    assert verdict.message.startswith("line 4 does not follow from line 3. Left ")
+    assert verdict.message.endswith(r" It would follow with one part left out in `2\, z_{j}`.")
+
+
+def test_the_search_runs_in_a_process_of_its_own_after_all_answers_are_judged(grade, monkeypatch):
+    told, tell = [], Worker.tell
+
+    def watched(self, do, within_s, **message):
+        told.append((do, self))
+        tell(self, do, within_s, **message)
+
+    monkeypatch.setattr(Worker, "tell", watched)
+    grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
+    assert [do for do, _ in told][-3:] == ["formula", "formula", "slip"]
+    assert told[-1][1] is not told[-2][1]
+    told.clear()
+    grade("my_formula = r'-s_i s_j'", LOST)  # mistakes with a name, and what cannot be read, are searched for nothing
+    grade("my_formula = '('", LOST)
+    assert "slip" not in {do for do, _ in told}
+
+
+@pytest.mark.parametrize("words", ["x" * 10**5, "<script>\u202e=1\n2\0", 7, None, "lost"])
+def test_what_the_search_says_changes_no_points_and_is_short_and_plain(grade, monkeypatch, words):
+    hear = Worker.hear
+
+    def forged(self, within_s):
+        heard = hear(self, within_s)
+        if "words" not in heard:
+            return heard
+        if words == "lost":
+            raise WorkerGone("ended Python")
+        return {"words": words}
+
+    monkeypatch.setattr(Worker, "hear", forged)
+    graded = grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
+    formula, derivation = the_two(graded)
+    assert (formula.points, derivation.points) == (0, 2)
+    assert formula.message.startswith("my_formula is not right. Left ")
+    assert len(formula.message) < 600
+    assert formula.message.isprintable()
+    assert "<script>" not in feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))
+
+
 def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, monkeypatch):
     judge = Grader._judge_latex
 
@@ -105,23 +214,26 @@ def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, 
         return judge(self, task, lines, worker)
 
     monkeypatch.setattr(Grader, "_judge_latex", lost)
-    assert last_two(grade()) == [
+    assert said_of_the_two(grade()) == [
         (0, "my_formula could not be evaluated: its process ended Python"),
-        (2, "ok 2.11 softmax does not see a shift: 4 cases, 2 points"),
+        (2, get_task("shift-invariance-of-softmax").ok_line),
     ]
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": []}},
+        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": []}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [], "rests": []}},
         {"arrays": (np.ones(3),) * 4, "facts": 7},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3, "rests": []}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": [[True] * 3]}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": [7]}},
         {"arrays": ("x",) * 4, "facts": None},
         {},
     ],
-    ids=["too few lines", "too few steps", "no facts", "strange facts", "text", "nothing"],
+    ids=["too few lines", "too few steps", "no facts", "strange facts", "no rests", "too many rests", "strange rests", "text", "nothing"],
 )
 def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
     hear = Worker.hear
@@ -131,7 +243,7 @@ def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
         return reply if isinstance(heard.get("facts"), dict) else heard
 
     monkeypatch.setattr(Worker, "hear", forged)
-    points, message = last_two(grade())[1]
+    points, message = said_of_the_two(grade())[1]
     assert points == 0
     assert message.endswith(" came back in no form that can be judged")
 

@@ -64,7 +64,10 @@ WORKER_HALF = (  # what runs a learner's code knows no answer: these files impor
     *(f"{COURSE}.grading.{name}" for name in ("magics", "protocol", "sandbox", "stubs", "worker", "fork_server")),
     *(f"{COURSE}.tasks.{name}" for name in ("forms", "module_call", "run", "slices", "source", "time_limit")),
 )
-FORMULA_HALF = (f"{COURSE}.grading.formula_worker", f"{COURSE}.tasks.latex")  # what evaluates a learner's LaTeX knows none either
+FORMULA_HALF = (  # what evaluates a learner's LaTeX knows none either
+    f"{COURSE}.grading.formula_worker",
+    *(f"{COURSE}.tasks.{name}" for name in ("compare", "latex", "slips")),
+)
 WORKER_NEEDS = ("numpy", "torch", "sympy", "IPython")
 SHARED = (f"{COURSE}.numbers", f"{COURSE}.files")  # every room may ask which number a name has, and write a file whole ...
 WITHOUT_SHARED = ("reference", "costs", "notation")  # ... but these

@@ -138,6 +138,8 @@ def test_a_verdict_is_plain_data_for_json():
         "mistake": "not scaled",
         "hint": "multiply",
         "equation": "stable-softmax",
+        "latex": False,
         "formula": None,
+        "lead": "It was read as",
         "counts": True,
     }

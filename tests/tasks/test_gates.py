@@ -1,13 +1,16 @@
 """Each rule for tasks can fail: a toy task that breaks one at a time."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from attn_course.tasks import Case, Wrong, gates
-from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, WRITE, changed
+from attn_course.tasks.core import at_sizes
+from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, RETYPED, USING, WRITE, changed
 
-LABELS = ["softmax"]
+LABELS = ["softmax", "softmax-jacobian"]
 
 
 def alike(task, name, function):
@@ -150,6 +153,33 @@ def test_givens_that_are_no_arrays_or_are_not_used_are_reported():
     ]
     ended = changed(DERIVATION, answer=[r"\frac{e^c}{e^{z_i}}", r"e^c / e^{z_i}"], least_steps=1)
     assert gates.case_problems(ended) == ["the first line of the answer is its last one, but for its spelling"]
+
+
+def test_what_a_formula_is_to_equal_is_not_the_answer_typed_again():
+    assert gates.retyping_problems(FORMULA) == []
+    assert gates.retyping_problems(DERIVATION) == []  # its lines are compared with each other
+    assert gates.case_problems(RETYPED) == []
+    assert gates.wrong_answer_problems(RETYPED) == []
+    assert gates.retyping_problems(RETYPED) == [
+        "the given D is only operators on the other givens: take another way, or the answer judges itself"
+    ]
+    for elsewhere in (lambda rng, **sizes: dict(RETYPED.cases.make(rng, **sizes)), partial(RETYPED.cases.make)):
+        assert gates.retyping_problems(changed(FORMULA, cases=at_sizes("n m", elsewhere))) == [
+            "wanted cases=at_sizes(...) of a function that writes its givens down, to be read there"
+        ]
+    by_hand = changed(FORMULA, cases=lambda rng: RETYPED.cases(rng)[:1])
+    (problem,) = gates.retyping_problems(by_hand)
+    assert problem.startswith("wanted cases=at_sizes(...)")
+    asked_again = changed(FORMULA, left=r"p_{ij} g_{ij} - p_{ij} \delta_i")
+    assert "to write it again is an answer" in gates.retyping_problems(asked_again)[0]
+
+
+def test_an_equation_to_use_exists_and_is_about_a_symbol_that_can_have_other_numbers():
+    assert gates.text_problems(changed(USING, must_use={"softmaxx": "J"}), LABELS) == ["there is no equation 'softmaxx'; is it softmax?"]
+    whole = changed(DERIVATION, must_use={"softmax": "c"}, cases=lambda rng: [Case("one", z=rng.normal(size=3), c=2.0)])
+    assert gates.case_problems(whole) == ["wanted the given c, which must be used, to be made of numbers that are not whole"]
+    (said, *_) = gates.wrong_answer_problems(changed(USING, must_use={"softmax": "g"}))
+    assert said.startswith("its own answer is refused: my_derivation gets there, but none of its steps uses ")
 
 
 def test_an_answer_in_latex_that_is_wrong_and_a_mistake_that_is_right_are_reported():

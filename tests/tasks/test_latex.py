@@ -1,5 +1,6 @@
 """Answers in LaTeX: what is read, what is refused and where, what passes, and what is said of what does not."""
 
+import re
 import subprocess
 import sys
 import time
@@ -7,12 +8,17 @@ import time
 import numpy as np
 import pytest
 
-from attn_course.formulas import derivative, vector
+from attn_course.formulas import column, derivative, vector
+from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, progress
 from attn_course.tasks.core import Task, at_sizes
-from attn_course.tasks.latex import Question, evaluate, normal, on_one_line, packed, unpacked
+from attn_course.tasks.judge import expected, judge
+from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one_line, packed, unpacked
+from attn_course.tasks.mending import search
+from attn_course.tasks.notebook import plain, rich
 from attn_course.tasks.reading import _read
-from tests.tasks.toys import COMMON, DERIVATION, FORMULA, changed
+from attn_course.tasks.slips import slip
+from tests.tasks.toys import COMMON, DERIVATION, FORMULA, USING, changed
 
 START, SPLIT, OUT, GOAL = DERIVATION.answer
 
@@ -155,6 +161,13 @@ def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, messag
     assert not verdict.counts
 
 
+def test_the_place_of_an_index_is_where_it_is_free():
+    message = said(FORMULA, r"p_{ij} \sum_k g_{ik} + \sum_k (p_{ik} + g_{ij}) + g_{ik}").message
+    formula, carets = message.split("\n")[1:]
+    assert formula[: carets.index("^")].endswith("g_{i")
+    assert formula[carets.index("^") :] == "k}"
+
+
 def test_what_cannot_be_read_is_recorded_as_no_attempt(tmp_path):
     (tmp_path / "work").mkdir()
     for answer in ("p_{ij} (", "p_{ij} g_{ij}", "p"):
@@ -240,6 +253,8 @@ def test_lines_of_a_derivation_are_named():
     assert said(DERIVATION, [START, r"e^{z_i + ", GOAL]).message.startswith("line 2 of my_derivation cannot be read: expected")
     without = said(DERIVATION, [START, rf"p_i = {SPLIT}", GOAL]).message
     assert without.startswith("line 2 of my_derivation cannot be read: write one expression a line, without =")
+    shape = "line 2 of my_derivation has no meaning: line 1 is a number, this is a vector of 3: give it indices, or sum over them\n  z\n  ^"
+    assert said(DERIVATION, [START, "z", GOAL]).message == shape
     assert said(DERIVATION, [START] * 21).message.endswith("20 lines")
 
 
@@ -280,6 +295,47 @@ def test_what_is_true_of_a_wrong_formula_is_tried_on_its_own_tree(answer, remark
     verdict = said(FORMULA, answer)
     assert remark in verdict.message
     assert verdict.formula.startswith("D_{ij} = ")
+
+
+def _states(rng, n, d):
+    """One step of the delta rule, by its entries."""
+    S, k, v, b = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d), rng.uniform(0.2, 0.8)
+    read = [sum(S[i, j] * k[i] for i in range(n)) for j in range(d)]
+    after = np.array([[S[i, j] + b * k[i] * (v[j] - read[j]) for j in range(d)] for i in range(n)])
+    return {"S": S, "k": column(k), "v": column(v), "b": b, "T": after}
+
+
+STATES = changed(
+    FORMULA,
+    symbols=("S", "k", "v", "b"),
+    functions=(r"\exp",),
+    left="T",
+    cases=at_sizes("n d", _states),
+    answer=r"S + b k (v^\top - k^\top S)",
+    wrong=[Wrong(name, latex, name) for name, latex in (("a", "S"), ("b", "2 S"), ("c", "3 S"))],
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "remark"),
+    [
+        (r"b k (v^\top - k^\top S)", r"one term more at `b\, k\, (v^\top - k^\top\, S)`"),
+        (r"S + b k (- k^\top S)", r"one term more at `k^\top\, S`"),
+        (r"S + k (v^\top - k^\top S)", r"one factor more at `k\, (v^\top - k^\top\, S)`"),
+        (r"S + b (v^\top - k^\top S)", None),
+        (r"S - b k (v^\top - k^\top S)", r"another sign in `S - b\, k\, (v^\top - k^\top\, S)`"),
+        (r"S + \frac{b^3}{b} k (v^\top - k^\top S)", r"another number in place of `3`"),
+        (r"S + b k v^\top - k k^\top S", r"one factor more at `k\, k^\top\, S`"),
+        (r"-S + b k (v^\top - k^\top S)", r"another sign in"),
+    ],
+)
+def test_what_was_forgotten_in_a_formula_of_matrices_is_told(answer, remark):
+    assert assess(STATES, STATES.answer).passed
+    verdict = said(STATES, answer)
+    if remark is None:
+        assert not verdict.counts
+    else:
+        assert f" It would be right with {remark}" in verdict.message
 
 
 def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
@@ -349,6 +405,53 @@ def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
     assert said(DERIVATION, [START, START.replace("j", "k"), r"e^{z_i} / \sum_l e^{z_l}"]).message == few
 
 
+# --- an equation that must be used -----------------------------------------------------------------------
+
+TO_GOAL = USING.answer[1:]
+DETOUR = r"\sum_i g_i J_{ij} \frac{s_j}{s_j}"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        USING.answer,
+        [USING.answer[0], USING.answer[3], USING.answer[2]],
+        [r"\sum_k J_{kj} g_k", r"\sum_k s_k (\delta_{kj} - s_j) g_k", *TO_GOAL],
+        [USING.answer[0], r"\sum_i g_i (J_{ij} + s_i s_j) - \sum_i g_i s_i s_j", *TO_GOAL],
+    ],
+    ids=range(1, 5),
+)
+def test_a_step_that_rests_on_what_a_symbol_is_uses_its_equation_in_any_spelling(lines):
+    verdict = assess(USING, lines)
+    assert verdict.passed, verdict.message
+
+
+def test_a_derivation_that_gets_there_without_an_equation_says_which():
+    task = changed(USING, answer=[*TO_GOAL, r"\sum_i g_i s_i \delta_{ij} - s_j \sum_i g_i s_i"])
+    rest = "each would be as true if `J` were made of other numbers"
+    words = f"my_derivation gets there, but none of its steps uses {eq('softmax-jacobian')}: {rest}"
+    assert said(task, task.answer).message == words
+    around = [TO_GOAL[0], TO_GOAL[0] + " + J_{jj} - J_{jj}", *task.answer[1:]]  # the symbol stands there, and no step rests on it
+    assert said(task, around).message == words
+    assert said(task, around).counts
+    through = [TO_GOAL[0], r"\sum_i g_i J_{ij}", *task.answer[1:]]
+    assert assess(task, through).passed
+
+
+def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
+    case = USING.blank(USING.cases(np.random.default_rng(1)))
+    (first, *_) = evaluate(USING.question, [USING.answer[0], DETOUR, *TO_GOAL], case)
+    assert first.facts["rests"] == [[False, True, False, False]]
+
+
+def test_what_must_be_used_is_a_symbol_of_a_derivation():
+    with pytest.raises(ValueError, match="equations to use that are about its symbols"):
+        changed(USING, must_use={"softmax-jacobian": "K"})
+    with pytest.raises(ValueError, match="equations to use only if it is a derivation"):
+        changed(FORMULA, must_use={"softmax-jacobian": "p"})
+    assert USING.card.endswith(f"sums with indices of their own. Its steps use {eq('softmax-jacobian')}.")
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -396,14 +499,44 @@ def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same)
         r"\href{javascript:alert(1)}{x}",
         "__import__('os').system('true')",
         "{}" * 1000,
+        "".join(rf"\sum_{{{letter}=1}}^{{2}} " for letter in "abcfhklmnoqrstuvwxyz") + "p_{ij}",
+        r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
+        "p" + "'" * 1990,
+        r"(g_{ij})^{10^{10^{10}}}",
+        "9" + "!" * 1900,
+        "p_{" + "i+" * 900 + "j}",
+        "p_{ij} \0 g_{ij}",
+        "p_{ij} \u2066 g_{ij} \u202e",
+        "p" + "\u0301" * 1500,
+        r"|\{k : p_{ik} > 0\}|" * 30,
+        "[i=j]" * 300,
+        r"\begin{cases} " + r"1 & i = j \\ " * 100 + r"0 & i \ne j \end{cases}",
+        "p_{ij}" * 330,
+        r"\prod_{k=1}^{1300} p_{ij}" * 60,
+        r"(p^\top g)^{1000000000}_{ij}",
     ],
-    ids=range(18),
+    ids=range(33),
 )
 def test_a_bomb_is_refused_in_under_a_second(bomb):
     since = time.process_time()
     verdict = said(FORMULA, bomb)
     assert time.process_time() - since < 1.0
     assert verdict.message.startswith("my_formula ")
+    assert verdict.message.replace("\n", "").isprintable()
+
+
+def test_a_search_has_the_time_that_an_answer_leaves_it():
+    since = time.monotonic()
+    cases = FORMULA.cases(np.random.default_rng(1))
+    answer = r"p_{ij} (g_{ij} - 2 \delta_i)"
+    results = answered(FORMULA.question, answer, FORMULA.blank(cases))
+    verdict, rights = judge(FORMULA, cases, results), expected(FORMULA, FORMULA.answer, cases)
+    found = search(FORMULA, verdict, results, rights, since)
+    assert 0 < found.limit_s < 0.9
+    assert search(FORMULA, verdict, results, rights, since - 0.9) is None
+    words = slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=20.0)
+    assert found.told(verdict, words).message.endswith(" It would be right with one part left out in `2\\, \\delta_{i}`.")
+    assert slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=1e-5) == ""
 
 
 def test_what_takes_too_long_is_stopped():
@@ -414,12 +547,29 @@ def test_what_takes_too_long_is_stopped():
 
 
 def test_markup_in_an_answer_is_escaped():
-    from attn_course.tasks.notebook import rich
-
     page = rich(said(FORMULA, "<script>alert(1)</script>"))
     assert "<script" not in page
     assert "<pre" in page
-    assert "It was read as $D_{ij} = p_{i j}\\, g_{i j}$" in rich(said(FORMULA, "p_{ij} g_{ij}"))
+    assert "It was read as $\\displaystyle D_{ij} = p_{i j}\\, g_{i j}$" in rich(said(FORMULA, "p_{ij} g_{ij}"))
+    assert "one part left out in $2\\, \\delta_{i}$." in rich(said(FORMULA, r"p_{ij} (g_{ij} - 2 \delta_i)"))
+    assert "one part left out in `2\\, \\delta_{i}`." in plain(said(FORMULA, r"p_{ij} (g_{ij} - 2 \delta_i)"))
+
+
+def test_a_step_that_does_not_hold_is_shown_as_what_it_claims():
+    verdict = said(DERIVATION, [START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL])
+    claimed = r"\frac{e^{z_{i}}\, e^{c}}{\sum_{j} e^{z_{j}}\, e^{c}} = \frac{e^{z_{i}}}{e^{c}\, \sum_{j} e^{z_{j}}}"
+    assert f"Line 3 claims $\\displaystyle {claimed}$" in rich(verdict)
+    assert f"\n  Line 3 claims {claimed}\n" in plain(verdict)
+    assert "claims" not in plain(said(DERIVATION, [START, SPLIT]))
+
+
+def test_a_long_part_is_quoted_without_its_middle_and_is_no_formula():
+    zero = " + ".join(f"{n} (p_{{ij}} - p_{{ij}})" for n in range(2, 9))
+    verdict = said(FORMULA, rf"p_{{ij}} (g_{{ij}} - \delta_i) (1 + p_{{ij}} + {zero})")
+    (quoted,) = re.findall("`(.+)`", verdict.message)
+    assert " ... " in quoted
+    assert len(quoted) < 90
+    assert f"<code>{quoted}</code>" in rich(verdict)
 
 
 # --- reading, and what a task must say of itself -------------------------------------------------------------
@@ -431,10 +581,18 @@ def test_reading_shows_the_parts_with_their_shapes():
     assert found.lines == (r"D_{ij} = p_{i j}\, \left( g_{i j} - \sum_{k} p_{i k}\, g_{i k} \right)",)
     assert dict(found.parts)["p"] == "a 3 x 5 matrix"
     assert dict(found.parts)[r"\sum_{k} p_{i k}\, g_{i k}"] == "a number for each i"
-    assert "<table>" in found._repr_html_()
+    page = found._repr_html_()
+    assert page.index("for n = 3, m = 5") < page.index(">part<")
+    assert page.count("<tr>") == 1 + len(found.parts)
+    assert "a 3 x 5 matrix</td>" in page
     broken = _read(DERIVATION, DERIVATION.question, [START, "z_i +"])
     assert len(broken.lines) == 1
     assert broken.problem.startswith("line 2 of my_derivation: expected")
+    assert "white-space:pre" in broken._repr_html_()  # else the carets point elsewhere on a narrow page
+    assert "line 1 is a number, this is a vector of 3" in _read(DERIVATION, DERIVATION.question, [START, "z"]).problem
+    several = _read(DERIVATION, DERIVATION.question, [START, GOAL])._repr_html_()
+    assert several.count("$\\displaystyle {} = ") == 1
+    assert "part of the last line" in several
 
 
 def test_a_learner_reads_an_answer_by_the_id_of_its_task():

@@ -22,7 +22,7 @@ from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, get_task, 
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
 from attn_course.tasks.latex import packed
-from attn_course.tasks.mending import Search, search
+from attn_course.tasks.mending import SEARCH_S, Search, search
 from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
@@ -206,11 +206,11 @@ class Grader:
         self._explain(sitting)
 
     def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:
-        cases, since = self.cases(task), time.monotonic()
+        cases = self.cases(task)
         worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=self._blank(task))
         results = [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases]
         verdict = self.judge(task, results)
-        return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases), since)
+        return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases))
 
     def _explain(self, sitting: "_Sitting") -> None:
         """Say what would mend wrong answers in LaTeX, once all are judged: a process that is told what they should have given looks for it.
@@ -232,7 +232,7 @@ class Grader:
 
     def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
         asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
-        worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=found.limit_s, **asked)
+        worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=SEARCH_S, **asked)
         return _text(worker.hear(LATEX_S).get("words"))[:MAX_WORDS].strip()
 
     def _blank(self, task: Task) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ import html
 import io
 import re
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,12 +109,11 @@ def _assess(
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.cases(np.random.default_rng(seed))
     if task.wants_latex:
-        since = time.monotonic()
         results = answered(task.question, answer, task.blank(cases))
         verdict = judge(task, cases, results, expect=expect)
         if verdict.passed:
             return verdict
-        return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases), since)
+        return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases))
     inputs = [case.inputs for case in cases]
     results = run(
         answer,

@@ -74,7 +74,7 @@ def read(task_id: str, answer: Any) -> Reading:
     if not task.wants_latex:
         raise ValueError(f"task_id must name a task that is answered in LaTeX; task {task_id} is of the kind {task.kind!r}")
     try:
-        with quiet(), time_limit(LIMIT_S):
+        with quiet(), time_limit(LIMIT_S, of_work=True):
             return _read(task, task.question, latex_lines(answer, task.entry, several=bool(task.question.goal)))
     except AnswerError as error:
         return Reading(problem=str(error))

@@ -39,7 +39,7 @@ def slip(
 ) -> str:
     """Return the small change after which a line has the wanted values in every case, in words; "" if there is none, or no time for it."""
     try:
-        with quiet(), time_limit(limit_s):
+        with quiet(), time_limit(limit_s, of_work=True):
             return _mended(question, question.read(line), givens, wanted, tolerance)
     except (Malformed, TimeIsUp, RecursionError, MemoryError):
         return ""

@@ -16,20 +16,24 @@ class TimeIsUp(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeIsUp in this thread after `seconds`; by a signal where there is one, else from a watching thread."""
+def time_limit(seconds: float, *, of_work: bool = False) -> Iterator[None]:
+    """Raise TimeIsUp in this thread after `seconds`; by a signal where there is one, else from a watching thread.
+
+    `of_work`: seconds of this process's own work, which other work on the machine does not shorten, where there are signals.
+    """
     if hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread():
+        clock, alarm = (signal.ITIMER_PROF, signal.SIGPROF) if of_work else (signal.ITIMER_REAL, signal.SIGALRM)
 
         def stop(*_: Any) -> None:
             raise TimeIsUp
 
-        before = signal.signal(signal.SIGALRM, stop)
+        before = signal.signal(alarm, stop)
 
         def disarm() -> None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+            signal.setitimer(clock, 0)
+            signal.signal(alarm, before or signal.SIG_DFL)
 
-        signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again and again: a bare `except:` swallows the first
+        signal.setitimer(clock, seconds, 0.5)  # again and again: a bare `except:` swallows the first
     else:
         thread, over = ctypes.c_ulong(threading.get_ident()), threading.Event()
 

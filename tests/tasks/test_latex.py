@@ -525,15 +525,12 @@ def test_a_bomb_is_refused_in_under_a_second(bomb):
     assert verdict.message.replace("\n", "").isprintable()
 
 
-def test_a_search_has_the_time_that_an_answer_leaves_it():
-    since = time.monotonic()
+def test_a_search_ends_in_time_whatever_it_found():
     cases = FORMULA.cases(np.random.default_rng(1))
     answer = r"p_{ij} (g_{ij} - 2 \delta_i)"
     results = answered(FORMULA.question, answer, FORMULA.blank(cases))
     verdict, rights = judge(FORMULA, cases, results), expected(FORMULA, FORMULA.answer, cases)
-    found = search(FORMULA, verdict, results, rights, since)
-    assert 0 < found.limit_s < 0.9
-    assert search(FORMULA, verdict, results, rights, since - 0.9) is None
+    found = search(FORMULA, verdict, results, rights)
     words = slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=20.0)
     assert found.told(verdict, words).message.endswith(" It would be right with one part left out in `2\\, \\delta_{i}`.")
     assert slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=1e-5) == ""

@@ -10,6 +10,7 @@ import pytest
 import sympy
 
 from attn_course.tasks import assess, run
+from attn_course.tasks.time_limit import TimeIsUp, time_limit
 from tests.tasks.runs import S_I, S_J, X, run_function
 from tests.tasks.toys import WRITE
 
@@ -140,3 +141,12 @@ def test_an_expression_that_takes_too_long_is_stopped():
     inputs = [{"s_i": np.array([0.5]), "s_j": np.array([0.5])}]
     (result,) = run(huge, inputs, kind="derive", entry="my_e", symbols=("s_i", "s_j"), time_limit_s=0.05)
     assert result.problem == "my_e could not be evaluated within 0.05 s"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="only signals can count work")
+def test_a_limit_of_work_does_not_count_waiting():
+    with time_limit(0.05, of_work=True):
+        time.sleep(0.2)
+    with pytest.raises(TimeIsUp), time_limit(0.05, of_work=True):
+        endless(0)
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)

@@ -1,0 +1,89 @@
+"""Answers that readers of the exercises wrote, who saw neither the known wrong answers nor the solutions, put to both engines.
+
+A file holds those of a lesson, a cell each: `# %% task | kind | what it is`, and the code of the answer's cell. The kinds are right, wrong
+and cheat: right by a way that the text forbids, for which a notebook's check may be too trusting and a class's marks may not.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+from attn_course.grading.grader import Grader
+from attn_course.tasks import assess, get_task
+from tests.exercises.answers import notebook
+from tests.grading import notebooks
+from tests.notebooks.chapters import ROOT
+
+HERE = Path(__file__).parent
+HEAD = re.compile(r"^# %% ([a-z-]+) \| (right|wrong|cheat) \| (.+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What somebody handed in for a task."""
+
+    lesson: str
+    task: str
+    kind: str
+    name: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.name}"
+
+
+def answers(path: Path) -> list[Answer]:
+    """The answers of a file."""
+    _, *parts = HEAD.split(path.read_text(encoding="utf-8"))
+    return [Answer(path.stem, *head, code) for *head, code in _cells(parts)]
+
+
+def _cells(parts):
+    for task, kind, name, code in zip(*[iter(parts)] * 4, strict=True):
+        yield task, kind, name, code.strip()
+
+
+LESSONS = {path.stem: answers(path) for path in sorted(HERE.glob("*.py")) if path != Path(__file__)}
+ALL = [answer for lesson in LESSONS.values() for answer in lesson]
+
+
+@cache
+def given(lesson: str) -> tuple[str, ...]:
+    """The code that an exercise gives before anything is answered."""
+    cells = notebook(ROOT, "exercises", lesson).cells
+    return tuple(cell.source for cell in cells if cell.cell_type == "code" and (cell.id == "setup" or cell.id.endswith("-given")))
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(seed=11, exercises=ROOT / "exercises") as grader:
+        yield grader
+
+
+@pytest.mark.parametrize("answer", [answer for answer in ALL if answer.kind != "cheat"], ids=str)
+def test_the_notebook_says_what_is_right(answer):
+    cells, names = [*given(answer.lesson), answer.code], {}
+    for cell in cells:
+        exec(compile(cell, "cell", "exec"), names)
+    task = get_task(answer.task)
+    verdict = assess(task, names[task.entry], cells, names)
+    assert verdict.passed == (answer.kind == "right"), verdict.message
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_class_is_graded_alike(lesson, grader, tmp_path):
+    by_task = {}
+    for answer in LESSONS[lesson]:
+        by_task.setdefault(answer.task, []).append(answer)
+    wrong = []
+    for number, row in enumerate(zip_longest(*by_task.values())):  # a notebook answers each task once
+        row = {answer.task: answer for answer in row if answer}
+        book = notebooks.answered(ROOT, lesson, {task: answer.code for task, answer in row.items()})
+        graded = grader.grade(notebooks.save(book, tmp_path / f"{number}_{lesson}.ipynb"), student="ada")
+        wrong += [f"{row[verdict.task]}: {verdict.message}" for verdict in graded.verdicts
+                  if verdict.task in row and (verdict.points > 0) != (row[verdict.task].kind == "right")]  # fmt: skip
+    assert not wrong

@@ -66,7 +66,7 @@ class Cursor:
             if token.kind == "word":
                 return Malformed(f"{token.text} is neither given nor known", token.place)
             if token.text in INSTEAD and ("number" in problem or token.text not in ("<", "-", "+")):
-                return Malformed(f"{problem}; {INSTEAD[token.text]}", token.place)
+                return Malformed(f"{problem}, found {token.text}; {INSTEAD[token.text]}", token.place)
             if token.text == "," and token.place[0] in {one.place[1] for one in self.tokens if one.kind == "number"}:
                 return Malformed("write a decimal number with a point", token.place)
         found = "the formula ends" if token.kind == "end" else f"found {token.text}"

@@ -93,7 +93,8 @@ def dotted(evaluation: "Evaluation", node: Node) -> Value:
         return product(left, right)
     a, b, fit = fitted(left, right)
     if fit.form in ("scalar", "set", "powers", "identity", "unit"):
-        raise Malformed(rf"\odot of {left} and {right} has no meaning")
+        numbers = ": write them side by side" * (fit.form == "scalar")
+        raise Malformed(rf"\odot of {left} and {right} has no meaning{numbers}")
     return fit.like(a * b)
 
 

@@ -61,7 +61,10 @@ class Brackets(Cursor, ABC):
         closing = CLOSING[opening]
         with self.inside(opening, stop=closing if closing == opening else ""):
             inner = self.expression()
-        if opening in ("|", r"\lvert"):
+        twice = opening == "|" and inner.kind == "bars" and self.text == "_"  # ||x||_2
+        if twice:
+            inner = inner.children[0]
+        elif opening in ("|", r"\lvert"):
             return Node("bars", (inner,))
         if not self.taken("_"):
             return Node("norm", (inner,))
@@ -75,7 +78,7 @@ class Brackets(Cursor, ABC):
         with self.inside(r"\{"):
             variable = self.expression()
             if not self.taken(":", "|"):
-                raise self.wrong("expected a colon and the condition of the set")
+                raise self.wrong("a set wants a colon and a condition: as parentheses write ( and ), bounds as in \\sum_{j=1}^{n}")
             if variable.kind != "index":
                 raise Malformed("expected one index before the colon of a set", variable.place)
             condition = self.chain()

@@ -105,6 +105,8 @@ def applied(evaluation: "Evaluation", name: str, function: Function, values: lis
 
 def called_list(error: Malformed, tree: Node, latex: str, givens: Mapping[str, Any]) -> Malformed:
     """Say of what does not fit that a list stands before a number in parentheses, as a function would; else what was said before."""
+    if error.problem.startswith("the two sides do not fit: left is a number, right is"):
+        error = Malformed(f"{error.problem}: give it indices, or sum over them", error.place)
     numbers_wanted = "a number" in error.problem or "one of its entries" in error.problem
     for product in tree.walk():
         for symbol, argument in itertools.pairwise(product.children) if product.kind == "product" else ():
@@ -140,8 +142,11 @@ def operator(evaluation: "Evaluation", node: Node) -> Value:
     """Apply an operator that is given as a function of two arguments."""
     given = evaluation.givens.get(node.value)
     if not isinstance(given, Function):
-        instead = r": for a product write the factors side by side, or \cdot" * (node.value == "*")
-        raise Malformed(f"{node.value} is not given{instead}")
+        instead = {
+            "*": r": for a product write the factors side by side, or \cdot",
+            r"\circ": r": for the product entry by entry write \odot",
+        }
+        raise Malformed(f"{node.value} is not given{instead.get(node.value, '')}")
     return applied(evaluation, node.value, given, [evaluation.value(child) for child in node.children])
 
 

@@ -227,6 +227,30 @@ def flattened(node: Node) -> tuple[Node, tuple[Node, ...]]:
     return inner, (*before, *indices)
 
 
+def with_runners(node: Node, active: frozenset[str]) -> Node:
+    r"""Return a tree in which sums run over a letter that is not in use: \prod_{j < l \le t} runs over l where j is in use."""
+    if node.kind == "big":
+        items = tuple(one for item in node.children[0].children for one in _turned(item, active))
+        node = replace(node, children=(replace(node.children[0], children=items), *node.children[1:]))
+    inner = active | bound_by(node)
+    return replace(node, children=tuple(with_runners(child, inner) for child in node.children))
+
+
+def _turned(item: Node, active: frozenset[str]) -> tuple[Node, ...]:
+    """Return a condition beneath a sum so that a letter that is not in use comes first."""
+    if item.kind != "chain":
+        return (item,)
+    first, sign, second, *rest = item.children
+    in_use = [one.value in active if one.kind == "index" else None for one in (first, second)]
+    if in_use != [True, False] or sign.value not in _TURNED:
+        return (item,)
+    turned = replace(item, children=(second, replace(sign, value=_TURNED[sign.value]), first))
+    return (turned, replace(item, children=(second, *rest))) if rest else (turned,)
+
+
+_TURNED = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", r"\ne": r"\ne"}
+
+
 def _refuse_reuse(node: Node, active: frozenset[str]) -> None:
     bound = bound_by(node)
     if bound & active:

@@ -16,7 +16,8 @@ INSTEAD = {
     r"\over": r"for a fraction write \frac{above}{below}",
     r"\cdots": r"write out what the dots stand for, with \sum or \prod",
     "<": r"for a dot product write \cdot",
-    ",": "write a decimal number with a point, and one expression",
+    "'": "a prime stands right behind the symbol or the function",
+    **dict.fromkeys("+-", "put what has a second sign in parentheses"),
     "\\\\": "write it on one line",
 }
 _SAID = {"}": "a closing brace }", ")": "a closing parenthesis )", "]": "a closing bracket ]"}
@@ -64,8 +65,10 @@ class Cursor:
         if problem.startswith("expected"):
             if token.kind == "word":
                 return Malformed(f"{token.text} is neither given nor known", token.place)
-            if token.text in INSTEAD and not (token.text == "<" and "number" not in problem):
-                return Malformed(f"{problem}; {INSTEAD[token.text]}", token.place)
+            if token.text in INSTEAD and ("number" in problem or token.text not in ("<", "-", "+")):
+                return Malformed(f"{problem}, found {token.text}; {INSTEAD[token.text]}", token.place)
+            if token.text == "," and token.place[0] in {one.place[1] for one in self.tokens if one.kind == "number"}:
+                return Malformed("write a decimal number with a point", token.place)
         found = "the formula ends" if token.kind == "end" else f"found {token.text}"
         return Malformed(f"{problem}, {found}" if problem.startswith("expected") else problem, token.place)
 

@@ -26,6 +26,7 @@ KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", 
 NONE = Node("none")
 SPELLED = {name.removeprefix("\\"): name for name in (*FUNCTIONS, *BIG, r"\sqrt", r"\frac") if re.fullmatch(r"\\[a-z]+", name)}
 SPELLED |= {name: rf"\mathrm{{{name}}}" for name in FUNCTIONS.values() if re.fullmatch("[a-z]+", name)}
+_ONES = (Node("constant", (), "1"), Node("number", (), "1"))
 _COMMANDS = sorted(name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac") if name.startswith("\\"))
 _FIRST_LETTERS = {word[0] for word in SPELLED}
 
@@ -89,6 +90,8 @@ class Expressions(Brackets):
             if self.text not in OPERATIONS and self.text != "/":
                 break
             sign = self.take()
+            if sign.text == self.text == "*":
+                raise self.wrong("for a power write ^{...}", sign)
             if count == DEEPEST:
                 raise self.wrong(f"more than {DEEPEST} operations stand in a row", sign)
             if first and (first != sign.text or first == "/") and not (first == r"\cdot" and sign.text == "/"):
@@ -136,12 +139,15 @@ class Expressions(Brackets):
         self.refuse_spelled()
         start = self.token.place[0]
         base, raised, indexed = self.primary(), False, False
+        if base in _ONES and (self.is_condition("[") or self.is_condition(r"\{")):
+            with self.inside(self.text, stop="]"):
+                base = Node("iverson", (self.chain(),), "", self.since(start))
         for _ in range(DEEPEST):
             sign = self.token
             if self.taken("_"):
                 if indexed and not (base.kind == "entry" and len(base.children) == 2 and FAMILY.match(base.children[0].value)):
                     raise self.wrong("an index stands beneath an index: write all of them in one pair of braces", sign)
-                if base == Node("constant", (), "1") and self.is_condition():
+                if base in _ONES and self.is_condition("{"):
                     with self.inside("{"):
                         base, indexed = Node("iverson", (self.chain(),), "", self.since(start)), True
                     continue
@@ -174,13 +180,13 @@ class Expressions(Brackets):
         letters, behind = self.tokens[self.at : end], self.tokens[end]
         word, place = "".join(token.text for token in letters), (letters[0].place[0], letters[-1].place[1])
         apart = not _is_behind(letters[-1], behind) and behind.kind in ("name", "letter", "number")
-        if word in SPELLED and (apart or behind.text in ("(", "{", "_", "[")) and any(token.kind != "name" for token in letters):
+        if word in SPELLED and (apart or behind.text in ("(", "{", "_", "[", "^")) and any(token.kind != "name" for token in letters):
             raise Malformed(f"write {SPELLED[word]}: each letter of {word} is read for itself", place)
 
-    def is_condition(self) -> bool:
-        """Whether { left = right }, or another relation, stands there."""
-        inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)] if self.text == "{" else []
-        return any(token.spelled in RELATIONS for token in inside)
+    def is_condition(self, opening: str) -> bool:
+        """Whether a relation stands there in a bracket that opens so, and no set by a condition."""
+        inside = {token.spelled for token in self.tokens[self.at + 1 : matching(self.tokens, self.at)]} if self.text == opening else set()
+        return bool(inside & RELATIONS) and not inside & {":", "|"}
 
     def indices(self) -> tuple[Node, ...]:
         """Read what stands beneath: letters side by side are indices, else expressions with commas between."""
@@ -189,6 +195,8 @@ class Expressions(Brackets):
         inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
         if not inside:
             raise self.wrong("expected an index")
+        if {inside[0].text, inside[-1].text} & {":", "*"}:
+            raise self.wrong(r"row i of A is A_i, column j is (A^\top)_j", inside[-1 if inside[-1].text in ":*" else 0])
         with self.inside("{"):
             if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
                 return tuple([_as_index(self.primary()) for _ in inside])
@@ -211,7 +219,11 @@ class Expressions(Brackets):
             return Node("transpose", (inverse,), "", self.since(start))
         if self.token.kind == "letter" and self.token.text == "T":
             raise self.wrong(r"T is not given here; for the transpose write ^\top")
+        if self.text in ("-", "+"):
+            raise self.wrong("put the exponent in braces, as in x^{-1}")
         exponent = self.argument()
+        if self.text == "_" and base == Node("constant", (), "e"):
+            raise self.wrong("put the whole exponent in braces, as in e^{x_i}")
         if self.taken("_"):  # x^2_i is (x_i)^2
             base = Node("entry", (base, *self.indices()), "", self.since(start))
         return Node("power", (base, exponent), "", self.since(start))
@@ -259,7 +271,7 @@ class Expressions(Brackets):
             raise self.wrong(f"{token.text} is neither given nor known")
         if re.fullmatch(r"\\[A-Za-z]+", text) and text not in KNOWN:
             plain = text.removeprefix("\\")
-            near = [SPELLED[plain]] if plain in SPELLED else difflib.get_close_matches(text, _COMMANDS, 1, 0.75)
+            near = [SPELLED[plain]] if plain in SPELLED else difflib.get_close_matches(text, _COMMANDS, 1, 0.75) if plain[1:] else []
             raise self.wrong(f"{text} is not known" + "".join(f": did you mean {name}?" for name in near))
         if text.startswith(r"\begin{"):
             raise self.wrong(f"write the formula alone, without {text}")
@@ -291,12 +303,21 @@ class Expressions(Brackets):
                 self.take("}")
         elif given:
             raise self.wrong(f"{function.text} is a function: expected its argument in parentheses")
+        elif self.text == r"\{" and name in (r"\max", r"\min") and not self.is_set():
+            with self.inside(r"\{"):
+                arguments = self.listed(self.expression)
         else:
+            if not self.starts_factor():
+                raise self.wrong(f"{function.text} wants its argument behind it, in parentheses")
             arguments = (self.factor(),)
             if self.starts_factor():
                 raise self.wrong(f"{function.text} takes one factor only: put its whole argument in parentheses")
         called = Node("call", (under, *arguments), name, self.since(start))
         return called if power is None else Node("power", (called, power))
+
+    def is_set(self) -> bool:
+        """Whether a set by a condition stands there in braces."""
+        return any(token.text in (":", "|") for token in self.tokens[self.at : matching(self.tokens, self.at)])
 
     def is_parenthesis_in_braces(self) -> bool:
         """Whether {(...)} stands there."""
@@ -327,6 +348,10 @@ class Expressions(Brackets):
             upper = self.argument()
         conditions = [self.condition_on(item.children[0], other) for other in items[1:]] if starts else []
         if upper is not None:
+            if item.kind == "chain" and item.children[0].kind == "name":
+                raise Malformed(f"{item.children[0].value} is given, and no index: take another letter beneath {operator}", item.place)
+            if item.kind == "index" and len(items) > 1:
+                raise Malformed(f"expected one index and where it starts: write a {operator} for each", item.place)
             if not starts or None in conditions:
                 raise Malformed(f"expected one index and where it starts, such as j = 1, beneath {operator}", item.place)
             between = Node("range", (item.children[0], item.children[2], upper), place=item.place)

@@ -32,6 +32,7 @@ _LEXEMES = re.compile(
     |(?P<mark>[<>]=|[-+*/=<>()\[\]{}|,;:_^'&!.−·×≤≥≠])""",
     re.VERBOSE,
 )
+_INSTEAD = {"÷": "/", "√": r"\sqrt", "∑": r"\sum", "∏": r"\prod", "∞": r"\infty", "∂": r"\partial", "∈": r"\in", "‖": r"\|", "’": "'"}
 _POWER_OF_TEN = re.compile(r"[eE]([-+]?\d+)")  # as programs write it
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 LETTERS = frozenset(
@@ -133,6 +134,10 @@ def _unknown(sign: str) -> str:
     if sign == "$" or sign == "\\":
         return "write the formula alone, without what sets it off from a text"
     name = unicodedata.name(sign, "").split()
+    if sign in _INSTEAD:
+        return f"write {_INSTEAD[sign]}"
+    if name[:1] in (["SUPERSCRIPT"], ["SUBSCRIPT"]):
+        return f"write {'^' if name[0] == 'SUPERSCRIPT' else '_'}{unicodedata.normalize('NFKC', sign)}"
     if name[:1] == ["GREEK"] and rf"\{name[-1].lower()}" in LETTERS:
         letter = name[-1].capitalize() if "CAPITAL" in name else name[-1].lower()
         return rf"write \{letter}"

@@ -193,7 +193,10 @@ def dot(left: Value, right: Value) -> Value:
         return product(left, right)
     if not (left.lists or right.lists) and ("matrix" in (left.form, right.form) or {left.form, right.form} == {"row", "column"}):
         raise Malformed(f"the dot product of {left} and {right} has no meaning: write them side by side, without \\cdot")
-    a, b, fit = fitted(left, right)
+    try:
+        a, b, fit = fitted(left, right)
+    except Malformed as error:
+        raise Malformed(f"{error.problem}: write their dot product as a sum over an index") from None
     if fit.form not in FLAT or any(fit.stretch):
         raise Malformed(f"the dot product of {left} and {right} has no meaning")
     both = a * b

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas.calls import called_list
-from attn_course.formulas.compiled import Formula
+from attn_course.formulas.compiled import Formula, with_runners
 from attn_course.formulas.errors import NOWHERE, Malformed
 from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.expressions import RELATIONS
 from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
@@ -83,7 +84,7 @@ class Question:
             problem = 'this is no printable character: is the r in front of the quotation mark missing, r"..."?'
             raise Malformed(problem, (strange, strange + 1), "".join(sign if sign.isprintable() else "?" for sign in text))
         try:
-            tree = read_expression(text, self.symbols)
+            tree = with_runners(read_expression(text, self.symbols), frozenset(self.letters))
             for node in tree.walk():
                 function = _function(node)
                 if function and not {function, function.rstrip("'")} & {*self.functions}:
@@ -99,6 +100,9 @@ class Question:
         if text[slice(*error.place)] == "=" and all(before.count(opens) == before.count(closes) for opens, closes in ("()", "[]", "{}")):
             wanted = "write one expression a line, without =" if self.goal else "write only the right side, without ="
             return Malformed(wanted, error.place)
+        sign = error.problem.rpartition("found ")[2]
+        if error.problem.startswith("expected the end of the formula") and sign in RELATIONS | {r"\to"}:
+            return Malformed(f"{'a line' if self.goal else 'the answer'} is one expression, without {sign}", error.place)
         if error.problem.endswith(("is not known", "neither given nor known")):
             return Malformed(f"{error.problem}; {self.allowed}", error.place)
         return error

@@ -53,6 +53,10 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         (".5 x", "0.5 x"),
         ("x − 1 · y", r"x - 1 \cdot y"),
         (r"\mathbb{1}_{i = j} x_j", "[i = j] x_j"),
+        (r"\mathbf{1}[i = j] x_j", "[i = j] x_j"),
+        (r"1\{i = j\} x_j", "[i = j] x_j"),
+        (r"\max\{x_i, 0\}", r"\max(x_i, 0)"),
+        (r"||x||_2", r"\|x\|_2"),
     ],
 )
 def test_spellings_of_one_thing_read_alike(one, other):

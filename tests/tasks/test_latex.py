@@ -139,6 +139,9 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
             "my_formula has no meaning: \\delta is a list, not a function: write \\delta_{i}\n  p_{ij} \\delta(i)\n         ^^^^^^",
         ),
         (r"\delta(i / 2) + 1", "my_formula has no meaning: \\delta is a list, not a function: write \\delta_k"),
+        (r"p_{ij} \le 1", "my_formula cannot be read: the answer is one expression, without \\le\n"),
+        (r"p_{ij} g_i", "my_formula has no meaning: the two sides do not fit: left is a number, right is a row (1 x 5): give it indices"),
+        (r"0,5 p_{ij}", "my_formula cannot be read: write a decimal number with a point\n  0,5 p_{ij}\n   ^"),
         (r"p(i, j)", "my_formula has no meaning: p is a matrix, not a function: write p_{i j}"),
         ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
@@ -202,6 +205,25 @@ def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
     assert said(task, ["g_1^k", r"\prod_{i=1}^{k-1} g_1"]).message.startswith("line 2 does not follow from line 1")
 
 
+def test_a_sum_runs_over_the_letter_that_is_not_in_use():
+    task = changed(
+        FORMULA,
+        symbols=("x",),
+        functions=(),
+        left="S_t",
+        answer=r"\sum_{j \le t} x_j \prod_{l > j, l \le t} x_l",
+        cases=at_sizes("n", lambda rng, n: {"x": (x := rng.normal(size=n)), "S": _fading(x)}),
+    )
+    for form in (task.answer, r"\sum_{j \le t} x_j \prod_{j < l \le t} x_l", r"\sum_{t \ge j} x_j \prod_{l, j < l \le t} x_l"):
+        assert assess(task, form).passed, form
+    reused = r"\sum_{j \le t} x_j \prod_{j < t} x_j"
+    assert "the index j is in use already: take another letter" in said(task, reused).message
+
+
+def _fading(x):
+    return np.array([sum(np.prod(x[j : t + 1]) for j in range(t + 1)) for t in range(len(x))])
+
+
 def test_a_step_to_what_is_no_number_is_explained():
     verdict = said(DERIVATION, [START, r"\frac{e^{z_i} (c - c)}{(c - c) \sum_j e^{z_j}}", GOAL])
     assert "right nan" in verdict.message
@@ -231,7 +253,7 @@ def test_lines_of_a_derivation_are_named():
     assert said(DERIVATION, [START, r"e^{z_i + ", GOAL]).message.startswith("line 2 of my_derivation cannot be read: expected")
     without = said(DERIVATION, [START, rf"p_i = {SPLIT}", GOAL]).message
     assert without.startswith("line 2 of my_derivation cannot be read: write one expression a line, without =")
-    shape = "line 2 of my_derivation has no meaning: line 1 is a number, this is a vector of 3\n  z\n  ^"
+    shape = "line 2 of my_derivation has no meaning: line 1 is a number, this is a vector of 3: give it indices, or sum over them\n  z\n  ^"
     assert said(DERIVATION, [START, "z", GOAL]).message == shape
     assert said(DERIVATION, [START] * 21).message.endswith("20 lines")
 

@@ -42,6 +42,12 @@ if importlib.util.find_spec("hypothesis"):
     settings.load_profile("attn_course")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than there are cores: many tests wait, for a kernel, a page or a limit."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The top folder of the course."""

@@ -111,8 +111,8 @@ def _batch(
 
 def _low_scores(rng: np.random.Generator) -> dict[str, Any]:
     """Scores of real keys that are far below zero, where a finite number in place of minus infinity is not low enough."""
-    inputs = _batch(rng, 3, 7, [5, 2], [3, 2])
-    return {**inputs, "query": 1e7 * np.abs(inputs["query"]), "key": -1e7 * np.abs(inputs["key"])}
+    inputs = _batch(rng, 3, 7, [5, 2], [3, 2], filling=1.0)
+    return {**inputs, "query": 5e4 * np.abs(inputs["query"]), "key": -5e4 * np.abs(inputs["key"])}  # scores near -6e9
 
 
 def _translate(query: np.ndarray, key: np.ndarray, value: np.ndarray, source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:

@@ -107,7 +107,8 @@ check("shared-key-tile-bytes", my_bytes)
 # value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks once, keeps the state of {eq}`tiled-attention-update`, and returns
 # the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`, {eq}`row-lse-and-output`, natural logarithm.
 #
-# Scores lie between $-1000$ and 1000, in any order. Do not join the blocks; no library softmax, logsumexp or attention.
+# Scores lie between $-1000$ and 1000, in any order. Do not join the blocks: `np.concatenate`, `torch.cat` and
+# their kin are refused, whatever they join. No library softmax, logsumexp or attention.
 
 
 # %% id="streamed-attention" tags=["task"]

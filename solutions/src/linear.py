@@ -66,7 +66,7 @@ check("random-feature-crossover", my_crossover)
 # %% [markdown] id="normalised-linear-attention-text"
 # Write causal linear attention with a normaliser, {eq}`normalised-linear-attention`: `my_linear_attention(query, key, value)`. `query` and
 # `key`,
-# both `(H, T, m)`, are already features, all positive; `value` is `(H, T, v)`; $H$ heads are separate problems. Return `(H,
+# both `(H, T, m)`, are already features, all positive, some tiny; `value` is `(H, T, v)`; $H$ heads are separate problems. Return `(H,
 # T, v)`. Position $t$ reads the keys $j \le t$. There is no scale.
 
 

@@ -227,7 +227,7 @@ check("masked-score-gradient", my_score_gradient)
 # of `layer` changes by more than $10^{-6}$ in any feature when token $j$ is moved; all other entries are 0.
 #
 # Move a token by about 1, up or down, in **each** of its four features: a leak may use only one. Take the layer as a black
-# box: call it, do not look inside.
+# box: call it, do not look inside. Whether a leak is felt depends on the tokens, too.
 
 
 # %% id="leak-test" tags=["task"]

@@ -217,7 +217,7 @@ def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
     d_before = d_scores[..., None] * w_score * (1 - hidden**2)
     d_q, d_k = d_before.mean(axis=1), d_before.mean(axis=0)
     return d_q @ w_query.T, d_k @ w_key.T, query.T @ d_q, key.T @ d_k, np.einsum("ij,ijr->r", d_scores, hidden)
-# %% additive-backward | wrong | torch autograd in disguise, which the text forbids
+# %% additive-backward | cheat | torch autograd in disguise, which the text forbids
 import importlib
 
 

@@ -138,7 +138,7 @@ def grouped_attention(query, key, value):
     scores = query @ key[index].swapaxes(1, 2) / np.sqrt(d_k)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value[index]
-# %% repair-grouped-heads | wrong | library attention with enable_gqa, name hidden
+# %% repair-grouped-heads | cheat | library attention with enable_gqa, name hidden
 import torch
 
 

@@ -19,8 +19,8 @@ def my_features(x, omega):
     m = omega.shape[0]
     out = np.empty(x.shape[:-1] + (m,))
     for i in range(m):
-        gap = x - omega[i] / 2  # x.w - |x|^2 / 2 = |w|^2 / 4 + (|x|^2) / 2 - |x - w / 2|^2
-        out[..., i] = np.exp(omega[i] @ omega[i] / 4 + (x * x).sum(-1) / 2 - (gap * gap).sum(-1)) / m**0.5
+        gap = ((x - omega[i]) ** 2).sum(-1)  # |x - w|^2 = |x|^2 - 2 x.w + |w|^2
+        out[..., i] = np.exp((omega[i] @ omega[i] - gap) / 2) / m**0.5
     return out
 
 # %% positive-random-features | right | torch, factor inside the exponential as a logarithm

@@ -150,7 +150,7 @@ def cached_attention(query, key, value):
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True)) * visible
     total = unnormalised.sum(axis=1, keepdims=True)
     return unnormalised / np.where(total == 0, 1, total) @ value
-# %% repair-cached-causal-mask | wrong | torch's own attention under another name
+# %% repair-cached-causal-mask | cheat | torch's own attention under another name
 import torch
 
 

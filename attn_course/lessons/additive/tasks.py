@@ -409,6 +409,14 @@ def _sentences(rng: np.random.Generator, lengths: list[int], width: int, d_q: in
     }
 
 
+def _large_padding(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A batch whose padding shows in the average with the smallest of weights."""
+    inputs = _sentences(rng, [3, 5, 1], 5, 7, 2, 11)
+    padding = _places(inputs["annotations"]) >= inputs["lengths"][:, None]
+    inputs["annotations"][padding] *= 1e12
+    return inputs
+
+
 def _rows_set_to_zero(state: Any, annotations: Any, lengths: Any, w_query: Any, w_key: Any, w_score: Any) -> np.ndarray:
     zeroed = annotations * (_places(annotations) < lengths[:, None])[..., None]
     return _aligned(state, zeroed, lengths, w_query, w_key, w_score, real=np.ones(annotations.shape[:2], dtype=bool))
@@ -430,6 +438,7 @@ PADDING = Task(
         Case("three sentences", **_sentences(rng, [7, 2, 5], 7, 4, 5, 11)),
         Case("every sentence shorter than the batch is wide", **_sentences(rng, [3, 1], 5, 3, 7, 2)),
         Case("an empty sentence", **_sentences(rng, [4, 0, 2, 3, 1], 6, 2, 11, 7)),
+        Case("padding up to 1e12", **_large_padding(rng)),
     ],
     wrong=[
         Wrong(

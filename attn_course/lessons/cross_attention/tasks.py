@@ -111,8 +111,8 @@ def _batch(
 
 def _low_scores(rng: np.random.Generator) -> dict[str, Any]:
     """Scores of real keys that are far below zero, where a finite number in place of minus infinity is not low enough."""
-    inputs = _batch(rng, 3, 7, [5, 2], [3, 2])
-    return {**inputs, "query": 100 * np.abs(inputs["query"]), "key": -100 * np.abs(inputs["key"])}
+    inputs = _batch(rng, 3, 7, [5, 2], [3, 2], filling=1.0)
+    return {**inputs, "query": 5e4 * np.abs(inputs["query"]), "key": -5e4 * np.abs(inputs["key"])}  # scores near -6e9
 
 
 def _translate(query: np.ndarray, key: np.ndarray, value: np.ndarray, source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:
@@ -161,10 +161,12 @@ def _normalised_again(query: Any, key: Any, value: Any, source_lengths: Any, tar
     return np.where(real[..., None], weights / weights.sum(axis=-1, keepdims=True) @ value, 0.0)
 
 
-def _finite_mask(query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any) -> np.ndarray:
-    """A large negative number added to the scores of padding."""
-    added = np.where(padding_mask(source_lengths, key.shape[1]), 0.0, -1e9)
-    weights = softmax(query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2]) + added)
+def _finite_mask(
+    query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any, *, kept: float, number: float = -1e9
+) -> np.ndarray:
+    """A large negative number added to the scores of padding, or, if nothing of them is kept, in their place."""
+    scores, visible = query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2]), padding_mask(source_lengths, key.shape[1])
+    weights = softmax(np.where(visible, scores, kept * scores + number))
     real = np.arange(query.shape[1]) < target_lengths[:, None]
     return np.where(real[..., None], weights @ value, 0.0)
 
@@ -227,8 +229,13 @@ PADDING = Task(
         ),
         Wrong(
             "a large negative number added",
-            _finite_mask,
+            lambda *inputs: _finite_mask(*inputs, kept=1.0),
             "padding may hold any finite numbers, also ones whose score is larger than that: use minus infinity",
+        ),
+        Wrong(
+            "a large negative number in the place of minus infinity",
+            lambda *inputs: _finite_mask(*inputs, kept=0.0),
+            "real scores may lie below any number that you choose, and padding would win there: use minus infinity",
         ),
     ],
     hints=[
@@ -380,7 +387,10 @@ def _gradient_cases(rng: np.random.Generator) -> list[Case]:
     for name, (q_len, *rest) in sizes.items():
         inputs = _draw(rng, q_len, *rest)
         cases.append(Case(name, **inputs, d_output=rng.normal(size=(q_len, rest[-1]))))
-    return cases
+    far = Case("a large source under small key weights", **_draw(rng, 5, 3, 7, 11, 2, 13), d_output=rng.normal(size=(5, 13)))
+    far.inputs["y"] *= 1000.0  # a step that suits the differences elsewhere is lost here
+    far.inputs["w_key"] /= 1000.0
+    return [*cases, far]
 
 
 def _gradient_wrong(name: str, mistake: str, hint: str) -> Wrong:

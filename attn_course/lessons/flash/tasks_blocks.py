@@ -140,10 +140,11 @@ def _stream(
     natural: bool = True,
     drop_last: bool = False,
     maximum: str = "running",
+    start: float = -math.inf,
 ) -> Result:
     """The loop of Eq. tiled-attention-update, with one step done differently; `maximum` says which one is subtracted."""
     scale = 1.0 / math.sqrt(query.shape[1]) if scaled else 1.0
-    m, row_sum, acc = np.full(len(query), -np.inf), np.zeros(len(query)), np.zeros((len(query), values[0].shape[1]))
+    m, row_sum, acc = np.full(len(query), start), np.zeros(len(query)), np.zeros((len(query), values[0].shape[1]))
     for K, V in list(zip(keys, values, strict=True))[: -1 if drop_last and len(keys) > 1 else None]:
         S = query @ K.T * scale
         new = np.maximum(m, S.max(axis=1))
@@ -189,6 +190,15 @@ def _sloping_blocks(rng: np.random.Generator, name: str, sizes: tuple[int, ...])
     return Case(name, query=query, key_blocks=keys, value_blocks=[rng.normal(size=(size, 2)) for size in sizes])
 
 
+def _low_and_high(rng: np.random.Generator) -> Case:
+    """Queries of which some have all their scores near -900, and the others near 900."""
+    case = _blocks(rng, "all scores of a query near -900 or near 900", 4, (3, 2), 2, 5)
+    for key in case.inputs["key_blocks"]:
+        key[:, 0] = 1.0
+    case.inputs["query"][:, 0] = math.sqrt(2.0) * np.array([-900.0, 900.0, -900.0, 900.0])
+    return case
+
+
 STREAM = Task(
     id="streamed-attention",
     title="Attention from a stream",
@@ -207,6 +217,7 @@ STREAM = Task(
         _blocks(rng, "a last block of one key", 7, (3, 3, 3, 1), 5, 2),
         _blocks(rng, "scores of several hundred", 2, (5, 5, 4), 3, 7, 300.0),
         _sloping_blocks(rng, "scores that rise or fall by 1800", (3, 2, 4, 2)),
+        _low_and_high(rng),
     ],
     wrong=[
         Wrong(
@@ -240,6 +251,11 @@ STREAM = Task(
             "one maximum for all queries",
             lambda *inputs: _stream(*inputs, maximum="of all queries"),
             "each query has a maximum of its own: where all its scores lie far below that of another, every exponential becomes 0",
+        ),
+        Wrong(
+            "the maximum begins at 0",
+            lambda *inputs: _stream(*inputs, start=0.0),
+            "scores may all lie far below 0, and then every exponential becomes 0: before the first block the maximum is -inf",
         ),
         Wrong("the mean of the blocks", _mean_of_blocks, "blocks do not weigh the same: one that holds larger scores has more to say"),
     ],

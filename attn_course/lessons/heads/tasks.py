@@ -127,6 +127,7 @@ MULTI_HEAD = Task(
         Case("three heads, wide values", **_layer(rng, 7, 5, 3, 2, 11)),
         Case("one head", **_layer(rng, 3, 7, 1, 2, 5)),
         Case("five heads", **_layer(rng, 11, 3, 5, 2, 7)),
+        Case("one position", **_layer(rng, 1, 5, 3, 2, 7)),
     ],
     wrong=[
         Wrong(

@@ -163,8 +163,8 @@ CROSSOVER = Task(
 )
 
 
-def _heads(rng: np.random.Generator, n_heads: int, length: int, d_phi: int, d_v: int) -> dict[str, Any]:
-    positive = rng.uniform(0.1, 2.0, size=(2, n_heads, length, d_phi))
+def _heads(rng: np.random.Generator, n_heads: int, length: int, d_phi: int, d_v: int, largest: float = 2.0) -> dict[str, Any]:
+    positive = rng.uniform(0.05 * largest, largest, size=(2, n_heads, length, d_phi))
     return {"query": positive[0], "key": positive[1], "value": rng.normal(size=(n_heads, length, d_v))}
 
 
@@ -206,6 +206,7 @@ NORMALISED = Task(
         Case("three heads, wide features", **_heads(rng, 3, 7, 11, 2)),
         Case("one head", **_heads(rng, 1, 11, 2, 5)),
         Case("one position", **_heads(rng, 3, 1, 5, 2)),
+        Case("features of a millionth", **_heads(rng, 2, 7, 3, 5, 2e-6)),
     ],
     wrong=[
         Wrong(

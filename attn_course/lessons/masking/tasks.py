@@ -29,6 +29,12 @@ def _renormalised_late(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return struck / np.where(total == 0.0, 1.0, total)
 
 
+def _shifted_by_hidden(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    unnormalised = np.where(mask, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0.0)
+    total = unnormalised.sum(axis=-1, keepdims=True)
+    return unnormalised / np.where(total == 0.0, 1.0, total)
+
+
 def _shifted_by(scores: np.ndarray, mask: np.ndarray, shift: float) -> np.ndarray:
     """Right for moderate scores: one number is subtracted from all of them, whatever their row."""
     unnormalised = np.exp(np.where(mask, scores - shift, -np.inf))
@@ -86,6 +92,12 @@ MASKED_WEIGHTS = Task(
             "the mask after the softmax",
             lambda scores, mask: softmax(scores) * mask,
             "the hidden scores are still in the normaliser, so rows do not sum to 1: mask the scores, then take the softmax",
+        ),
+        Wrong(
+            "the maximum taken over hidden scores too",
+            _shifted_by_hidden,
+            "a hidden score must have no influence, nor must it be what is subtracted: far above the visible ones, it makes them all "
+            "underflow. Take the maximum after masking",
         ),
         Wrong(
             "struck out and renormalised afterwards",

@@ -1,6 +1,7 @@
 """Tasks of lesson masking: what leaks through a finite fill, the gradient under a mask, and a leak test."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sympy import log
@@ -162,6 +163,16 @@ def _influence(x: np.ndarray, kind: int, *, absolute: bool = True) -> np.ndarray
     return influence
 
 
+def _loud(rng: np.random.Generator, kind: int, loud: int | None = None) -> dict[str, Any]:
+    """Seven tokens whose scores fall by about 1000 from key to key, but for one key, which wins wherever it is seen."""
+    x = rng.normal(size=(7, 4))
+    x[:, 0] = 100.0
+    x[:, 1] = -10.0 * np.arange(7)
+    if loud is not None:
+        x[loud, 1] = 20.0
+    return {"x": x, "kind": kind}
+
+
 def _found(x: np.ndarray, kind: int) -> np.ndarray:
     return 1.0 * (_influence(x, kind) > 1e-6)
 
@@ -220,6 +231,8 @@ LEAKS = Task(
         + [
             Case("a text of five tokens", x=0.8 * rng.normal(size=(5, 4)), kind=3),
             Case("a single token", x=rng.normal(size=(1, 4)), kind=2),
+            Case("another mask, and one token that all attend to who see it", **_loud(rng, 1, loud=4)),
+            Case("another place for the mask, and tokens that nobody later is drawn to", **_loud(rng, 4)),
         ]
     ),
     wrong=[

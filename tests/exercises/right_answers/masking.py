@@ -208,12 +208,12 @@ def leaks_in_float32(x, kind):
     return np.triu(found, k=1).astype(np.float32)
 
 
-def leaks_by_replacing_the_token(x, kind):
-    # the other way to move a token: put another one in its place
+def leaks_by_moving_inwards(x, kind):
+    # another way to move a token: each feature towards zero
     found = np.zeros((len(x), len(x)))
     for j in range(1, len(x)):
         other = x.copy()
-        other[j] = 1.5 - x[j]
+        other[j] -= np.copysign(1.0, x[j])
         found[:j, j] = (layer(other, kind)[:j] - layer(x, kind)[:j]).round(9).any(axis=1)
     return found
 
@@ -258,7 +258,7 @@ RIGHT = {
         lambda w_j, w_all, v_j, z: -w_j / w_all * z + w_j * v_j / w_all,
         lambda w_j, w_all, v_j, z: (w_j * v_j - w_j * z) * w_all**-1,
     ],
-    "leak-test": [leaks_pair_by_pair, leaks_in_torch, leaks_in_float32, leaks_by_replacing_the_token],
+    "leak-test": [leaks_pair_by_pair, leaks_in_torch, leaks_in_float32, leaks_by_moving_inwards],
     "masked-softmax": [
         [
             r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",

@@ -417,8 +417,8 @@ def _with_ties(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _nearly_tied(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Two keys at 1 and 1.01; two that the largest coordinate, and two that the sum of coordinates, puts in the wrong order."""
-    key = np.array([[1.01, 0.0], [0.0, 1.0], [23.0, 3.0], [20.0, 4.0], [2.0, 22.0], [3.0, 20.0], [9.0, 9.0]])
+    """Two keys at 1 and 1.000002; two that the largest coordinate, and two that the sum of coordinates, puts in the wrong order."""
+    key = np.array([[1.000002, 0.0], [0.0, 1.0], [23.0, 3.0], [20.0, 4.0], [2.0, 22.0], [3.0, 20.0], [9.0, 9.0]])
     query = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
     return {"query": query, "key": key, "value": rng.normal(size=(7, 5))}
 

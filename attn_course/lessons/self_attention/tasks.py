@@ -599,6 +599,7 @@ FEATURES = Task(
         Case("eleven individuals, five features", table=rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))),
         Case("seven individuals, thirteen features", table=rng.normal(size=(7, 13))),
         Case("features with means and sizes of their own", table=4.0 + 3.0 * rng.normal(size=(13, 7)) * np.arange(1, 8)),
+        Case("one feature", table=rng.normal(size=(7, 1))),
         Case(
             "two opposite features",
             table=rng.normal(size=(5, 2)) @ np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 1.0]]),
@@ -639,7 +640,7 @@ FEATURES = Task(
         ),
         Wrong(
             "correlations",
-            lambda table: np.corrcoef(table, rowvar=False),
+            lambda table: np.atleast_2d(np.corrcoef(table, rowvar=False)),
             "correlations have signs and no sum; the weights are the softmax of the root of m times them",
         ),
         Wrong(

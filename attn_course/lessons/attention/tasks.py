@@ -170,6 +170,7 @@ TRANSPOSED = Task(
         Case("seven positions", **_draw(rng, 7, 7, 5, 3)),
         Case("three positions", **_draw(rng, 3, 3, 2, 7)),
         Case("scores from minus a thousand to a thousand", **_both_signs(rng, 7, 7)),
+        Case("one position", **_draw(rng, 1, 1, 5, 3)),
     ],
     wrong=[
         Wrong(

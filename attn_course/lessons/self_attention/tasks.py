@@ -296,6 +296,7 @@ STACK = Task(
         Case("one layer", **_draw_stack(rng, 1, 5, 7, 3)),
         Case("two layers", **_draw_stack(rng, 2, 7, 5, 3)),
         Case("three layers", **_draw_stack(rng, 3, 5, 7, 11)),
+        Case("one token", **_draw_stack(rng, 2, 1, 5, 3)),
     ],
     wrong=[
         Wrong(
@@ -372,6 +373,7 @@ ROTATE = Task(
         _rope_case(rng, "five places in a row", [7, 8, 9, 10, 11], 6),
         _rope_case(rng, "places in any order", [40, 3, 3, 17, 0, 250, 8], 10),
         _rope_case(rng, "one pair", [2, 0, 5], 2),
+        _rope_case(rng, "one row", [4], 6),
     ],
     wrong=[
         Wrong(

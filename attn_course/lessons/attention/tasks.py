@@ -311,6 +311,11 @@ READ_WEIGHTS = Task(
             lambda: (2.0, 1.0, 0.63),
             "rows are queries and outputs, columns are keys and values: you read the map along the other direction",
         ),
+        Wrong(
+            "rows and columns exchanged in the first two answers",
+            lambda: (2.0, 1.0, 0.95),
+            "your weight is that of the right row; in the first two answers, too, rows are queries and outputs, columns keys and values",
+        ),
         Wrong("counted from one", lambda: (2.0, 3.0, 0.95), "queries and keys are counted from 0, as the axes of the figure are"),
         Wrong(
             "the weight that is lost",

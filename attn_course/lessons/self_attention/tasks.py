@@ -156,6 +156,11 @@ FEATURES_FOR_SELF_WEIGHT = Task(
     wrong=[
         Wrong("the other tokens forgotten", lambda p, n: _log(p / (1 - p)) ** 2, "there are n - 1 other tokens, with a term of 1 each"),
         Wrong("the token counted among the others", lambda p, n: _log(n * p / (1 - p)) ** 2, "one of the n tokens is the query's own"),
+        Wrong(
+            "divided by the number of other tokens",
+            lambda p, n: _log(p / ((n - 1) * (1 - p))) ** 2,
+            "e^s is p / (1 - p) times the sum of the other terms, and that sum is n - 1: it stands above the line",
+        ),
         Wrong("the score itself", lambda p, n: _log((n - 1) * p / (1 - p)), "that is the score on the diagonal; it is the root of v"),
         Wrong(
             "the weight in place of its ratio to the rest",

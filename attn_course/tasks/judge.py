@@ -11,7 +11,7 @@ from attn_course.tasks.compare import Miss, compare, largest_input
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
 from attn_course.tasks.run import Result, run
-from attn_course.tasks.wording import SECRET, about_formula, nearly_right, pattern, shown
+from attn_course.tasks.wording import SECRET, about_formula, holds_nan, nearly_right, pattern, shown
 
 Expected = Callable[[Task, Any, Sequence[Case]], list[Result]]
 
@@ -61,7 +61,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     words = shown(task, cases[number], misses[number])
     if known is None:
         got, wanted = ([array for result in side for array in _arrays(result)] for side in (results, rights))
-        remark = "" if task.kind in SECRET else pattern(got, wanted)
+        remark = "" if task.kind in SECRET else _nan_remark(task, cases, results, rights, number) or pattern(got, wanted)
         remark = remark or (nearly_right(got, wanted) if task.wants_function else "")
         remark = remark or (about_formula(task, got, wanted) + _right_elsewhere(task, cases, results, expect) if task.left else "")
         return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{words}{remark}")
@@ -204,6 +204,15 @@ def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:
     mistake, hint = (known.name, cite(known.hint)) if known else (None, None)
     return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation, latex=task.wants_latex)
+
+
+def _nan_remark(task: Task, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result], at: int) -> str:
+    """Say that a result holds NaN where the right one does not; by the name of its case if that is not the case shown, `at`."""
+    nan = [n for n, (result, right) in enumerate(zip(results, rights, strict=True)) if holds_nan(_arrays(result), _arrays(right))]
+    if not nan:
+        return ""
+    where = "" if at in nan else _in_case(task, cases[nan[0]])
+    return f" It holds NaN{where}: look for inf - inf, 0 / 0 or 0 * inf."
 
 
 def _in_case(task: Task, case: Case) -> str:

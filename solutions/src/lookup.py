@@ -142,7 +142,8 @@ check("repair-lookup-roles", ask_everybody)
 # Write the limit $h \to 0^+$ of a soft lookup: `my_hard_lookup(query, key, value)` takes float64 arrays of shape `(n, d)`,
 # `(m, d)` and `(m, d_v)` and returns `(n, d_v)`: for each query the value of the nearest key (Euclidean distance). If several
 # keys are exactly equally near, the limit gives them equal weights, and so should you. Ties occur only where all coordinates
-# are small whole numbers, so that squared distances are exact.
+# are small whole numbers, so that squared distances are exact. Elsewhere two distances may differ by only a millionth, and the
+# nearer key still takes everything.
 
 
 # %% id="hard-lookup" tags=["task"]

@@ -201,7 +201,7 @@ check("attention-and-rnn-counts", my_counts)
 
 # %% [markdown] id="attention-between-features-text"
 # Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, a row for each of $m$ individuals, a column
-# for each of $n$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
+# for each of $n \ge 1$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
 # **features** as tokens. Each feature is shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
 # divides by $m$). Scores are divided by the root of the number of entries of a token; row $a$ sums to 1 over all features,
 # $a$ included. Torch's softmax is welcome, its attention is not.

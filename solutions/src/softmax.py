@@ -103,8 +103,8 @@ check("softmax-jacobian", my_jacobian)
 # %% [markdown] id="repair-softmax-temperature-text"
 # The function below should return, for a matrix of scores with **queries in rows and keys in columns**, the weights
 # of each query over the keys at a given temperature (one positive number for all), {eq}`softmax-with-temperature`. It raises no error, and
-# it is wrong in three places. Repair it. Scores may be
-# in the thousands, of either sign, and rows may lie thousands apart. No library softmax, please.
+# it is wrong in three places. Repair it. Scores may be in the thousands, of either sign, also within one row, and rows
+# may lie thousands apart; the temperature may be in the thousands as well. No library softmax, please.
 
 
 # %% id="repair-softmax-temperature" tags=["task"]

@@ -62,8 +62,8 @@ check("shapes-in-columns", my_shapes)
 # In the same text, columns are positions and the softmax runs down each column:
 # $V\,\mathrm{softmax}\bigl( K^\top Q / \sqrt{d_k} \bigr)$. Write `my_rows(query, key, value)`: it gets float64 arrays **as that
 # text has them**, `query` of shape `(d_k, q_len)`, `key` of shape `(d_k, kv_len)`, `value` of shape `(d_v, kv_len)`, and
-# returns the output **with rows as positions**, shape `(q_len, d_v)`. The helper `softmax(scores, axis)` is given; you
-# need not use it.
+# returns the output **with rows as positions**, shape `(q_len, d_v)`. Any of these lengths may be 1. The helper
+# `softmax(scores, axis)` is given; you need not use it.
 
 
 # %% id="columns-to-rows" tags=["task"]

@@ -156,7 +156,7 @@ my_score_gradient = (t - z) * p_j * (v_j - z)
 my_score_gradient = p_j * v_j * z - p_j * v_j * t - p_j * z**2 + p_j * z * t
 # %% score-gradient | right | difference of two halves of squares
 my_score_gradient = p_j * ((v_j - t) ** 2 - (v_j - z) ** 2 - (z - t) ** 2) / 2
-# %% attention-backward | wrong | automatic differentiation through torch.func (forbidden)
+# %% attention-backward | cheat | automatic differentiation through torch.func (forbidden)
 import torch
 
 

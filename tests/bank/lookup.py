@@ -101,7 +101,7 @@ def ask_everybody(x, w_query, w_key, w_value, beta):
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     similarity = np.exp(beta * query @ key.T / np.sqrt(w_query.shape[1]))
     return similarity / similarity.sum(axis=1, keepdims=True) @ value
-# %% repair-lookup-roles | wrong | torch's ready-made attention under an assembled name (forbidden)
+# %% repair-lookup-roles | cheat | torch's ready-made attention under an assembled name (forbidden)
 import torch
 
 

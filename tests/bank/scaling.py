@@ -110,7 +110,7 @@ def head_weights(query: np.ndarray, key: np.ndarray) -> np.ndarray:
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     unnormalised = np.exp(scores - scores.max(axis=(-2, -1), keepdims=True))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% repair-head-weights | wrong | library softmax as a module (forbidden)
+# %% repair-head-weights | cheat | library softmax as a module (forbidden)
 import torch
 
 

@@ -251,7 +251,7 @@ def my_feature_weights(table):
     scores = table.T @ table / np.sqrt(table.shape[0])
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return unnormalised / unnormalised.sum(axis=1, keepdims=True)
-# %% attention-between-features | wrong | torch's attention with the unit matrix as values (forbidden)
+# %% attention-between-features | cheat | torch's attention with the unit matrix as values (forbidden)
 import torch.nn.functional as F
 from torch import eye, tensor
 

@@ -13,7 +13,7 @@ def my_softmax(scores, axis):
     turned = np.moveaxis(scores, axis, -1)
     unnormalised = np.exp(turned - turned.max(axis=-1, keepdims=True))
     return np.moveaxis(unnormalised / unnormalised.sum(axis=-1, keepdims=True), -1, axis)
-# %% stable-softmax | wrong | torch's log_softmax and an exponential (library softmax in disguise)
+# %% stable-softmax | cheat | torch's log_softmax and an exponential (library softmax in disguise)
 import importlib
 
 

@@ -150,6 +150,15 @@ def test_nan_is_remarked_unless_it_is_wanted():
     assert "It holds NaN" not in verdict_of(wants_nan, lambda x, scale: one_nan(x, scale) + 1.0).message
 
 
+def test_nan_in_another_case_than_the_one_shown_is_told_with_its_case():
+    def later_nan(x, scale):
+        return np.full_like(x, np.nan) if x.ndim == 3 else np.cos(x)
+
+    message = verdict_of(WRITE, later_nan).message
+    assert "in the case “a matrix”. First wrong" in message
+    assert message.endswith("It holds NaN in the case “three axes”: look for inf - inf, 0 / 0 or 0 * inf.")
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -170,6 +170,7 @@ TRANSPOSED = Task(
         Case("seven positions", **_draw(rng, 7, 7, 5, 3)),
         Case("three positions", **_draw(rng, 3, 3, 2, 7)),
         Case("scores from minus a thousand to a thousand", **_both_signs(rng, 7, 7)),
+        Case("one position", **_draw(rng, 1, 1, 5, 3)),
     ],
     wrong=[
         Wrong(
@@ -309,6 +310,11 @@ READ_WEIGHTS = Task(
             "rows and columns exchanged",
             lambda: (2.0, 1.0, 0.63),
             "rows are queries and outputs, columns are keys and values: you read the map along the other direction",
+        ),
+        Wrong(
+            "rows and columns exchanged in the first two answers",
+            lambda: (2.0, 1.0, 0.95),
+            "your weight is that of the right row; in the first two answers, too, rows are queries and outputs, columns keys and values",
         ),
         Wrong("counted from one", lambda: (2.0, 3.0, 0.95), "queries and keys are counted from 0, as the axes of the figure are"),
         Wrong(

@@ -329,6 +329,7 @@ ROLES = Task(
         Case("seven tokens", **_tokens(rng, 7, 11, 5, 3, 1.5)),
         Case("three tokens", **_tokens(rng, 3, 13, 2, 5, 0.5)),
         Case("values as long as keys", **_tokens(rng, 5, 7, 3, 3, 2.0)),
+        Case("one token", **_tokens(rng, 1, 5, 2, 3, 1.5)),
     ],
     wrong=[
         Wrong(
@@ -417,8 +418,8 @@ def _with_ties(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _nearly_tied(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Two keys at 1 and 1.01; two that the largest coordinate, and two that the sum of coordinates, puts in the wrong order."""
-    key = np.array([[1.01, 0.0], [0.0, 1.0], [23.0, 3.0], [20.0, 4.0], [2.0, 22.0], [3.0, 20.0], [9.0, 9.0]])
+    """Two keys at 1 and 1.000002; two that the largest coordinate, and two that the sum of coordinates, puts in the wrong order."""
+    key = np.array([[1.000002, 0.0], [0.0, 1.0], [23.0, 3.0], [20.0, 4.0], [2.0, 22.0], [3.0, 20.0], [9.0, 9.0]])
     query = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
     return {"query": query, "key": key, "value": rng.normal(size=(7, 5))}
 
@@ -451,6 +452,7 @@ HARD_LOOKUP = Task(
         Case("whole coordinates on a line", **_lattice(rng, 11, 5, 1, 3)),
         Case("whole coordinates in the plane", **_lattice(rng, 13, 7, 2, 5)),
         Case("one key", query=rng.normal(size=(3, 2)), key=rng.normal(size=(1, 2)), value=rng.normal(size=(1, 5))),
+        Case("one query", query=rng.normal(size=(1, 3)), key=rng.normal(size=(7, 3)), value=rng.normal(size=(7, 2))),
     ],
     wrong=[
         Wrong("the first of several nearest keys", _first_nearest, "keys at the same distance have the same weight in the limit: average"),
@@ -570,6 +572,7 @@ FEATURES = Task(
         Case("fewer positions than features", **_mixer(rng, 3, 7, 2, 5)),
         Case("as many features of keys as of values", **_mixer(rng, 5, 3, 7, 7)),
         Case("one position", **_mixer(rng, 1, 5, 2, 3)),
+        Case("one feature of values", **_mixer(rng, 7, 3, 2, 1)),
     ],
     wrong=[
         Wrong(

@@ -179,8 +179,10 @@ def _with_zeros(rng: np.random.Generator) -> list[Case]:
             query=rng.normal(size=(3, 7)),
             key=rng.normal(size=(5, 7)) * np.geomspace(0.01, 100, 5)[:, None],
         ),
+        Case("tiny lengths", query=1e-8 * rng.normal(size=(3, 7)), key=1e-8 * rng.normal(size=(5, 7))),
         Case("a key of zeros", query=rng.normal(size=(3, 7)), key=zero),
         Case("a query of zeros", query=no_query, key=rng.normal(size=(2, 5, 7))),
+        Case("one query", query=rng.normal(size=(1, 5)), key=rng.normal(size=(7, 5))),
     ]
 
 
@@ -285,6 +287,7 @@ HEADS_REPAIR = Task(
         Case("two heads", query=rng.normal(size=(2, 3, 7)), key=rng.normal(size=(2, 5, 7))),
         Case("five heads, long vectors", query=3.0 * rng.normal(size=(5, 2, 11)), key=3.0 * rng.normal(size=(5, 7, 11))),
         Case("scores from minus a thousand to a thousand", **_scores_of_both_signs(rng)),
+        Case("one head", query=rng.normal(size=(1, 3, 5)), key=rng.normal(size=(1, 7, 5))),
     ],
     wrong=[
         Wrong("no scale", lambda query, key: softmax(_dot(query, key)), "the scores are not scaled before the softmax"),

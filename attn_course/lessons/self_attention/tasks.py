@@ -156,6 +156,11 @@ FEATURES_FOR_SELF_WEIGHT = Task(
     wrong=[
         Wrong("the other tokens forgotten", lambda p, n: _log(p / (1 - p)) ** 2, "there are n - 1 other tokens, with a term of 1 each"),
         Wrong("the token counted among the others", lambda p, n: _log(n * p / (1 - p)) ** 2, "one of the n tokens is the query's own"),
+        Wrong(
+            "divided by the number of other tokens",
+            lambda p, n: _log(p / ((n - 1) * (1 - p))) ** 2,
+            "e^s is p / (1 - p) times the sum of the other terms, and that sum is n - 1: it stands above the line",
+        ),
         Wrong("the score itself", lambda p, n: _log((n - 1) * p / (1 - p)), "that is the score on the diagonal; it is the root of v"),
         Wrong(
             "the weight in place of its ratio to the rest",
@@ -296,6 +301,7 @@ STACK = Task(
         Case("one layer", **_draw_stack(rng, 1, 5, 7, 3)),
         Case("two layers", **_draw_stack(rng, 2, 7, 5, 3)),
         Case("three layers", **_draw_stack(rng, 3, 5, 7, 11)),
+        Case("one token", **_draw_stack(rng, 2, 1, 5, 3)),
     ],
     wrong=[
         Wrong(
@@ -372,6 +378,7 @@ ROTATE = Task(
         _rope_case(rng, "five places in a row", [7, 8, 9, 10, 11], 6),
         _rope_case(rng, "places in any order", [40, 3, 3, 17, 0, 250, 8], 10),
         _rope_case(rng, "one pair", [2, 0, 5], 2),
+        _rope_case(rng, "one row", [4], 6),
     ],
     wrong=[
         Wrong(
@@ -599,6 +606,7 @@ FEATURES = Task(
         Case("eleven individuals, five features", table=rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))),
         Case("seven individuals, thirteen features", table=rng.normal(size=(7, 13))),
         Case("features with means and sizes of their own", table=4.0 + 3.0 * rng.normal(size=(13, 7)) * np.arange(1, 8)),
+        Case("one feature", table=rng.normal(size=(7, 1))),
         Case(
             "two opposite features",
             table=rng.normal(size=(5, 2)) @ np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 1.0]]),
@@ -639,7 +647,7 @@ FEATURES = Task(
         ),
         Wrong(
             "correlations",
-            lambda table: np.corrcoef(table, rowvar=False),
+            lambda table: np.atleast_2d(np.corrcoef(table, rowvar=False)),
             "correlations have signs and no sum; the weights are the softmax of the root of m times them",
         ),
         Wrong(

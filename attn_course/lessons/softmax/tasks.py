@@ -169,6 +169,8 @@ TEMPERED_REPAIR = Task(
         Case("a hot softmax", scores=rng.normal(size=(5, 7)), temperature=3.0),
         Case("one row near 1000, one near -1000, cold", scores=rng.normal(size=(2, 5)) + np.array([[1000.0], [-1000.0]]), temperature=0.4),
         Case("scores near minus four thousand, hot", scores=rng.normal(size=(3, 7)) - 4000.0, temperature=3.0),
+        Case("thousands within each row, very hot", scores=2000.0 * rng.normal(size=(3, 5)), temperature=1000.0),
+        Case("one query", scores=rng.normal(size=(1, 5)), temperature=2.0),
     ],
     wrong=[
         Wrong("not repaired yet", _tempered_broken, "each of the three lines holds one mistake: an axis twice, and once a place"),

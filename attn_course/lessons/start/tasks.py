@@ -32,6 +32,8 @@ SCORES = Task(
         Case("fewer queries than keys", **_rows(rng, 3, 5, 2)),
         Case("more queries than keys", **_rows(rng, 7, 2, 3)),
         Case("as many queries as keys", **_rows(rng, 5, 5, 3)),
+        Case("one query", **_rows(rng, 1, 5, 2)),
+        Case("one key", **_rows(rng, 3, 1, 5)),
     ],
     wrong=[
         Wrong(
@@ -132,12 +134,16 @@ TRANSLATE = Task(
     difficulty=2,
     minutes=6,
     trains="turning inputs, softmax axis, scale and output together",
+    tolerance=3e-7,  # a root taken in float32 is no mistake of orientation
     answer=lambda query, key, value: _attend_columns(query, key, value).T,
     given=(softmax,),
     cases=lambda rng: [
         Case("fewer queries than keys", **_columns(rng, 3, 7, 5, 2)),
         Case("more queries than keys", **_columns(rng, 11, 5, 2, 3)),
         Case("one feature", **_columns(rng, 2, 5, 1, 3)),
+        Case("one query", **_columns(rng, 1, 5, 2, 3)),
+        Case("one key", **_columns(rng, 3, 1, 2, 5)),
+        Case("one value feature", **_columns(rng, 3, 5, 2, 1)),
     ],
     wrong=[
         Wrong(
@@ -211,7 +217,11 @@ ORIENTATION = Task(
     answer=_causal_columns,
     broken=_column_weights_broken,
     given=(softmax,),
-    cases=lambda rng: [Case("three positions", **_positions(rng, 3, 2)), Case("seven positions", **_positions(rng, 7, 5))],
+    cases=lambda rng: [
+        Case("three positions", **_positions(rng, 3, 2)),
+        Case("seven positions", **_positions(rng, 7, 5)),
+        Case("one position", **_positions(rng, 1, 5)),
+    ],
     wrong=[
         Wrong(
             "triangle and axis of the row form",

@@ -159,7 +159,7 @@ def gradients_in_torch(*inputs):
 
 
 def weights_from_correlations(table):
-    e = np.exp(np.sqrt(len(table)) * np.corrcoef(table.T))
+    e = np.exp(np.sqrt(len(table)) * np.atleast_2d(np.corrcoef(table.T)))
     return e / e.sum(axis=1, keepdims=True)
 
 
@@ -193,7 +193,7 @@ def weights_in_float32(table):
 
 
 def weights_from_covariances(table):
-    covariance = np.cov(table.T, bias=True)
+    covariance = np.atleast_2d(np.cov(table.T, bias=True))
     size = np.sqrt(np.diag(covariance))
     scores = len(table) ** 0.5 * covariance / np.outer(size, size)
     return torch.softmax(torch.from_numpy(scores), -1).numpy()

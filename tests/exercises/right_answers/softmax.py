@@ -82,7 +82,7 @@ def jacobian_in_float32(weights):
 
 
 def tempered_by_powers(scores, temperature):
-    ratios = np.exp(scores - scores.max(axis=1)[:, np.newaxis]) ** (1 / temperature)
+    ratios = np.exp(1 / temperature) ** (scores - scores.max(axis=1)[:, np.newaxis])
     return ratios / ratios.sum(axis=1)[:, np.newaxis]
 
 

@@ -56,16 +56,13 @@ class FewDigits(np.random.Generator):
     def _few(self, drawn: Any) -> Any:
         sign = np.where(np.asarray(drawn) < 0, -1.0, 1.0)
         few = sign * np.maximum(np.round(np.abs(drawn) / self.step), 1.0)
-        if not np.ndim(drawn):
-            return round(float(few) * self.step, 6)
-        if few.size <= FEW:
-            flat, signs, seen = few.ravel(), sign.ravel(), set[float]()
+        if 1 < few.size <= FEW:
+            flat = few.ravel()
             for place in range(flat.size):
-                while flat[place] in seen:
-                    flat[place] += signs[place]
-                seen.add(flat[place])
-            few = flat.reshape(few.shape)
-        return np.round(few * self.step, 6)
+                while flat[place] in flat[:place]:
+                    flat[place] += sign.ravel()[place]
+        found = np.round(few * self.step, 6)
+        return found if np.ndim(drawn) else float(found)
 
 
 @dataclass(frozen=True)

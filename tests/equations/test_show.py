@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from attn_course import numbers, show
-from attn_course.equations.asked import Asked, ShowError, asked, words_of
+from attn_course.equations.asked import ShowError, asked, words_of
 from attn_course.equations.calculation import calculated
 from attn_course.equations.core import REGISTRY, Givens, Registry, UnknownEquation
 from attn_course.equations.plain import plain
 from attn_course.equations.show import shown
 from attn_course.equations.small import FewDigits, _drawn, counterexample, small_draws
 from attn_course.equations.worked import latex, number
-from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector
+from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector, write
 from attn_course.reference import logsumexp, softmax
 
 SCORES = [1.0, 2.0, 0.0]
@@ -90,7 +90,7 @@ def test_numbers_put_in_give_the_result_that_is_shown():
     judged = 0
     for equation in (equation for lesson in ("softmax", "attention", "heads") for equation in REGISTRY.all_equations(lesson)):
         small = next(small_draws(equation, least=2))
-        rows, _ = calculated(small.formula, Asked(dict(small.givens), {}))
+        rows, _ = calculated(small.formula, small.givens)
         for (_, exact, before), (left, sign, result) in itertools.pairwise(rows):
             if left is None and exact == "=" and result.kind in ("number", "neg"):
                 with contextlib.suppress(Malformed):  # a function that only the givens know, softmax of numbers side by side
@@ -243,7 +243,7 @@ def test_each_symbol_has_a_name_that_python_takes():
 
 def test_every_formula_has_a_plain_text_without_commands():
     for equation in READABLE:
-        text = plain(equation.read().tree)
+        text = plain(write(equation.read().tree))
         assert not re.search(r"\\[A-Za-z]|\{\{|\}\}", text), text
 
 

@@ -82,7 +82,7 @@ def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tup
             here = _entered(Evaluation(formula, givens), chain, sides, conditions)
             largest, refutation, place = -1.0, told, here
             for case in cases(here, sorted(chain.letters() & here.letters.keys()), conditions):
-                with contextlib.suppress(FormulaError):
+                with contextlib.suppress(FormulaError, TypeError):  # expressions of SymPy have no gap
                     gap, found = _gap(case, chain, error)
                     if gap > largest * (1 + EVEN):
                         largest, refutation, place = gap, found, case
@@ -96,7 +96,7 @@ def _gap(here: Evaluation, chain: Node, error: Refuted) -> tuple[float, Refutati
     relation, left, right = next(link for link in links(here, chain) if (link[1][0].place[0], link[2][0].place[1]) == error.place)
     compared = compare(here, relation, left, right, chain)
     one, two, wrong = np.broadcast_arrays(compared.left, compared.right, ~compared.fulfilled)
-    gaps = np.where(wrong, np.nan_to_num(np.abs((one - two).astype(float)), nan=np.inf, posinf=1e308), -1.0)
+    gaps = np.where(wrong, np.nan_to_num(np.abs(one * 1.0 - two * 1.0), nan=np.inf, posinf=1e308), -1.0)
     place = np.unravel_index(int(np.argmax(gaps >= gaps.max() * (1 - EVEN))), gaps.shape)
     digits = next((more for more in range(3, 12) if number(one[place], more) != number(two[place], more)), 3)
     slack = here.notes.noise * here.notes.biggest + here.notes.slack
@@ -138,9 +138,7 @@ def _entered(evaluation: Evaluation, chain: Node, able: Sequence[Node], conditio
     return here
 
 
-def _placed(
-    here: Evaluation, chain: Node, able: Sequence[Node], conditions: Sequence[Node], places: Mapping[str, float]
-) -> Evaluation:
+def _placed(here: Evaluation, chain: Node, able: Sequence[Node], conditions: Sequence[Node], places: Mapping[str, float]) -> Evaluation:
     """Return the evaluation at one value of each free index: the first, or the one asked for, at which the formula says something."""
     free = sorted(chain.letters() & here.letters.keys())
     for letter in places.keys() & {*free}:

@@ -13,7 +13,10 @@ SIGNS |= {"oplus": "⊕", "uplus": "⊎", "cup": "∪", "cap": "∩", "partial":
 SIGNS |= dict.fromkeys(("left", "right", "Big"), "")
 GREEK = "alpha beta gamma delta epsilon zeta eta theta kappa lamda mu nu xi pi rho sigma tau phi chi psi omega".split()
 COMMAND = re.compile(r"\\([A-Za-z]+)")
-OPENING, CLOSING = re.compile(r"([=(+\-\[{;,<]|\\[a-z]*approx|\\[gln]e|\\q?quad|\\to|\\cdots)$|^$"), re.compile(r"[=)+\-\]};,>]|\\(approx|[gln]e|q?quad|to)\b|$")
+OPENING, CLOSING = (
+    re.compile(r"([=(+\-\[{;,<]|\\[a-z]*approx|\\[gln]e|\\q?quad|\\to|\\cdots)$|^$"),
+    re.compile(r"[=)+\-\]};,>]|\\(approx|[gln]e|q?quad|to)\b|$"),
+)
 ACCENTS = {"bar": "\N{COMBINING MACRON}", "hat": "\N{COMBINING CIRCUMFLEX ACCENT}", "tilde": "\N{COMBINING TILDE}"}
 GROUP = re.compile(  # one without another in it: a range, a fraction, what stands above or below, the argument of a command, any other
     r"_\{([^{}=]*)=([^{}]*)\}\^\{([^{}]*)\}|\\frac\{([^{}]*)\}\{([^{}]*)\}|([_^])\{([^{}]*)\}(?!\^\{[^{}]*\{)"

@@ -5,7 +5,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import signature
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import numpy as np
 from attn_course import formulas
 from attn_course.equations.core import DRAWS, Equation, Givens, Maker
 from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
+from attn_course.formulas.givens import Given, as_given
 
 LARGEST = 4  # of any size
 MOST_SIZES = 200  # sets of sizes that are tried
@@ -22,6 +23,7 @@ MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of 
 CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for the eye to see it
 MANY = 5  # letters: of these each has one of two sizes only
 FEW = 12  # numbers drawn together
+ROUND_OFF = 1e-15  # of the largest number of a given
 STEPS = (0.5, 0.1, None)  # to which drawn numbers are rounded; None: as the registry draws them
 RELATION = re.compile(r"(\w+) (=|>=|>) (\w+(?: \w+)*)")
 
@@ -89,7 +91,7 @@ def all_draws(equation: Equation, least: int) -> Iterator[Small]:
     yield from itertools.islice(small_draws(equation, least), MOST_TRIED)
     formula = equation.read()
     for sizes, draws in zip(equation.size_sets(), equation.draws(), strict=True):
-        yield from (Small(sizes, givens, formula) for givens in draws)
+        yield from (Small(sizes, _without_round_off(givens), formula) for givens in draws)
 
 
 class Counterexample(NamedTuple):
@@ -168,4 +170,16 @@ def _drawn(make: Maker, latex: str, label: str, sizes: tuple[tuple[str, int], ..
             return None
     except (FormulaError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError, Warning, np.linalg.LinAlgError):
         return None
-    return Small(dict(sizes), givens, formula)
+    return Small(dict(sizes), _without_round_off(givens), formula)
+
+
+def _without_round_off(givens: Givens) -> Givens:
+    """Return givens in which what round-off leaves of 0 is 0."""
+    found = dict[str, Any]()
+    for name, thing in givens.items():
+        given = found[name] = as_given(thing)
+        if isinstance(given, Given) and np.asarray(given.raw).dtype.kind == "f":
+            size = np.abs(given.raw)
+            slack = given.noise + ROUND_OFF * max(1.0, np.max(size, where=np.isfinite(size), initial=0.0))
+            found[name] = replace(given, raw=np.where(size <= slack, 0.0, given.raw))
+    return found

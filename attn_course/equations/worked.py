@@ -65,7 +65,7 @@ def number(value: Any, digits: int = DIGITS) -> Node:
 
 def literal(value: Value) -> Node | None:
     """Return a value as it is written; None if it is too large, or depends on what has no single value."""
-    if value.lists or set(value.data.shape[: value.letters]) - {1}:
+    if value.lists or value.form in ("opaque", "identity", "powers", "unit") or set(value.data.shape[: value.letters]) - {1}:
         return None
     data = value.data[(0,) * value.letters]
     if max(data.shape, default=0) > MOST_ENTRIES or 0 in data.shape:
@@ -190,7 +190,8 @@ class Numbers:
         extreme = node.value in (r"\max", r"\min")
         long = len(found) > MOST_TERMS + 2 * extreme
         shown = [self.put(case, body) for case in (found[:2] if long else found)]
-        shown += [DOTS, self.put(found[-1], body)] * long
+        if long:
+            shown += [DOTS, self.put(found[-1], body)]
         if extreme:
             return Node("call", (NONE, *shown), node.value)
         if len(shown) < 2:

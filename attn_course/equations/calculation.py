@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from attn_course.equations.asked import Asked, ShowError
-from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_in, number, result
+from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_in, number, result, round_off
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
 from attn_course.formulas.compiled import OWN
 from attn_course.formulas.evaluate import Evaluation
@@ -36,7 +36,7 @@ class Refutation(NamedTuple):
 def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[list[Row], dict[str, Node]]:
     """Return the lines of a calculation, and the value of each index in it; what one line finds the next ones may use."""
     asked = question if isinstance(question, Asked) else None
-    givens, wanted = dict(asked.givens if asked else question), asked.places if asked else {}
+    givens, wanted = dict(question.givens if isinstance(question, Asked) else question), asked.places if asked else {}
     places, rows, own, missing = dict[str, Node](), list[Row](), list[list[Row]](), list[set[str]]()
     chains = [found for claim in formula.claims for found in _relations(claim)]
     letters = {letter for chain, _ in chains for letter in chain.letters()}
@@ -66,7 +66,8 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
             if not value.lists and {*value.data.shape[: value.letters]} <= {1} and value.form != "opaque":
                 givens[first.value] = Given(value.indexed[(0,) * value.letters], value.form)
     if not rows:
-        raise ShowError(asked.lacking(min(missing, key=len, default=())) if asked else "nothing is calculated here")
+        lacking = min(missing, key=len) if missing else set[str]()
+        raise ShowError(asked.lacking(lacking) if asked else "nothing is calculated here")
     return rows, places
 
 
@@ -74,7 +75,7 @@ def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tup
     """Return both sides of the relation that is refuted with their numbers, and what they are, at the first of the largest gaps."""
     start, end = error.place
     at = [(letter, value, letter in ("row", "column", "entry", "member")) for letter, value in error.at]
-    told = Refutation(Node("constant", value=error.left), Node("constant", value=error.right), at, error.relation)
+    told = Refutation(_told(error.left), _told(error.right), at, error.relation)
     for chain, conditions in (found for claim in formula.claims for found in _relations(claim)):
         ends = [side for side in chain.children[::2] if side.place[0] == start or side.place[1] == end]
         if len(ends) == 2 and chain.place[0] <= start and end <= chain.place[1]:
@@ -98,13 +99,20 @@ def _gap(here: Evaluation, chain: Node, error: Refuted) -> tuple[float, Refutati
     one, two, wrong = np.broadcast_arrays(compared.left, compared.right, ~compared.fulfilled)
     gaps = np.where(wrong, np.nan_to_num(np.abs(one * 1.0 - two * 1.0), nan=np.inf, posinf=1e308), -1.0)
     place = np.unravel_index(int(np.argmax(gaps >= gaps.max() * (1 - EVEN))), gaps.shape)
-    digits = next((more for more in range(3, 12) if number(one[place], more) != number(two[place], more)), 3)
-    slack = here.notes.noise * here.notes.biggest + here.notes.slack
-    ends = [number(0.0 if abs(side[place]) <= slack else side[place], digits) for side in (one, two)]
+    digits = next((more for more in range(3, 8) if number(one[place], more) != number(two[place], more)), 3)
+    ends = [number(0.0 if abs(side[place]) <= round_off(here) else side[place], digits) for side in (one, two)]
     at = [(letter, f"{here.letters[letter].data.item():g}", False) for letter in sorted(chain.letters() & here.letters.keys())]
     axes = zip(AXES.get(compared.form, ()), place[here.axes :], one.shape[here.axes :], strict=False)
     at += [(axis, str(position + 1), True) for axis, position, length in axes if axis and one[place].size < one.size and length > 1]
     return float(gaps.max()), Refutation(ends[0], ends[1], at, error.relation)
+
+
+def _told(side: str) -> Node:
+    """Return what the judge calls a side: a number, or words."""
+    try:
+        return number(float(side))
+    except ValueError:
+        return Node("constant", value=side)
 
 
 def _has_symbols(side: Node) -> bool:

@@ -3,19 +3,18 @@
 import re
 import unicodedata
 
-FIRST = {r"\begin{pmatrix} ": "[", r" \end{pmatrix}": "]", r"\begin{cases} ": "<", r" \end{cases}": ">", r"\\": ";", r"\,\|\,": "|"}
-FIRST |= {r"\mathrm{d} ": "d", r"\partial ": "d", r"\, ": " ", r"\{": "<", r"\}": ">", r" \times ": " x ", r"\emptyset": "<>"}
+FIRST = {r"\begin{pmatrix} ": "[", r" \end{pmatrix}": "]", r"\begin{cases} ": "⦃", r" \end{cases}": "⦄", r"\\": ";", r"\,\|\,": "|"}
+FIRST |= {r"\mathrm{d} ": "d", r"\partial ": "d", r"\, ": " ", r"\{": "⦃", r"\}": "⦄", r" \times ": " x ", r"\emptyset": "⦃⦄"}
 FIRST |= {r"\lvert ": "|", r" \rvert": "|", r"\lVert ": "‖", r" \rVert": "‖", r"\lfloor ": "⌊", r" \rfloor": "⌋", r"\mathbb{R}": "R"}
-FIRST |= {r"\lceil ": "⌈", r" \rceil": "⌉", r"\left( ": "(", r" \right)": ")"}
+FIRST |= {r"\#": "#", r"\lceil ": "⌈", r" \rceil": "⌉", r"\left( ": "(", r" \right)": ")"}
 SIGNS = {"le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "notin": "∉", "approx": "≈", "Rightarrow": "⇒", "iff": "⇔", "infty": "∞"}
 SIGNS |= {"cdots": "...", "cdot": "·", "odot": "∘", "top": "T", "subset": "⊂", "subseteq": "⊆", "to": "→", "xrightarrow": "→"}
 SIGNS |= {"oplus": "⊕", "uplus": "⊎", "cup": "∪", "cap": "∩", "partial": "d", "ast": "*", "ell": "ℓ", "qquad": "  ", "quad": " "}
 SIGNS |= dict.fromkeys(("left", "right", "Big"), "")
-GREEK = "alpha beta gamma delta epsilon zeta eta theta kappa lamda mu nu xi pi rho sigma tau phi chi psi omega".split()
 COMMAND = re.compile(r"\\([A-Za-z]+)")
 OPENING, CLOSING = (
-    re.compile(r"([=(+\-\[{;,<]|\\[a-z]*approx|\\[gln]e|\\q?quad|\\to|\\cdots)$|^$"),
-    re.compile(r"[=)+\-\]};,>]|\\(approx|[gln]e|q?quad|to)\b|$"),
+    re.compile(r"([=(+\-\[{;,<>⦃]|\\[a-z]*approx|\\[gln]e|\\q?quad|\\to|\\cdots)$|^$"),
+    re.compile(r"[=)+\-\]};,<>⦄]|\\(approx|[gln]e|q?quad|to)\b|$"),
 )
 ACCENTS = {"bar": "\N{COMBINING MACRON}", "hat": "\N{COMBINING CIRCUMFLEX ACCENT}", "tilde": "\N{COMBINING TILDE}"}
 GROUP = re.compile(  # one without another in it: a range, a fraction, what stands above or below, the argument of a command, any other
@@ -33,7 +32,7 @@ def plain(latex: str) -> str:
     while (less := GROUP.sub(_opened, text)) != text:
         text = less
     text = re.sub(COMMAND, _sign, text)
-    return re.sub(r" {4,}", "   ", text).replace(" ;", ";").translate(str.maketrans("<>", "{}")).strip()
+    return re.sub(r" {4,}", "   ", text).replace(" ;", ";").translate(str.maketrans("⦃⦄", "{}")).strip()
 
 
 def _opened(found: re.Match[str]) -> str:
@@ -68,5 +67,8 @@ def _sign(found: re.Match[str]) -> str:
     command = found[1]
     if command in SIGNS:
         return SIGNS[command]
-    name = command.removeprefix("var").lower().replace("lambda", "lamda")
-    return unicodedata.lookup(f"GREEK {'SMALL' if command.islower() else 'CAPITAL'} LETTER {name}") if name in GREEK else command
+    name = command.removeprefix("var").replace("ambda", "amda")
+    try:
+        return unicodedata.lookup(f"GREEK {'SMALL' if command.islower() else 'CAPITAL'} LETTER {name}")
+    except KeyError:
+        return command

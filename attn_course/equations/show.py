@@ -117,13 +117,12 @@ def _refuted(equation: Equation, name: str) -> Shown:
         raise ShowError(f"{numbers.eq(equation.label)}: no counterexample was found")
     small, formula, error = found
     if formula is None or not isinstance(error, Refuted):
-        read = form.latex
+        read, problem = form.latex, "This cannot be read"
         with contextlib.suppress(Malformed):
-            read = write(formulas.read(form.latex, formulas.names_of(small.givens)))
+            read, problem = write(formulas.read(form.latex, formulas.names_of(small.givens))), "This has no meaning"
         sizes = ", ".join(f"${_name(letter)} = {size}$" for letter, size in small.sizes.items()) if formula else ""
         said = error.problem if isinstance(error, Malformed) else str(error)
-        problem = ("This cannot be read" if formula is None else "This has no meaning") + f" for {sizes}" * bool(sizes)
-        return Shown(title, form.latex, read, end=f"{problem}: {said}.")
+        return Shown(title, form.latex, read, end=f"{problem}{f' for {sizes}' * bool(sizes)}: {said}.")
     rows, refutation = refuting(formula, small.givens, error)
     at = ", ".join(f"{place} = {value}" if ignored else f"${_name(place)} = {value}$" for place, value, ignored in refutation.at)
     end = f"left ${latex(refutation.left)}$, right ${latex(refutation.right)}$" + f" at {at}" * bool(at)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas import FormulaError, Malformed, Node, write
+from attn_course.formulas.calculus import SECOND_DIFFERENCES
 from attn_course.formulas.compiled import OWN, flattened
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.relations import holds
@@ -88,8 +89,12 @@ def result(here: Evaluation, node: Node) -> Value:
     value = here.value(node)
     if value.data.dtype.kind not in "fc":
         return value
-    slack = here.notes.noise * here.notes.biggest + here.notes.slack
-    return replace(value, data=np.where(np.abs(value.data) <= slack, 0.0, value.data))
+    return replace(value, data=np.where(np.abs(value.data) <= round_off(here), 0.0, value.data))
+
+
+def round_off(here: Evaluation) -> float:
+    """Return what round-off, and derivatives by differences, may leave of 0; the error of a limit is no round-off."""
+    return min(here.notes.noise, SECOND_DIFFERENCES) * here.notes.biggest + here.notes.slack
 
 
 def names_in(node: Node) -> set[str]:

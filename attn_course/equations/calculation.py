@@ -10,7 +10,6 @@ import numpy as np
 from attn_course.equations.asked import Asked, ShowError
 from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_in, number, result, round_off
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
-from attn_course.formulas.compiled import OWN
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given
 from attn_course.formulas.relations import compare, links
@@ -37,7 +36,7 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
     """Return the lines of a calculation, and the value of each index in it; what one line finds the next ones may use."""
     asked = question if isinstance(question, Asked) else None
     givens, wanted = dict(question.givens if isinstance(question, Asked) else question), asked.places if asked else {}
-    places, rows, own, missing = dict[str, Node](), list[Row](), list[list[Row]](), list[set[str]]()
+    places, rows, missing = dict[str, Node](), list[Row](), list[set[str]]()
     chains = [found for claim in formula.claims for found in _relations(claim)]
     letters = {letter for chain, _ in chains for letter in chain.letters()}
     if asked and wanted.keys() - letters:
@@ -56,9 +55,6 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
         for letter in sorted(letters & here.letters.keys()):
             if here.letters[letter].data.size == 1:
                 places[letter] = number(here.letters[letter].data.item())
-        for group in _own_rows(here, chain, givens):
-            rows += group if group not in own else []
-            own.append(group)
         rows += _chain_rows(here, chain, givens)
         first = chain.children[0]
         if chain.children[1].value == EQUALS and first.kind == "name" and first.value not in givens:  # later relations may use it
@@ -191,22 +187,6 @@ def _lacking(formula: Formula, node: Node, givens: Collection[str]) -> set[str]:
         found |= names & formula.given
         waiting += [formula.definitions[name].body for name in names & formula.definitions.keys()]
     return found - {*givens}
-
-
-def _own_rows(here: Evaluation, chain: Node, givens: Mapping[str, Any]) -> Iterator[list[Row]]:
-    """Yield the lines of the definitions with an index of their own that a relation uses at its own index: L_i = ..."""
-    definitions = here.formula.definitions
-    for node in dict.fromkeys(node for node in chain.walk() if node.kind == "entry" and node.children[0].value in definitions):
-        name, *indices = node.children
-        definition, letters = definitions[name.value], [index.value for index in indices]
-        known = [letter + OWN for letter in letters] == [*definition.own] and {*letters} <= chain.letters() & here.letters.keys()
-        if known and not definition.open_letters and not _lacking(here.formula, definition.body, givens):
-            inner = here.here()
-            inner.letters, inner.mask = {}, here.everywhere
-            for letter in letters:
-                inner.run_over(letter + OWN, here.letters[letter].data.ravel())
-            own = Node("entry", (name, *(Node("index", value=letter + OWN) for letter in letters)))
-            yield _lines(inner, [own, definition.body], givens)
 
 
 def _chain_rows(here: Evaluation, chain: Node, givens: Mapping[str, Any]) -> list[Row]:

@@ -45,7 +45,7 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
         closed = not (definition.own or definition.parameters or definition.open_letters)
         if closed and not _lacking(formula, definition.body, givens):
             rows += _lines(Evaluation(formula, givens), [Node("name", value=name), definition.body], givens)
-    for chain, conditions in _in_order(formula, chains, givens):
+    for chain, conditions in sorted(chains, key=lambda ruled: not _defines(ruled[0], givens)):
         sides = [side for side in chain.children[::2] if _has_symbols(side) and not _is_space(side)]
         able = [side for side in sides if not _lacking(formula, side, givens)]
         if not able or (len(able) < len(sides) and all(side.kind in SYMBOLS for side in able)):
@@ -56,11 +56,10 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
             if here.letters[letter].data.size == 1:
                 places[letter] = number(here.letters[letter].data.item())
         rows += _chain_rows(here, chain, givens)
-        first = chain.children[0]
-        if chain.children[1].value == EQUALS and first.kind == "name" and first.value not in givens:  # later relations may use it
+        if chain.children[1].value == EQUALS and _defines(chain, givens):
             value = here.value(able[-1])
             if not value.lists and {*value.data.shape[: value.letters]} <= {1} and value.form != "opaque":
-                givens[first.value] = Given(value.indexed[(0,) * value.letters], value.form)
+                givens[chain.children[0].value] = Given(value.indexed[(0,) * value.letters], value.form)
     if not rows:
         lacking = min(missing, key=len) if missing else set[str]()
         raise ShowError(asked.lacking(lacking) if asked else "nothing is calculated here")
@@ -162,20 +161,9 @@ def _placed(here: Evaluation, chain: Node, able: Sequence[Node], conditions: Seq
     raise ShowError(problem or f"wanted values for which {', '.join(map(write, conditions))} holds; got none")
 
 
-def _in_order(formula: Formula, chains: Sequence[Ruled], givens: Mapping[str, Any]) -> Iterator[Ruled]:
-    """Yield relations, first those that say what others need; `givens` grow meanwhile."""
-    waiting = list(chains)
-
-    def ready(ruled: Ruled) -> bool:
-        first, *others = ruled[0].children[::2]
-        return not any(_lacking(formula, side, givens) for side in others) and (
-            first.kind == "name" or not _lacking(formula, first, givens)
-        )
-
-    while waiting:
-        chosen = next(filter(ready, waiting), waiting[0])
-        waiting.remove(chosen)
-        yield chosen
+def _defines(chain: Node, givens: Collection[str]) -> bool:
+    """Whether a relation says what a symbol without a value is: others may need it."""
+    return chain.children[0].kind == "name" and chain.children[0].value not in givens
 
 
 def _lacking(formula: Formula, node: Node, givens: Collection[str]) -> set[str]:

@@ -1,10 +1,11 @@
 """What somebody who asks for numbers in a formula gives: values for its symbols, by names that Python takes, and places for its indices."""
 
 import keyword
+import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from attn_course.formulas.tree import FAMILY
 
 SIGNS = {"'": " prime ", "+": " plus ", "-": " minus "}
 STYLES = re.compile(r"\\(?:text|mathrm|mathcal|mathbf)\b")
+Axis: TypeAlias = tuple[str, int] | None  # the letter of its length, and by how much it is longer
 
 
 class ShowError(ValueError):
@@ -26,55 +28,55 @@ class ShowError(ValueError):
         return [f"{type(self).__name__}: {self}"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Asked:
-    """Values for symbols and the places of indices; `given` is what was in the call, `words` how the symbols are named there."""
+    """Values for symbols, and the places of indices; `givens` are those of the call and the sizes that follow, `words` name symbols."""
 
-    givens: dict[str, Any]
+    given: Mapping[str, Any]
+    givens: Mapping[str, Any]
     places: Mapping[str, float]
-    words: Mapping[str, str] = field(default_factory=dict)
-    label: str = ""
-    given: Mapping[str, Any] = field(default_factory=dict)
-    sizes: frozenset[str] = frozenset()
+    words: Mapping[str, str]
+    sizes: frozenset[str]
+    label: str
 
-    def unknown(self, word: str, letters: Iterable[str]) -> str:
+    def unknown(self, letters: Iterable[str]) -> str:
         """Return the complaint about a word that names nothing in the formula."""
-        known = ", ".join(sorted(self.words.values()))
-        indices = f", and for the indices {', '.join(sorted(letters))}" if letters else ""
-        return f"{numbers.eq(self.label)} wants values for {known}{indices}; got one for {word!r}"
+        known, indices = ", ".join(sorted(self.words.values())), ", ".join(sorted(letters))
+        said = f"{numbers.eq(self.label)} wants values for {known}{', and for the indices ' * bool(indices)}{indices}"
+        return f"{said}; got one for {min(self.places.keys() - {*letters})!r}"
 
-    def lacking(self, names: Collection[str]) -> str:
+    def lacking(self, names: Iterable[str]) -> str:
         """Return the complaint about symbols without a value."""
-        lacking = ", ".join(sorted(self.words.get(name, name) for name in {*names} - self.sizes or names))
-        got = ", ".join(sorted(self.words.get(name, name) for name in self.givens)) or "none"
-        return f"{numbers.eq(self.label)} wants values for {lacking} too; got {got}"
+        wanted, came = (", ".join(sorted(self.words[one] for one in some)) for some in ({*names} - self.sizes or names, self.givens))
+        return f"{numbers.eq(self.label)} wants values for {wanted} too; got {came or 'none'}"
 
 
 def asked(equation: Equation, values: Mapping[str, Any]) -> Asked:
     """Return values as givens of the equation, of its types and orientations; sizes follow from the shapes."""
-    kinds = _kinds(equation)
+    kinds, axes, is_size = _expected(equation)
     words = words_of(kinds)
     names = {word: name for name, word in words.items()} | {name: name for name in words}
-    question = Asked({}, {}, words, equation.label)
-    places, sizes = dict[str, float](), dict[str, tuple[int, str]]()
-    axes, is_size = _axes(equation)
+    given, places, sizes = dict[str, Any](), dict[str, float](), dict[str, tuple[int, str]]()
     for word, value in values.items():
         name = names.get(word)
-        if name is None or isinstance(kinds[name], Range):
-            places[word] = _place(word, value)
-            continue
-        question.givens[name] = _given(words[name], value, kinds[name], axes.get(name, ()))
-        if name in is_size:
-            sizes[is_size[name]] = (int(question.givens[name].raw), words[name])
-    for name, given in question.givens.items():
-        if isinstance(given, Given):
-            _learn_sizes(sizes, words[name], np.shape(given.raw), axes.get(name, ()))
+        if name is not None and not isinstance(kinds[name], Range):
+            given[name] = _given(word, value, kinds[name], axes[name])
+        elif isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise ShowError(f"{word} wants the position of an index, a number; got {value!r}")
+        else:
+            places[word] = float(value)
+    sizes |= {is_size[name]: (int(given[name].raw), words[name]) for name in given.keys() & is_size.keys()}
+    for name, one in given.items():
+        shape = np.shape(one.raw) if isinstance(one, Given) else ()
+        for length, axis in zip(shape, axes[name] if shape else (), strict=True):
+            if axis is not None:
+                size, where = sizes.setdefault(axis[0], (length - axis[1], words[name]))
+                if size != length - axis[1]:
+                    wanted = f"{words[name]} wants {size + axis[1]} numbers along {axis[0]}, as {where} has it"
+                    raise ShowError(f"{wanted}; got an array of the shape {shape}")
     _check_relations(equation, sizes)
-    given = dict(question.givens)
-    for name, letter in is_size.items():
-        if letter in sizes:
-            question.givens.setdefault(name, Given(float(sizes[letter][0]), "scalar"))
-    return replace(question, places=places, given=given, sizes=frozenset(is_size))
+    follow = {name: Given(float(sizes[letter][0]), "scalar") for name, letter in is_size.items() if letter in sizes}
+    return Asked(given, follow | given, places, words, frozenset(is_size), equation.label)
 
 
 def words_of(names: Iterable[str]) -> dict[str, str]:
@@ -98,48 +100,29 @@ def _word(name: str) -> str:
     return word + "_" * keyword.iskeyword(word)
 
 
-def _kinds(equation: Equation) -> dict[str, Any]:
-    """Return what each symbol is, from a draw of the equation."""
-    draw = Evaluation(equation.read(), equation.draws()[0][0])
-    return {name: given if isinstance(given, Outcomes | Range | Function) else draw.given(name) for name, given in draw.givens.items()}
-
-
-def _axes(equation: Equation) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
-    """Return the letter of the size along each axis of a given, and which givens are sizes themselves."""
+def _expected(equation: Equation) -> tuple[dict[str, Any], dict[str, tuple[Axis, ...]], dict[str, str]]:
+    """Return what each symbol is, the letter of the size along each of its axes, and which symbols are sizes themselves."""
     sets, formula = equation.size_sets(), equation.read()
     every = [Evaluation(formula, draws[0]) for draws in equation.draws()]
-    axes, is_size = dict[str, tuple[Any, ...]](), dict[str, str]()
+    kinds, axes, is_size = dict[str, Any](), dict[str, tuple[Axis, ...]](), dict[str, str]()
+
+    def letter(lengths: Iterable[Any]) -> Axis:
+        either = ((one, more) for more in (0, 1) for one in sets[0])
+        return next((axis for axis in either if [sizes[axis[0]] + axis[1] for sizes in sets] == list(lengths)), None)
+
     for name, kind in every[0].givens.items():
-        if isinstance(kind, Outcomes | Range):
-            continue
-        found = [given for evaluation in every if isinstance(given := evaluation.given(name), Given) and given.form != "opaque"]
-        if len(found) < len(every):
-            continue
-        shapes = [np.shape(given.raw) for given in found]
-        axes[name] = tuple(_letter(sizes, sets) for sizes in zip(*shapes, strict=False))
-        if shapes[0] == ():
-            letter = _letter(tuple(np.asarray(given.raw).item() for given in found), sets)
-            if isinstance(letter, tuple) and letter[1] == 0:
-                is_size[name] = letter[0]
-    return axes, is_size
+        kinds[name], axes[name] = kind, ()
+        if not isinstance(kind, Outcomes | Range | Function):
+            found: list[Any] = [evaluation.given(name) for evaluation in every]
+            kinds[name] = found[0]
+            if all(isinstance(one, Given) and one.form != "opaque" for one in found):
+                axes[name] = tuple(letter(list(lengths)) for lengths in zip(*(np.shape(one.raw) for one in found), strict=False))
+                size = letter([one.raw for one in found]) if not np.shape(found[0].raw) else None
+                is_size |= {name: size[0]} if size and not size[1] else {}
+    return kinds, axes, is_size
 
 
-def _letter(lengths: tuple[Any, ...], sets: list[dict[str, int]]) -> Any:
-    """Return (letter, how much more) of a length that follows a size, a number that never changes, or None."""
-    for more in (0, 1):
-        for letter in sets[0]:
-            if all(length == sizes[letter] + more for length, sizes in zip(lengths, sets, strict=True)):
-                return letter, more
-    return lengths[0] if len(set(lengths)) == 1 and len(sets) > 1 and sets[0] else None
-
-
-def _place(word: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ShowError(f"{word} wants the position of an index, a number; got {value!r}")
-    return float(value)
-
-
-def _given(word: str, value: Any, kind: Any, axes: tuple[Any, ...]) -> Any:
+def _given(word: str, value: Any, kind: Any, axes: tuple[Axis, ...]) -> Any:
     """Return a value in the type of a given; complain of another one."""
     if isinstance(kind, Outcomes):
         raise ShowError(f"{word} is random here, and takes no value: leave out all values for a draw")
@@ -147,51 +130,26 @@ def _given(word: str, value: Any, kind: Any, axes: tuple[Any, ...]) -> Any:
         if not callable(value):
             raise ShowError(f"{word} wants a function; got {value!r}")
         return replace(kind, call=value)
-    wanted = _described(kind, axes)
+    lengths = ["?" if axis is None else axis[0] + " + 1" * axis[1] for axis in axes]
+    what = "truth values" if kind.form == "set" else "numbers"
+    wanted = f"a {'list' if len(lengths) == 1 else 'table'} of {' x '.join(lengths)} {what}" if lengths else "a number"
     try:
         array = np.asarray(value, dtype=bool if kind.form == "set" else float)
     except (ValueError, TypeError):
         raise ShowError(f"{word} wants {wanted}; got {value!r}") from None
-    fixed = [axis for axis in axes if isinstance(axis, int)]
     if array.ndim != np.ndim(kind.raw) or 0 in array.shape:
-        raise ShowError(f"{word} wants {wanted}; got {_shape(array)}")
-    if fixed and any(isinstance(axis, int) and axis != length for axis, length in zip(axes, array.shape, strict=True)):
-        raise ShowError(f"{word} wants {wanted}; got {_shape(array)}")
+        came = f"an array of the shape {array.shape}" if array.ndim else f"the number {array}"
+        raise ShowError(f"{word} wants {wanted}; got {came}")
     return replace(kind, raw=array, noise=0.0)
-
-
-def _described(kind: Given, axes: tuple[Any, ...]) -> str:
-    lengths = ["?" if axis is None else str(axis) if isinstance(axis, int) else f"{axis[0]}{' + 1' * axis[1]}" for axis in axes]
-    what = "truth values" if kind.form == "set" else "numbers"
-    match len(lengths):
-        case 0:
-            return "a number"
-        case 1:
-            return f"a list of {lengths[0]} {what}"
-    return f"a table of {' x '.join(lengths)} {what}"
-
-
-def _shape(array: np.ndarray) -> str:
-    return f"the number {array}" if array.ndim == 0 else f"an array of the shape {array.shape}"
-
-
-def _learn_sizes(sizes: dict[str, tuple[int, str]], word: str, shape: tuple[int, ...], axes: tuple[Any, ...]) -> None:
-    for length, axis in zip(shape, axes, strict=True):
-        if isinstance(axis, tuple):
-            letter, more = axis
-            size, where = sizes.setdefault(letter, (length - more, word))
-            if size != length - more:
-                raise ShowError(f"{word} wants {size + more} numbers along {letter}, as {where} has it; got an array of the shape {shape}")
 
 
 def _check_relations(equation: Equation, sizes: dict[str, tuple[int, str]]) -> None:
     """Complete sizes that are products of others, and complain of those that break a relation."""
-    for bound in equation.sizes.split(",")[1:]:
-        match = RELATION.fullmatch(bound.strip())
-        if match is None or not {*match[3].split()} <= sizes.keys():
-            continue
-        right = int(np.prod([sizes[letter][0] for letter in match[3].split()]))
-        left = sizes.setdefault(match[1], (right, match[3]))[0] if match[2] == "=" else sizes.get(match[1], (right + 1, ""))[0]
-        holds: Callable[[int, int], bool] = {"=": int.__eq__, ">=": int.__ge__, ">": int.__gt__}[match[2]]
-        if not holds(left, right):
-            raise ShowError(f"{numbers.eq(equation.label)} wants {bound.strip()}; got {match[1]} = {left} and {match[3]} = {right}")
+    signs = {"=": operator.eq, ">=": operator.ge, ">": operator.gt}
+    for match in RELATION.finditer(equation.sizes):
+        name, sign, factors = match.groups()
+        if {*factors.split()} <= sizes.keys() and (sign == "=" or name in sizes):
+            right = int(np.prod([sizes[letter][0] for letter in factors.split()]))
+            left = sizes.setdefault(name, (right, factors))[0]
+            if not signs[sign](left, right):
+                raise ShowError(f"{numbers.eq(equation.label)} wants {match[0]}; got {name} = {left} and {factors} = {right}")

@@ -5,7 +5,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from inspect import signature
 from typing import Any, NamedTuple
@@ -15,13 +15,14 @@ import numpy as np
 from attn_course import formulas
 from attn_course.equations.core import DRAWS, Equation, Givens, Maker
 from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
+from attn_course.formulas.givens import Given, as_given
 
-LARGEST = 4  # of any size
+LARGEST, MANY = 4, 5  # of any size; of so many letters each has one of two sizes only
 MOST_SIZES = 200  # sets of sizes that are tried
 MOST_TRIED = 120  # small draws on which a wrong form is tried, before those of the registry
 CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for the eye to see it
-MANY = 5  # letters: of these each has one of two sizes only
 FEW = 12  # numbers drawn together
+ROUND_OFF = 1e-15  # of the largest number of a given
 STEPS = (0.5, 0.1, None)  # to which drawn numbers are rounded; None: as the registry draws them
 RELATION = re.compile(r"(\w+) (=|>=|>) (\w+(?: \w+)*)")
 
@@ -48,51 +49,26 @@ class FewDigits(np.random.Generator):
     def dirichlet(self, *args: Any, **kwargs: Any) -> Any:
         """Draw weights; the largest is what the others leave of 1."""
         drawn = np.maximum(np.round(super().dirichlet(*args, **kwargs), 1), 0.1)
-        largest = np.expand_dims(drawn.argmax(axis=-1), -1)
-        np.put_along_axis(drawn, largest, 0.0, axis=-1)
-        np.put_along_axis(drawn, largest, 1 - drawn.sum(axis=-1, keepdims=True), axis=-1)
-        return np.round(drawn, 1)
+        largest = np.arange(drawn.shape[-1]) == np.expand_dims(drawn.argmax(axis=-1), -1)
+        return np.round(np.where(largest, 1 + drawn - drawn.sum(axis=-1, keepdims=True), drawn), 1)
 
     def _few(self, drawn: Any) -> Any:
         sign = np.where(np.asarray(drawn) < 0, -1.0, 1.0)
         few = sign * np.maximum(np.round(np.abs(drawn) / self.step), 1.0)
-        if not np.ndim(drawn):
-            return round(float(few) * self.step, 6)
-        if few.size <= FEW:
-            flat, signs, seen = few.ravel(), sign.ravel(), set[float]()
-            for place in range(flat.size):
-                while flat[place] in seen:
-                    flat[place] += signs[place]
-                seen.add(flat[place])
-            few = flat.reshape(few.shape)
-        return np.round(few * self.step, 6)
+        flat = few.ravel()
+        for place in range(1, flat.size if flat.size <= FEW else 0):
+            while flat[place] in flat[:place]:
+                flat[place] += sign.ravel()[place]
+        found = np.round(few * self.step, 6)
+        return found if np.ndim(drawn) else float(found)
 
 
-@dataclass(frozen=True)
-class Small:
+class Small(NamedTuple):
     """Givens drawn at some sizes, for which the equation holds."""
 
     sizes: Mapping[str, int]
     givens: Givens
     formula: Formula
-
-
-def small_draws(equation: Equation, least: int) -> Iterator[Small]:
-    """Yield givens for which the equation holds, from the smallest sizes on (none below `least`), those of few digits first."""
-    for sizes in itertools.islice(_ascending(equation.sizes, least), MOST_SIZES):
-        for step in STEPS:
-            for draw in range(DRAWS):
-                found = _drawn(equation.make, equation.latex, equation.label, tuple(sizes.items()), step, draw)
-                if found is not None:
-                    yield found
-
-
-def all_draws(equation: Equation, least: int) -> Iterator[Small]:
-    """Yield small draws, then those of the registry."""
-    yield from itertools.islice(small_draws(equation, least), MOST_TRIED)
-    formula = equation.read()
-    for sizes, draws in zip(equation.size_sets(), equation.draws(), strict=True):
-        yield from (Small(sizes, givens, formula) for givens in draws)
 
 
 class Counterexample(NamedTuple):
@@ -101,6 +77,21 @@ class Counterexample(NamedTuple):
     small: Small
     formula: Formula | None
     error: FormulaError
+
+
+def small_draws(equation: Equation, least: int) -> Iterator[Small]:
+    """Yield givens for which the equation holds, from the smallest sizes on (none below `least`), those of few digits first."""
+    for sizes, step, draw in itertools.product(_ascending(equation.sizes, least), STEPS, range(DRAWS)):
+        found = _drawn(equation.make, equation.latex, equation.label, tuple(sizes.items()), step, draw)
+        if found is not None:
+            yield found
+
+
+def all_draws(equation: Equation, least: int) -> Iterator[Small]:
+    """Yield small draws, then those of the registry."""
+    yield from itertools.islice(small_draws(equation, least), MOST_TRIED)
+    for sizes, draws in zip(equation.size_sets(), equation.draws(), strict=True):
+        yield from (Small(sizes, _without_round_off(givens), equation.read()) for givens in draws)
 
 
 def counterexample(equation: Equation, form: str) -> Counterexample | None:
@@ -115,20 +106,16 @@ def counterexample(equation: Equation, form: str) -> Counterexample | None:
             formula = Formula.of(form, formulas.names_of(small.givens), small.formula.ranges)
             formulas.judge(formula, small.givens)
         except Refuted as error:
+            refuted = refuted or Counterexample(small, formula, error)
             if _is_clear(error):
                 return Counterexample(small, formula, error)
-            refuted = refuted or Counterexample(small, formula, error)
         except Malformed as error:
-            if formula is None:
-                return Counterexample(small, None, error)
-            if malformed is None or (_are_telling(small.sizes) and not _are_telling(malformed.small.sizes)):
+            telling = len({*small.sizes.values(), 1}) == len(small.sizes) + 1  # all different, none 1: shapes tell what does not fit
+            if malformed is None or (telling and 1 in malformed.small.sizes.values()):
                 malformed = Counterexample(small, formula, error)
+            if formula is None:
+                break
     return refuted or malformed
-
-
-def _are_telling(sizes: Mapping[str, int]) -> bool:
-    """Whether sizes are all different, and none is 1: then shapes tell what does not fit."""
-    return len({*sizes.values(), 1}) == len(sizes) + 1
 
 
 def _is_clear(error: Refuted) -> bool:
@@ -139,20 +126,20 @@ def _is_clear(error: Refuted) -> bool:
     return bool(abs(left - right) >= CLEAR * max(abs(left), abs(right)) and np.isfinite(left - right))
 
 
-def _ascending(sizes: str, least: int) -> Iterator[dict[str, int]]:
-    """Yield sets of sizes that fulfil the equation's relations, from the smallest sum on."""
-    names, *bound = (part.strip() for part in sizes.split(","))
-    relations = [match.groups() for match in map(RELATION.fullmatch, bound) if match]
+def _ascending(sizes: str, least: int) -> list[dict[str, int]]:
+    """Return sets of sizes that fulfil the equation's relations, from the smallest sum on."""
+    names, relations = sizes.partition(",")[0].split(), RELATION.findall(sizes)
     products = {name: factors.split() for name, sign, factors in relations if sign == "="}
-    free = [name for name in names.split() if name not in products]
+    free = [name for name in names if name not in products]
+    found = []
     every = itertools.product(range(least, (LARGEST if len(free) < MANY else least + 1) + 1), repeat=len(free))
     for chosen in sorted(every, key=lambda chosen: (sum(chosen), max(chosen, default=0), [-size for size in chosen])):
-        found = dict(zip(free, chosen, strict=True))
-        while len(found) < len(names.split()):
-            ready = {name: factors for name, factors in products.items() if name not in found and {*factors} <= found.keys()}
-            found |= {name: int(np.prod([found[factor] for factor in factors])) for name, factors in ready.items()}
-        if all(found[a] > found[b] or (sign == ">=" and found[a] == found[b]) for a, sign, b in relations if sign != "="):
-            yield {name: found[name] for name in names.split()}
+        one = dict(zip(free, chosen, strict=True))
+        while len(one) < len(names):
+            one |= {name: int(np.prod([one[key] for key in keys])) for name, keys in products.items() if {*keys} <= one.keys()}
+        if all(one[a] > one[b] or (sign == ">=" and one[a] == one[b]) for a, sign, b in relations if sign != "="):
+            found.append({name: one[name] for name in names})
+    return found[:MOST_SIZES]
 
 
 @lru_cache(maxsize=512)
@@ -171,4 +158,16 @@ def _drawn(make: Maker, latex: str, label: str, sizes: tuple[tuple[str, int], ..
             return None
     except (FormulaError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError, Warning, np.linalg.LinAlgError):
         return None
-    return Small(dict(sizes), givens, formula)
+    return Small(dict(sizes), _without_round_off(givens), formula)
+
+
+def _without_round_off(givens: Givens) -> Givens:
+    """Return givens in which what round-off leaves of 0 is 0."""
+    found = dict[str, Any]()
+    for name, thing in givens.items():
+        given = found[name] = as_given(thing)
+        if isinstance(given, Given) and np.asarray(given.raw).dtype.kind == "f":
+            size = np.abs(given.raw)
+            slack = given.noise + ROUND_OFF * max(1.0, np.max(size, where=np.isfinite(size), initial=0.0))
+            found[name] = replace(given, raw=np.where(size <= slack, 0.0, given.raw))
+    return found

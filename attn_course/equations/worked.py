@@ -1,7 +1,8 @@
 r"""Numbers in the place of symbols: the tree of a formula in which every symbol that has a value is that value.
 
 Sums, products and extremes over a few terms are written out; what cannot be written as a number (a given function, a derivative that is
-a whole side) stays a symbol, with numbers for its indices.
+a whole side) stays a symbol, with numbers for its indices. Nothing that is shown hinges on the last bits of a number: what round-off
+leaves of 0 is 0, and a number at the edge of rounding is shown with the digit that decides it.
 """
 
 import itertools
@@ -12,62 +13,60 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas import FormulaError, Malformed, Node, write
+from attn_course.formulas.calculus import SECOND_DIFFERENCES
 from attn_course.formulas.compiled import OWN, flattened
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import FACTOR, OPERATION, RELATION, bound_in
 from attn_course.formulas.values import Value
 
+DIGITS = 3
+EXACT = 1e-9  # of a number: what is closer to few digits is shown as these
 MOST_TERMS = 4  # of a sum that is written out; of a longer one its first two and its last
 MOST_ENTRIES = 6  # of a vector, and in one direction of a matrix
 MOST_CASES = 2_000  # values of the letters of one sum
-WRITTEN = ("scalar", "vector", "tuple", "row", "column", "matrix", "set")  # forms that have a way to be written
-NONE = Node("none")
-DOTS = Node("constant", value=r"\cdots")
+NONE, DOTS = Node("none"), Node("constant", value=r"\cdots")
 WHOLE = ("derivative", "nabla", "at", "integral", "set")  # their own symbols are no numbers while they are computed
 
 
-def number(value: Any) -> Node:
-    """Return a number in few digits: three, or all of a whole one."""
+def rounded(size: float, digits: int = DIGITS) -> str:
+    """Return a positive number in the digits in which it is shown: all of a whole one, else three, or four where they are exact."""
+    if not 0 < size < np.inf:
+        return f"{size:.0f}"
+    before = int(np.floor(np.log10(size))) + 1  # digits before the point
+    if before <= 7 and abs(size - round(size)) <= EXACT * size:
+        return f"{size:.0f}"
+    least = max(digits, before) if before <= 7 else digits
+    more = f"{size:.{least + 1}g}"
+    text = more if abs(float(more) - size) <= EXACT * size else f"{size:.{least}g}"
+    return f"{float(text):.0f}" if "e+0" in text and before <= 7 else text
+
+
+def number(value: Any, digits: int = DIGITS) -> Node:
+    """Return a number in few digits."""
     if isinstance(value, complex | np.complexfloating):
-        parts = [number(value.real), _times([number(value.imag), Node("constant", value="i")])]
+        parts = [number(value.real), times([number(value.imag), Node("constant", value="i")])]
         return Node("sum", tuple(parts)) if value.real else parts[1]
     if not isinstance(value, int | float | np.number | np.bool_):
-        from sympy import latex
+        from sympy import latex as written
 
-        return Node("constant", value=f"({latex(value)})" if value.is_Add else latex(value))
-    size = abs(float(value))
-    if np.isnan(size):
+        return Node("constant", value=f"({written(value)})" if value.is_Add else written(value))
+    if np.isnan(value):
         return Node("constant", value=r"\text{NaN}")
-    text = rounded(size)
-    if np.isinf(size):
+    text = rounded(abs(float(value)), digits)
+    figures, _, exponent = text.partition("e")
+    if text == "inf":
         found = Node("constant", value=r"\infty")
-    elif "e" in text:
-        digits, exponent = text.split("e")
-        power = f"10^{{{int(exponent)}}}"
-        found = Node("constant", value=power if digits == "1" else rf"{digits} \cdot {power}")
+    elif exponent:
+        found = Node("constant", value=rf"{figures} \cdot ".removeprefix(r"1 \cdot ") + f"10^{{{int(exponent)}}}")
     else:
         found = Node("number", value=text)
     return Node("neg", (found,)) if float(value) < 0 and text != "0" else found
 
 
-def rounded(size: float) -> str:
-    """Return a positive number in the digits in which it is shown."""
-    if size < 1e7 and (size == round(size) or size >= 1000):
-        return f"{size:.0f}"
-    return f"{size:.3g}"
-
-
-def is_rounded(data: np.ndarray) -> bool:
-    """Whether digits are lost where numbers are shown."""
-    if data.dtype.kind != "f":
-        return False
-    return any(np.isfinite(one) and abs(float(rounded(abs(one))) - abs(one)) > 1e-12 * abs(one) for one in data.ravel())
-
-
 def literal(value: Value) -> Node | None:
     """Return a value as it is written; None if it is too large, or depends on what has no single value."""
-    if value.lists or value.form not in WRITTEN or set(value.data.shape[: value.letters]) - {1}:
+    if value.lists or value.form in ("opaque", "identity", "powers", "unit") or set(value.data.shape[: value.letters]) - {1}:
         return None
     data = value.data[(0,) * value.letters]
     if max(data.shape, default=0) > MOST_ENTRIES or 0 in data.shape:
@@ -82,7 +81,20 @@ def literal(value: Value) -> Node | None:
         case "set":
             members = ", ".join(str(place + value.start(0)) for place in np.flatnonzero(data))
             return Node("constant", value=rf"\{{{members}\}}")
-    raise AssertionError(value.form)
+    return None
+
+
+def result(here: Evaluation, node: Node) -> Value:
+    """Return the value of an expression in which what round-off leaves of 0 is 0."""
+    value = here.value(node)
+    if value.data.dtype.kind not in "fc":
+        return value
+    return replace(value, data=np.where(np.abs(value.data) <= round_off(here), 0.0, value.data))
+
+
+def round_off(here: Evaluation) -> float:
+    """Return what round-off, and derivatives by differences, may leave of 0; the error of a limit is no round-off."""
+    return min(here.notes.noise, SECOND_DIFFERENCES) * here.notes.biggest + here.notes.slack
 
 
 def names_in(node: Node) -> set[str]:
@@ -112,10 +124,7 @@ class Numbers:
 
     def put(self, here: Evaluation, node: Node) -> Node:
         """Return an expression with the numbers that hold here."""
-        children = node.children
         match node.kind:
-            case "name" | "index":
-                return self._leaf(here, node)
             case "entry":
                 base, indices = flattened(node)
                 if base.kind in ("name", "index", "constant"):
@@ -125,49 +134,41 @@ class Numbers:
                 return Node("entry", (self.put(here, base), *(self.put(here, index) for index in indices)))
             case "big" if node.value in (r"\sum", r"\prod", r"\max", r"\min"):
                 return self._written_out(here, node)
-            case "big":
-                return self._leaf(here, node)
-            case "call":
+            case "call" if node.value not in ("E", "Var", "Cov"):
                 return self._call(here, node)
-            case "product":
-                return _times([self.put(here, child) for child in children])
+            case "name" | "index" | "big" | "call":
+                return self._leaf(here, node)
             case kind if kind in WHOLE:
                 return self._leaf(here, node)
             case "relation" | "word":
                 return node
-        return replace(node, children=tuple(self.put(here, child) for child in children))
+        return replace(node, children=tuple(self.put(here, child) for child in node.children))
 
     def value(self, value: Value) -> Node:
         """Return a result; one too large to be written is described."""
+        return self._noted(value) or Node("constant", value=rf"\text{{{value}}}")
+
+    def _noted(self, value: Value) -> Node | None:
         found = literal(value)
-        if found is None:
-            return Node("constant", value=rf"\text{{{value}}}")
-        self.lossy |= is_rounded(value.data)
+        if found and value.data.dtype.kind == "f":
+            sizes = np.abs(value.data[np.isfinite(value.data)])
+            self.lossy |= any(abs(float(rounded(size)) - size) > EXACT * size for size in sizes)
         return found
 
     def _leaf(self, here: Evaluation, node: Node) -> Node:
         """Return the number that something is, or its symbol if it is none."""
-        if self.unknown & names_in(node):
-            return in_force(here, node)
         try:
-            value = here.value(node)
+            found = None if self.unknown & names_in(node) else self._noted(result(here, node))
         except FormulaError:
-            return in_force(here, node)
-        found = literal(value)
-        if found is None:
-            return in_force(here, node)
-        self.lossy |= is_rounded(value.data)
-        return found
+            found = None
+        return found or in_force(here, node)
 
     def _call(self, here: Evaluation, node: Node) -> Node:
         under, *arguments = node.children
-        if node.value in ("E", "Var", "Cov"):
-            return self._leaf(here, node)
-        if node.value == r"\sigma" and under.kind == "index":
+        if node.value == r"\sigma" and under.kind == "index":  # a softmax over a running index
             inner = here.here()
             inner.enter(under.value, arguments[0])
-            found = list(cases(inner, [under.value], []))
-            return Node("call", (NONE, *(self.put(case, arguments[0]) for case in found)), node.value)
+            return Node("call", (NONE, *(self.put(case, arguments[0]) for case in cases(inner, [under.value], []))), node.value)
         put = [self.put(here, argument) for argument in arguments]
         if len(put) == 1 and put[0].kind == "tuple":
             put = list(put[0].children)
@@ -192,15 +193,15 @@ class Numbers:
         except (FormulaError, ValueError, TypeError):
             return self._leaf(here, node)
         extreme = node.value in (r"\max", r"\min")
-        if len(found) > MOST_TERMS + 2 * extreme:
-            shown = [*(self.put(case, body) for case in found[:2]), DOTS, self.put(found[-1], body)]
-        else:
-            shown = [self.put(case, body) for case in found]
+        long = len(found) > MOST_TERMS + 2 * extreme
+        shown = [self.put(case, body) for case in (found[:2] if long else found)]
+        if long:
+            shown += [DOTS, self.put(found[-1], body)]
         if extreme:
             return Node("call", (NONE, *shown), node.value)
         if len(shown) < 2:
             return shown[0] if shown else number(0 if node.value == r"\sum" else 1)
-        return Node("sum", tuple(shown)) if node.value == r"\sum" else _times(shown)
+        return Node("sum", tuple(shown)) if node.value == r"\sum" else times(shown)
 
 
 def cases(inner: Evaluation, letters: Sequence[str], conditions: Sequence[Node]) -> Iterator[Evaluation]:
@@ -216,7 +217,8 @@ def cases(inner: Evaluation, letters: Sequence[str], conditions: Sequence[Node])
             yield case
 
 
-def _times(factors: Sequence[Node]) -> Node:
+def times(factors: Sequence[Node]) -> Node:
+    """Return factors side by side."""
     return Node("product", tuple(factors)) if len(factors) > 1 else factors[0]
 
 
@@ -226,15 +228,9 @@ def latex(node: Node, sign: str = "") -> str:
 
 
 def _dotted(node: Node) -> Node:
-    if node.kind != "product":
-        return node
     text = ""
-    for factor in node.children:
+    for factor in node.children if node.kind == "product" else ():
         written = write(factor, FACTOR)
-        text += (r" \cdot " if follows_a_dot(factor, written) else r"\, ") * bool(text) + written
-    return Node("product", (Node("constant", value=text),))
-
-
-def follows_a_dot(factor: Node, written: str) -> bool:
-    """Whether a factor would be mistaken for something else without a dot before it."""
-    return written[:1].isdigit() or factor.kind == "neg" or factor == DOTS
+        dot = written[:1].isdigit() or factor.kind == "neg" or factor == DOTS
+        text += (r" \cdot " if dot else r"\, ") * bool(text) + written
+    return Node("product", (Node("constant", value=text),)) if text else node

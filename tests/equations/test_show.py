@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from attn_course import numbers, show
-from attn_course.equations.asked import Asked, ShowError, asked, words_of
+from attn_course.equations.asked import ShowError, asked, words_of
 from attn_course.equations.calculation import calculated
 from attn_course.equations.core import REGISTRY, Givens, Registry, UnknownEquation
 from attn_course.equations.plain import plain
 from attn_course.equations.show import shown
 from attn_course.equations.small import FewDigits, _drawn, counterexample, small_draws
 from attn_course.equations.worked import latex, number
-from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector
+from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector, write
 from attn_course.reference import logsumexp, softmax
 
 SCORES = [1.0, 2.0, 0.0]
@@ -63,6 +63,22 @@ def test_a_symbol_that_is_found_is_used_by_what_follows():
     assert f"≈ {1.5 * np.exp(-2) + 1:.3g}" in text
 
 
+def test_what_round_off_leaves_of_zero_is_zero():
+    text = str(shown("causal-mask-hides-future"))
+    assert "10^(-1" not in text
+    assert "(j > i)" in text
+    assert re.search(r"= \[0( 0)*(; 0( 0)*)*\]", text)
+
+
+def test_of_gaps_as_large_as_each_other_the_first_is_told():
+    text = str(shown("softmax-over-queries-leaks", "no leak: the mask is above the diagonal"))
+    assert text.endswith("at i = 1, j = 1, l = 2.")
+
+
+def test_a_position_that_could_not_be_another_is_not_told():
+    assert str(shown("cross-attention", "the source asks")).endswith("left 0.5, right 1.25.")
+
+
 def test_a_long_sum_is_shortened():
     text = shown("softmax", values={"z": range(9), "i": 1})._repr_markdown_()
     assert r"e^{0} + e^{1} + \cdots + e^{8}" in text
@@ -90,7 +106,7 @@ def test_numbers_put_in_give_the_result_that_is_shown():
     judged = 0
     for equation in (equation for lesson in ("softmax", "attention", "heads") for equation in REGISTRY.all_equations(lesson)):
         small = next(small_draws(equation, least=2))
-        rows, _ = calculated(small.formula, Asked(dict(small.givens), {}))
+        rows, _ = calculated(small.formula, small.givens)
         for (_, exact, before), (left, sign, result) in itertools.pairwise(rows):
             if left is None and exact == "=" and result.kind in ("number", "neg"):
                 with contextlib.suppress(Malformed):  # a function that only the givens know, softmax of numbers side by side
@@ -243,7 +259,7 @@ def test_each_symbol_has_a_name_that_python_takes():
 
 def test_every_formula_has_a_plain_text_without_commands():
     for equation in READABLE:
-        text = plain(equation.read().tree)
+        text = plain(write(equation.read().tree))
         assert not re.search(r"\\[A-Za-z]|\{\{|\}\}", text), text
 
 
@@ -256,6 +272,11 @@ def test_every_formula_has_a_plain_text_without_commands():
         (-1e-17, r"-10^{-17}"),
         (1234567.0, "1234567"),
         (1234.5678, "1235"),
+        (1234.5, "1234.5"),
+        (1.875, "1.875"),
+        (1.875 - 1e-12, "1.875"),
+        (0.5 + 1e-13, "0.5"),
+        (999.9999999999, "1000"),
         (2.5e8, r"2.5 \cdot 10^{8}"),
         (float("inf"), r"\infty"),
         (float("nan"), r"\text{NaN}"),

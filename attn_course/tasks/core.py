@@ -108,7 +108,7 @@ class Task:
     derivation tasks: the givens and the functions that may stand in the LaTeX; the givens of each case (`at_sizes`) are arrays of
     numbers, as a class run sends them to another process.
     `left`: formula tasks: LaTeX of what the formula is to equal, in givens of their own that are made independently.
-    `least_steps`: derivation tasks: how many steps that change something it takes at least.
+    `least_steps`: derivation tasks: how many steps to something new it takes at least.
     `must_use`: derivation tasks: labels of the equations that some step must use, each with the symbol it is about. A step uses an
     equation if it stops being true once that symbol has other numbers.
     `broken`: repair tasks: the function that the exercise shows, named `entry`.

@@ -133,7 +133,7 @@ def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Resul
         return _failed(task, f"every line of {task.entry} follows from the one before, but the last is not yet `{task.answer[-1]}`")
     if (taken := sum(facts["changed"])) < task.least_steps:
         wanted = counted(task.least_steps, "step")
-        return _failed(task, f"{task.entry} gets there, but show {wanted} or more that change something; it has {taken}")
+        return _failed(task, f"{task.entry} gets there, but show {wanted} or more that lead to something new; it has {taken}")
     for (label, symbol), steps in zip(task.must_use.items(), facts["rests"], strict=True):
         if not any(steps):
             words = f"each would be as true if `{symbol}` were made of other numbers"

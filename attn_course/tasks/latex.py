@@ -288,14 +288,14 @@ def on_one_line(problem: str) -> str:
 
 
 def looks(question: Question, trees: Sequence[Node]) -> dict[str, Any]:
-    """Say of a derivation whether it begins and ends as it should, and of each line whether it differs from the one before."""
+    """Say of a derivation whether it begins and ends as it should, and of each line whether it is new: unlike all lines above it."""
     start, goal = normal(question.frame), normal(read_expression(question.goal, question.symbols))
     forms = [normal(tree) for tree in trees]
     told_apart = not vocabulary(start) <= vocabulary(goal)  # else what the goal may hold does not say whether it is reached
     return {
         "begins": forms[0] == start,
         "ends": forms[-1] == goal or (told_apart and vocabulary(forms[-1]) <= vocabulary(goal)),
-        "changed": [one != other for one, other in itertools.pairwise(forms)],
+        "changed": [form not in forms[:number] for number, form in enumerate(forms) if number],
     }
 
 
@@ -341,17 +341,35 @@ def normal(node: Node, letters: Mapping[str, str] | None = None) -> Node:
             return _with_sign(True, children[0])
         case "sum":
             terms = [term for child in children for term in (child.children if child.kind == "sum" else (child,))]
-            return Node("sum", tuple(sorted(terms, key=repr)))
+            return _collected("sum", _cancelled(terms))
         case "product" | "odot" | "dot" | "times":
             minus = sum(child.kind == "neg" for child in children) % 2 == 1
             bare = [child.children[0] if child.kind == "neg" else child for child in children]
             factors = [factor for child in bare for factor in (child.children if child.kind == "product" else (child,))]
-            return _with_sign(minus, Node("product" if node.kind != "odot" else "odot", tuple(sorted(factors, key=repr))))
+            return _with_sign(minus, _collected("product" if node.kind != "odot" else "odot", factors))
         case "over":
-            return Node("over", tuple(children))
+            return Node("number", (), "1") if children[0] == children[1] else Node("over", tuple(children))
         case "call" if node.value == r"\exp":
             return Node("power", (Node("constant", (), "e"), children[1]))
     return Node(node.kind, tuple(children), node.value)
+
+
+def _cancelled(terms: Sequence[Node]) -> list[Node]:
+    """Return terms without those that are added and taken away."""
+    kept: list[Node] = []
+    for term in terms:
+        if (opposite := _with_sign(True, term)) in kept:
+            kept.remove(opposite)
+        else:
+            kept.append(term)
+    return kept
+
+
+def _collected(kind: str, parts: Sequence[Node]) -> Node:
+    """Return a sum or product with its parts in a fixed order, without a 0 that is added and a 1 that is a factor."""
+    nothing = Node("number", (), "0" if kind == "sum" else "1")
+    kept = sorted((part for part in parts if part != nothing), key=repr)
+    return Node(kind, tuple(kept)) if len(kept) > 1 else kept[0] if kept else nothing
 
 
 def _without_whole_bounds(node: Node) -> Node:

@@ -82,8 +82,9 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
     if task.wants_latex and not miss.reason:
         at = Line(task.question, task.question.frame, case.inputs).positions(miss.index)
         got, wanted = told_apart(miss.got, miss.wanted)
-        look = " Right is no number there: look for 0 / 0, inf - inf or 0 * inf." if task.question.goal and np.isnan(miss.got) else ""
-        return f" Left {wanted}, right {got}{f' at {at}' if at else ''}, for {case.name}.{look}"
+        numbers = f"The line before is {wanted}, this one {got}" if task.question.goal else f"It is {got}, wanted {wanted}"
+        look = " That is no number: look for 0 / 0, inf - inf or 0 * inf." if task.question.goal and np.isnan(miss.got) else ""
+        return f" {numbers}{f' at {at}' if at else ''}, for {case.name}.{look}"
     if miss.reason:
         return f" Shape or form: {miss.reason.replace(f'item {miss.item} of the tuple', item)}."
     if task.kind in SECRET:

@@ -197,7 +197,7 @@ check("spread-of-one-row", my_spread)
 
 # %% [markdown] id="score-variance-by-lines-text"
 # The lesson found the variance of a score with traces; now use sums. Let $q$ have the outcomes $q_1, q_2, \ldots$ with
-# probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$; `q_{ai}` is entry $i$ of $q_a$. We know
+# probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$, all columns; `q_{ai}` is entry $i$ of $q_a$. We know
 #
 # $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
 #

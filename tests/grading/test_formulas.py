@@ -63,9 +63,9 @@ def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
     assert [points for points, _ in said_of_the_two(grade())] == [2, 2]
     (formula, derivation) = the_two(grade("my_formula = r'\\delta_{ij} - s_j'", LOST))
     assert (formula.points, formula.mistake) == (0, "the derivative of the logarithm")
-    assert formula.message.startswith("this is “the derivative of the logarithm”. Left ")
+    assert formula.message.startswith("this is “the derivative of the logarithm”. It is ")
     assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
-    assert derivation.message.startswith("line 2 does not follow from line 1: this is “the shift lost in the denominator only”. Left ")
+    assert derivation.message.startswith("line 2 does not follow from line 1: this is “the shift lost in the denominator only”. The line before is ")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_what_would_mend_a_line_is_said_as_in_the_notebook(grade):
     start, split, out, goal = get_task("shift-invariance-of-softmax").answer
     lines = [start, split, out, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}", goal]
     verdict = the_two(grade(derivation=f"my_derivation = {lines!r}"))[1]
-    assert verdict.message.startswith("line 4 does not follow from line 3. Left ")
+    assert verdict.message.startswith("line 4 does not follow from line 3. The line before is ")
     assert verdict.message.endswith(r" It would follow with one part left out in `2\, z_{j}`.")
 
 
@@ -199,7 +199,7 @@ def test_what_the_search_says_changes_no_points_and_is_short_and_plain(grade, mo
     graded = grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
     formula, derivation = the_two(graded)
     assert (formula.points, derivation.points) == (0, 2)
-    assert formula.message.startswith("my_formula is not right. Left ")
+    assert formula.message.startswith("my_formula is not right. It is ")
     assert len(formula.message) < 600
     assert formula.message.isprintable()
     assert "<script>" not in feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))

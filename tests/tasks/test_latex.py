@@ -226,8 +226,8 @@ def _fading(x):
 
 def test_a_step_to_what_is_no_number_is_explained():
     verdict = said(DERIVATION, [START, r"\frac{e^{z_i} (c - c)}{(c - c) \sum_j e^{z_j}}", GOAL])
-    assert "right nan" in verdict.message
-    assert verdict.message.endswith(" Right is no number there: look for 0 / 0, inf - inf or 0 * inf.")
+    assert "this one nan" in verdict.message
+    assert verdict.message.endswith(" That is no number: look for 0 / 0, inf - inf or 0 * inf.")
 
 
 def test_the_slope_of_a_known_function_needs_no_long_import():
@@ -274,7 +274,7 @@ def test_a_place_is_quoted_where_there_is_only_one_line_for_it():
 def test_known_wrong_formulas_are_named_in_any_form(answer, mistake):
     verdict = said(FORMULA, answer)
     assert verdict.mistake == mistake
-    assert verdict.message.startswith(f"this is “{mistake}”. Left ")
+    assert verdict.message.startswith(f"this is “{mistake}”. It is ")
     assert verdict.counts
 
 
@@ -365,11 +365,11 @@ def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
 
 def test_the_counterexample_is_in_the_symbols_of_the_formula():
     message = said(FORMULA, r"p_{ij} g_{ij}").message
-    left, right = (float(message.split(side)[1].split()[0].rstrip(",")) for side in ("Left ", "right "))
+    got, wanted = (float(message.split(side)[1].split()[0].rstrip(",")) for side in ("It is ", "wanted "))
     case = FORMULA.cases(np.random.default_rng(20_170_612))[0]
     p, g, delta = (case.inputs[name] for name in ("p", "g", r"\delta"))
     assert " at i = 1, j = 1, for n = 3, m = 5." in message
-    np.testing.assert_allclose((left, right), (p[0, 0] * (g[0, 0] - delta[0]), p[0, 0] * g[0, 0]), rtol=1e-5)
+    np.testing.assert_allclose((wanted, got), (p[0, 0] * (g[0, 0] - delta[0]), p[0, 0] * g[0, 0]), rtol=1e-5)
 
 
 BROKEN = [  # the lines, which of them does not follow, and what else is said
@@ -400,9 +400,12 @@ def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
     assert said(DERIVATION, [START, SPLIT, OUT]).message.endswith(f"but the last is not yet `{GOAL}`")
     turned = START.replace("e^{z_i + c}", "e^{z_i + c} / 1")
     assert said(DERIVATION, [turned, SPLIT, GOAL]).message.startswith("line 1 of my_derivation must be where the derivation begins")
-    few = "my_derivation gets there, but show 2 steps or more that change something; it has 1"
+    few = "my_derivation gets there, but show 2 steps or more that lead to something new; it has 1"
     assert said(DERIVATION, [START, GOAL]).message == few
     assert said(DERIVATION, [START, START.replace("j", "k"), r"e^{z_i} / \sum_l e^{z_l}"]).message == few
+    assert said(DERIVATION, [START, GOAL, START, GOAL]).message == few  # there and back is no derivation
+    for idle in ("{} + 1 - 1", "{} + c - 2 - c + 2", r"{} \cdot 1", r"{} \frac{{c}}{{c}}"):
+        assert said(DERIVATION, [START, idle.format(f"({START})"), GOAL]).message == few
 
 
 # --- an equation that must be used -----------------------------------------------------------------------

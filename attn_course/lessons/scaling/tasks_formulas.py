@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import column, derivative, matrix, vector
+from attn_course.formulas import column, columns, derivative, vector
 from attn_course.reference import scaled_dot_scores, softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
@@ -14,7 +14,7 @@ def _two_random_vectors(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
     givens: dict[str, Any] = {"d_k": d_k}
     for name, chance, outcomes in (("q", "p", d_k + 1), ("k", "r", d_k + 2)):
         table, weights = 0.6 + rng.normal(size=(outcomes, d_k)), rng.dirichlet(np.full(outcomes, 4.0))
-        givens |= {name: matrix(table), chance: vector(weights), f"m_{name}": column(np.average(table, axis=0, weights=weights))}
+        givens |= {name: columns(table), chance: vector(weights), f"m_{name}": column(np.average(table, axis=0, weights=weights))}
         givens[f"S_{name}"] = np.cov(table, rowvar=False, bias=True, aweights=weights)
     return givens
 

@@ -133,9 +133,9 @@ RIGHT = {
         ],
         [
             r"\sum_a \sum_b p_a r_b \left( \sum_l q_{al} k_{bl} \right)^2 - (m_q \cdot m_k)^2",
-            r"\sum_a p_a \sum_b r_b (q_a k_b^\top)^2 - (m_q^\top m_k)^2",
-            r"\sum_a p_a q_a \left( \sum_b r_b k_b^\top k_b \right) q_a^\top - (m_q^\top m_k)^2",
-            r"\sum_a p_a q_a (S_k + m_k m_k^\top) q_a^\top - (m_q^\top m_k)^2",
+            r"\sum_a p_a \sum_b r_b (q_a^\top k_b)^2 - (m_q^\top m_k)^2",
+            r"\sum_a p_a q_a^\top \left( \sum_b r_b k_b k_b^\top \right) q_a - (m_q^\top m_k)^2",
+            r"\sum_a p_a q_a^\top (S_k + m_k m_k^\top) q_a - (m_q^\top m_k)^2",
             r"\mathrm{tr}((S_k + m_k m_k^\top) (S_q + m_q m_q^\top)) - (m_q^\top m_k)^2",
             r"m_q^\top S_k m_q + m_k^\top S_q m_k + \mathrm{tr}(S_k S_q)",
         ],

@@ -65,7 +65,8 @@ def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
     assert (formula.points, formula.mistake) == (0, "the derivative of the logarithm")
     assert formula.message.startswith("this is “the derivative of the logarithm”. It is ")
     assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
-    assert derivation.message.startswith("line 2 does not follow from line 1: this is “the shift lost in the denominator only”. The line before is ")
+    said = "line 2 does not follow from line 1: this is “the shift lost in the denominator only”. The line before is "
+    assert derivation.message.startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ check("cross-attention", my_cross_attention)
 # finite numbers.
 #
 # Wanted: each real query attends to the real keys of its own example, scaled by $1/\sqrt{d_k}$; output rows of
-# target padding are **zero**. Scores may be of any size and either sign. The function confuses the sides: repair it.
+# target padding are **zero**. Scores may have any size and sign. The function confuses the sides: repair it.
 
 
 # %% id="repair-padding-both-sides" tags=["task"]

@@ -102,13 +102,13 @@ check("shared-key-tile-bytes", my_bytes)
 # raises the intensity by $g$. For decoding ($t$ keys, one query) this is all that helps.
 
 # %% [markdown] id="streamed-attention-text"
-# Keys and values arrive as a stream: `key_blocks` is a list of arrays `(n_c, d_k)`, `value_blocks` a list of arrays
-# `(n_c, d_v)`, with $n_c \ge 1$ keys in block $c$; blocks differ in length. Write `my_stream(query, key_blocks,
+# Keys and values arrive as a stream: `key_blocks` is a list of arrays `(n_c, d_k)`, `value_blocks` of
+# `(n_c, d_v)`, with $n_c \ge 1$; blocks differ in length. Write `my_stream(query, key_blocks,
 # value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks once, keeps the state of {eq}`tiled-attention-update`, and returns
 # the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`, {eq}`row-lse-and-output`, natural logarithm.
 #
 # Scores lie between $-1000$ and 1000, in any order. Do not join the blocks: `np.concatenate`, `torch.cat` and
-# their kin are refused, whatever they join. No library softmax, logsumexp or attention.
+# their kin are refused. No library softmax, logsumexp or attention.
 
 
 # %% id="streamed-attention" tags=["task"]

@@ -97,10 +97,18 @@ def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int
     """The scores are 1 and 5 over sqrt(2): a long key in about the same direction wins against the very key the query sits on."""
     angle, other = rng.uniform(-2, 2), rng.normal(size=2)
     q, K = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [5.0, 0.0]])
-    if draw == 1:  # all but the length of the query and its key
-        q = K[0] = np.array([np.cos(angle), np.sin(angle)])
-    if draw == 2:  # all but the query, or all but the other key
-        q, K[1] = (other, K[1]) if rng.integers(2) else (q, other)
+    match (draw and 1 + (2 * d_v + draw) % 5):  # all of the premise but one thing
+        case 1:
+            q = K[0] = np.array([np.cos(angle), np.sin(angle)])
+        case 2:
+            q = other
+        case 3:
+            K[0] = other
+        case 4:
+            K[1] = other
+        case 5:
+            q = K[0] = other
+            K[1] = 5 * q
     p = reference.attention(np.array([q]), K, rng.normal(size=(2, d_v)), return_weights=True)[1][0]
     return {"q": row(q), "k": rows(K), "p": p}
 

@@ -128,10 +128,11 @@ PADDED = (
         "a large finite number": PADDED.replace(r"-\infty", "-30"),
     },
 )
-def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, d_k: int, d_v: int) -> Givens:
+def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, d_k: int, d_v: int, draw: int) -> Givens:
     """Hidden rows leave the sums, so a padded batch gives each sequence what it gets alone."""
+    size = (1, 1e2, 1e13)[draw]  # a score of padding may be beyond any fill
     Q, K, V = rng.normal(size=(T_q, d_k)), rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
-    padding = {"K'": 100 * rng.normal(size=(m, d_k)), "V'": 100 * rng.normal(size=(m, d_v))}
+    padding = {"K'": size * rng.normal(size=(m, d_k)), "V'": 100 * rng.normal(size=(m, d_v))}
     counted = {"i": index(0, T_q - 1), "j": index(0, n + m - 1)}
     masked = function(lambda Q, K, V, M: attention(Q, K, V, mask=M))
     return {r"\mathrm{attention}": masked, "Q": Q, "K": K, "V": V, "n": n, "d_k": d_k, **padding, **counted}

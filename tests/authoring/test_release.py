@@ -13,6 +13,7 @@ import pytest
 
 from attn_course.authoring import AuthoringError
 from attn_course.authoring.release import ENVIRONMENT, release
+from attn_course.tasks import all_tasks
 from attn_course.commands.course import is_course
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,9 @@ def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
 
 def test_the_instructions_name_every_chapter_with_its_points(handout):
     text = (handout / "README.md").read_text(encoding="utf-8")
-    assert "| 02 | softmax | [exercises](exercises/ex_02_softmax.ipynb) | 11 | 24 |" in text
+    tasks = all_tasks("softmax")
+    points = sum(task.points for task in tasks)
+    assert f"| 02 | softmax | [exercises](exercises/ex_02_softmax.ipynb) | {len(tasks)} | {points} |" in text
     assert "work/ex_02_softmax.ipynb" in text
     assert "Read the lesson" in text
 

@@ -36,7 +36,7 @@ def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
     path = notebooks.save(book, tmp_path / "02_softmax.ipynb")
     ours, theirs = plain.grade(path, student="ada"), grader.grade(path, student="ada")
     assert ours.verdicts == theirs.verdicts
-    assert sum(points(ours)) == 20
+    assert [verdict.task for verdict in ours.verdicts if verdict.points < verdict.max_points] == ["entropy-by-hand", "softmax-jacobian"]
 
 
 @pytest.mark.parametrize("attack", ["ends Python", "crashes", "floods", "loops", "hangs up", "forges a frame"])

@@ -105,7 +105,7 @@ def test_an_exception_shows_the_line_of_the_learners_cell(outputs):
 
 def test_an_answer_that_exits_does_not_end_the_kernel(outputs):
     assert "my_softmax raised SystemExit: 1 in line 2 of my_softmax" in outputs["exits"][-1].evalue
-    assert outputs["alive"][0].text == "alive\n"
+    assert "".join(output.text for output in outputs["alive"]) == "alive\n"  # a busy kernel may send it in two messages
 
 
 def test_library_calls_are_found_in_helpers_and_behind_imports(outputs):

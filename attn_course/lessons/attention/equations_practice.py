@@ -97,7 +97,7 @@ def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int
     """The scores are 1 and 5 over sqrt(2): a long key in about the same direction wins against the very key the query sits on."""
     angle, other = rng.uniform(-2, 2), rng.normal(size=2)
     q, K = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [5.0, 0.0]])
-    match (draw and 1 + (2 * d_v + draw) % 5):  # all of the premise but one thing
+    match draw and 1 + (2 * d_v + draw) % 5:  # all of the premise but one thing
         case 1:
             q = K[0] = np.array([np.cos(angle), np.sin(angle)])
         case 2:

@@ -71,7 +71,7 @@ def test_a_forbidden_call_gets_nothing_and_is_named(verdicts, way):
     assert verdict.points == 0
     assert "oftmax" in verdict.message
     assert "which would answer the task for you" in verdict.message
-    assert sum(other.points for other in others.values()) == 21
+    assert all(other.points == other.max_points for other in others.values())
 
 
 @pytest.mark.parametrize("way", ATTENTIONS)

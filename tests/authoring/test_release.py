@@ -13,8 +13,8 @@ import pytest
 
 from attn_course.authoring import AuthoringError
 from attn_course.authoring.release import ENVIRONMENT, release
-from attn_course.tasks import all_tasks
 from attn_course.commands.course import is_course
+from attn_course.tasks import all_tasks
 
 ROOT = Path(__file__).parents[2]
 

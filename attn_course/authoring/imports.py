@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from attn_course.authoring.source import is_called, literal_calls
@@ -39,7 +40,7 @@ class ImportGraph:
 
     package_root: Path
     tables: Tables
-    _trees: dict[Path, ast.Module] = field(default_factory=dict)
+    _parsed: dict[Path, "Parsed"] = field(default_factory=dict)
 
     def closure(self, text: str) -> list[Path]:
         """Return the package files, sorted, that a piece of notebook code needs directly or through others.
@@ -50,7 +51,7 @@ class ImportGraph:
             Python, for instance a whole percent source.
         """
         found = set(self._every_lesson(text))
-        waiting = [*self._uses(ast.parse(text), package=""), *self._lesson_modules(text)]
+        waiting = [*self._uses(parsed(text), package=""), *self._lesson_modules(text)]
         seen = set(waiting)
         followed: set[Path] = set()
         while waiting:
@@ -59,7 +60,7 @@ class ImportGraph:
                     continue
                 followed.add(path)
                 found |= {path, *self._assets(path)}
-                new = set(self._uses(self._tree(path), self._package_of(path))) - seen
+                new = set(self._uses(self._read(path), self._package_of(path))) - seen
                 seen |= new
                 waiting += sorted(new, key=str)
         return sorted(found)
@@ -83,7 +84,7 @@ class ImportGraph:
     def _origin(self, path: Path, name: str) -> tuple[str, str | None] | None:
         """Where an `__init__` gets a name from, if by a from-import of another file."""
         package = self._package_of(path)
-        for node in self._tree(path).body:
+        for node in self._read(path).tree.body:
             if isinstance(node, ast.ImportFrom):
                 module = _absolute(node, package)
                 for alias in node.names:
@@ -93,14 +94,14 @@ class ImportGraph:
                         return f"{module}.{alias.name}", None
         return None
 
-    def _uses(self, tree: ast.Module, package: str) -> Iterator[tuple[str, str | None]]:
+    def _uses(self, read: "Parsed", package: str) -> Iterator[tuple[str, str | None]]:
         """(module, name) for every import, refined to module.name where a module is only used as `module.name`."""
-        for node in ast.walk(tree):
+        for node in read.imports:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if alias.name.split(".")[0] == PACKAGE:
-                        yield from _refined(tree, alias.asname or alias.name, alias.name)
-            elif isinstance(node, ast.ImportFrom):
+                        yield from read.refined(alias.asname or alias.name, alias.name)
+            else:
                 module = _absolute(node, package)
                 if module.split(".")[0] != PACKAGE:
                     continue
@@ -109,7 +110,7 @@ class ImportGraph:
                     if alias.name == "*":
                         yield module, None
                     elif self._path(inner) is not None and self._origin_of_module(module, alias.name) is None:
-                        yield from _refined(tree, alias.asname or alias.name, inner)
+                        yield from read.refined(alias.asname or alias.name, inner)
                     else:
                         yield module, alias.name
 
@@ -134,15 +135,14 @@ class ImportGraph:
 
     def _assets(self, path: Path) -> Iterator[Path]:
         """Files beside a module that it names in a string, by name or by their folder: a page, a stored table."""
-        for node in ast.walk(self._tree(path)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _FILE_NAME.fullmatch(node.value):
-                asset = path.parent / node.value
-                if asset.name == FILE:
-                    continue  # the numbers that are said count one by one, see Fingerprints
-                if asset.is_file():
-                    yield asset
-                elif asset.is_dir() and not any(asset.rglob("*.py")):  # a folder of modules is reached by imports
-                    yield from (inner for inner in asset.rglob("*") if inner.is_file() and inner.suffix != ".pyc")
+        for name in self._read(path).file_names:
+            asset = path.parent / name
+            if asset.name == FILE:
+                continue  # the numbers that are said count one by one, see Fingerprints
+            if asset.is_file():
+                yield asset
+            elif asset.is_dir() and not any(asset.rglob("*.py")):  # a folder of modules is reached by imports
+                yield from (inner for inner in asset.rglob("*") if inner.is_file() and inner.suffix != ".pyc")
 
     def _path(self, module: str) -> Path | None:
         base = self.package_root.joinpath(*module.split("."))
@@ -154,10 +154,46 @@ class ImportGraph:
     def _package_of(self, path: Path) -> str:
         return ".".join(path.relative_to(self.package_root).parent.parts)
 
-    def _tree(self, path: Path) -> ast.Module:
-        if path not in self._trees:
-            self._trees[path] = ast.parse(path.read_text(encoding="utf-8"), filename=path.relative_to(self.package_root).as_posix())
-        return self._trees[path]
+    def _read(self, path: Path) -> "Parsed":
+        if path not in self._parsed:
+            self._parsed[path] = parsed(path.read_text(encoding="utf-8"), path.relative_to(self.package_root).as_posix())
+        return self._parsed[path]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a piece of Python imports and names."""
+
+    tree: ast.Module
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    file_names: tuple[str, ...]  # strings that may name a file
+    attributes: tuple[ast.Attribute, ...]
+    names: tuple[ast.Name, ...]
+
+    def refined(self, local: str, module: str) -> Iterator[tuple[str, str | None]]:
+        """(module, attribute) for each attribute read from its local name; (module, None) if that is used in another way or not at all."""
+        if "." in local:
+            yield module, None
+            return
+        own = [node.attr for node in self.attributes if isinstance(node.value, ast.Name) and node.value.id == local]
+        if not own or len(own) < sum(node.id == local for node in self.names):
+            yield module, None
+        yield from ((module, name) for name in own)
+
+
+@lru_cache(maxsize=1024)
+def parsed(text: str, filename: str = "<unknown>") -> Parsed:
+    """Read a piece of Python; what has been read once, by its text, is remembered for all lessons."""
+    tree = ast.parse(text, filename=filename)
+    nodes = list(ast.walk(tree))
+    strings = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return Parsed(
+        tree,
+        tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)),
+        tuple(filter(_FILE_NAME.fullmatch, strings)),
+        tuple(node for node in nodes if isinstance(node, ast.Attribute)),
+        tuple(node for node in nodes if isinstance(node, ast.Name)),
+    )
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
@@ -167,17 +203,3 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     parents = package.split(".")
     base = parents[: len(parents) - node.level + 1]
     return ".".join([*base, *filter(None, [node.module])])
-
-
-def _refined(tree: ast.Module, local: str, module: str) -> Iterator[tuple[str, str | None]]:
-    """(module, attribute) for each attribute read from its local name; (module, None) if that is used in another way or not at all."""
-    if "." in local:
-        yield module, None
-        return
-    bases = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    plain = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == local]
-    if not plain or any(node not in bases for node in plain):
-        yield module, None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == local:
-            yield module, node.attr

@@ -43,12 +43,15 @@ from pathlib import Path
 import jupytext, nbformat, sympy, torch
 from attn_course import authoring, equations
 from attn_course.authoring import gates, render
+from attn_course.authoring.imports import parsed
 from attn_course.authoring.outputs import settle
 from attn_course.tasks import gates
 
 for slug in equations.lessons():
     if slug != sys.argv[1]:
         equations.all_equations(slug)
+for path in Path("attn_course").rglob("*.py"):
+    parsed(path.read_text(encoding="utf-8"), path.as_posix())
 
 for edits in json.load(sys.stdin):
     before = {name: Path(name).read_text(encoding="utf-8") for name, *_ in edits if name != "build"}

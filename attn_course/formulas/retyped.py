@@ -115,11 +115,16 @@ def _assigned_once(definition: ast.FunctionDef) -> dict[str, ast.expr]:
 def _filled(definition: ast.FunctionDef) -> set[str]:
     """Return the names that a loop fills step by step with what is not drawn."""
     found = set[str]()
+    assigned: dict[str, list[bool]] = {}
+    for assignment in (node for node in ast.walk(definition) if isinstance(node, ast.Assign)):
+        for name in _symbols(assignment.targets):
+            assigned.setdefault(name, []).append(_is_drawn(assignment.value))
     for node in (node for loop in ast.walk(definition) if isinstance(loop, ast.For | ast.While) for node in ast.walk(loop)):
         if isinstance(node, ast.AugAssign) and not _is_drawn(node.value):
             found |= _symbols([node.target])
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("append", "extend") and not any(map(_is_drawn, node.args)):
-            found |= _symbols([node.func])
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("append", "extend"):
+            drawn = [_is_drawn(part) or all(assigned.get(getattr(part, "id", ""), [False])) for part in node.args]
+            found |= set() if any(drawn) else _symbols([node.func])
     return found
 
 

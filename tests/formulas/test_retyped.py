@@ -44,11 +44,9 @@ def step_by_step(rng, n):
 def drawn_in_a_loop(rng, n):
     parts = []
     for _ in range(n):
-        parts.append(rng.normal(size=n))  # noqa: PERF401
+        part = rng.normal(size=n)
+        parts.append(part)
     return {"A": np.array(parts), "S": 2 * np.array(parts)}
-
-
-in_one_line = lambda rng, n: {"A": (A := rng.normal(size=(n, n))), "S": A.T @ A}  # noqa: E731
 
 
 @pytest.mark.parametrize(
@@ -59,7 +57,7 @@ in_one_line = lambda rng, n: {"A": (A := rng.normal(size=(n, n))), "S": A.T @ A}
         (by_the_reference, []),
         (step_by_step, []),
         (drawn_in_a_loop, ["S"]),
-        (in_one_line, ["S"]),
+        (lambda rng, n: {"A": (A := rng.normal(size=(n, n))), "S": A.T @ A}, ["S"]),
         (lambda rng, n: {"A": (A := rng.normal(size=n)), "S": [sum(A[:t]) for t in range(n)]}, []),
     ],
 )

@@ -115,11 +115,14 @@ class Brackets(Cursor, ABC):
         opening, start = self.text, self.token.place[0]
         with self.inside(opening, opening.replace("begin", "end")):
             rows = [[self.chain()]]
+            self.taken(",")
             while self.text in ("&", r"\\"):
                 if self.taken("&"):
                     rows[-1].append(self.condition())
+                    self.taken(",")
                 elif self.take() and not self.text.startswith(r"\end"):
                     rows.append([self.chain()])
+                    self.taken(",")
         if opening == r"\begin{cases}":
             if {len(row) for row in rows} != {2}:
                 raise Malformed("each case wants a value & its condition", (start, start + 6))

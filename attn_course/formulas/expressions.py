@@ -1,6 +1,7 @@
 """Expressions: terms, factors, and all that may begin a factor."""
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -19,12 +20,14 @@ FUNCTIONS = {name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin",
 FUNCTIONS |= {r"\text{" + name + "}": name for name in ("softmax", "lse", "diag", "tr", "rank", "KL", "Var", "Cov", "Re", "strictly lower")}
 FUNCTIONS |= {r"\mathbb{E}": "E"}
 BIG = frozenset([r"\sum", r"\prod", r"\max", r"\min", r"\arg\max", r"\arg\min", r"\lim"])
+SPLIT = (r"\sum", r"\prod", r"\max", r"\min")  # what may be taken over one index after the other
 CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", r"\mathbb{R}")} | dict.fromkeys(
     (r"\mathbf{1}", r"\mathbb{1}"), "1"
 )
 KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", r"\top", r"\cdots", r"\partial", r"\qquad"])
 NONE = Node("none")
 SPELLED = {name.removeprefix("\\"): name for name in (*FUNCTIONS, *BIG, r"\sqrt", r"\frac") if re.fullmatch(r"\\[a-z]+", name)}
+SPELLED |= {name.removeprefix("\\"): name for name in LETTERS if len(name) > 4}
 SPELLED |= {name: rf"\mathrm{{{name}}}" for name in FUNCTIONS.values() if re.fullmatch("[a-z]+", name)}
 _ONES = (Node("constant", (), "1"), Node("number", (), "1"))
 _COMMANDS = sorted(name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac") if name.startswith("\\"))
@@ -38,7 +41,7 @@ class Expressions(Brackets):
         listed = list(names)
         self.functions = {name.removesuffix("()") for name in listed if name.endswith("()")}
         cut = {name.removesuffix("()") for name in listed} - OPERATIONS.keys()
-        self.depth = 0
+        self.latex, self.depth = latex, 0
         super().__init__(_with_primes(tokens_of(latex, cut), self.functions))
 
     @placed
@@ -110,12 +113,18 @@ class Expressions(Brackets):
         factors = [self.factor()]
         while self.starts_factor():
             if self.token.kind == "number":
-                before = self.tokens[self.at - 1]
-                if before.kind == "number" and before.place[1] == self.token.place[0]:
-                    raise self.wrong(f"only {before.text} stands above or beneath: put {before.text}{self.token.text} in braces")
-                raise self.wrong("a number stands behind a factor: put it first, or in parentheses")
+                self.refuse_number_behind(self.tokens[self.at - 1])
             factors.append(self.factor())
         return factors[0] if len(factors) == 1 else Node("product", tuple(factors))
+
+    def refuse_number_behind(self, before: Token) -> None:
+        r"""Refuse a number right behind a factor, which may be meant for an index or a power: x2, but not x\, 2 or (x) 2 or x 1_{i = j}."""
+        space = self.latex[before.place[1] : self.token.place[0]]
+        if before.kind == "number" and not space:
+            raise self.wrong(f"only {before.text} stands above or beneath: put {before.text}{self.token.text} in braces")
+        is_condition = self.token.text == "1" and self.texts(1)[0] in ("_", "[", r"\{")
+        if before.kind == "number" or not (is_condition or "\\" in space or before.text in (")", "]")):
+            raise self.wrong("a number stands behind a factor: put it first, or in parentheses")
 
     def starts_factor(self) -> bool:
         """Whether the next token begins a factor, not something around it."""
@@ -138,14 +147,15 @@ class Expressions(Brackets):
         """primary { _ indices | ^ exponent | ! | | at }."""
         self.refuse_spelled()
         start = self.token.place[0]
-        base, raised, indexed = self.primary(), False, False
+        base, raised, indexed, above = self.primary(), False, False, False
         if base in _ONES and (self.is_condition("[") or self.is_condition(r"\{")):
             with self.inside(self.text, stop="]"):
                 base = Node("iverson", (self.chain(),), "", self.since(start))
         for _ in range(DEEPEST):
             sign = self.token
             if self.taken("_"):
-                if indexed and not (base.kind == "entry" and len(base.children) == 2 and FAMILY.match(base.children[0].value)):
+                family = base.kind == "entry" and len(base.children) == 2 and FAMILY.match(base.children[0].value)
+                if indexed and not above and not family:
                     raise self.wrong("an index stands beneath an index: write all of them in one pair of braces", sign)
                 if base in _ONES and self.is_condition("{"):
                     with self.inside("{"):
@@ -154,7 +164,13 @@ class Expressions(Brackets):
                 carrier, indices = base.children if indexed else (base,), self.indices()
                 if base == Node("index", (), r"\delta") and len(indices) == 1 and indices[0].kind == "product":
                     indices = indices[0].children  # \delta_{a_i b_j}
-                base, indexed = Node("entry", (*carrier, *indices), "", self.since(start)), True
+                base, indexed, above = Node("entry", (*carrier, *indices), "", self.since(start)), True, False
+            elif self.is_index_above(base):
+                self.take("^")
+                carrier, rest = (base.children[0], base.children[1:]) if indexed else (base, ())
+                with self.inside("{"):
+                    index = self.primary()
+                base, above, indexed = Node("entry", (carrier, index, *rest), "", self.since(start)), not indexed, True
             elif self.taken("^"):
                 if raised and self.text != r"\top":
                     raise self.wrong("a second exponent: put what carries it in parentheses", sign)
@@ -170,6 +186,11 @@ class Expressions(Brackets):
                 return base
         raise self.wrong(f"more than {DEEPEST} signs are attached to one factor")
 
+    def is_index_above(self, base: Node) -> bool:
+        """Whether a letter in parentheses stands above a symbol, as in x^{(i)} for x_i: such is no power."""
+        inside = self.tokens[self.at + 3].kind == "letter" if self.text == "^" and self.texts(2) == ["{", "("] else False
+        return inside and self.texts(5)[3:] == [")", "}"] and (base.children[0] if base.kind == "entry" else base).kind == "name"
+
     def refuse_spelled(self) -> None:
         """Refuse letters that spell a function with its argument: each is read for itself, as a symbol or an index."""
         if self.token.text not in _FIRST_LETTERS or (self.at and self.tokens[self.at - 1].text == "_"):
@@ -180,7 +201,12 @@ class Expressions(Brackets):
         letters, behind = self.tokens[self.at : end], self.tokens[end]
         word, place = "".join(token.text for token in letters), (letters[0].place[0], letters[-1].place[1])
         apart = not _is_behind(letters[-1], behind) and behind.kind in ("name", "letter", "number")
-        if word in SPELLED and (apart or behind.text in ("(", "{", "_", "[", "^")) and any(token.kind != "name" for token in letters):
+        is_letter = SPELLED.get(word) in LETTERS
+        if (
+            word in SPELLED
+            and (is_letter or apart or behind.text in ("(", "{", "_", "[", "^"))
+            and any(token.kind != "name" for token in letters)
+        ):
             raise Malformed(f"write {SPELLED[word]}: each letter of {word} is read for itself", place)
 
     def is_condition(self, opening: str) -> bool:
@@ -295,17 +321,16 @@ class Expressions(Brackets):
                 power = self.argument()
             else:
                 break
-        braced = self.text == "{" and self.is_parenthesis_in_braces() and self.taken("{")
         if self.text == "(" or (self.text == "[" and name in ("E", "Var", "Cov")):
             with self.inside(self.text, stop=r"\|" if name == "KL" else ""):
                 arguments = self.listed(self.expression, (",", r"\|", r"\rVert", r"\lVert") if name == "KL" else (",", ";"))
-            if braced:
-                self.take("}")
         elif given:
             raise self.wrong(f"{function.text} is a function: expected its argument in parentheses")
         elif self.text == r"\{" and name in (r"\max", r"\min") and not self.is_set():
             with self.inside(r"\{"):
                 arguments = self.listed(self.expression)
+        elif self.text == "{" or self.token.braced:
+            arguments = (self.argument(),)
         else:
             if not self.starts_factor():
                 raise self.wrong(f"{function.text} wants its argument behind it, in parentheses")
@@ -319,11 +344,6 @@ class Expressions(Brackets):
         """Whether a set by a condition stands there in braces."""
         return any(token.text in (":", "|") for token in self.tokens[self.at : matching(self.tokens, self.at)])
 
-    def is_parenthesis_in_braces(self) -> bool:
-        """Whether {(...)} stands there."""
-        end = matching(self.tokens, self.at)
-        return self.texts(1) == ["("] and matching(self.tokens, self.at + 1) == end - 1
-
     def big(self) -> Node:
         r"""\sum and its like _ { domain } [ ^ last ] term."""
         operator = self.take().text
@@ -331,7 +351,11 @@ class Expressions(Brackets):
         if not self.taken("_"):
             raise self.wrong(f"expected an index beneath {operator}")
         domain = self.domain(operator, upper)
-        return Node("big", (domain, self.term()), operator)
+        ranges = [item for item in domain.children if item.kind == "range"]
+        found = Node("big", (replace(domain, children=domain.children[max(0, len(ranges) - 1) :]), self.term()), operator)
+        for outer in reversed(ranges[:-1]):  # \sum_{i, j = 1}^{n} is a sum of sums
+            found = Node("big", (replace(domain, children=(outer,)), found), operator)
+        return found
 
     @placed
     def domain(self, operator: str, upper: Node | None = None) -> Node:
@@ -342,20 +366,19 @@ class Expressions(Brackets):
         else:
             items = (self.argument(),)
         items = tuple(map(_as_index, items))
-        item = items[0]
+        before = tuple(itertools.takewhile(lambda one: one.kind == "index", items[:-1]))  # i of \sum_{i, j = 1}^{n}
+        item = items[len(before)] if upper is not None or self.text == "^" else items[0]
         starts = item.kind == "chain" and item.children[0].kind == "index" and item.children[1].value == "="
         if upper is None and self.taken("^"):
             upper = self.argument()
-        conditions = [self.condition_on(item.children[0], other) for other in items[1:]] if starts else []
+        conditions = [self.condition_on(item.children[0], other) for other in items[len(before) + 1 :]] if starts else []
         if upper is not None:
             if item.kind == "chain" and item.children[0].kind == "name":
                 raise Malformed(f"{item.children[0].value} is given, and no index: take another letter beneath {operator}", item.place)
-            if item.kind == "index" and len(items) > 1:
-                raise Malformed(f"expected one index and where it starts: write a {operator} for each", item.place)
-            if not starts or None in conditions:
+            if not starts or None in conditions or (before and operator not in SPLIT):
                 raise Malformed(f"expected one index and where it starts, such as j = 1, beneath {operator}", item.place)
-            between = Node("range", (item.children[0], item.children[2], upper), place=item.place)
-            return Node("domain", (between, *filter(None, conditions)))
+            between = [Node("range", (letter, item.children[2], upper), place=item.place) for letter in (*before, item.children[0])]
+            return Node("domain", (*between, *filter(None, conditions)))
         for item in items:
             if item.kind == "name" and bound_in(item) == "" and operator in (r"\sum", r"\prod"):
                 raise Malformed(f"expected an index beneath {operator}, one that is not given: take another letter", item.place)

@@ -27,13 +27,13 @@ _LEXEMES = re.compile(
     |(?P<environment>\\(?:begin|end)\s*\{\w+\})
     |(?P<arg>\\arg(?:\\[,!])?\s*(?P<extreme>\\max|\\min))
     |(?P<command>\\not\s*(?:=|\\in(?![A-Za-z]))|\\[A-Za-z]+|\\[{}|\#%]|\\\\)
-    |(?P<number>\d+(?:\.\d+)?|\.\d+)
+    |(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)
     |(?P<letter>[A-Za-z])
     |(?P<mark>[<>]=|[-+*/=<>()\[\]{}|,;:_^'&!.−·×≤≥≠])""",
     re.VERBOSE,
 )
 _INSTEAD = {"÷": "/", "√": r"\sqrt", "∑": r"\sum", "∏": r"\prod", "∞": r"\infty", "∂": r"\partial", "∈": r"\in", "‖": r"\|", "’": "'"}
-_POWER_OF_TEN = re.compile(r"[eE]([-+]?\d+)")  # as programs write it
+_POWER_OF_TEN = re.compile(r"[eE]([-+]?[0-9]+)")  # as programs write it
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 LETTERS = frozenset(
     _COMMAND.findall(
@@ -141,7 +141,8 @@ def _unknown(sign: str) -> str:
     if name[:1] == ["GREEK"] and rf"\{name[-1].lower()}" in LETTERS:
         letter = name[-1].capitalize() if "CAPITAL" in name else name[-1].lower()
         return rf"write \{letter}"
-    return f"the sign {sign!r} has no meaning here"
+    plain = unicodedata.normalize("NFKC", sign)
+    return f"write {plain}" if plain != sign and plain.isascii() else f"the sign {sign!r} has no meaning here"
 
 
 def _settled(tokens: Iterable[Token]) -> list[Token]:
@@ -161,6 +162,9 @@ def _settled(tokens: Iterable[Token]) -> list[Token]:
                 top = inside.pop()
                 transposed = [Token("mark", "^", top.place), top]
                 new[start + 1 :] = [*inside, token]
+            if not inside and start and new[start - 1].text not in ("^", "_") and new[start - 1].kind != "command":  # W_Q{}^\top
+                del new[start:]
+                continue
             if len(inside) == 1 and (inside[0].kind != "mark" or inside[0].text in "*+-'"):
                 new[start:] = [replace(inside[0], braced=True, place=(new[start].place[0], token.place[1]), wide=new[start].wide)]
         if new[-1].text == r"\prime" and len(new) > 1 and new[-2].text == "^":
@@ -174,7 +178,7 @@ def _settled(tokens: Iterable[Token]) -> list[Token]:
 
 
 def _cut(tokens: list[Token], names: Iterable[str]) -> Iterator[Token]:
-    patterns = sorted(((_pattern(name), name) for name in names), key=lambda pair: -len(pair[0]))
+    patterns = sorted(((pattern, name) for name in names for pattern in _patterns(name)), key=lambda pair: -len(pair[0]))
     while tokens:
         first = tokens[0].spelled
         matches = (_match(tokens, pattern, name) for pattern, name in patterns if pattern[0] == first)
@@ -182,15 +186,23 @@ def _cut(tokens: list[Token], names: Iterable[str]) -> Iterator[Token]:
         yield token
 
 
-def _pattern(name: str) -> list[str]:
-    """Return the tokens of a name; "" stands for the index of a family."""
+def _patterns(name: str) -> list[list[str]]:
+    """Return the tokens of a name; "" stands for the index of a family, which may stand in front of what is beneath: W^{(h)}_{UK}."""
     spelled = [token.spelled for token in _settled(_lexed(name))]
-    return [*spelled[:-3], "", *spelled[-2:]] if FAMILY.match(name) else spelled
+    if not FAMILY.match(name):
+        return [spelled]
+    spelled[-3] = ""
+    beneath = spelled.index("_") if "_" in spelled else -6
+    return [spelled, [*spelled[:beneath], *spelled[-6:], *spelled[beneath:-6]]]
 
 
 def _match(tokens: list[Token], pattern: list[str], name: str) -> list[Token] | None:
-    """Put one name to the front if it stands there; a part above, or a prime, may follow an index beneath: Q_h^R for the name Q^R."""
+    """Put one name to the front if it stands there; an index may stand before a part above, or within: Q_h^R for Q^R, m_{q,i} for m_q."""
     i, index = 0, list[Token]()
+    texts = [token.spelled for token in tokens[:4]]
+    if len(pattern) == 3 and pattern[1] == "_" and texts == [*pattern[:2], "{", pattern[2]] and tokens[4].spelled != "}":
+        end, beneath = argument_end(tokens, 2), 4 + (tokens[4].text == ",")
+        index, i, pattern = [tokens[1], tokens[2], *tokens[beneath:end]], end, []
     for count, text in enumerate(pattern):
         if text in ("^", "'") and not {"^", "'"} & {*pattern[:count]} and tokens[i:] and tokens[i].text == "_":
             index, i = tokens[i : argument_end(tokens, i + 1)], argument_end(tokens, i + 1)

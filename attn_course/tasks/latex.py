@@ -19,7 +19,7 @@ from attn_course.formulas.calls import called_list
 from attn_course.formulas.compiled import Formula, with_runners
 from attn_course.formulas.errors import NOWHERE, Malformed
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.expressions import RELATIONS
+from attn_course.formulas.expressions import RELATIONS, SPLIT
 from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
@@ -328,13 +328,13 @@ def vocabulary(tree: Node) -> set[str]:
 def normal(node: Node, letters: Mapping[str, str] | None = None) -> Node:
     """Return the tree without what changes nothing: order of terms and factors, brackets, letters of sums, other spellings."""
     letters = dict(letters or {})
+    if node.kind == "big":
+        node = _without_whole_bounds(_one_by_one_index(node))
     if node.kind == "big" or (node.kind == "call" and node.children[0].kind == "index") or node.kind in ("set", "integral"):
         for letter in _bound(node):
             letters[letter] = f"#{len(letters)}"
     if node.kind == "index":
         return Node("index", (), letters.get(node.value, node.value))
-    if node.kind == "big":
-        node = _without_whole_bounds(node)
     children = [normal(child, letters) for child in node.children]
     match node.kind:
         case "neg":
@@ -349,6 +349,10 @@ def normal(node: Node, letters: Mapping[str, str] | None = None) -> Node:
             return _with_sign(minus, _collected("product" if node.kind != "odot" else "odot", factors))
         case "over":
             return Node("number", (), "1") if children[0] == children[1] else Node("over", tuple(children))
+        case "iverson" if _is_equality(children[0]):
+            return Node("entry", (Node("index", (), KRONECKER), *sorted(children[0].children[::2], key=repr)))
+        case "entry" if children[0].value == KRONECKER:
+            return Node("entry", (children[0], *sorted(children[1:], key=repr)))
         case "call" if node.value == r"\exp":
             return Node("power", (Node("constant", (), "e"), children[1]))
     return Node(node.kind, tuple(children), node.value)
@@ -380,6 +384,20 @@ def _without_whole_bounds(node: Node) -> Node:
     if not any(one.kind == "entry" and first.children[0] in one.children[1:] for one in body.walk()):
         return node
     return replace(node, children=(Node("domain", (first.children[0],)), body))
+
+
+def _one_by_one_index(node: Node) -> Node:
+    r"""Return a sum over several letters as sums of sums: \sum_{a, b} is \sum_a \sum_b."""
+    first, *others = node.children[0].children
+    if not others or node.value not in SPLIT or any(item.kind != "index" for item in (first, *others)):
+        return node
+    inner = replace(node, children=(Node("domain", tuple(others)), node.children[1]))
+    return replace(node, children=(Node("domain", (first,)), inner))
+
+
+def _is_equality(chain: Node) -> bool:
+    """Whether a condition says that two indices are equal."""
+    return len(chain.children) == 3 and chain.children[1] == EQUALS and {side.kind for side in chain.children[::2]} == {"index"}
 
 
 def _with_sign(minus: bool, node: Node) -> Node:

@@ -57,10 +57,28 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         (r"1\{i = j\} x_j", "[i = j] x_j"),
         (r"\max\{x_i, 0\}", r"\max(x_i, 0)"),
         (r"||x||_2", r"\|x\|_2"),
+        (r"\sum_{i, j = 1}^{d_k} x_i y_j", r"\sum_{i=1}^{d_k} \sum_{j=1}^{d_k} x_i y_j"),
+        (r"\sum_{i, j = 1, i \ne j}^{d_k} x_i y_j", r"\sum_{i=1}^{d_k} \sum_{j=1, j \ne i}^{d_k} x_i y_j"),
+        (r"\exp{x_i} y_i", r"\exp(x_i) y_i"),
+        (r"\sigma{(x)}_i", r"\sigma(x)_i"),
+        ("x^{(i)}", "x_i"),
+        ("x^{(i)}_a y", "x_{ia} y"),
+        ("x_a^{(i)} y", "x_{ia} y"),
+        ("m_{q,i}", "(m_q)_i"),
+        ("S_{k,ij}", "(S_k)_{ij}"),
+        (r"W^{(h)}_{UK} x", r"W_{UK}^{(h)} x"),
+        (r"W_Q^{(h)}{}^\top", r"{W_Q^{(h)}}^\top"),
+        (r"x\, 2 y", "x (2) y"),
+        ("(x + y) 2 y", "(x + y) (2) y"),
+        ("x_i 1_{i = j}", "x_i [i = j]"),
+        (
+            r"\begin{cases} x, & \text{if } x < y, \\ y, & \text{otherwise} \end{cases}",
+            r"\begin{cases} x & x < y \\ y & \text{otherwise} \end{cases}",
+        ),
     ],
 )
 def test_spellings_of_one_thing_read_alike(one, other):
-    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "K^R", "m", "m'"]
+    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "W_{UK}^{(h)}", "K^R", "m", "m'", "m_q", "S_k"]
     assert read(rf"0 \le {one}", names) == read(rf"0 \leq {other}", names)
 
 

@@ -4,7 +4,7 @@ import functools
 import importlib
 import itertools
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
@@ -16,6 +16,7 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.formulas import Formula, FormulaError, Judged
+from attn_course.formulas.errors import Place
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -120,8 +121,8 @@ class Equation:
         """Judge a formula on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
         judged = formulas.judge_draws(formula, itertools.chain(*self.draws()))
         if not self.loose:
-            for first in range(0, len(judged), DRAWS):
-                _complain_of_bounds(itertools.chain(*judged[first : first + DRAWS]), formula)
+            sets = [list(itertools.chain(*judged[first : first + DRAWS])) for first in range(0, len(judged), DRAWS)]
+            _complain_of_bounds(sets, formula)
         found = list(itertools.chain(*judged))
         _complain_of_constants(found, formula.latex)
         return found
@@ -203,17 +204,31 @@ def _links(judged: Iterable[Judged]) -> Iterable[list[Judged]]:
     return found.values()
 
 
-def _complain_of_bounds(judged: Iterable[Judged], formula: Formula) -> None:
-    """A bound that is attained in no draw, or in all, says too little; on a side of an equivalence it is a condition."""
+def _complain_of_bounds(sets: Sequence[Sequence[Judged]], formula: Formula) -> None:
+    r"""At each set of sizes a bound must be attained in some draw and strict in another; on a side of an equivalence it is a condition.
+
+    Of several bounds of one thing one must be attained, and each at some sizes: a \le b, a \le c say together a \le \min(b, c).
+    """
     conditions = [node.place for node in formula.tree.walk() if node.kind == "implies" and node.value == r"\iff"]
-    for links in _links(judged):
-        first = links[0]
-        if first.relation not in (r"\le", r"\ge") or any(start <= first.place[0] < end for start, end in conditions):
-            continue
-        if not any(link.attained for link in links):
-            raise formulas.Malformed(f"{first.relation} is attained in no draw: the strict sign says more", first.place, formula.latex)
-        if not any(link.strict for link in links):
-            raise formulas.Malformed(f"{first.relation} is attained in every draw: = says more", first.place, formula.latex)
+    attained, bounds = set[Place](), dict[Place, Judged]()
+    for judged in sets:
+        here = [links for links in _links(judged) if links[0].relation in (r"\le", r"\ge")]
+        here = [links for links in here if not any(start <= links[0].place[0] < end for start, end in conditions)]
+        bounds |= {links[0].place: links[0] for links in here}
+        reached = [links[0] for links in here if any(link.attained for link in links)]
+        attained |= {first.place for first in reached}
+        for first, *others in here:
+            if not any((one.relation, one.ends[0]) == (first.relation, first.ends[0]) for one in reached):
+                raise _never_attained(first, formula)
+            if not any(link.strict for link in (first, *others)):
+                raise formulas.Malformed(f"{first.relation} is attained in every draw: = says more", first.place, formula.latex)
+    for place, first in bounds.items():
+        if place not in attained:
+            raise _never_attained(first, formula)
+
+
+def _never_attained(first: Judged, formula: Formula) -> formulas.Malformed:
+    return formulas.Malformed(f"{first.relation} is attained in no draw: the strict sign says more", first.place, formula.latex)
 
 
 def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.givens import DIFFERENCES
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import Value, blocks, check_form, dot, entrywise, fitted, floats, length, power, product, scaled, spread
@@ -112,7 +113,11 @@ def raised(evaluation: "Evaluation", node: Node) -> Value:
     base, exponent = node.children
     if base == Node("constant", (), "e"):
         return entrywise("exp", evaluation.value(exponent))
-    return power(evaluation.value(base), evaluation.value(exponent))
+    times = evaluation.value(exponent)
+    found = power(evaluation.value(base), times)
+    if evaluation.notes.noise >= DIFFERENCES and times.data.dtype.kind == "f":  # a power is off by so many times as much as its base
+        evaluation.note(Value(np.abs(found.data).max(initial=0.0) * np.abs(times.data).max(initial=0.0)))
+    return found
 
 
 def factorial(evaluation: "Evaluation", node: Node) -> Value:

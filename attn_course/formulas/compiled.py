@@ -1,6 +1,6 @@
 """A formula made ready for evaluation: what it defines and claims, an axis for each letter, and what is wrong before any number."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from attn_course.formulas.errors import Malformed
@@ -67,12 +67,25 @@ class Formula:
 
     def _with_declared(self, tree: Node) -> Node:
         """Return the tree with the one declared letter in the place of the one free letter that stands for it."""
+        tree = replace(tree, children=tuple(statement.map(self._with_own_range(statement)) for statement in tree.children))
         unused = self.ranges - {node.value for node in tree.walk()}
         free = frozenset[str]().union(*(statement.letters() for statement in tree.children)) - self.ranges - {r"\delta"}
         if len(unused) != 1 or len(free) != 1:
             return tree
         (declared,), (other,) = unused, free
         return tree.map(lambda node: replace(node, value=declared) if (node.kind, node.value) == ("index", other) else node)
+
+    def _with_own_range(self, statement: Node) -> Callable[[Node], Node]:
+        """Let the letter of a set builder stand for the one declared letter that is not free in the statement."""
+        left = self.ranges - statement.letters()
+
+        def renamed(node: Node) -> Node:
+            letter = node.children[0].value if node.kind == "set" else ""
+            if not letter or letter in self.ranges or len(left) != 1:
+                return node
+            return node.map(lambda one: replace(one, value=min(left)) if (one.kind, one.value) == ("index", letter) else one)
+
+        return renamed
 
     def _claimed(self, statement: Node) -> list[Node]:
         """Take the definitions out of a statement; what is left is claimed, if anything."""

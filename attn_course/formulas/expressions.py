@@ -201,12 +201,8 @@ class Expressions(Brackets):
         letters, behind = self.tokens[self.at : end], self.tokens[end]
         word, place = "".join(token.text for token in letters), (letters[0].place[0], letters[-1].place[1])
         apart = not _is_behind(letters[-1], behind) and behind.kind in ("name", "letter", "number")
-        is_letter = SPELLED.get(word) in LETTERS
-        if (
-            word in SPELLED
-            and (is_letter or apart or behind.text in ("(", "{", "_", "[", "^"))
-            and any(token.kind != "name" for token in letters)
-        ):
+        meant = SPELLED.get(word) in LETTERS or apart or behind.text in ("(", "{", "_", "[", "^")
+        if word in SPELLED and meant and any(token.kind != "name" for token in letters):
             raise Malformed(f"write {SPELLED[word]}: each letter of {word} is read for itself", place)
 
     def is_condition(self, opening: str) -> bool:

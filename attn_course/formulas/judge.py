@@ -35,7 +35,12 @@ class Judged:
     fulfilled: np.ndarray
     equal: np.ndarray
     printed: bool
-    place: Place
+    ends: tuple[Node, Node]
+
+    @property
+    def place(self) -> Place:
+        """Where the relation stands."""
+        return self.ends[0].place[0], self.ends[1].place[1]
 
     @property
     def counted(self) -> bool:
@@ -102,7 +107,7 @@ def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[J
                         raise _refuted(here, relation.value, compared, wrong, chain, place)
                     printed = not all(has_symbols(formula, end) for end in ends)
                     sides = (compared.left, compared.right, counts, compared.fulfilled, compared.equal)
-                    found.append(Judged(relation.value, *sides, printed, place))
+                    found.append(Judged(relation.value, *sides, printed, ends))
     except Malformed as error:
         raise error.of(formula.latex) from None
     except RecursionError:

@@ -224,8 +224,8 @@ def causal_mask(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Give
     """Query i stands at position i + p and sees itself and what came before."""
     p = (0, int(rng.integers(1, T_k - 1)), -int(rng.integers(1, T_q)))[draw]
     mask = reference.causal_mask(T_q, T_k, p)
-    counted = {"i": index(0, T_q - 1), "j": index(0, T_k - 1)}
-    return {"A": subset(mask, start=0), "M": matrix(added(mask) + rng.normal(size=mask.shape), start=0), "p": p, **counted}
+    M = matrix(added(mask) + rng.normal(size=mask.shape), start=0)
+    return {"A": subset(mask, start=0), "M": M, "p": p, "j": index(0, T_k - 1)}
 
 
 @equation(

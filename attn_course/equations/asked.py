@@ -129,7 +129,7 @@ def _given(word: str, value: Any, kind: Any, axes: tuple[Axis, ...]) -> Any:
     if isinstance(kind, Function):
         if not callable(value):
             raise ShowError(f"{word} wants a function; got {value!r}")
-        return replace(kind, call=value)
+        return replace(kind, call=value, names=())
     lengths = ["?" if axis is None else axis[0] + " + 1" * axis[1] for axis in axes]
     what = "truth values" if kind.form == "set" else "numbers"
     wanted = f"a {'list' if len(lengths) == 1 else 'table'} of {' x '.join(lengths)} {what}" if lengths else "a number"

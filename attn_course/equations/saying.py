@@ -15,7 +15,7 @@ import numpy as np
 
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, sides
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given
+from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 
 MOST_DRAWS = 12  # that are made again to see what comes from what
 KNOWN: dict[str, Callable[..., Any]] = {r"\ln": np.log, r"\exp": np.exp, r"\tanh": np.tanh, r"\cos": np.cos, r"\sin": np.sin}
@@ -52,7 +52,8 @@ def _other(raw: Any, rng: np.random.Generator) -> Any:
 def _otherwise(call: Callable[..., Any], entrywise: bool, wave: float) -> Callable[..., Any]:
     def other(*arguments: Any) -> Any:
         place: Any = 0.0
-        for order, array in enumerate(map(np.asarray, arguments), start=1):  # unlike for each argument, or it might be symmetric
+        arrays = [np.asarray(argument) for argument in arguments if not callable(argument)]
+        for order, array in enumerate(arrays, start=1):  # unlike for each argument, or it might be symmetric
             if array.dtype.kind in "biufc":
                 part = order * np.where(np.isfinite(array), array, 0.0).real
                 place = place + (part if entrywise else float((part * np.cos(np.arange(part.size)).reshape(part.shape)).sum()))
@@ -157,7 +158,7 @@ def trials(formula: Formula, draws: Sequence[Givens]) -> list[Trial]:
         if isinstance(given, Range) or (isinstance(given, Given) and given.form == "opaque"):
             continue
         for number, draw in enumerate(draws):
-            givens = {**draw, name: disturbed(draw[name], np.random.default_rng([place, number]))}
+            givens = {**draw, **dict.fromkeys(aliases(name, draw), disturbed(draw[name], np.random.default_rng([place, number])))}
             trial = Trial(name, givens, fallen(formula, givens), isinstance(given, Given) and isinstance(given.raw, int | np.integer))
             if trial.matters:
                 break
@@ -172,7 +173,8 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
         for name, thing in draw.items()
         if isinstance(given := as_given(thing), Given) and given.form != "opaque" and np.ndim(given.raw)
     }
-    moved = {name: {**draw, name: replace(given, raw=np.roll(given.raw, 1, axis=0))} for name, given in arrays.items()}
+    rolled = {name: replace(given, raw=np.roll(given.raw, 1, axis=0)) for name, given in arrays.items()}
+    moved = {name: {**draw, **dict.fromkeys(aliases(name, draw), given)} for name, given in rolled.items()}
     return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved.items()]
 
 

@@ -116,7 +116,7 @@ def raised(evaluation: "Evaluation", node: Node) -> Value:
     times = evaluation.value(exponent)
     found = power(evaluation.value(base), times)
     if evaluation.notes.noise >= DIFFERENCES and times.data.dtype.kind == "f":  # a power is off by so many times as much as its base
-        evaluation.note(Value(np.abs(found.data).max(initial=0.0) * np.abs(times.data).max(initial=0.0)))
+        evaluation.note(Value(np.asarray(np.abs(found.data).max(initial=0.0) * np.abs(times.data).max(initial=0.0))))
     return found
 
 

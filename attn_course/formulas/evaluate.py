@@ -1,6 +1,7 @@
 """Tree and givens to values: whole arrays, one axis for each index letter."""
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ import numpy as np
 from attn_course.formulas import arithmetic, calculus, calls, sums
 from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
 from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
-from attn_course.formulas.givens import AnyGiven, Given, Of, Outcomes, Range, as_given, called
+from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given, called
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
 from attn_course.formulas.values import Value, entrywise, floats, gathered, oriented, transposed
@@ -81,6 +82,9 @@ class Evaluation:
         if name not in self.givens:
             raise Malformed(f"{name} is not given")
         given = self.givens[name]
+        if isinstance(given, Function) and given.names:
+            others = [other.call for other in map(self.given, given.names) if isinstance(other, Function)]
+            return replace(given, call=functools.partial(given.call, *others))
         if not isinstance(given, Of):
             return given
         if name not in self.made:
@@ -139,7 +143,7 @@ class Evaluation:
     def needed(self, names: Iterable[str]) -> set[str]:
         """Return names, and those of what they are computed from."""
         found = set(names)
-        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range) for name in how.names} - found:
+        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range | Function) for name in how.names} - found:
             found |= more
         return found
 

@@ -51,13 +51,14 @@ class Function:
     """A Python function of plain arrays; rows and columns come as one axis, indices beneath as whole numbers in front.
 
     One axis that it returns is oriented like its first row or column unless `returns` names a form; an `entrywise` function of numbers is
-    called once for all indices.
+    called once for all indices. It gets the functions of those `names` in front of its arguments, as they are at the time.
     """
 
     call: Callable[..., Any]
     returns: str | None = None
     start: int = 1
     entrywise: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -241,6 +242,16 @@ def alike(one: Any, two: Any) -> bool:
     if isinstance(one, Given) and isinstance(two, Given):
         return one.form == two.form != "opaque" and np.ndim(one.raw) == np.ndim(two.raw) and not np.array_equal(one.raw, two.raw)
     return type(one) is type(two)
+
+
+def aliases(name: str, givens: Mapping[str, Any]) -> set[str]:
+    """Return the names of the arrays that are the same as that one, such as P and p: a matrix, and its entries."""
+    one = as_given(givens[name])
+    if not isinstance(one, Given) or one.form == "opaque" or not np.ndim(one.raw):
+        return {name}
+    others = {other: as_given(given) for other, given in givens.items()}
+    same = {other for other, two in others.items() if isinstance(two, Given) and two.form == one.form and np.array_equal(one.raw, two.raw)}
+    return {name} | same
 
 
 def unrelated(givens: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import is_range
+from attn_course.formulas.givens import aliases, is_range
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import lifted
@@ -88,7 +88,8 @@ def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[li
 
 def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[Judged]:
     evaluation = Evaluation(formula, givens)
-    unused = givens.keys() - formula.named - evaluation.needed(formula.named)
+    used = formula.named | evaluation.needed(formula.named)
+    unused = {name for name in givens.keys() - used if not aliases(name, givens) & used}
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""
         raise Malformed(f"{min(unused)} is given and nowhere used{declared}", formula.tree.place, formula.latex)

@@ -170,7 +170,7 @@ def soft_lookup(rng: np.random.Generator, m: int, d_k: int, d_v: int) -> Givens:
     turn = rng.normal(size=(d_k, d_k))  # a similarity in which query and key have different roles
     functions = {
         r"\mathrm{Attention}": function(lambda q, D: answer(q @ turn, *D)),
-        r"\alpha": function(lambda q, one: np.exp(q @ turn @ one) / sum(np.exp(k @ (q @ turn)))),
+        r"\alpha": function(lambda s, q, one: s(q, one) / sum(s(q, each) for each in k), names=("s",)),
         "s": function(lambda q, one: np.exp(q @ turn @ one)),
     }
     return {"q": row(q), "D": opaque((k, v)), "k": rows(k), "v": rows(v), "o": row(rng.normal(size=d_v)), "m": m, **functions}

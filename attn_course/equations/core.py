@@ -15,6 +15,7 @@ import numpy as np
 from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.untested import complain_of_untested
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
 
@@ -152,6 +153,8 @@ class Equation:
         else:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
             saying.complain_of_less(formula, registered, [*tried, *moved])
+            if not self.loose:
+                complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):

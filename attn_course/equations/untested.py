@@ -1,0 +1,74 @@
+"""What no draw tests: a number, a bracket, a condition or an argument without which a formula holds as well, at all sizes tried.
+
+A cut-off such as [n < 100] holds at every size that is drawn, and nobody knows what becomes of it beyond. So what decides something must
+decide both ways in some draw, and a number must matter: with another in its place the formula must fall.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, names_of, write
+from attn_course.formulas.tree import bound_in
+
+Part: TypeAlias = tuple[Node, str, list[Node]]  # a part, what is said of it, and what is tried in its place
+NUMBERS = [Node("number", (), "0"), Node("number", (), "1")]
+
+
+def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
+    """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too."""
+    names, known = names_of(draws[0]), {*registered.tree.walk()}
+    for part, said, others in _parts(formula.tree):
+        if part not in known and all(_holds(other, formula, names, draws) for other in others):
+            raise Malformed(f"{said} it holds in every draw too: nothing tests this", part.place, formula.latex)
+
+
+def _holds(tree: Node, formula: Formula, names: Sequence[str], draws: Sequence[Mapping[str, Any]]) -> bool:
+    try:
+        judge_draws(Formula(tree, names, formula.ranges, " "), draws)
+    except FormulaError:
+        return False
+    return True
+
+
+def _parts(node: Node) -> Iterator[Part]:
+    """Yield the parts of a tree that decide something, each with the trees that have something else in its place."""
+    yield from _own(node)
+    for place, child in enumerate(node.children):
+        for part, said, others in _parts(child):
+            here = node if part is child and child.kind == "number" else part  # a number is told by what it stands in
+            yield here, said, [replace(node, children=(*node.children[:place], other, *node.children[place + 1 :])) for other in others]
+
+
+def _own(node: Node) -> Iterator[Part]:
+    children = node.children
+    match node.kind:
+        case "number":
+            value = float(node.value)
+            others = (value - 1, value + 1) if value.is_integer() else (value / 2, value * 2)
+            low, high = (Node("number", (), f"{other:g}") for other in others)
+            yield node, f"with {write(low)} or {write(high)} in the place of {node.value}", [low, high]
+        case "iverson" | "floor" | "ceil":
+            yield from ((node, f"with {write(one)} in the place of {write(node)}", [one]) for one in NUMBERS)
+        case "bars" if _has_numbers(node):
+            yield from ((node, f"with {write(one)} in the place of {write(node)}", [one]) for one in (children[0], Node("neg", children)))
+        case "call" if node.value in (r"\max", r"\min") and len(children) > 2:
+            for place in range(1, len(children)):
+                rest = replace(node, children=(*children[:place], *children[place + 1 :]))
+                yield node, f"without {write(children[place])} beneath {node.value}", [rest]
+        case "cases":
+            for place in range(0, len(children), 2):
+                others = [replace(node, children=(*children[:place], one, *children[place + 1 :])) for one in NUMBERS]
+                yield node, f"with 0 or 1 in the case {write(children[place + 1])}", others
+        case "where":
+            yield node, f"without the condition ({', '.join(map(write, children[1:]))})", [children[0]]
+        case "domain":
+            for place, item in enumerate(children):
+                if item.kind == "chain" and _has_numbers(item) and (letter := bound_in(item)):
+                    rest = replace(node, children=(*children[:place], Node("index", (), letter), *children[place + 1 :]))
+                    yield node, f"without the condition {write(item)}", [rest]
+
+
+def _has_numbers(node: Node) -> bool:
+    """Whether another number than 0 and 1 stands in it."""
+    return any(one.kind == "number" and one not in NUMBERS for one in node.walk())

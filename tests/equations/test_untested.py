@@ -1,0 +1,59 @@
+r"""A part of another wording that makes no difference in any draw is refused: a cut-off at a size that is never drawn."""
+
+import numpy as np
+import pytest
+
+from attn_course import numbers
+from attn_course.equations.core import Equation, Registry
+from attn_course.equations.errors import Malformed
+from tests.toy_numbers import toy_numbers
+
+
+@pytest.fixture
+def total(monkeypatch) -> Equation:
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
+
+    def make(rng, n):
+        """Add up."""
+        x = rng.normal(size=n)
+        return {"x": x, "n": n, "S": float(np.cumsum(x)[-1])}
+
+    return Registry().equation("first", r"S = \sum_{j=1}^{n} x_j", topics=["A1"], sizes="n")(make)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (r"S = \sum_{j=1}^{n} x_j\, [n < 100]", "with 1 in the place of [n < 100]"),
+        (r"S = \sum_{j=1}^{n} x_j\, [n < 8]", "with 1 in the place of [n < 8]"),
+        (r"S = \sum_{j=1}^{n} x_j + \lfloor n / 1000 \rfloor", r"with 0 in the place of \lfloor n / 1000 \rfloor"),
+        (r"S = \sum_{j=1}^{\min(n, 50)} x_j", r"without 50 beneath \min"),
+        (r"S = \sum_{j=1}^{n} x_j + \max(n - 100, 0)", r"without n - 100 beneath \max"),
+        (r"S = \sum_{j=1}^{n} x_j + 10^{-20}", "with 9 or 11 in the place of 10"),
+        (r"S = \sum_{j=1}^{n} x_j + 0.00000000000000001", "with 5e-18 or 2e-17 in the place of 0.00000000000000001"),
+        (r"S = \sum_{j=1}^{n} x_j + |50 - n| - 50 + n", r"with 50 - n in the place of \lvert 50 - n \rvert"),
+        (r"S = \sum_{j=1}^{n} x_j \quad (n < 100)", "without the condition (n < 100)"),
+        (r"S = \sum_{j=1}^{n} \begin{cases} x_j & n < 100 \\ 0 & \text{otherwise} \end{cases}", r"with 0 or 1 in the case \text{otherwise}"),
+        (r"S = n - n + \sum_{j \le 100} x_j", r"without the condition j \le 100"),
+    ],
+)
+def test_what_makes_no_difference_in_any_draw_is_not_tested(total, form, said):
+    with pytest.raises(Malformed) as caught:
+        total.check(form)
+    assert f"{said} it holds in every draw too: nothing tests this" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        r"S = \sum_{1 \le j \le n} x_j",
+        r"\frac{S}{2} = \frac{1}{2} \sum_{j=1}^{n} x_j",
+        r"S = x_1 + \sum_{j=2}^{n} x_j",
+        r"S = \sum_{i=1}^{n} \sum_{j=1}^{n} [i = j]\, x_j",
+        r"|S|^2 = \Bigl( \sum_{j=1}^{n} x_j \Bigr)^2",
+        r"S = \sum_{j=1}^{n} \begin{cases} x_1 & j = 1 \\ x_j & \text{otherwise} \end{cases}",
+        r"n S - (n - 1)\, S = \sum_{j=1}^{n} x_j",
+    ],
+)
+def test_what_decides_both_ways_and_numbers_that_matter_may_stand(total, form):
+    total.check(form)

@@ -153,6 +153,7 @@ class Equation:
         else:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
             saying.complain_of_less(formula, registered, [*tried, *moved])
+            saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
 

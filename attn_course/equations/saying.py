@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, sides
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, parts, sides
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 
+ALIKE = 1e-9  # numbers that are closer to each other, in parts of the largest, count as one
 MOST_DRAWS = 12  # that are made again to see what comes from what
 KNOWN: dict[str, Callable[..., Any]] = {r"\ln": np.log, r"\exp": np.exp, r"\tanh": np.tanh, r"\cos": np.cos, r"\sin": np.sin}
 KNOWN |= dict.fromkeys((r"\sigma", "softmax"), lambda z: np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True))
@@ -251,6 +252,43 @@ def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Tria
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
             raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+
+
+def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[Trial], draws: Sequence[Givens]) -> None:
+    """Complain of a formula in which no side of the registered one stands, if that holds whatever is given.
+
+    The same change on both sides of an identity gives another identity, which no draw refutes. Numbers are compared whatever their
+    order, sign and common factor, so that sides may be transposed, exchanged or multiplied.
+    """
+    signs = {node.value for node in registered.tree.walk() if node.kind == "relation"}
+    limited = any(node.kind in ("where", "given", "implies") or node.value == r"\lim" for node in registered.tree.walk())
+    if signs != {"="} or limited or any(trial.fallen for trial in tried):
+        return
+    found = [parts(formula, draw) for draw in draws]
+    judged = [sides(registered, draw) for draw in draws]
+    wanted = [[values for one in each for values in (one.left, one.right)] for each in judged]
+    wanted_numbers = [[_distinct(values) for values in side] for side in zip(*wanted, strict=True)]
+    for part in zip(*found, strict=False):
+        numbers = [_distinct(values) for values in part]
+        if any(_proportional(numbers, side) for side in wanted_numbers):
+            return
+    raise Malformed("no side of the registered formula stands in it: it speaks of something else", formula.tree.place, formula.latex)
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """Return the sizes of the finite numbers of an array, each once, in ascending order."""
+    numbers = np.sort(np.abs(values[np.isfinite(values)])) if values.dtype.kind in "fc" else np.zeros(0)
+    return numbers[np.diff(numbers, prepend=-np.inf) > ALIKE * numbers.max(initial=0.0)]
+
+
+def _proportional(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+    """Whether numbers of several draws are those others, but for one factor; a constant is proportional to nothing."""
+    if [each.size for each in some] != [each.size for each in others]:
+        return False
+    one, other = np.concatenate(some), np.concatenate(others)
+    if np.ptp(other) <= ALIKE * other.max(initial=0.0):
+        return False
+    return np.allclose(one * other.max(), other * one.max(), rtol=1e-7, atol=ALIKE * one.max() * other.max())
 
 
 def _relations(formula: Formula) -> tuple[int, int]:

@@ -79,7 +79,7 @@ from attn_course.formulas.givens import (
     unrelated,
     vector,
 )
-from attn_course.formulas.judge import Judged, has_symbols, judge, judge_draws, sides
+from attn_course.formulas.judge import Judged, has_symbols, judge, judge_draws, parts, sides
 from attn_course.formulas.read import read, read_expression
 from attn_course.formulas.sizes import size_sets
 from attn_course.formulas.tree import Node, write
@@ -112,6 +112,7 @@ __all__ = [
     "of",
     "opaque",
     "outcomes",
+    "parts",
     "powers",
     "read",
     "read_expression",

@@ -143,7 +143,9 @@ class Evaluation:
     def needed(self, names: Iterable[str]) -> set[str]:
         """Return names, and those of what they are computed from."""
         found = set(names)
-        while more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range | Function) for name in how.names} - found:
+        while (
+            more := {name for key in found if isinstance(how := self.givens.get(key), Of | Range | Function) for name in how.names} - found
+        ):
             found |= more
         return found
 

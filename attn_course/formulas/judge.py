@@ -18,7 +18,7 @@ from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import aliases, is_range
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import lifted
+from attn_course.formulas.values import Value, lifted
 
 AXES = {"vector": ("entry",), "tuple": ("entry",), "set": ("member",), "matrix": ("row", "column")}
 AXES |= {"row": ("", "column"), "column": ("row", "")}
@@ -64,12 +64,33 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     Raises Refuted if one does not hold, with the counterexample, and Malformed if it has no meaning for these givens: shapes,
     orientations, ranges, symbols.
     """
-    return _judged(formula, givens, refute=True)
+    return _judged(Evaluation(formula, givens), refute=True)
 
 
 def sides(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     """Return every relation of a formula with its sides, whether it holds or not. Raises Malformed as `judge`."""
-    return _judged(formula, givens, refute=False)
+    return _judged(Evaluation(formula, givens), refute=False)
+
+
+def parts(formula: Formula, givens: Mapping[str, Any]) -> list[np.ndarray]:
+    """Return the values of all parts of a formula, in the order in which they are evaluated. Raises Malformed as `judge`."""
+    evaluation = _Noting(formula, givens)
+    _judged(evaluation, refute=False)
+    return evaluation.parts
+
+
+class _Noting(Evaluation):
+    """An evaluation that keeps the value of every node."""
+
+    def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
+        super().__init__(formula, givens)
+        self.parts: list[np.ndarray] = []
+
+    def value(self, node: Node) -> Value:
+        """Return the value of a node, and keep it."""
+        found = super().value(node)
+        self.parts.append(found.data)
+        return found
 
 
 def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[list[Judged]]:
@@ -86,8 +107,8 @@ def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[li
     return found
 
 
-def _judged(formula: Formula, givens: Mapping[str, Any], refute: bool) -> list[Judged]:
-    evaluation = Evaluation(formula, givens)
+def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
+    formula, givens = evaluation.formula, evaluation.givens
     used = formula.named | evaluation.needed(formula.named)
     unused = {name for name in givens.keys() - used if not aliases(name, givens) & used}
     if unused:

@@ -107,3 +107,18 @@ def test_less_than_an_equation_of_the_course_is_refused(label, old, new):
     assert old in equation.latex
     with pytest.raises(EquationError, match=r"registered|nowhere used|whatever"):
         replace(equation, latex=equation.latex.replace(old, new)).check()
+
+
+@pytest.mark.parametrize(
+    "same", [r"2 (A B) C = 2 A (B C)", r"((A B) C)^\top = (A (B C))^\top", r"(A B) C - A (B C) = 0", r"C^\top (A B)^\top = (A (B C))^\top"]
+)
+def test_the_same_change_on_both_sides_of_an_identity_says_something_else(toy: Registry, same):
+    def make(rng, n):
+        """Bracket them as you like."""
+        return dict(zip("ABC", rng.normal(size=(3, n, n)), strict=True))
+
+    equation = toy.equation("first", "(A B) C = A (B C)", topics=["A1"], sizes="n")(make)
+    equation.check(same)
+    for other in (r"(A^\top B) C = A^\top (B C)", "(A C) B = A (C B)", "(A B) C^2 = A (B C^2)", "(A B) A C = A (B A C)"):
+        with pytest.raises(Malformed, match="no side of the registered formula stands in it"):
+            equation.check(other)

@@ -239,7 +239,7 @@ class Expressions(Brackets):
             minus_one = Node("neg", (Node("number", value="1"),))
             inverse = Node("power", (base, minus_one), "", self.since(start))
             return Node("transpose", (inverse,), "", self.since(start))
-        if self.token.kind == "letter" and self.token.text == "T":
+        if (self.token.kind == "letter" and self.token.text == "T") or self.texts(3) == ["-", "T", "}"]:
             raise self.wrong(r"T is not given here; for the transpose write ^\top")
         if self.text in ("-", "+"):
             raise self.wrong("put the exponent in braces, as in x^{-1}")

@@ -121,7 +121,13 @@ class Question:
                 f"{letter} is unknown here: {closed[-1]} over {letter} ends before it; put its terms in parentheses", node.place
             )
         plain = letter.rstrip("}").rpartition("{")[2]  # x of \mathbf{x}
-        known = f": write {plain}" if plain != letter and plain in self.symbols else f"; {self.allowed}"
+        near = [symbol for symbol in self.symbols if re.match(rf"{re.escape(letter)}[_^]", symbol)]  # W_O for W_o
+        if plain != letter and plain in self.symbols:
+            known = f": write {plain}"
+        elif near:
+            known = f": given {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
+        else:
+            known = f"{': the left side has no index' * (not self.letters)}; {self.allowed}"
         raise Malformed(f"{letter} is unknown here{known}", node.place)
 
     @property

@@ -341,7 +341,7 @@ check("multiplier-to-softmax", my_gibbs)
 # value after $k$ steps of $1 / n$, so that $g_{k + l} = g_k\, g_l$. All values are positive, and $\beta = \ln g(1) = \ln g_n$.
 #
 # Show that $g_k$ is an exponential, in lines of LaTeX, each equal to the one before. The first and the last are given; take
-# three steps or more. Write products of equal factors, and roots, as powers.
+# three steps or more. Write products of equal factors as powers; only $g_1, g_2, \ldots$ are given, and $g_0$ is not.
 #
 # ```python
 # my_cauchy = [

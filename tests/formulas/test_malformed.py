@@ -40,6 +40,7 @@ NAMES = ["a", "b", "c", "d", "f()", "Q", "t", "u", r"\omega"]
         (r"a = \cos\omega(t - u)", r"\cos takes one factor only", "("),
         (r"a = b \odot c \cdot d", "stand side by side: put one of them in parentheses", r"\cdot"),
         ("a = Q^T", r"for the transpose write ^\top", "T"),
+        ("a = Q^{-T}", r"for the transpose write ^\top", "{"),
         ("a = x_i_j", "an index stands beneath an index", "_"),
         ("a = x^2^3", "a second exponent", "^"),
         ("a = x_{}", "expected an index", "{"),

@@ -10,7 +10,7 @@ import pytest
 
 from attn_course.formulas import column, derivative, vector
 from attn_course.numbers import eq
-from attn_course.tasks import Wrong, assess, progress
+from attn_course.tasks import Wrong, assess, get_task, progress
 from attn_course.tasks.core import Task, at_sizes
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one_line, packed, unpacked
@@ -445,6 +445,26 @@ def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
     case = USING.blank(USING.cases(np.random.default_rng(1)))
     (first, *_) = evaluate(USING.question, [USING.answer[0], DETOUR, *TO_GOAL], case)
     assert first.facts["rests"] == [[False, True, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("task", "form", "said"),
+    [
+        ("gauge-of-the-values", "G^{-1} W_o", "my_factor cannot be read: W is unknown here: given are W_V, W_O\n"),
+        (
+            "gradient-through-the-softmax",
+            "P_{ij} dP_{ij}",
+            "my_formula cannot be read: i is unknown here: the left side has no index; what",
+        ),
+        ("gradient-through-the-softmax", r"P \circ dP", r"for the product entry by entry write \odot"),
+        ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok 1.9 "),
+        ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok 10.13 "),
+        ("shift-invariance-of-softmax", r"\frac{e^{z_i + c}}{\sum_{k=1}^n e^{z_k + c}}", "but the last is not yet"),
+    ],
+)
+def test_what_a_learner_writes_in_the_course_is_understood_or_told_how_it_is_written(task, form, said):
+    task = get_task(task)
+    assert said in assess(task, [form] if task.kind == "derivation" else form).message
 
 
 def test_what_must_be_used_is_a_symbol_of_a_derivation():

@@ -18,7 +18,7 @@ def _source_row(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     S = scaled_dot_scores(Q, Y @ W_K)
     dY = derivative(lambda source: np.vdot(dZ, softmax(scaled_dot_scores(Q, source @ W_K)) @ (source @ W_V)), Y)
     dS = derivative(lambda scores: np.vdot(dZ, softmax(scores) @ (Y @ W_V)), S)
-    return {"P": softmax(S), "Q": Q, "dZ": dZ, "dS": dS, "W_K": W_K, "W_V": W_V, "d_k": d_k, "dY": dY}
+    return {"P": softmax(S), "Q": Q, "dZ": dZ, "dS": dS, "W_K": W_K, "W_V": W_V, "d_k": d_k, "T_q": T_q, "dY": dY}
 
 
 SOURCE_ROW = Task(
@@ -31,7 +31,7 @@ SOURCE_ROW = Task(
     difficulty=3,
     minutes=10,
     trains="the chain rule over two ways, with every transpose in its place",
-    symbols=("P", "Q", "dZ", "dS", "W_K", "W_V", "d_k"),
+    symbols=("P", "Q", "dZ", "dS", "W_K", "W_V", "d_k", "T_q"),
     functions=(r"\sqrt",),
     left="dY_j",
     cases=at_sizes("T_q T_k d_y d_k", _source_row),

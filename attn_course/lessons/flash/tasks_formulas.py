@@ -93,7 +93,7 @@ def _one_turn(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     B_q, B_k, n, d_v = sizes.values()
     scores, values = 1.5 * rng.normal(size=(B_q, n + B_k)), rng.normal(size=(n + B_k, d_v))
     scores[0, n] = scores[0].max() + rng.uniform(0.5, 1.5)  # the maximum of the first query grows
-    given: dict[str, Any] = {"s": matrix(scores[:, n:]), "v": rows(values[n:])}
+    given: dict[str, Any] = {"s": matrix(scores[:, n:]), "v": rows(values[n:]), "B_k": B_k}
     for mark, keys in {"": slice(n), "'": slice(None)}.items():
         top = scores[:, keys].max(axis=1)
         sums = np.exp(scores[:, keys] - top[:, None]).sum(axis=1)
@@ -111,7 +111,7 @@ UPDATE_FORMULA = Task(
     difficulty=3,
     minutes=10,
     trains="rescaling when the maximum grows",
-    symbols=("s", "v", "m", "m'", r"\ell", r"\ell'", "z"),
+    symbols=("s", "v", "m", "m'", r"\ell", r"\ell'", "z", "B_k"),
     functions=(r"\exp",),
     left="z'_i",
     cases=at_sizes("B_q B_k n d_v", _one_turn),

@@ -96,11 +96,12 @@ verify("absorbed-attention-in-columns")
 
 # %% id="spot-transposed-code"
 show("absorbed-attention-in-columns", wrong="W as for the inner product")
+show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], W_K=[[0, 1], [1, 0]])
 
 # %% [markdown] id="spot-transposed-notice"
 # It takes two repairs. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
 # normalises over queries. $X^\top W_K^\top W_Q X$, the transpose, has keys there. The shapes never complain, since $W$ is
-# square. With $W_Q = W_K$ no number shows the transposition, and with a single token none shows either mistake.
+# square. The second calculation is right: its columns sum to 1. With $W_Q = W_K$ no number shows the transposition, and with a single token none shows either mistake.
 
 # %% [markdown] id="kind"
 # ## What kind of matrix

@@ -124,8 +124,8 @@ figures.attention_steps(scores, weights, output)
 # ### Spot the mistake: the weight that points the wrong way
 #
 # "Let $p_{ij}$ be the weight of input $i$ in output $j$. Then $z_i = \sum_j p_{ij} v_j$", says a tutorial. With as
-# many queries as keys both readings run, and the sentence sounds harmless. **Predict** what the weights in the second
-# calculation below should sum to, and whether they do.
+# many queries as keys both readings run, and the sentence sounds harmless. **Predict** what the two weights in the sum
+# below should add up to, and whether they do.
 
 # %% id="spot-transposed-code"
 show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")

@@ -279,10 +279,11 @@ print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.lo
 # "Each block computes its attention output $o$. Rescale what we have, add the new output, and divide by the sum at the
 # end." It is found in public kernels: `p` is divided by its row sum before the product. Shapes are right, nothing
 # overflows, the results look like outputs. **Predict** what comes out if there is only one block, and whether more
-# blocks make it better.
+# blocks make it better. Below, one key ($s = -2$) meets the state of an older one, first in the wrong way, then in the right one.
 
 # %% id="spot-outputs-code"
 show("tiled-attention-update", wrong="outputs accumulated instead of values")
+show("tiled-attention-update", m=[-1], ell=[1], a=[[1]], s=[[-2]], v=[[-1]])
 
 # %% [markdown] id="spot-outputs-notice"
 # The last sum of {eq}`tiled-attention-update` has been divided by its own weights, and at the end it is divided again: even a
@@ -510,10 +511,7 @@ for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
     print(f"d = {width:3d}: products {products:.0f} clocks, exponentials {exponentials:.0f}: ratio {exponentials / products}")
     print(f"         share of the peak if each waits for the other: {products / (products + exponentials):.0%}")
-show(
-    "exponential-to-matmul-time",
-    wrong="one exponential for 4 d FLOPs costs 1 / (4 d) of the time",
-)
+show("exponential-to-matmul-time", B_q=128, B_k=128, d=64, rho_exp=16, rho_matmul=4096)
 
 # %% [markdown] id="limits-notice"
 # The count is right and the rates differ by 256. At $d = 64$ exponentials take **as long as** the products (Shah et

@@ -125,7 +125,8 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \label{output-projection-sums-heads}$$
 #
-# "Concatenate, then project" is a **sum over heads**; heads do not interact in any other way.
+# "Concatenate, then project" is a **sum over heads**; heads do not interact in any other way. (Below, the numbers of $W_O$ come twice:
+# whole, and cut into its blocks.)
 
 # %% [markdown] id="sum-of-maps"
 # Put {eq}`attention-of-one-head` in:

@@ -258,7 +258,8 @@ print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @
 #
 # One reads that attention is slow because exponentials are expensive, and that dropping them makes it linear. Count: a score
 # takes one exponential. Then look at what stands between the brackets. **Predict** the rank of $QK^\top$ and of $e^{QK^\top}$
-# (entry by entry) for 7 queries and keys with 2 features.
+# (entry by entry) for 7 queries and keys with 2 features. The last lines put a softmax into {eq}`linear-attention-by-associativity`, with
+# one query, one key and $\phi = \mathrm{elu} + 1$, so $\phi(1) = 2$ and $\phi(0.5) = 1.5$.
 
 # %% id="spot-exp-code"
 rng = np.random.default_rng(5)
@@ -378,6 +379,7 @@ print("= the package:", np.allclose(rows, linear_attention(query, key, value, fe
 #
 # "$n_t = n_t + \phi(k_t)$", printed with $n_t$ on both sides, reads as if each step began at 0. Others sum the normaliser
 # over all heads. Both run without error. **Predict** a test that finds them: what must come out if *every value is 1*?
+# (In the last lines $\phi = \mathrm{elu} + 1$: $\phi(x) = e^x$ for $x \le 0$, else $x + 1$.)
 
 # %% id="spot-normaliser-code"
 q, k = elu_features(rng.normal(size=(2, 3, 6, 4)))  # three heads

@@ -175,7 +175,8 @@ print("signs:", signed / signed.sum(), "  answer for the values 12 and 18:", sig
 print("similarities 1 and -1 have the sum", np.array([1.0, -1.0]).sum())
 
 # %% [markdown] id="spot-sum-notice"
-# Read as the letter says, every weight is $1/m$ and the query is ignored. With signs, weights leave $[0, 1]$ and the
+# Read as the letter says, every weight is $1/m$, here $1/2$, whatever the similarity $s$ (the check draws a positive one), and the
+# query is ignored. With signs, weights leave $[0, 1]$ and the
 # answer, 6 degrees, lies outside of everything measured; $1$ and $-1$ cannot be normalised at all. The check for any
 # code: weights within $[0, 1]$, rows that sum to 1, an answer that changes with the query.
 

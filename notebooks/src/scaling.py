@@ -101,11 +101,12 @@ query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0], [-1.0, 0.
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", cosine_scores(query, key)[0])
 assert scaled_dot_scores(query, key).argmax() != cosine_scores(query, key).argmax()
-show("ranking-ignores-query-length", wrong="cosine ranks keys as the dot product does")
+show("ranking-ignores-query-length", q=[1, 0], k=[[3, 3], [1, 0]], theta=[np.pi / 4, 0], i=1, j=2)
 
 # %% [markdown] id="spot-cosine-notice"
 # The constant $\sqrt{d_k}$ changes no ranking; two norms do. The first row prefers the long key at 45 degrees, the second the
-# key that points the same way.
+# key that points the same way. The last lines compare just these two: the dot product is 3 times as large for the long key, though
+# its cosine is the smaller one.
 
 # %% [markdown] id="flat"
 # What does a cosine cost, and what does it buy? Scores in $[-1, 1]$ have ratios of weights of at most

@@ -213,9 +213,9 @@ check("attention-slope", my_slope)
 #
 # $$dS = \ldots$$
 #
-# The left side is a whole matrix and has no index, so the right side has none either: `\odot` multiplies entry by entry,
-# `\mathbf{1}` is a column of ones, and `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in
-# {eq}`gradient-of-scores`, have to be written out with these. Any form that is equal counts.
+# The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
+# ones, `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be
+# written out. Any form that is equal counts.
 #
 # To see how a formula is understood, `from attn_course import read` and call
 # `read("gradient-through-the-softmax", my_formula)`; what cannot be read is no attempt.

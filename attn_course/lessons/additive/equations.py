@@ -17,7 +17,7 @@ SIZES = "T_q T_k d_q d_k d_h"
 def network(rng: np.random.Generator, T_q: int, T_k: int, d_q: int, d_k: int, d_h: int) -> list[np.ndarray]:
     """Return queries, keys, W_Q, W_K, and v."""
     shapes = (T_q, d_q), (T_k, d_k), (d_q, d_h), (d_k, d_h)
-    return [rng.normal(size=shape) / np.sqrt(2) for shape in shapes] + [rng.normal(size=d_h)]
+    return [rng.normal(size=shape) for shape in (*shapes, (d_h,))]
 
 
 def pair(rng: np.random.Generator, **sizes: int) -> Givens:

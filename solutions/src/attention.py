@@ -215,10 +215,8 @@ check("attention-slope", my_slope)
 #
 # The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
 # ones, `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be
-# written out. Any form that is equal counts.
-#
-# To see how a formula is understood, `from attn_course import read` and call
-# `read("gradient-through-the-softmax", my_formula)`; what cannot be read is no attempt.
+# written out. Any equal form counts. How it is understood tells `read("gradient-through-the-softmax", my_formula)`, with
+# `from attn_course import read`; what cannot be read is no attempt.
 
 # %% id="gradient-through-the-softmax" tags=["task"]
 ### BEGIN SOLUTION

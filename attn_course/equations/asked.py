@@ -11,9 +11,9 @@ import numpy as np
 
 from attn_course import numbers
 from attn_course.equations.core import Equation
-from attn_course.equations.small import RELATION
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Function, Given, Outcomes, Range
+from attn_course.formulas.sizes import parsed
 from attn_course.formulas.tree import FAMILY
 
 SIGNS = {"'": " prime ", "+": " plus ", "-": " minus "}
@@ -146,10 +146,10 @@ def _given(word: str, value: Any, kind: Any, axes: tuple[Axis, ...]) -> Any:
 def _check_relations(equation: Equation, sizes: dict[str, tuple[int, str]]) -> None:
     """Complete sizes that are products of others, and complain of those that break a relation."""
     signs = {"=": operator.eq, ">=": operator.ge, ">": operator.gt}
-    for match in RELATION.finditer(equation.sizes):
-        name, sign, factors = match.groups()
+    _, products, orders = parsed(equation.sizes)
+    for name, sign, factors in [*((name, "=", " ".join(factors)) for name, factors in products.items()), *orders]:
         if {*factors.split()} <= sizes.keys() and (sign == "=" or name in sizes):
             right = int(np.prod([sizes[letter][0] for letter in factors.split()]))
             left = sizes.setdefault(name, (right, factors))[0]
             if not signs[sign](left, right):
-                raise ShowError(f"{numbers.eq(equation.label)} wants {match[0]}; got {name} = {left} and {factors} = {right}")
+                raise ShowError(f"{numbers.eq(equation.label)} wants {name} {sign} {factors}; got {name} = {left} and {factors} = {right}")

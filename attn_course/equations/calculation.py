@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,24 +12,12 @@ from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given
-from attn_course.formulas.relations import compare, links
 
 Row: TypeAlias = tuple[Node | None, str, Node]  # left of the sign, the sign, right of it
 Ruled: TypeAlias = tuple[Node, tuple[Node, ...]]  # a relation, and the conditions under which it is claimed
 SYMBOLS = ("name", "entry", "index")
-AXES = {"vector": ("entry",), "tuple": ("entry",), "matrix": ("row", "column"), "row": ("", "column"), "column": ("row", "")}
 EQUALS, ABOUT = "=", r"\approx"
-EVEN = 1e-9  # of the largest gap: gaps that are closer to it are as large
 DELTA = {r"\delta"}
-
-
-class Refutation(NamedTuple):
-    """What is left and right, and where: an index or an axis, its value, and whether it is an axis."""
-
-    left: Node
-    right: Node
-    at: Sequence[tuple[str, str, bool]]
-    relation: str
 
 
 def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[list[Row], dict[str, Node]]:
@@ -66,48 +54,33 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
     return rows, places
 
 
-def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tuple[list[Row], Refutation]:
-    """Return both sides of the relation that is refuted with their numbers, and what they are, at the first of the largest gaps."""
-    start, end = error.place
-    at = [(letter, value, letter in ("row", "column", "entry", "member")) for letter, value in error.at]
-    told = Refutation(_told(error.left), _told(error.right), at, error.relation)
+def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tuple[list[Row], Node, Node]:
+    """Return both sides of the relation that is refuted with their numbers where they are told to differ, and what they are."""
+    (start, end), at, rows, slack = error.place, dict(error.at), list[Row](), 0.0
     for chain, conditions in (found for claim in formula.claims for found in _relations(claim)):
         ends = [side for side in chain.children[::2] if side.place[0] == start or side.place[1] == end]
-        if len(ends) == 2 and chain.place[0] <= start and end <= chain.place[1]:
+        if not rows and len(ends) == 2 and chain.place[0] <= start and end <= chain.place[1]:
             sides = [side for side in ends if not _is_space(side)]
             here = _entered(Evaluation(formula, givens), chain, sides, conditions)
-            largest, refutation, place = -1.0, told, here
-            for case in cases(here, sorted(chain.letters() & here.letters.keys()), conditions):
-                with contextlib.suppress(FormulaError, TypeError):  # expressions of SymPy have no gap
-                    gap, found = _gap(case, chain, error)
-                    if gap > largest * (1 + EVEN):
-                        largest, refutation, place = gap, found, case
-            rows = [row for side in sides if _has_symbols(side) for row in _lines(place, [side, side], givens)]
-            return rows, refutation
-    return [], told
+            for letter in at.keys() & here.letters.keys():
+                here.run_over(letter, np.array([float(at[letter])]))
+            able = [side for side in sides if _has_value(here, side)]  # a limit may be found for all indices together only
+            rows = [row for side in able if _has_symbols(side) for row in _lines(here, [side, side], givens)]
+            slack = round_off(here)
+    if not error.numbers:
+        return rows, Node("constant", value=error.left), Node("constant", value=error.right)
+    one, two = (0.0 if abs(each) <= slack else each for each in error.numbers)
+    digits = next((more for more in range(3, 8) if number(one, more) != number(two, more)), 3)
+    return rows, number(one, digits), number(two, digits)
 
 
-def _gap(here: Evaluation, chain: Node, error: Refuted) -> tuple[float, Refutation]:
-    """Return by how much the sides that are refuted differ where they differ most, and where that is first."""
-    relation, left, right = next(link for link in links(here, chain) if (link[1][0].place[0], link[2][0].place[1]) == error.place)
-    compared = compare(here, relation, left, right, chain)
-    one, two, wrong = np.broadcast_arrays(compared.left, compared.right, ~compared.fulfilled)
-    gaps = np.where(wrong, np.nan_to_num(np.abs(one * 1.0 - two * 1.0), nan=np.inf, posinf=1e308), -1.0)
-    place = np.unravel_index(int(np.argmax(gaps >= gaps.max() * (1 - EVEN))), gaps.shape)
-    digits = next((more for more in range(3, 8) if number(one[place], more) != number(two[place], more)), 3)
-    ends = [number(0.0 if abs(side[place]) <= round_off(here) else side[place], digits) for side in (one, two)]
-    at = [(letter, f"{here.letters[letter].data.item():g}", False) for letter in sorted(chain.letters() & here.letters.keys())]
-    axes = zip(AXES.get(compared.form, ()), place[here.axes :], one.shape[here.axes :], strict=False)
-    at += [(axis, str(position + 1), True) for axis, position, length in axes if axis and one[place].size < one.size and length > 1]
-    return float(gaps.max()), Refutation(ends[0], ends[1], at, error.relation)
-
-
-def _told(side: str) -> Node:
-    """Return what the judge calls a side: a number, or words."""
+def _has_value(here: Evaluation, side: Node) -> bool:
+    """Whether an expression has a value; the evaluation then knows the largest number in it, of which round-off is a part."""
     try:
-        return number(float(side))
-    except ValueError:
-        return Node("constant", value=side)
+        here.value(side)
+    except FormulaError:
+        return False
+    return True
 
 
 def _has_symbols(side: Node) -> bool:

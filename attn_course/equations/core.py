@@ -105,8 +105,7 @@ class Equation:
 
     def size_sets(self) -> list[dict[str, int]]:
         """Return the sets of sizes at which it is tried."""
-        letters, *relations = (part.strip() for part in self.sizes.split(","))
-        return formulas.size_sets(letters, relations)
+        return formulas.size_sets(self.sizes)
 
     def draws(self) -> list[list[Givens]]:
         """Return the givens, for each set of sizes a few draws; the same in every run, whatever the LaTeX says."""
@@ -166,7 +165,6 @@ class Equation:
 
 @lru_cache(maxsize=512)
 def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
-    letters, *relations = (part.strip() for part in sizes.split(","))
     numbered = "draw" in signature(make).parameters
     seeds = itertools.count()
     return [
@@ -174,7 +172,7 @@ def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
             make(np.random.default_rng([zlib.crc32(label.encode()), next(seeds)]), **({"draw": draw} if numbered else {}), **given)
             for draw in range(DRAWS)
         ]
-        for given in formulas.size_sets(letters, relations)
+        for given in formulas.size_sets(sizes)
     ]
 
 
@@ -194,8 +192,7 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
 
 @lru_cache(maxsize=512)
 def _made(make: Maker, sizes: str) -> set[str]:
-    letters, *relations = (part.strip() for part in sizes.split(","))
-    given = formulas.size_sets(letters, relations)[0] | ({"draw": 0} if "draw" in signature(make).parameters else {})
+    given = formulas.size_sets(sizes)[0] | ({"draw": 0} if "draw" in signature(make).parameters else {})
     return saying.made(functools.partial(make, **given))
 
 

@@ -21,9 +21,11 @@ from attn_course.equations.small import all_draws, counterexample
 from attn_course.equations.worked import MOST_ENTRIES, latex, literal
 from attn_course.formulas import Formula, Malformed, Node, Refuted, write
 from attn_course.formulas.givens import Given, as_given
+from attn_course.formulas.judge import AXES
 from attn_course.formulas.values import Value
 
 BROAD = 60  # characters of a sum that is broken into lines
+OWN_AXES = {axis for axes in AXES.values() for axis in axes}
 WIDE = 24  # characters of a left side that gets a line of its own
 MATH = re.compile(r"\$([^$]+)\$")
 Line: TypeAlias = tuple[str, str, str]  # a row in LaTeX
@@ -123,9 +125,9 @@ def _refuted(equation: Equation, name: str) -> Shown:
         sizes = ", ".join(f"${_name(letter)} = {size}$" for letter, size in small.sizes.items()) if formula else ""
         said = error.problem if isinstance(error, Malformed) else str(error)
         return Shown(title, form.latex, read, end=f"{problem}{f' for {sizes}' * bool(sizes)}: {said}.")
-    rows, refutation = refuting(formula, small.givens, error)
-    at = ", ".join(f"{place} = {value}" if ignored else f"${_name(place)} = {value}$" for place, value, ignored in refutation.at)
-    end = f"left ${latex(refutation.left)}$, right ${latex(refutation.right)}$" + f" at {at}" * bool(at)
+    rows, left, right = refuting(formula, small.givens, error)
+    at = ", ".join(f"{place} = {value}" if place in OWN_AXES else f"${_name(place)} = {value}$" for place, value in error.at)
+    end = f"left ${latex(left)}$, right ${latex(right)}$" + f" at {at}" * bool(at)
     end += f"; claimed: left ${error.relation}$ right" if error.relation != EQUALS else ""
     listed = _listed(small.givens, {})
     return Shown(title, form.latex, write(formula.tree), list(_lines(rows)), f"For {listed}:" if listed else "", f"{end}.")

@@ -1,7 +1,6 @@
 """Givens as small as they can be, in few digits: the smallest sizes at which an equation can be drawn, and at which a wrong form fails."""
 
 import itertools
-import re
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from attn_course import formulas
 from attn_course.equations.core import DRAWS, Equation, Givens, Maker
 from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import Given, as_given
+from attn_course.formulas.sizes import in_order, parsed, with_products
 
 LARGEST, MANY = 4, 5  # of any size; of so many letters each has one of two sizes only
 MOST_SIZES = 200  # sets of sizes that are tried
@@ -24,7 +24,6 @@ CLEAR = 0.05  # by which two sides should differ, in parts of the larger, for th
 FEW = 12  # numbers drawn together
 ROUND_OFF = 1e-15  # of the largest number of a given
 STEPS = (0.5, 0.1, None)  # to which drawn numbers are rounded; None: as the registry draws them
-RELATION = re.compile(r"(\w+) (=|>=|>) (\w+(?: \w+)*)")
 
 
 class FewDigits(np.random.Generator):
@@ -128,16 +127,13 @@ def _is_clear(error: Refuted) -> bool:
 
 def _ascending(sizes: str, least: int) -> list[dict[str, int]]:
     """Return sets of sizes that fulfil the equation's relations, from the smallest sum on."""
-    names, relations = sizes.partition(",")[0].split(), RELATION.findall(sizes)
-    products = {name: factors.split() for name, sign, factors in relations if sign == "="}
+    names, products, orders = parsed(sizes)
     free = [name for name in names if name not in products]
     found = []
     every = itertools.product(range(least, (LARGEST if len(free) < MANY else least + 1) + 1), repeat=len(free))
     for chosen in sorted(every, key=lambda chosen: (sum(chosen), max(chosen, default=0), [-size for size in chosen])):
-        one = dict(zip(free, chosen, strict=True))
-        while len(one) < len(names):
-            one |= {name: int(np.prod([one[key] for key in keys])) for name, keys in products.items() if {*keys} <= one.keys()}
-        if all(one[a] > one[b] or (sign == ">=" and one[a] == one[b]) for a, sign, b in relations if sign != "="):
+        one = with_products(dict(zip(free, chosen, strict=True)), products)
+        if in_order(one, orders):
             found.append({name: one[name] for name in names})
     return found[:MOST_SIZES]
 

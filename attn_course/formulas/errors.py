@@ -1,6 +1,7 @@
 """What may be wrong with a formula: it cannot be read or has no meaning (malformed), or it is false (refuted)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 Place = tuple[int, int]
 NOWHERE: Place = (0, 0)
@@ -31,9 +32,10 @@ class Malformed(FormulaError):
 
 
 class Refuted(FormulaError):
-    """The formula is false: `left` and `right` differ where the indices have the values `at`."""
+    """The formula is false: both `sides` differ where the indices have the values `at`; `numbers` are they in full, if they are some."""
 
-    def __init__(self, relation: str, left: str, right: str, at: Sequence[tuple[str, str]], place: Place = NOWHERE) -> None:
-        self.relation, self.left, self.right, self.at, self.place = relation, left, right, tuple(at), place
+    def __init__(self, relation: str, sides: Sequence[str], at: Sequence[tuple[str, str]], place: Place, numbers: Sequence[Any] = ()):
+        self.left, self.right = left, right = sides
+        self.relation, self.at, self.place, self.numbers = relation, tuple(at), place, numbers
         where = f" at {', '.join(f'{name} = {value}' for name, value in at)}" if at else ""
         super().__init__(f"left {left}, right {right}{where}" + ("" if relation == "=" else f" (wanted left {relation} right)"))

@@ -22,6 +22,7 @@ from attn_course.formulas.values import Value, lifted
 
 AXES = {"vector": ("entry",), "tuple": ("entry",), "set": ("member",), "matrix": ("row", "column")}
 AXES |= {"row": ("", "column"), "column": ("row", "")}
+EVEN = 1e-9  # of the largest gap: of gaps that are closer to it than that the first is told
 
 
 @dataclass(frozen=True)
@@ -188,18 +189,17 @@ def _refuted(evaluation: Evaluation, sign: str, compared: Comparison, wrong: np.
         gap = wrong.astype(float)
     else:
         gap = np.where(wrong, np.nan_to_num(np.abs(left - right), nan=np.inf, posinf=1e308), -1.0)
-    worst = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    worst = np.unravel_index(int(np.argmax(gap >= gap.max() * (1 - EVEN))), gap.shape)
     at = []
     for letter in sorted(evaluation.letters.keys() & chain.letters()):
         values = evaluation.letters[letter].data.ravel()
         at.append((letter.rstrip(OWN), f"{float(values[worst[evaluation.formula.letters[letter]] % len(values)]):g}"))
-    axes = AXES.get(compared.form, ())
-    at += [(axis, str(place + 1)) for axis, place in zip(axes, worst[evaluation.axes :], strict=False) if axis]
+    own = zip(AXES.get(compared.form, ()), worst[evaluation.axes :], gap.shape[evaluation.axes :], strict=False)
+    at += [(axis, str(place + 1)) for axis, place, length in own if axis and length > 1]
     if compared.form == "shape":
-        one, two = (f"shape {tuple(int(size) for size in side.ravel() if size)}" for side in (left, right))
-    else:
-        one, two = _numbers(left[worst], right[worst])
-    return Refuted(sign, one, two, at, place)
+        return Refuted(sign, [f"shape {tuple(int(size) for size in side.ravel() if size)}" for side in (left, right)], at, place)
+    ends = left[worst], right[worst]
+    return Refuted(sign, _numbers(*ends), at, place, ends)
 
 
 def _numbers(left: Any, right: Any) -> tuple[str, str]:

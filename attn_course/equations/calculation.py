@@ -1,8 +1,7 @@
 """The lines of a calculation: each relation of a formula at one value of its indices, with numbers put in, and what comes out."""
 
 import contextlib
-import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,9 +11,9 @@ from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given
+from attn_course.formulas.tree import relations
 
 Row: TypeAlias = tuple[Node | None, str, Node]  # left of the sign, the sign, right of it
-Ruled: TypeAlias = tuple[Node, tuple[Node, ...]]  # a relation, and the conditions under which it is claimed
 SYMBOLS = ("name", "entry", "index")
 EQUALS, ABOUT = "=", r"\approx"
 DELTA = {r"\delta"}
@@ -25,7 +24,7 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
     asked = question if isinstance(question, Asked) else None
     givens, wanted = dict(question.givens if isinstance(question, Asked) else question), asked.places if asked else {}
     places, rows, missing = dict[str, Node](), list[Row](), list[set[str]]()
-    chains = [found for claim in formula.claims for found in _relations(claim)]
+    chains = [found for claim in formula.claims for found in relations(claim)]
     letters = {letter for chain, _ in chains for letter in chain.letters()}
     if asked and wanted.keys() - letters:
         raise ShowError(asked.unknown(letters))
@@ -57,7 +56,7 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
 def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tuple[list[Row], Node, Node]:
     """Return both sides of the relation that is refuted with their numbers where they are told to differ, and what they are."""
     (start, end), at, rows, slack = error.place, dict(error.at), list[Row](), 0.0
-    for chain, conditions in (found for claim in formula.claims for found in _relations(claim)):
+    for chain, conditions in (found for claim in formula.claims for found in relations(claim)):
         ends = [side for side in chain.children[::2] if side.place[0] == start or side.place[1] == end]
         if not rows and len(ends) == 2 and chain.place[0] <= start and end <= chain.place[1]:
             sides = [side for side in ends if not _is_space(side)]
@@ -91,17 +90,6 @@ def _has_symbols(side: Node) -> bool:
 def _is_space(side: Node) -> bool:
     """Whether a side is a space such as R^n, which has no value."""
     return any(node == Node("constant", value=r"\mathbb{R}") for node in side.walk())
-
-
-def _relations(node: Node, conditions: tuple[Node, ...] = ()) -> Iterator[Ruled]:
-    """Yield the relations of a claim, each with the conditions and premises under which it is claimed."""
-    first, *rest = node.children
-    if node.kind == "chain":
-        yield node, conditions
-        return
-    clauses = {"where": [first], "all": node.children}.get(node.kind, rest)
-    more = {"where": (*conditions, *rest), "all": conditions}.get(node.kind, (*conditions, first))
-    yield from itertools.chain.from_iterable(_relations(clause, more) for clause in clauses)
 
 
 def _entered(evaluation: Evaluation, chain: Node, able: Sequence[Node], conditions: Sequence[Node]) -> Evaluation:

@@ -7,7 +7,7 @@ knows. `Equation.whatever` names the few givens for which an identity holds for 
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, parts, sides
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
+from attn_course.formulas.tree import relations
 
 ALIKE = 1e-9  # numbers that are closer to each other, in parts of the largest, count as one
 MOST_DRAWS = 12  # that are made again to see what comes from what
@@ -189,7 +190,8 @@ def fallen(formula: Formula, givens: Givens) -> frozenset[Place] | None:
 
 def complain_of_nothing(formula: Formula, tried: list[Trial], plain: Givens, whatever: Iterable[str], come: Callable[[], set[str]]) -> None:
     """Complain of an equality that holds whatever the made givens in it are, or, if a side is a number as printed, whatever all are."""
-    equalities = [chain for claim in formula.claims for chain in _claimed_outright(claim)]
+    outright = [claim for claim in formula.claims if claim.kind not in ("given", "implies")]
+    equalities = [chain for claim in outright for chain, _ in relations(claim) if {sign.value for sign in chain.children[1::2]} == {"="}]
     for chain in equalities:
         beneath = formula.names_beneath(chain)
         here = [trial for trial in tried if trial.name in beneath]
@@ -203,15 +205,6 @@ def complain_of_nothing(formula: Formula, tried: list[Trial], plain: Givens, wha
         for trial in tried:
             if not trial.matters and trial.name not in whatever and trial.name in come():
                 raise _says_nothing({trial.name}, formula, formula.tree)
-
-
-def _claimed_outright(claim: Node) -> Iterator[Node]:
-    """Yield the equalities in a claim that hold without a premise."""
-    if claim.kind in ("all", "where"):
-        for child in claim.children[: 1 if claim.kind == "where" else None]:
-            yield from _claimed_outright(child)
-    elif claim.kind == "chain" and {sign.value for sign in claim.children[1::2]} == {"="}:
-        yield claim
 
 
 def is_printed(formula: Formula, chain: Node) -> bool:
@@ -293,17 +286,9 @@ def _proportional(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> b
 
 def _relations(formula: Formula) -> tuple[int, int]:
     """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
-    counted = [_count(claim) for claim in formula.claims]
-    return sum(chains for chains, _ in counted), sum(signs for _, signs in counted)
-
-
-def _count(claim: Node) -> tuple[int, int]:
-    if claim.kind == "chain":
-        orders = sum(sign.value != "=" for sign in claim.children[1::2])
-        return orders + any(sign.value == "=" for sign in claim.children[1::2]), len(claim.children) // 2
-    parts = {"where": claim.children[:1], "given": claim.children[1:], "implies": claim.children[claim.value != r"\iff" :]}
-    counted = [_count(child) for child in parts.get(claim.kind, claim.children)]
-    return sum(chains for chains, _ in counted), sum(signs for _, signs in counted)
+    both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
+    chains = [[sign.value for sign in chain.children[1::2]] for part in (*formula.claims, *both) for chain, _ in relations(part)]
+    return sum(len(signs) - max(0, signs.count("=") - 1) for signs in chains), sum(map(len, chains))
 
 
 def _distinctions(tree: Node) -> int:

@@ -88,6 +88,20 @@ def bound_in(item: Node) -> str:
     return next((node.value for node in item.walk() if node.kind == "index"), "") if item.kind == "chain" else ""
 
 
+def relations(node: Node, conditions: tuple[Node, ...] = ()) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Yield the relations that a formula or a statement claims, each with the conditions and premises under which it does."""
+    if node.kind == "chain":
+        yield node, conditions
+    elif node.kind in ("formula", "all"):
+        for child in node.children:
+            yield from relations(child, conditions)
+    elif node.kind == "where":
+        yield from relations(node.children[0], (*conditions, *node.children[1:]))
+    elif node.kind in ("given", "implies"):
+        for child in node.children[1:]:
+            yield from relations(child, (*conditions, node.children[0]))
+
+
 # Back to LaTeX. A level says how tightly a node binds; a child that binds less than its place asks for gets parentheses.
 RELATION, SUM, OPERATION, SIDE_BY_SIDE, FACTOR, ATOM, CLOSED, BASE = range(8)  # the last two: see _closed and _base
 LEVELS = {

@@ -10,7 +10,7 @@ means:
 `s_{\max}`, `\text{FLOPs}_{\text{RNN}}`. `W_Q^{(h)}` is a family: any index may stand for h. A given always wins: `\pi`, `e`, `I` and
 `\sigma` are what they usually are unless given, but `e^` is always the exponential. Any other subscript is an index. Every symbol is a
 given, a definition of the same formula, an index or a known function; an unknown symbol is malformed, and so is a given that is not
-used.
+used, under one of its names at least: P may be the matrix and p its entries.
 
 **Orientation** is declared, never read off a shape: `row`, `column`, `rows` and `columns` (lists of them), `matrix`, `vector` (none:
 its transpose is malformed). One index of a matrix is a row. A list stands only with an index, or as the argument of a function.
@@ -18,7 +18,7 @@ its transpose is malformed). One index of a matrix is a row. A list stands only 
 
 **Indices.** Free ones run over all positions, and the formula must hold at each. A range comes from the bounds, else from what the index
 subscripts: two different lengths are malformed, but `states` may be longer; else from a declared `index`, for which one other letter may
-stand. Positions count from the `start` of the given. Conditions (`j \ne i`, `j \in A`) restrict; `\quad (i \ne j)` belongs to its clause;
+stand, also in a set. `x^{(i)}` is x_i. Positions count from the `start` of the given. Conditions (`j \ne i`, `j \in A`) restrict; `\quad (i \ne j)` belongs to its clause;
 beneath `\sum` the first letter of a condition is bound. A letter in use cannot be bound again. `x_{ij}` has two indices, `x_{i,2j}` too,
 `x_{i-1}` one. An index at the end of a slice, `K_{1:t}`, is tried value by value.
 

@@ -178,10 +178,11 @@ def _settled(tokens: Iterable[Token]) -> list[Token]:
 
 
 def _cut(tokens: list[Token], names: Iterable[str]) -> Iterator[Token]:
+    names = [*names]
     patterns = sorted(((pattern, name) for name in names for pattern in _patterns(name)), key=lambda pair: -len(pair[0]))
     while tokens:
         first = tokens[0].spelled
-        matches = (_match(tokens, pattern, name) for pattern, name in patterns if pattern[0] == first)
+        matches = (_match(tokens, pattern, name, first not in names) for pattern, name in patterns if pattern[0] == first)
         token, *tokens = next(filter(None, matches), tokens)
         yield token
 
@@ -196,11 +197,14 @@ def _patterns(name: str) -> list[list[str]]:
     return [spelled, [*spelled[:beneath], *spelled[-6:], *spelled[beneath:-6]]]
 
 
-def _match(tokens: list[Token], pattern: list[str], name: str) -> list[Token] | None:
-    """Put one name to the front if it stands there; an index may stand before a part above, or within: Q_h^R for Q^R, m_{q,i} for m_q."""
+def _match(tokens: list[Token], pattern: list[str], name: str, alone: bool) -> list[Token] | None:
+    """Put one name to the front if it stands there; an index may stand before a part above: Q_h^R for Q^R.
+
+    If no other name begins so, an index may stand beside a part beneath too: m_{q,i} for an entry of m_q.
+    """
     i, index = 0, list[Token]()
     texts = [token.spelled for token in tokens[:4]]
-    if len(pattern) == 3 and pattern[1] == "_" and texts == [*pattern[:2], "{", pattern[2]] and tokens[4].spelled != "}":
+    if alone and len(pattern) == 3 and pattern[1] == "_" and texts == [*pattern[:2], "{", pattern[2]] and tokens[4].spelled != "}":
         end, beneath = argument_end(tokens, 2), 4 + (tokens[4].text == ",")
         index, i, pattern = [tokens[1], tokens[2], *tokens[beneath:end]], end, []
     for count, text in enumerate(pattern):

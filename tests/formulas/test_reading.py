@@ -64,7 +64,7 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         ("x^{(i)}", "x_i"),
         ("x^{(i)}_a y", "x_{ia} y"),
         ("x_a^{(i)} y", "x_{ia} y"),
-        ("m_{q,i}", "(m_q)_i"),
+        ("p_{q,i}", "(p_q)_i"),
         ("S_{k,ij}", "(S_k)_{ij}"),
         (r"W^{(h)}_{UK} x", r"W_{UK}^{(h)} x"),
         (r"W_Q^{(h)}{}^\top", r"{W_Q^{(h)}}^\top"),
@@ -78,7 +78,7 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
     ],
 )
 def test_spellings_of_one_thing_read_alike(one, other):
-    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "W_{UK}^{(h)}", "K^R", "m", "m'", "m_q", "S_k"]
+    names = ["x", "y", "A", "d_k", r"\bar{x}", "W_Q^{(h)}", "W_{UK}^{(h)}", "K^R", "m", "m'", "p_q", "S_k"]
     assert read(rf"0 \le {one}", names) == read(rf"0 \leq {other}", names)
 
 
@@ -100,6 +100,11 @@ def test_a_condition_beside_bounds_is_written_so_that_it_reads():
     assert write(tree) == r"\sum_{j=1, j \ne i}^{n} x_{j}"
     assert read_expression(write(tree), ["x", "n"]) == tree
     assert tree.letters() == {"i"}
+
+
+def test_an_index_stands_beside_a_part_of_a_name_only_if_the_rest_is_no_name():
+    assert write(read_expression("m_{q,i}", ["m_q", "m_k"])) == "(m_q)_{i}"
+    assert [child.value for child in read_expression("m_{q,i}", ["m", "m_q"]).children] == ["m", "q", "i"]
 
 
 def test_a_prime_behind_an_index_belongs_to_the_name_only_if_it_is_given():

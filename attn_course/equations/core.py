@@ -278,7 +278,8 @@ class Registry:
         `latex`: the formula as the lesson shows it, without \label; what it means is said in `attn_course.formulas`.
         `topics`: ids of the topics of the syllabus that it serves.
         `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". The function takes `rng` and these
-        letters, and `draw` (0, 1 or 2) if it wants to make one draw special, such as the one in which a bound is attained.
+        letters, and `draw` (0, 1 or 2) if it wants to make one draw special, such as the one in which a bound is attained. If nothing
+        binds them, its own parameters say which they are.
         `uses`: labels of earlier equations its derivation rests on.
         `assumes`: what must hold, in words.
         `wrong`: name of a mistake -> its LaTeX, or (id of the trap, LaTeX).
@@ -301,7 +302,9 @@ class Registry:
         wrongs = tuple(WrongForm(name, form, trap) for name, (trap, form) in pairs.items())
 
         def register(make: Maker) -> Equation:
-            belongs = tuple(topics), sizes, tuple(uses), tuple(assumes)
+            letters = [name for name, one in signature(make).parameters.items() if one.kind != one.VAR_KEYWORD]
+            drawn = sizes or " ".join(name for name in letters if name not in ("rng", "draw"))
+            belongs = tuple(topics), drawn, tuple(uses), tuple(assumes)
             return self.add(Equation(label, latex, make, *belongs, wrongs, loose, kind, why, equivalent or {}, whatever or {}, latex))
 
         return register

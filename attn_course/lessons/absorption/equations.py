@@ -30,7 +30,6 @@ def projections(rng: np.random.Generator, d: int, d_k: int) -> dict[str, Any]:
 @equation(
     "absorbed-inner-product",
     r"\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q^\top W_K\, z' \bigr\rangle",
-    sizes="d d_k",
     topics=["J1"],
     assumes=["columns are positions: W_Q, W_K are d_k x d"],
     wrong={
@@ -46,7 +45,6 @@ def product_in_columns(rng: np.random.Generator, d: int, d_k: int) -> Givens:
 @equation(
     "absorbed-score",
     r"(x_i W_Q)\,(x_j W_K)^\top = x_i\, W\, x_j^\top, \qquad W = W_Q W_K^\top",
-    sizes="T d d_k",
     topics=["J1"],
     uses=["bilinear-score", "absorbed-inner-product"],
     assumes=["rows are positions: W_Q, W_K are d x d_k"],
@@ -63,7 +61,6 @@ def product_in_rows(rng: np.random.Generator, T: int, d: int, d_k: int) -> Given
 @equation(
     "absorbed-scores-in-columns",
     r"S = (W_K X)^\top (W_Q X) = X^\top \bigl(W_K^\top W_Q\bigr) X",
-    sizes="T d d_k",
     topics=["J1", "J4"],
     uses=["absorbed-inner-product"],
     assumes=["columns are positions, and softmax runs down a column: entry (j, i) is key j against query i"],
@@ -85,7 +82,6 @@ def scores_in_columns(rng: np.random.Generator, T: int, d: int, d_k: int) -> Giv
 @equation(
     "absorbed-self-attention",
     r"\mathrm{attention}(X W_Q,\, X W_K,\, X W_V) = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{X W X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
-    sizes="T d d_k d_v",
     topics=["J4"],
     uses=["self-attention", "absorbed-score"],
     assumes=["W = W_Q W_K^T", "rows are positions"],
@@ -108,7 +104,6 @@ def self_attention_with_one_matrix(rng: np.random.Generator, T: int, d: int, d_k
 @equation(
     "absorbed-attention-in-columns",
     r"Z = X\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{X^\top W_K^\top W_Q\, X}{\sqrt{d_k}}\Bigr)",
-    sizes="T d d_k",
     topics=["J4"],
     uses=["masked-attention-in-columns", "absorbed-scores-in-columns", "absorbed-self-attention"],
     assumes=["columns are positions", "values are the inputs themselves"],
@@ -161,7 +156,6 @@ PARTS = (
 @equation(
     "symmetric-and-antisymmetric-scores",
     PARTS,
-    sizes="T d",
     topics=["J1"],
     uses=["asymmetry-of-scores", "absorbed-score"],
     assumes=["s_ij = x_i W x_j^T"],
@@ -184,7 +178,6 @@ def _part(W: np.ndarray, sign: int) -> np.ndarray:
 @equation(
     "self-score-symmetric-part",
     r"x\, W\, x^\top = x\, W_+\, x^\top",
-    sizes="d",
     topics=["J1"],
     uses=["symmetric-and-antisymmetric-scores"],
     assumes=["W_+ = (W + W^T) / 2"],
@@ -205,7 +198,6 @@ def self_score(rng: np.random.Generator, d: int) -> Givens:
 @equation(
     "query-key-gauge-freedom",
     r"(W_Q\, G)\,\bigl(W_K\, G^{-\top}\bigr)^\top = W_Q\, W_K^\top",
-    sizes="d d_k",
     topics=["J1"],
     uses=["absorbed-score"],
     assumes=["G invertible, d_k x d_k"],
@@ -271,7 +263,6 @@ def biased(rng: np.random.Generator, T: int, d: int, d_k: int) -> dict[str, Any]
 @equation(
     "score-with-biases",
     r"(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top",
-    sizes="T d d_k",
     topics=["J5"],
     uses=["absorbed-score"],
     assumes=["b_Q, b_K rows", "W = W_Q W_K^T"],
@@ -289,7 +280,6 @@ def four_terms_of_a_score(rng: np.random.Generator, T: int, d: int, d_k: int) ->
 @equation(
     "key-bias-cancels",
     r"\sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j",
-    sizes="T d d_k",
     topics=["J5"],
     uses=["softmax-shift-invariance", "score-with-biases"],
     assumes=["inside sigma, l runs over the keys", "nothing between score and softmax that a constant would change", "W = W_Q W_K^T"],

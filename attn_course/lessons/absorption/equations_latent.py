@@ -20,7 +20,6 @@ from attn_course.lessons.absorption.equations import drawn
 @equation(
     "absorbed-latent-keys",
     r"q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top",
-    sizes="T d_c d_k",
     topics=["J3", "J1"],
     uses=["absorbed-score"],
     assumes=["k_j = c_j W_UK"],
@@ -37,7 +36,6 @@ def keys_absorbed_into_the_query(rng: np.random.Generator, T: int, d_c: int, d_k
 @equation(
     "absorbed-latent-values",
     r"\Bigl( \sum_j p_j\, (c_j W_{UV}) \Bigr) W_O = \Bigl( \sum_j p_j\, c_j \Bigr) \bigl( W_{UV} W_O \bigr)",
-    sizes="T d_c d_v d",
     topics=["J3", "J2"],
     uses=["absorbed-value-projection"],
     assumes=["v_j = c_j W_UV", "W_O = rows of one head"],
@@ -55,7 +53,6 @@ def values_absorbed_into_the_output(rng: np.random.Generator, T: int, d_c: int, 
 @equation(
     "joint-key-value-rank",
     r"\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] \le d_c",
-    sizes="n H d_k",
     topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values"],
     assumes=["K_h = C W_UK, V_h = C W_UV with matrices of each head, C: T rows of length d_c"],
@@ -117,7 +114,6 @@ def step_flops(new: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> tuple[
 @equation(
     "latent-decoding-flops",
     r"F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c",
-    sizes="T H d_c d_k d_v",
     topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values"],
     assumes=["one new token against T cached latents", "from the queries to the outputs of the heads", "a multiply-add counts 2"],
@@ -149,7 +145,6 @@ def flops_by_length(count: Callable[[int], tuple[int, int]]) -> dict[str, Any]:
 @equation(
     "absorption-gain-at-decoding",
     r"\text{decode:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{(d_c + 1)(d_k + d_v)}{2\, d_c}",
-    sizes="H d_c d_k d_v",
     topics=["J3"],
     uses=["latent-decoding-flops"],
     assumes=["one new token"],
@@ -168,7 +163,6 @@ def gain_at_decoding(rng: np.random.Generator, draw: int, H: int, d_c: int, d_k:
 @equation(
     "absorption-loss-at-prefill",
     r"\text{prefill:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{d_k + d_v}{2\, d_c}",
-    sizes="H d_c d_k d_v",
     topics=["J3"],
     uses=["latent-decoding-flops"],
     assumes=["all T tokens new"],
@@ -198,7 +192,6 @@ def rotations(rng: np.random.Generator, n: int, pairs: int) -> dict[str, Any]:
 @equation(
     "rope-depends-on-distance",
     r"(q R_s)\,(k R_t)^\top = q\, R_{s - t}\, k^\top",
-    sizes="n m",
     topics=["J3"],
     uses=["rotations-compose"],
     assumes=["R_t rotates each pair of features by t times its frequency"],
@@ -215,7 +208,6 @@ def rope_depends_on_the_distance(rng: np.random.Generator, n: int, m: int) -> Gi
 @equation(
     "rope-blocks-absorption",
     r"(q R_s)\,(c_t W_{UK} R_t)^\top = q\, R_{s - t}\, W_{UK}^\top\, c_t^\top",
-    sizes="n m w",
     topics=["J3"],
     uses=["absorbed-latent-keys", "rope-depends-on-distance"],
     wrong={
@@ -250,7 +242,6 @@ def rotation_and_projection_do_not_commute(rng: np.random.Generator, draw: int) 
 @equation(
     "decoupled-rope-score",
     r"[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R",
-    sizes="d_head d_R",
     topics=["J3"],
     uses=["rope-blocks-absorption"],
     assumes=["C: content, absorbed; R: rotary, with one key that all heads share", "scale 1 / sqrt(d_head + d_R)"],
@@ -274,7 +265,6 @@ ABSORBED = (
 @equation(
     "absorbed-latent-attention",
     ABSORBED,
-    sizes="T H d d_q d_c d_head d_v m",
     topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values", "decoupled-rope-score"],
     assumes=["C^Q, C: latent vectors of queries and of keys and values", "M: causal mask"],
@@ -316,7 +306,6 @@ def cached(dtype: np.dtype[Any], *shape: int, other: int) -> int:
 @equation(
     "latent-cache-bytes",
     r"\text{bytes}_{\text{latent}} = b\,(d_c + d_R), \qquad \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}}",
-    sizes="T d_c d_R H_kv d_head",
     topics=["J3", "H3"],
     uses=["kv-cache-bytes", "absorbed-latent-attention"],
     assumes=["for each token and layer", "b bytes for one number"],
@@ -345,7 +334,6 @@ GROUPS = (
 @equation(
     "latent-cache-equivalent-groups",
     GROUPS,
-    sizes="n",
     topics=["J3", "H3"],
     uses=["latent-cache-bytes"],
     assumes=[

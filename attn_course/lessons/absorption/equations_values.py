@@ -17,7 +17,6 @@ BIASED = (
 @equation(
     "biases-in-one-matrix",
     BIASED,
-    sizes="T d d_k",
     topics=["J5", "J1"],
     uses=["score-with-biases"],
     assumes=["W = W_Q W_K^T"],
@@ -40,7 +39,6 @@ def biases_in_one_matrix(rng: np.random.Generator, T: int, d: int, d_k: int) -> 
 @equation(
     "absorbed-value-projection",
     r"\bigl( P\, (X W_V) \bigr)\, W_O = P\, X\, (W_V W_O)",
-    sizes="T d d_v",
     topics=["J2"],
     assumes=["one head"],
     wrong={
@@ -63,7 +61,6 @@ MULTI_HEAD = (
 @equation(
     "absorbed-multi-head-attention",
     MULTI_HEAD,
-    sizes="T H d d_k d_v",
     topics=["J2", "J4"],
     uses=["sum-of-head-maps", "absorbed-self-attention", "absorbed-value-projection"],
     wrong={
@@ -84,7 +81,6 @@ def two_matrices_for_each_head(rng: np.random.Generator, T: int, H: int, d: int,
 @equation(
     "residual-blocks-absorption",
     r"\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1)",
-    sizes="T d d_ff",
     topics=["J2"],
     uses=["absorbed-value-projection"],
     assumes=["W_1 = first matrix of the feed-forward network", "even without the norm that stands before it"],
@@ -101,7 +97,6 @@ def the_residual_stands_between(rng: np.random.Generator, T: int, d: int, d_ff: 
 @equation(
     "value-bias-becomes-constant",
     r"P\, (X W_V + \mathbf{1}\, b_V)\, W_O = P X\, W_V W_O + \mathbf{1}\, (b_V W_O)",
-    sizes="T d d_v",
     topics=["J5"],
     uses=["softmax-inside-the-simplex", "absorbed-value-projection"],
     assumes=["P 1 = 1: every row has something to attend to, and no weight is dropped"],
@@ -147,7 +142,6 @@ def absorbed_matrices_are_larger(rng: np.random.Generator, d: int, H: int, d_k: 
 @equation(
     "factored-and-absorbed-flops",
     r"F_{\mathrm{factored}} = 4\,T d\, d_k + 2\,T^2 d_k, \qquad F_{\mathrm{absorbed}} = 2\,T d^2 + 2\,T^2 d",
-    sizes="T d d_k",
     topics=["J1"],
     uses=["absorbed-self-attention", "absorbed-matrices-are-larger"],
     assumes=["scores of one head for T tokens", "a multiply-add counts 2"],

@@ -33,7 +33,6 @@ def pair(rng: np.random.Generator, **sizes: int) -> Givens:
 @equation(
     "plain-sum-ignores-query",
     r"\sigma(a\,\mathbf{1} + b)_j = \frac{e^{b_j}}{\sum_{l=1}^{n} e^{b_l}}",
-    sizes="n",
     topics=["F1"],
     uses=["softmax-shift-invariance"],
     assumes=["score = a + b_j: a depends on the query only, b_j on key j only"],
@@ -118,7 +117,6 @@ def scores_are_bounded(rng: np.random.Generator, draw: int, **sizes: int) -> Giv
 @equation(
     "additive-weight-bound",
     r"\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_1}}",
-    sizes="T_q n d_q d_k d_h",
     topics=["F1"],
     uses=["ratio-of-weights", "cosine-weight-bound", "additive-score-bound"],
     assumes=["n keys"],
@@ -185,7 +183,6 @@ def gradient_by_the_query(rng: np.random.Generator, **sizes: int) -> Givens:
 @equation(
     "additive-query-key-interaction",
     r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (1 - t_r^2)\, (W_Q)_{ar}\, (W_K)_{br}",
-    sizes="d_h",
     topics=["F1"],
     uses=["additive-derivative-by-query"],
     assumes=["t as in {eq}`additive-derivative-by-query`"],
@@ -207,7 +204,6 @@ def interaction_of_query_and_key(rng: np.random.Generator, draw: int, d_h: int) 
 @equation(
     "square-units-make-products",
     r"q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{4} \sum_{a=1}^{d} (q_a - k_a)^2",
-    sizes="d",
     topics=["F1", "A4"],
     uses=["dot-product-by-distance"],
     wrong={
@@ -291,7 +287,6 @@ def flops_of_dot_scores(rng: np.random.Generator, T_q: int, T_k: int, d_q: int, 
 @equation(
     "additive-memory-overhead",
     r"M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}}",
-    sizes="T_q T_k d_h",
     topics=["F2"],
     uses=["additive-score"],
     assumes=["all pairs at once", "M: numbers in the largest array that is made for the pairs"],
@@ -343,7 +338,6 @@ def spread_of_additive_scores(rng: np.random.Generator) -> Givens:
 @equation(
     "unscaled-and-scaled-variance",
     r"\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1",
-    sizes="d",
     topics=["F2"],
     uses=["variance-of-a-score", "scaled-score-variance", "additive-score-variance"],
     assumes=["entries of q, k independent, mean 0, variance 1"],

@@ -26,7 +26,6 @@ def inputs(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> 
     "attention-of-one-query",
     r"\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}"
     r" \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j",
-    sizes="T_k d_k d_v",
     topics=["D1", "D3"],
     uses=["soft-lookup", "softmax", "scaled-score-variance"],
     wrong={
@@ -45,7 +44,6 @@ def one_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int) -> Givens:
 @equation(
     "scaled-score",
     r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}}",
-    sizes="T_q T_k d_k",
     topics=["D1"],
     uses=["attention-of-one-query"],
     wrong={
@@ -63,7 +61,6 @@ def all_scores(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens
 @equation(
     "attention-weights",
     r"p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1",
-    sizes="T_q T_k d_k",
     topics=["D1", "A6"],
     uses=["softmax-inside-the-simplex", "scaled-score"],
     wrong={
@@ -81,7 +78,6 @@ def all_weights(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Given
 @equation(
     "output-of-a-query",
     r"z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j",
-    sizes="T_q T_k d_v",
     topics=["D1", "A6"],
     uses=["weights-times-values", "attention-of-one-query", "attention-weights"],
     wrong={
@@ -100,7 +96,6 @@ def all_outputs(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Given
 @equation(
     "attention",
     r"Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V",
-    sizes="T_q T_k d_k d_v",
     topics=["D1"],
     uses=["scaled-score", "attention-weights", "output-of-a-query"],
     assumes=["softmax along the keys, row by row"],
@@ -124,7 +119,6 @@ def matrix_form(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int
 @equation(
     "batched-attention",
     r"Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b",
-    sizes="B T_q T_k d_k d_v",
     topics=["D1"],
     uses=["attention"],
     assumes=["b = all leading axes: examples, and later heads"],
@@ -142,7 +136,6 @@ def batched_form(rng: np.random.Generator, B: int, T_q: int, T_k: int, d_k: int,
 @equation(
     "key-shift-invariance",
     r"\mathrm{Attention}(Q,\, K + \mathbf{1} u^\top,\, V) = \mathrm{Attention}(Q, K, V)",
-    sizes="T_q T_k d_k d_v",
     topics=["D1"],
     uses=["softmax-shift-invariance", "attention"],
     wrong={
@@ -186,7 +179,6 @@ def some(givens: Givens, *names: str) -> Givens:
 @equation(
     "gradient-of-values",
     r"dV = P^\top dO",
-    sizes="T_q T_k d_v",
     topics=["D2"],
     uses=["output-derivative-by-value", "attention"],
     assumes=["dO = gradient of the loss with respect to Z"],
@@ -203,7 +195,6 @@ def gradient_of_values(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -
 @equation(
     "gradient-of-weights",
     r"dP = dO\, V^\top",
-    sizes="T_q T_k d_v",
     topics=["D2"],
     uses=["attention"],
     wrong={
@@ -220,7 +211,6 @@ def gradient_of_weights(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) 
 @equation(
     "gradient-of-scores",
     r"dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij}",
-    sizes="T_q T_k d_v",
     topics=["D2"],
     uses=["softmax-vector-jacobian-product", "attention-weights"],
     wrong={
@@ -239,7 +229,6 @@ def gradient_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -
 @equation(
     "zero-sum-score-gradients",
     r"\sum_{j=1}^{T_k} dS_{ij} = 0",
-    sizes="T_q T_k d_v",
     topics=["D2"],
     uses=["softmax-jacobian-annihilates-constants", "gradient-of-scores"],
     wrong={
@@ -255,7 +244,6 @@ def score_gradients_sum_to_zero(rng: np.random.Generator, T_q: int, T_k: int, d_
 @equation(
     "score-gradient-against-mixture",
     r"\delta_i = dO_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dO_i \cdot (v_j - z_i)",
-    sizes="T_q T_k d_v",
     topics=["D2"],
     uses=["gradient-of-weights", "gradient-of-scores"],
     wrong={
@@ -278,7 +266,6 @@ def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) ->
 @equation(
     "query-and-key-gradients",
     r"dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
-    sizes="T_q T_k d_k",
     topics=["D2"],
     uses=["scaled-score", "gradient-of-scores"],
     wrong={

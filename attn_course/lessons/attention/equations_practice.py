@@ -25,7 +25,6 @@ def widest(table: np.ndarray) -> float:
     "output-derivative-by-query",
     r"\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad"
     r" \bar{k} = \sum_{j=1}^{T_k} p_j k_j",
-    sizes="T_k d_k d_v",
     topics=["D3", "L2"],
     uses=["softmax-derivative", "attention-of-one-query"],
     wrong={
@@ -57,7 +56,6 @@ def jacobian_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int
 @equation(
     "bounded-slope-in-query",
     r"\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}",
-    sizes="T_k d_k d_v",
     topics=["L2"],
     uses=["output-derivative-by-query"],
     assumes=["diam = largest distance between two rows"],
@@ -83,7 +81,6 @@ def slope_is_bounded(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, dra
 @equation(
     "query-misses-own-key",
     r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
-    sizes="d_v",
     topics=["L2"],
     uses=["attention-of-one-query"],
     wrong={
@@ -116,7 +113,6 @@ def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int
 @equation(
     "lead-of-own-key",
     r"k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)",
-    sizes="T_k d_k",
     topics=["L2"],
     uses=["dot-product-by-distance", "query-misses-own-key"],
     wrong={
@@ -135,7 +131,6 @@ def lead_of_the_own_key(rng: np.random.Generator, T_k: int, d_k: int) -> Givens:
 @equation(
     "gaussian-finds-own-key",
     r"\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad a = e^{-r^2 / (2 h^2)}",
-    sizes="n d_k d_v",
     topics=["L2"],
     uses=["bandwidth-limits", "gaussian-score-expansion", "output-of-a-query"],
     assumes=["Gaussian similarity of bandwidth h", "q = k_i", "all other keys at least r away"],
@@ -193,7 +188,6 @@ def linear_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, 
     "self-attention-not-lipschitz",
     r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2"
     r" - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2",
-    sizes="n",
     topics=["L2"],
     uses=["output-derivative-by-query"],
     assumes=["queries, keys and values all equal x, with d_k = 1"],
@@ -215,7 +209,6 @@ def not_lipschitz_in_its_input(rng: np.random.Generator, n: int, draw: int) -> G
 @equation(
     "doubled-context-same-output",
     r"\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D)",
-    sizes="T_k d_k d_v",
     topics=["L1"],
     uses=["duplicated-pair-counts-twice", "attention-of-one-query"],
     assumes=["D = the pairs (k_j, v_j); every pair occurs twice on the left"],
@@ -235,7 +228,6 @@ def an_average_cannot_count(rng: np.random.Generator, T_k: int, d_k: int, d_v: i
 @equation(
     "variance-of-an-output",
     r"\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2",
-    sizes="T_k",
     topics=["L1"],
     uses=["output-of-a-query"],
     assumes=["values independent, variance 1, and independent of the weights", "one entry of z"],
@@ -255,7 +247,6 @@ def what_is_left_of_many_values(rng: np.random.Generator, T_k: int, draw: int) -
 @equation(
     "margin-grows-with-context",
     r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad \Delta = \ln (n - 1) + \ln \frac{p}{1 - p}",
-    sizes="n",
     topics=["L1"],
     uses=["attention-weights"],
     assumes=["one key whose score is Delta above the n - 1 others, which are equal", "0 < p < 1", "n > 1"],
@@ -274,7 +265,6 @@ def margin_that_grows_with_the_context(rng: np.random.Generator, n: int, draw: i
 @equation(
     "values-from-all-outputs",
     r"V = P^{-1} Z",
-    sizes="T d_v",
     topics=["L1"],
     uses=["attention"],
     assumes=["as many queries as keys", "P invertible"],
@@ -296,7 +286,6 @@ def all_outputs_together(rng: np.random.Generator, T: int, d_v: int) -> Givens:
 @equation(
     "attention-flops",
     r"\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v)",
-    sizes="T_q T_k d_k d_v",
     topics=["D1"],
     uses=["attention"],
     assumes=["a multiplication and its addition count 2", "the two matrix products; softmax adds a few operations per score"],
@@ -314,7 +303,6 @@ def operations_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: i
 @equation(
     "attention-traffic",
     r"\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k",
-    sizes="T_q T_k d_k d_v",
     topics=["D1"],
     uses=["attention", "attention-flops"],
     assumes=["three steps: scores, softmax, output; each reads its inputs from memory and writes its result there"],

@@ -38,7 +38,6 @@ def projections(rng: np.random.Generator, d_x: int, d_y: int, d_k: int, d_v: int
 @equation(
     "cross-attention",
     r"Z = \mathrm{softmax}\Bigl(\frac{X W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \in \mathbb{R}^{T_q \times d_v}",
-    sizes="T_q T_k d_x d_y d_k d_v",
     topics=["I1"],
     uses=["attention", "masked-attention"],
     assumes=["W_Q: d_x x d_k", "W_K: d_y x d_k", "W_V: d_y x d_v"],
@@ -59,7 +58,6 @@ def cross_attention(rng: np.random.Generator, T_q: int, T_k: int, d_x: int, d_y:
 @equation(
     "rectangular-bilinear-score",
     r"(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y}",
-    sizes="d_x d_y d_k",
     topics=["I1"],
     uses=["cross-attention"],
     wrong={
@@ -76,7 +74,6 @@ def scores_between_two_widths(rng: np.random.Generator, d_x: int, d_y: int, d_k:
 @equation(
     "cross-attention-with-itself",
     r"Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V",
-    sizes="T d d_k d_v",
     topics=["I1"],
     uses=["self-attention", "cross-attention", "rectangular-bilinear-score"],
     assumes=["Y = X"],
@@ -94,7 +91,6 @@ def self_attention_is_a_special_case(rng: np.random.Generator, T: int, d: int, d
 @equation(
     "cross-attention-by-masking",
     r"Z_{\mathrm{self}}\bigl([\,Y;\, X\,]\bigr)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V",
-    sizes="T_q T_k d d_k d_v",
     topics=["I1"],
     uses=["masked-attention", "cross-attention"],
     assumes=["d_x = d_y", "the mask lets row T_k + i see the rows of Y only"],
@@ -120,7 +116,6 @@ def cross_attention_is_masked_self_attention(rng: np.random.Generator, T_q: int,
 @equation(
     "one-key-ignores-queries",
     r"T_k = 1 \;\Rightarrow\; z_i = y_1 W_V",
-    sizes="T_q d_x d_y d_k d_v",
     topics=["A5", "I1"],
     uses=["cross-attention"],
     wrong={
@@ -144,7 +139,6 @@ CONTEXT, SCORE = r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} 
     "context-from-alignment-model",
     r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
     r" \alpha_{ij} = \frac{\exp(e_{ij})}{\sum_{l=1}^{T_k} \exp(e_{il})}, \qquad e_{ij} = a(s_{i-1}, h_j)",
-    sizes="T_q T_k d_s d d_h",
     topics=["A5", "I1"],
     uses=["additive-score", "cross-attention"],
     assumes=["s_{i-1} = decoder state", "h_j = annotation of source word j", "a = additive score"],
@@ -166,7 +160,6 @@ def bahdanau_attention(rng: np.random.Generator, T_q: int, T_k: int, d_s: int, d
 @equation(
     "context-derivative-by-annotation",
     r"\frac{\partial c}{\partial h_j} = \alpha_j \Bigl( I + (h_j - c)\, \Bigl( \frac{\partial e_j}{\partial h_j} \Bigr)^{\!\top} \Bigr)",
-    sizes="T_k d d_h",
     topics=["A5"],
     uses=["output-derivative-by-score", "context-from-alignment-model"],
     assumes=["c = sum_j alpha_j h_j", "e_j depends on h_j only"],
@@ -190,7 +183,6 @@ def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int)
 @equation(
     "hard-alignment-limit",
     r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}",
-    sizes="T_q T_k d_v",
     topics=["I1"],
     uses=["temperature-limits", "cross-attention"],
     assumes=["one largest score in each row"],
@@ -212,7 +204,6 @@ def hard_alignment(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Gi
 @equation(
     "equivariant-target-invariant-source",
     r"Z(\Pi X,\, \Pi' Y) = \Pi\, Z(X, Y)",
-    sizes="T_q T_k d_x d_y d_k d_v",
     topics=["I1"],
     uses=["permutation-equivariance", "cross-attention"],
     assumes=["Pi, Pi' permutation matrices", "no positions encoded"],
@@ -235,7 +226,6 @@ PADDED = r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,]"
 @equation(
     "padding-on-both-sides",
     r"Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k",
-    sizes="T_q T_k n_q n_k d_x d_y d_k d_v",
     topics=["I1"],
     uses=["key-padding-changes-nothing", "cross-attention"],
     assumes=["X', Y' = padding, with any content", "M = 0 elsewhere, or any number that a row has in common"],
@@ -263,7 +253,6 @@ MEAN_LOSS = r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{%s}, \qquad \f
     "loss-over-real-tokens",
     r"\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad"
     r" \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r}",
-    sizes="T V",
     topics=["I1"],
     uses=["cross-entropy-gradient"],
     assumes=["m_t = 1 for real tokens of the target, 0 for padding", "p_t = softmax(u_t), u_t = logits", "w_t = token t of the target"],
@@ -288,7 +277,6 @@ def loss_over_real_tokens(rng: np.random.Generator, T: int, V: int) -> Givens:
 @equation(
     "shifted-input-hides-target",
     r"\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{0:T_q - 1})_t",
-    sizes="T_q d d_v",
     topics=["I1"],
     uses=["causal-mask-hides-future"],
     assumes=["D = causal decoder", "row t has the logits u_t of token w_t", "w_0 = start token", "parameters of D in general position"],
@@ -342,7 +330,6 @@ def what_the_encoder_learns(rng: np.random.Generator, T_q: int, T_k: int, d_y: i
 @equation(
     "cross-attention-decoding-flops",
     r"F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr)",
-    sizes="T_q T_k d_x d_y d_k d_v",
     topics=["I1"],
     uses=["cross-attention"],
     assumes=["keys and values of the source kept through the T_q steps of decoding", "a multiply-add counts 2"],
@@ -364,7 +351,6 @@ NORMALISERS = r", \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l
 @equation(
     "balance-of-both-directions",
     r"p_{ij}\, N_i = p'_{ji}\, N'_j, \qquad N_i = \sum_{l=1}^{T_k} e^{s_{il}}, \quad N'_j = \sum_{l=1}^{T_q} e^{s_{lj}}",
-    sizes="T_q T_k d_k",
     topics=["I1"],
     uses=["detailed-balance-of-weights", "rectangular-bilinear-score"],
     assumes=["P = softmax over the rows of S (X asks)", "P' = softmax over the rows of S^T (Y asks)"],

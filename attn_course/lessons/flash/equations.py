@@ -19,7 +19,6 @@ from attn_course.formulas.givens import Of
 @equation(
     "attention-forward-flops",
     r"F = 2\, T_q T_k\, (d_k + d_v)",
-    sizes="T_q T_k d_k d_v",
     topics=["M1"],
     uses=["attention-flops"],
     assumes=["a multiply-add counts 2", "exponentials not counted"],
@@ -43,7 +42,6 @@ def three_kernels(query: Traced, key: Traced, value: Traced) -> Traced:
 @equation(
     "plain-attention-bytes",
     r"M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr)",
-    sizes="T_q T_k d_k d_v",
     topics=["M1"],
     uses=["attention-traffic", "attention-forward-flops"],
     assumes=["three kernels, each of which reads its inputs and writes its result", "b bytes for one number"],
@@ -119,7 +117,6 @@ def square_bytes(d: int, b: int) -> Of:
 @equation(
     "plain-attention-intensity",
     r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b}",
-    sizes="d b",
     topics=["M1"],
     uses=["attention-forward-flops", "plain-attention-bytes"],
     assumes=["T_q = T_k = T", "d_k = d_v = d"],
@@ -137,7 +134,6 @@ def intensity_of_plain_attention(rng: np.random.Generator, d: int, b: int) -> Gi
 @equation(
     "decoding-intensity",
     r"\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b}",
-    sizes="g d b",
     topics=["M1", "H3"],
     uses=["grouped-query-attention", "attention-forward-flops"],
     assumes=["decoding: one new token, g query heads on one key head", "everything moved once", "d_k = d_v = d"],
@@ -171,7 +167,6 @@ def state(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 @equation(
     "reference-score-cancels",
     r"\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}}",
-    sizes="n d_v",
     topics=["M1"],
     uses=["shifted-lse"],
     assumes=["m any number"],
@@ -188,7 +183,6 @@ def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
 @equation(
     "merge-of-attention-states",
     r"m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B",
-    sizes="n_A n_B d_v",
     topics=["M1"],
     uses=["merge-of-softmax-sums", "reference-score-cancels"],
     assumes=["A, B disjoint sets of keys, not empty", "z = a / l"],
@@ -242,7 +236,6 @@ def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Give
     "tiled-attention-update",
     r"m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
     r" a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j",
-    sizes="B_q B_k n d_v",
     topics=["M1"],
     uses=["online-softmax-update", "merge-of-attention-states"],
     assumes=["s_ij, v_j: scores and values of the next block of keys", "m = -inf, l = 0, a = 0 at the start"],
@@ -271,7 +264,6 @@ def invariant_of_the_loop(rng: np.random.Generator, B_q: int, B_k: int, n: int, 
 @equation(
     "row-lse-and-output",
     r"L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
-    sizes="n d_k d_v",
     topics=["M1"],
     uses=["shifted-lse", "tiled-attention-update"],
     wrong={
@@ -293,7 +285,6 @@ def what_is_kept_of_a_row(rng: np.random.Generator, n: int, d_k: int, d_v: int, 
 @equation(
     "merge-of-finished-outputs",
     r"z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
-    sizes="n g d_k d_v",
     topics=["M1", "H3"],
     uses=["merge-of-attention-states", "row-lse-and-output"],
     assumes=["z^(c), L^(c): output and log-sum-exp of chunk c of the keys"],
@@ -316,7 +307,6 @@ def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int
 @equation(
     "running-sum-bounds",
     r"1 \le \ell \le n",
-    sizes="n",
     topics=["M1"],
     uses=["lse-bounds", "tiled-attention-update"],
     assumes=["m = the maximum of the n scores so far"],

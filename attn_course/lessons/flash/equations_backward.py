@@ -48,7 +48,6 @@ def row_deltas(P: np.ndarray, V: np.ndarray, dO: np.ndarray) -> Given:
 @equation(
     "weights-from-lse",
     r"p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}}",
-    sizes="T_q T_k d_k d_v",
     topics=["M1"],
     uses=["log-softmax", "row-lse-and-output"],
     wrong={
@@ -67,7 +66,6 @@ def weights_from_the_log_sum_exp(rng: np.random.Generator, T_q: int, T_k: int, d
 @equation(
     "gradients-through-weighted-sum",
     r"dV = P^\top dO, \qquad dP = dO\, V^\top",
-    sizes="T_q T_k d_v",
     topics=["M1", "D2"],
     uses=["gradient-of-values", "gradient-of-weights"],
     assumes=["O = P V"],
@@ -87,7 +85,6 @@ def gradients_of_the_product(rng: np.random.Generator, T_q: int, T_k: int, d_v: 
 @equation(
     "score-gradient-by-entry",
     r"dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i), \qquad \delta_i = \sum_{l} p_{il}\, dP_{il}",
-    sizes="T_q T_k d_v",
     topics=["M1", "D2"],
     uses=["softmax-vector-jacobian-product", "gradient-of-scores", "gradients-through-weighted-sum"],
     assumes=["P = softmax of the rows of S"],
@@ -107,7 +104,6 @@ def gradient_of_the_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: in
 @equation(
     "row-delta-from-output",
     r"\delta_i = \sum_{l} p_{il}\, (dO_i \cdot v_l) = dO_i \cdot z_i",
-    sizes="T_q T_k d_k d_v",
     topics=["M1"],
     uses=["score-gradient-against-mixture", "gradients-through-weighted-sum", "score-gradient-by-entry"],
     assumes=["z_i = sum_l p_il v_l, a row of O", "delta_i = sum_l p_il dP_il"],
@@ -127,7 +123,6 @@ def delta_trick(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int
 @equation(
     "gradients-through-scaled-scores",
     r"dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
-    sizes="T_q T_k d_k d_v",
     topics=["M1", "D2"],
     uses=["query-and-key-gradients", "score-gradient-by-entry"],
     assumes=["S = Q K^T / sqrt(d_k)"],
@@ -152,7 +147,6 @@ def gradients_of_queries_and_keys(rng: np.random.Generator, T_q: int, T_k: int, 
 @equation(
     "row-lse-gradient",
     r"\frac{\partial L_i}{\partial s_{ij}} = p_{ij}",
-    sizes="T_q T_k d_k",
     topics=["M1"],
     uses=["lse-gradient", "weights-from-lse"],
     wrong={
@@ -172,7 +166,6 @@ def gradient_of_the_log_sum_exp(rng: np.random.Generator, T_q: int, T_k: int, d_
 @equation(
     "score-gradient-with-lse",
     r"dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr)",
-    sizes="T_q T_k d_v",
     topics=["M1"],
     uses=["score-gradient-by-entry", "row-delta-from-output", "row-lse-gradient"],
     assumes=["the loss reads O and L"],
@@ -194,7 +187,6 @@ def gradient_with_the_log_sum_exp(rng: np.random.Generator, T_q: int, T_k: int, 
 @equation(
     "key-gradient-in-blocks",
     r"dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b",
-    sizes="g B T_k d_k d_v",
     topics=["M1"],
     uses=["weights-from-lse", "row-delta-from-output", "gradients-through-scaled-scores"],
     assumes=["b: blocks of queries", "P_b = e^{Q_b K^T / sqrt(d_k) - L_b}, recomputed", "delta_b = row sums of dO_b * O_b"],
@@ -234,7 +226,6 @@ def seven_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray,
 @equation(
     "attention-backward-flops",
     r"F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}",
-    sizes="T_q T_k d_k d_v",
     topics=["M1"],
     uses=["attention-forward-flops", "gradients-through-scaled-scores"],
     assumes=["the scores computed again", "a multiply-add counts 2"],
@@ -261,7 +252,6 @@ def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k
     "two-kernel-backward-flops",
     r"F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \qquad d_k = d_v:\;"
     r" \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = \frac{7}{5}",
-    sizes="T_q T_k d_k d_v",
     topics=["M1"],
     uses=["key-gradient-in-blocks", "attention-backward-flops"],
     assumes=["one kernel for dK and dV, one for dQ; each rebuilds S and dP", "a multiply-add counts 2"],
@@ -287,7 +277,6 @@ def flops_without_atomics(rng: np.random.Generator, T_q: int, T_k: int, d_k: int
 @equation(
     "tiled-training-memory",
     r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)",
-    sizes="T d_k d_v",
     topics=["M1"],
     uses=["weights-from-lse", "row-delta-from-output"],
     assumes=["numbers kept for the backward pass beside Q, K, V: O and L, against O and P", "T_q = T_k = T"],

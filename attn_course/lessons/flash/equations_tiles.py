@@ -71,7 +71,6 @@ def tiled_bytes(d: int, B_q: int, b: int) -> Of:
 @equation(
     "plain-to-tiled-bytes",
     r"\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{d}",
-    sizes="d b",
     topics=["M1"],
     uses=["plain-attention-bytes", "tiled-attention-bytes"],
     assumes=["T_q = T_k = T, a multiple of B_q", "d_k = d_v = d"],
@@ -91,7 +90,6 @@ def bytes_saved(rng: np.random.Generator, d: int, b: int) -> Givens:
 @equation(
     "tiled-attention-intensity",
     r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{b}",
-    sizes="d b",
     topics=["M1"],
     uses=["attention-forward-flops", "tiled-attention-bytes"],
     assumes=["T_q = T_k = T, a multiple of B_q", "d_k = d_v = d"],
@@ -111,7 +109,6 @@ def intensity_of_tiled_attention(rng: np.random.Generator, d: int, b: int) -> Gi
 @equation(
     "bytes-by-fast-memory",
     r"4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}",
-    sizes="B d n",
     topics=["M1"],
     uses=["tiled-attention-bytes"],
     assumes=[
@@ -137,7 +134,6 @@ def bytes_by_size_of_fast_memory(rng: np.random.Generator, B: int, d: int, n: in
 @equation(
     "causal-tile-share",
     r"\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}",
-    sizes="n B",
     topics=["M1", "G1"],
     uses=["causal-pair-count", "tiled-attention-bytes"],
     assumes=["causal, p = 0", "square tiles, B divides T"],
@@ -163,7 +159,6 @@ def causal_tiles(rng: np.random.Generator, n: int, B: int, draw: int) -> Givens:
 @equation(
     "causal-attention-flops",
     r"F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v)",
-    sizes="T d_k d_v",
     topics=["M1", "G1"],
     uses=["causal-pair-count", "attention-forward-flops"],
     assumes=["p = 0", "only pairs that may attend are counted"],
@@ -191,7 +186,6 @@ def causal_flops(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int
     "exponential-to-matmul-time",
     r"t_{\exp} = \frac{B_q B_k}{\rho_{\exp}}, \qquad t_{\mathrm{matmul}} = \frac{4\, B_q B_k d}{\rho_{\mathrm{matmul}}}, \qquad"
     r" \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}}",
-    sizes="B_q B_k d",
     topics=["M1"],
     uses=["exponentials-per-flop", "attention-forward-flops"],
     assumes=["rho: FLOPs, or exponentials, for each clock and multiprocessor", "d_k = d_v = d"],
@@ -224,7 +218,6 @@ def exponentials_against_products(rng: np.random.Generator, B_q: int, B_k: int, 
 @equation(
     "overlapped-tile-time",
     r"t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)",
-    sizes="n",
     topics=["M1"],
     uses=["exponential-to-matmul-time"],
     assumes=[

@@ -28,7 +28,6 @@ def _heads(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, H: 
 @equation(
     "heads-are-column-blocks",
     r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
-    sizes="T d H d_k",
     topics=["H1", "H4"],
     assumes=["W_Q^(h) = columns (h - 1) d_k + 1 to h d_k of W_Q"],
     wrong={
@@ -50,7 +49,6 @@ def splitting_is_taking_column_blocks(rng: np.random.Generator, T: int, d: int, 
 @equation(
     "attention-of-one-head",
     r"Z_h = P_h\, X W_V^{(h)}, \qquad P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr)",
-    sizes="T d H d_k d_v",
     topics=["H1"],
     uses=["batched-attention", "heads-are-column-blocks"],
     assumes=["d_k = width of one head"],
@@ -76,7 +74,6 @@ def one_head(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: in
 @equation(
     "multi-head-attention",
     r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}",
-    sizes="T d H d_k d_v",
     topics=["H1", "H2"],
     uses=["attention-of-one-head"],
     wrong={
@@ -100,7 +97,6 @@ def concatenate_and_project(rng: np.random.Generator, T: int, d: int, H: int, d_
 @equation(
     "output-projection-sums-heads",
     r"\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)}",
-    sizes="T d H d_v",
     topics=["H2"],
     uses=["multi-head-attention"],
     assumes=["W_O^(h) = rows (h - 1) d_v + 1 to h d_v of W_O"],
@@ -119,7 +115,6 @@ def sum_over_heads(rng: np.random.Generator, T: int, d: int, H: int, d_v: int) -
 @equation(
     "sum-of-head-maps",
     r"\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr)",
-    sizes="T d H d_k d_v",
     topics=["H2"],
     uses=["attention-of-one-head", "output-projection-sums-heads"],
     wrong={
@@ -140,7 +135,6 @@ def sum_of_maps(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v:
 @equation(
     "value-output-rank-bound",
     r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)",
-    sizes="d_v H",
     topics=["H2"],
     uses=["sum-of-head-maps"],
     wrong={
@@ -173,7 +167,6 @@ def _maps(rng: np.random.Generator, *shape: int) -> np.ndarray:
 @equation(
     "averaging-heads-averages-weights",
     r"\frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\frac{1}{H} \sum_{h=1}^{H} P_h\Bigr) V",
-    sizes="H T_q T_k d_v",
     topics=["H1"],
     assumes=["the heads share V and their outputs are averaged"],
     wrong={
@@ -190,7 +183,6 @@ def averaged_heads_are_one_head(rng: np.random.Generator, H: int, T_q: int, T_k:
 @equation(
     "signed-mixture-row-sums",
     r"\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1}",
-    sizes="H T_q T_k",
     topics=["H1"],
     uses=["softmax-inside-the-simplex", "sum-of-head-maps"],
     assumes=["V shared", "W_V^(h) W_O^(h) = c_h times one matrix"],
@@ -239,7 +231,6 @@ def _parameters(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) ->
 @equation(
     "multi-head-parameters",
     r"N = H\,(2\, d\, d_k + 2\, d\, d_v)",
-    sizes="H d d_k d_v",
     topics=["H2", "H4"],
     uses=["multi-head-attention"],
     assumes=["no biases"],
@@ -312,7 +303,6 @@ def _multiplications(length: int, n_heads: int, width: int) -> int:
 @equation(
     "second-projection-adds-nothing",
     r"Q\, W_h^{Q} = X\, \bigl(W_Q W_h^{Q}\bigr), \qquad Q = X W_Q",
-    sizes="T d H d_k",
     topics=["H4"],
     uses=["heads-are-column-blocks"],
     assumes=["each head projects what is already projected"],

@@ -55,7 +55,6 @@ def scores_peaked_at_a_shift(rng: np.random.Generator, draw: int) -> Givens:
 @equation(
     "peaked-scores-become-shift",
     r"\lim_{\alpha \to \infty} \sigma_l\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,]",
-    sizes="T",
     topics=["H5"],
     uses=["temperature-limits", "score-peaked-at-shift"],
     assumes=["l runs over the T keys", "1 <= t + Delta <= T"],
@@ -102,7 +101,6 @@ def grouped_heads(rng: np.random.Generator, H: int, g: int, H_kv: int, T: int, d
 @equation(
     "mean-pooled-key-heads",
     r"\arg\min_{W} \sum_{h=1}^{g} \bigl\| W_K^{(h)} - W \bigr\|_F^2 = \frac{1}{g} \sum_{h=1}^{g} W_K^{(h)}",
-    sizes="g",
     topics=["H3"],
     uses=["grouped-query-attention"],
     assumes=["g trained key heads are to become one"],
@@ -124,7 +122,6 @@ def mean_pooling_of_heads(rng: np.random.Generator, g: int) -> Givens:
 @equation(
     "decoding-equals-full-pass",
     r"z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t",
-    sizes="T d_k d_v",
     topics=["H3"],
     uses=["bottom-right-offset", "causal-prefix-invariance"],
     assumes=["causal mask on the right"],
@@ -147,7 +144,6 @@ def decoding_equals_the_full_pass(rng: np.random.Generator, T: int, d_k: int, d_
 @equation(
     "kv-cache-bytes",
     r"\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b",
-    sizes="n_layers H_kv d_head T",
     topics=["H3"],
     uses=["grouped-query-attention", "decoding-equals-full-pass"],
     assumes=["b bytes for one number", "d_k = d_v = d_head"],
@@ -170,7 +166,6 @@ def cache_bytes_per_token(rng: np.random.Generator, n_layers: int, H_kv: int, d_
 @equation(
     "projection-flops-without-cache",
     r"F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2",
-    sizes="T d",
     topics=["H3"],
     uses=["multi-head-flops", "decoding-equals-full-pass"],
     assumes=["without a cache each step projects the whole prefix again", "a multiply-add counts 2"],

@@ -18,7 +18,6 @@ from attn_course.reference import attention, positive_random_features
 @equation(
     "softmax-as-kernel-smoother",
     r"z_i = \frac{\sum_j \kappa(q_i, k_j)\, v_j}{\sum_j \kappa(q_i, k_j)}, \qquad \kappa(q_i, k_j) = e^{q_i \cdot k_j / \sqrt{d_k}}",
-    sizes="T_q T_k d_k d_v",
     topics=["K1", "A4"],
     uses=["soft-lookup", "softmax"],
     wrong={
@@ -37,7 +36,6 @@ def softmax_attention_is_a_smoother(rng: np.random.Generator, T_q: int, T_k: int
 @equation(
     "exponential-and-gaussian-kernel",
     r"e^{q \cdot k} = e^{|q|^2 / 2}\; e^{-|q - k|^2 / 2}\; e^{|k|^2 / 2}",
-    sizes="d",
     topics=["K1"],
     uses=["softmax-as-kernel-smoother"],
     wrong={
@@ -53,7 +51,6 @@ def exponential_and_gaussian_kernel(rng: np.random.Generator, d: int) -> Givens:
 @equation(
     "power-kernel-features",
     r"\frac{(q \cdot k)^n}{n!} = \sum_{|\alpha| = n} \frac{q^\alpha}{\sqrt{\alpha!}}\, \frac{k^\alpha}{\sqrt{\alpha!}}",
-    sizes="n",
     topics=["K1"],
     assumes=["alpha: exponents, one for each feature; q^alpha = product of q_a^{alpha_a}; alpha! = product of alpha_a!"],
     wrong={
@@ -94,7 +91,6 @@ def _monomials(x: np.ndarray) -> np.ndarray:
 @equation(
     "exponential-kernel-positive-definite",
     r"\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0",
-    sizes="n",
     topics=["K1"],
     uses=["exponential-kernel-features"],
     assumes=["phi: the features of {eq}`exponential-kernel-features`", "both arguments from the same space"],
@@ -114,7 +110,6 @@ def the_kernel_is_positive_definite(rng: np.random.Generator, n: int, draw: int)
 @equation(
     "token-kernel-is-asymmetric",
     r"\ln \kappa(x, y) - \ln \kappa(y, x) = x\, (W - W^\top)\, y^\top, \qquad \kappa(x, y) = e^{x W y^\top}",
-    sizes="d",
     topics=["K1"],
     uses=["symmetric-and-antisymmetric-scores"],
     assumes=["W = W_Q W_K^T"],

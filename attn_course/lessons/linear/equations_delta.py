@@ -33,7 +33,6 @@ def _states(pair: Givens, S: np.ndarray, T: int) -> dict[str, Any]:
 @equation(
     "recall-error-gradient",
     r"\frac{\partial}{\partial S}\, \tfrac{1}{2}\, \bigl| S^\top k - v \bigr|^2 = k\, (S^\top k - v)^\top",
-    sizes="d_k d_v",
     topics=["K2"],
     uses=["recall-signal-and-interference"],
     assumes=["a pair (k, v) that the state S should return"],
@@ -51,7 +50,6 @@ def gradient_of_the_recall_error(rng: np.random.Generator, d_k: int, d_v: int) -
 @equation(
     "delta-rule",
     r"S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["recall-error-gradient"],
     assumes=["one step of gradient descent with step size beta"],
@@ -78,7 +76,6 @@ def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
 @equation(
     "erase-then-write",
     r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top",
-    sizes="d_k d_v",
     topics=["K2"],
     uses=["delta-rule"],
     wrong={
@@ -94,7 +91,6 @@ def erase_then_write(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
 @equation(
     "recall-after-delta-write",
     r"S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["erase-then-write"],
     wrong={
@@ -111,7 +107,6 @@ def reading_back(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens
 @equation(
     "orthogonal-keys-left-alone",
     r"k' \cdot k = 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k'",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["erase-then-write"],
     wrong={
@@ -133,7 +128,6 @@ def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: i
 @equation(
     "delta-transition-norm",
     r"\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, \|k\|^2| \bigr)",
-    sizes="d_k",
     topics=["K2"],
     uses=["erase-then-write"],
     assumes=["d_k >= 2"],
@@ -164,7 +158,6 @@ def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, An
 @equation(
     "chunked-delta-rule",
     r"S_C = S_0 + K^\top U, \qquad U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0)",
-    sizes="C d_k d_v",
     topics=["K2"],
     uses=["delta-rule"],
     assumes=["B = diag(beta_1, ..., beta_C)", "rows of K, V: the pairs of one chunk"],
@@ -182,7 +175,6 @@ def chunked_delta_rule(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> 
 @equation(
     "chunked-delta-outputs",
     r"O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U",
-    sizes="C d_k d_v",
     topics=["K2"],
     uses=["chunked-linear-attention", "chunked-delta-rule"],
     assumes=["M_ij = 1 for j <= i, else 0", "U as in {eq}`chunked-delta-rule`"],
@@ -225,7 +217,6 @@ def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) 
     "linear-and-softmax-slopes",
     r"\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad"
     r" \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}",
-    sizes="T d_k d_v",
     topics=["L2", "K2"],
     uses=["output-derivative-by-query", "linear-map-from-context", "output-derivative-by-score", "recurrent-linear-attention"],
     assumes=["p = weights of q", "z = sum_j p_j v_j, k-bar = sum_j p_j k_j"],
@@ -256,7 +247,6 @@ def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int
 @equation(
     "softmax-recall-bound",
     r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
-    sizes="n d",
     topics=["K2", "K1"],
     uses=["ratio-of-weights", "recall-signal-and-interference"],
     assumes=["n unit keys", "scores beta q . k, beta >= 0"],

@@ -23,7 +23,6 @@ def _sequence(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> tuple[np.
 @equation(
     "linear-attention-by-associativity",
     r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr)",
-    sizes="T_q T_k d_k d_v",
     topics=["K2"],
     assumes=["no softmax between the products"],
     wrong={
@@ -42,7 +41,6 @@ def brackets(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -
 @equation(
     "linear-attention-mixes-features",
     r"(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top X^\top X\, W_V",
-    sizes="T d d_k d_v",
     topics=["A1", "K2"],
     uses=["linear-attention-two-readings", "absorbed-score", "linear-attention-by-associativity"],
     wrong={
@@ -88,7 +86,6 @@ def _flops(T: int, d_k: int, d_v: int) -> tuple[int, int]:
 @equation(
     "linear-attention-flops",
     r"F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["linear-attention-by-associativity"],
     assumes=["no mask", "features already computed, d_k of them", "a multiply-add counts 2"],
@@ -106,7 +103,6 @@ def flops_of_the_two_brackets(rng: np.random.Generator, T: int, d_k: int, d_v: i
 @equation(
     "linear-attention-crossover",
     r"T^\ast = \frac{2\, d_k d_v}{d_k + d_v}",
-    sizes="d_k d_v",
     topics=["K2"],
     uses=["linear-attention-flops"],
     assumes=["equal FLOPs; what hardware does with them is another matter"],
@@ -124,7 +120,6 @@ def crossover(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
 @equation(
     "exponentials-per-flop",
     r"\frac{N_{\exp}}{F} = \frac{T^2}{2\, T^2 (d_k + d_v)} = \frac{1}{2\, (d_k + d_v)}",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["linear-attention-flops"],
     assumes=["softmax attention; one exponential for each score"],
@@ -152,7 +147,6 @@ def _outputs_and_states(ends: range, Q: np.ndarray, K: np.ndarray, V: np.ndarray
 @equation(
     "recurrent-linear-attention",
     r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["linear-map-from-context", "linear-attention-by-associativity"],
     assumes=["S_0 = 0", "causal"],
@@ -175,7 +169,6 @@ def recurrent_form(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: i
 @equation(
     "normalised-linear-attention",
     r"o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t)",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["softmax-as-kernel-smoother", "recurrent-linear-attention"],
     assumes=["phi > 0, so that the denominator is not 0"],
@@ -196,7 +189,6 @@ def normalised_form(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Giv
 @equation(
     "chunked-linear-attention",
     r"O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c",
-    sizes="n C d_k d_v",
     topics=["K2"],
     uses=["recurrent-linear-attention"],
     assumes=["features in Q, K", "M_ij = 1 for j <= i, else 0, within one chunk"],
@@ -218,7 +210,6 @@ def chunked_form(rng: np.random.Generator, n: int, C: int, d_k: int, d_v: int) -
     "linear-attention-with-decay",
     r"S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \qquad"
     r" o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j",
-    sizes="T d_k d_v",
     topics=["K2"],
     uses=["recurrent-linear-attention"],
     assumes=["S_0 = 0", "o_t = S_t^T q_t", "0 < a <= 1: what each feature keeps at each step"],
@@ -245,7 +236,6 @@ def decay(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
 @equation(
     "recall-signal-and-interference",
     r"S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top",
-    sizes="n d_k d_v",
     topics=["K2"],
     uses=["recurrent-linear-attention"],
     wrong={

@@ -40,7 +40,6 @@ def network(x: np.ndarray) -> Any:
 @equation(
     "recurrent-gradient-product",
     r"\frac{\partial h_T}{\partial h_0} = \prod_{t=1}^{T} w\,(1 - h_t^2)",
-    sizes="T",
     topics=["A5"],
     assumes=["h_t = tanh(w h_{t-1} + u x_t)"],
     wrong={
@@ -57,7 +56,6 @@ def memory_of_a_recurrent_network(rng: np.random.Generator, T: int, draw: int) -
 @equation(
     "recurrent-gradient-bound",
     r"\Bigl| \frac{\partial h_T}{\partial h_0} \Bigr| \le |w|^T",
-    sizes="T",
     topics=["A5"],
     uses=["recurrent-gradient-product"],
     wrong={
@@ -82,7 +80,6 @@ def memory_fades(rng: np.random.Generator, T: int, draw: int) -> Givens:
 @equation(
     "exact-lookup",
     r"D(q) = \sum_{i=1}^{m} [\,k_i = q\,]\; v_i",
-    sizes="m d",
     topics=["A2"],
     assumes=["the keys are distinct", "the answer is 0 if q is none of them", "[...] = 1 if true, else 0"],
     wrong={
@@ -105,7 +102,6 @@ def exact_lookup(rng: np.random.Generator, m: int, d: int, draw: int) -> Givens:
 @equation(
     "normalised-similarities",
     r"\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)}",
-    sizes="m d_q d_k",
     topics=["A3", "A4"],
     assumes=["similarities s >= 0 with a positive sum"],
     wrong={
@@ -133,7 +129,6 @@ def normalised_weights(rng: np.random.Generator, m: int, d_q: int, d_k: int) -> 
 @equation(
     "weights-on-the-simplex",
     r"0 \le \alpha_i \le 1, \qquad \sum_{i=1}^{m} \alpha_i = 1",
-    sizes="m",
     topics=["A3", "A6"],
     uses=["normalised-similarities"],
     assumes=["s >= 0 with a positive sum"],
@@ -156,7 +151,6 @@ NEAREST = r" = \arg\min_{o} \sum_{i=1}^{m} s(q, k_i)\, \|v_i - o\|^2"
 @equation(
     "soft-lookup",
     r"\mathrm{Attention}(q, D) = \sum_{i=1}^{m} \alpha(q, k_i)\, v_i = \arg\min_{o} \sum_{i=1}^{m} s(q, k_i)\, \|v_i - o\|^2",
-    sizes="m d_k d_v",
     topics=["A2", "A4"],
     uses=["exact-lookup", "normalised-similarities"],
     wrong={
@@ -182,7 +176,6 @@ def soft_lookup(rng: np.random.Generator, m: int, d_k: int, d_v: int) -> Givens:
 @equation(
     "query-matches-key-name",
     r"(x_i W_Q) \cdot (x_j W_K) = [\,a_i = n_j\,]",
-    sizes="m c",
     topics=["A7"],
     assumes=["x = (name n, colour, name a asked for), each one-hot", "W_Q picks the last part, W_K the first"],
     wrong={
@@ -203,7 +196,6 @@ def question_meets_label(rng: np.random.Generator, m: int, c: int) -> Givens:
 @equation(
     "lookup-by-name",
     r"z_i = \frac{e^{\beta}\, v_{r_i} + \sum_{j \ne r_i} v_j}{e^{\beta} + m - 1}",
-    sizes="m c",
     topics=["A7", "A2"],
     uses=["soft-lookup", "query-matches-key-name"],
     assumes=["s = e^{beta q.k}", "one of the m names matches: that of position r_i"],
@@ -227,7 +219,6 @@ def colour_by_name(rng: np.random.Generator, m: int, c: int) -> Givens:
 @equation(
     "pair-order-invariance",
     r"\mathrm{Attention}(q,\, \Pi K,\, \Pi V) = \mathrm{Attention}(q, K, V)",
-    sizes="m d_k d_v",
     topics=["A8"],
     uses=["soft-lookup"],
     assumes=["Pi a permutation matrix: it rearranges the pairs"],
@@ -249,7 +240,6 @@ def order_of_pairs(rng: np.random.Generator, m: int, d_k: int, d_v: int) -> Give
     "duplicated-pair-counts-twice",
     r"\mathrm{Attention}\bigl(q,\, [K;\, k_1],\, [V;\, v_1]\bigr)"
     r" = \frac{2\,s_1 v_1 + \sum_{i \ge 2} s_i v_i}{2\,s_1 + \sum_{i \ge 2} s_i}",
-    sizes="m d_k d_v",
     topics=["A8"],
     uses=["soft-lookup"],
     assumes=["s_i = s(q, k_i)"],

@@ -13,7 +13,6 @@ from attn_course.lessons.lookup.equations import inputs
 @equation(
     "bandwidth-limits",
     r"\lim_{h \to 0^+} \alpha_i = \bigl[\, \|q - k_i\| = \min_j \|q - k_j\| \,\bigr], \qquad \lim_{h \to \infty} \alpha_i = \frac{1}{m}",
-    sizes="m d",
     topics=["A2", "A3"],
     uses=["normalised-similarities", "soft-lookup"],
     assumes=["s(q, k) = e^{-|q - k|^2 / 2 h^2}", "one key is nearest"],
@@ -40,7 +39,6 @@ def two_limits_of_a_lookup(rng: np.random.Generator, m: int, d: int) -> Givens:
     "nadaraya-watson-regression",
     r"\frac{\int y\, \hat p(x, y)\,dy}{\int \hat p(x, y)\,dy}"
     r" = \sum_{i=1}^{m} \frac{K_h(x - x^{(i)})}{\sum_{j=1}^{m} K_h(x - x^{(j)})}\, y^{(i)}",
-    sizes="m",
     topics=["A3"],
     uses=["normalised-similarities", "soft-lookup"],
     assumes=["p(x, y) estimated by (1/m) sum_i K_h(x - x^(i)) K_h(y - y^(i))", "K_h a Gaussian of width h"],
@@ -68,7 +66,6 @@ def nadaraya_watson(rng: np.random.Generator, m: int) -> Givens:
 @equation(
     "affine-maps-pass-through",
     r"\sum_{i=1}^{m} \alpha_i\,(v_i A + b) = \Bigl( \sum_{i=1}^{m} \alpha_i v_i \Bigr) A + b",
-    sizes="m d_v d_out",
     topics=["A3", "A6"],
     uses=["weights-on-the-simplex"],
     wrong={
@@ -89,7 +86,6 @@ def affine_maps_pass_through(rng: np.random.Generator, m: int, d_v: int, d_out: 
 @equation(
     "weights-times-values",
     r"z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V, \qquad P\,\mathbf{1} = \mathbf{1}",
-    sizes="T_out T_in d_v",
     topics=["A6"],
     uses=["weights-on-the-simplex", "soft-lookup"],
     assumes=["row i of P holds the weights of query i"],
@@ -110,7 +106,6 @@ def one_row_for_each_query(rng: np.random.Generator, T_out: int, T_in: int, d_v:
 @equation(
     "output-in-convex-hull",
     r"\min_j\, a \cdot v_j \;\le\; a \cdot z \;\le\; \max_j\, a \cdot v_j",
-    sizes="m d_v",
     topics=["A6"],
     uses=["weights-on-the-simplex", "weights-times-values"],
     assumes=["a any direction"],
@@ -134,7 +129,6 @@ def convex_hull(rng: np.random.Generator, m: int, d_v: int, draw: int) -> Givens
 @equation(
     "output-derivative-by-value",
     r"\frac{\partial z_{ia}}{\partial v_{jb}} = p_{ij}\, \delta_{ab}",
-    sizes="T_out T_in d_v",
     topics=["A1", "A5"],
     uses=["recurrent-gradient-product", "weights-times-values"],
     assumes=["P does not depend on V"],
@@ -153,7 +147,6 @@ def positions_are_mixed(rng: np.random.Generator, T_out: int, T_in: int, d_v: in
 @equation(
     "linear-attention-two-readings",
     r"\bigl( X W_Q W_K^\top X^\top \bigr)\, X W_V = X\, \bigl( W_Q W_K^\top X^\top X W_V \bigr)",
-    sizes="m d_model d_k d_v",
     topics=["A1"],
     uses=["weights-times-values", "output-derivative-by-value"],
     assumes=["no softmax: linear attention"],
@@ -171,7 +164,6 @@ def two_readings_of_linear_attention(rng: np.random.Generator, m: int, d_model: 
 @equation(
     "opposite-query-inverts-ratios",
     r"\frac{\alpha(-q, k_i)}{\alpha(-q, k_j)} = \frac{\alpha(q, k_j)}{\alpha(q, k_i)}",
-    sizes="m d",
     topics=["A1"],
     uses=["normalised-similarities"],
     assumes=["s(q, k) = e^{q.k}"],
@@ -194,7 +186,6 @@ def weights_that_flip(rng: np.random.Generator, m: int, d: int) -> Givens:
 @equation(
     "linear-attention-is-cubic",
     r"Z(c\,X) = c^3\, Z(X), \qquad Z(X) = X X^\top X",
-    sizes="m d",
     topics=["A1"],
     uses=["linear-attention-two-readings"],
     assumes=["linear attention with all three projections left out"],

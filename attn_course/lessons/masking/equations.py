@@ -26,7 +26,6 @@ def added(mask: np.ndarray) -> np.ndarray:
 @equation(
     "score-bias-is-factor",
     r"\sigma(s + \ln a)_j = \frac{a_j\,e^{s_j}}{\sum_{l=1}^{n} a_l\,e^{s_l}}",
-    sizes="n",
     topics=["G1"],
     uses=["softmax"],
     assumes=["a > 0"],
@@ -43,7 +42,6 @@ def bias_is_a_factor(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "minus-infinity-removes-key",
     r"\lim_{a_l \to 0^+,\; l \notin A} \sigma(s + \ln a)_j = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}",
-    sizes="n",
     topics=["G1"],
     uses=["score-bias-is-factor"],
     assumes=["a_l = 1 for l in A", "A not empty"],
@@ -62,7 +60,6 @@ def minus_infinity_removes_a_key(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "masking-renormalises-weights",
     r"\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = \frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l}, \qquad w = \sigma(s)",
-    sizes="n",
     topics=["G1"],
     uses=["softmax", "minus-infinity-removes-key"],
     assumes=["A not empty"],
@@ -81,7 +78,6 @@ def masking_renormalises(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "masked-exponential-is-zero",
     r"e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j}, \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases}",
-    sizes="n",
     topics=["G1"],
     assumes=["s finite"],
     wrong={
@@ -103,7 +99,6 @@ def arithmetic_of_minus_infinity(rng: np.random.Generator, n: int) -> Givens:
     "masked-attention",
     r"\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z, \qquad"
     r" z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}",
-    sizes="T_q T_k d_k d_v",
     topics=["G1"],
     uses=["attention", "minus-infinity-removes-key"],
     assumes=["no A_i empty", "M_ij = 0 for j in A_i, else -inf"],
@@ -143,7 +138,6 @@ def _qkv(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int) 
     "finite-fill-leaks",
     r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = \frac{r}{r + e^{c}}, \qquad"
     r" r = \frac{\sum_{j \notin A} e^{s_j}}{\sum_{j \in A} e^{s_j}}",
-    sizes="n",
     topics=["G1", "G2"],
     uses=["score-bias-is-factor"],
     assumes=["c finite", "A not empty"],
@@ -161,7 +155,6 @@ def finite_fill_leaks(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "filled-row-hides-nothing",
     r"\sigma(s - c\,\mathbf{1})_j = \frac{e^{s_j}}{\sum_{l=1}^{n} e^{s_l}}",
-    sizes="n",
     topics=["G2"],
     uses=["softmax-shift-invariance"],
     assumes=["c finite", "every key hidden", "exact numbers: in floating point a large c swallows the scores"],
@@ -179,7 +172,6 @@ def finite_fill_of_a_whole_row_hides_nothing(rng: np.random.Generator, n: int) -
 @equation(
     "empty-row-is-zero",
     r"A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0",
-    sizes="T_q T_k d_k d_v",
     topics=["G2"],
     uses=["masked-attention"],
     assumes=[
@@ -211,7 +203,6 @@ def nothing_to_attend_to(rng: np.random.Generator, T_q: int, T_k: int, d_k: int,
 @equation(
     "causal-mask",
     r"A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p",
-    sizes="T_q T_k",
     topics=["G1"],
     assumes=["positions count from 0", "p = position of the first query among the keys", "M may hold any finite numbers elsewhere"],
     wrong={
@@ -231,7 +222,6 @@ def causal_mask(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Give
 @equation(
     "bottom-right-offset",
     r"p = T_k - T_q",
-    sizes="T_q T_k",
     topics=["G1"],
     uses=["causal-mask"],
     assumes=["the last query stands at the last key, as in decoding with a cache"],
@@ -252,7 +242,6 @@ def offset_of_the_last_queries(rng: np.random.Generator, T_q: int, T_k: int) -> 
 @equation(
     "causal-prefix-invariance",
     r"Z(X_{1:t}) = Z(X)_{1:t}",
-    sizes="T d d_k d_v",
     topics=["G1"],
     uses=["masked-attention", "causal-mask"],
     assumes=["causal mask, p = 0", "Z = self-attention of the rows"],
@@ -275,7 +264,6 @@ def prefix_invariance(rng: np.random.Generator, T: int, d: int, d_k: int, d_v: i
 @equation(
     "output-derivative-by-score",
     r"\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i)",
-    sizes="T_q T_k d_v",
     topics=["G1"],
     uses=["softmax-derivative"],
     assumes=["z_i = sum_j p_ij v_j", "P_i = softmax of s_i"],
@@ -296,7 +284,6 @@ def output_by_score(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> G
     "mask-after-softmax-leaks",
     r"\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad"
     r" \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i)",
-    sizes="T_q T_k d_v",
     topics=["G1"],
     uses=["softmax-derivative", "output-derivative-by-score"],
     assumes=["w = softmax of all scores, the mask applied afterwards"],
@@ -317,7 +304,6 @@ def leak_of_a_mask_after_the_softmax(rng: np.random.Generator, T_q: int, T_k: in
 @equation(
     "causal-mask-hides-future",
     r"\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i)",
-    sizes="T d d_v",
     topics=["G1"],
     uses=["causal-prefix-invariance", "output-derivative-by-score"],
     assumes=["causal self-attention, p = 0"],

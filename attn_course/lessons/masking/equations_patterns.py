@@ -14,7 +14,6 @@ from attn_course.reference import attention, causal_mask, softmax, window_mask
     "masked-attention-in-columns",
     r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
     r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}",
-    sizes="T_q T_k d_k d_v",
     topics=["G1"],
     uses=["masked-attention", "causal-mask"],
     assumes=["rows of Q, K, V are positions"],
@@ -60,7 +59,6 @@ def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v
     "softmax-over-queries-leaks",
     r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
     r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
-    sizes="T",
     topics=["G1"],
     uses=["softmax-derivative", "masked-attention-in-columns"],
     assumes=["causal mask on Q K^T, softmax over the queries"],
@@ -90,7 +88,6 @@ def leak_through_the_normaliser(rng: np.random.Generator, T: int) -> Givens:
 @equation(
     "added-masks-intersect",
     r"M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)}",
-    sizes="T_q T_k",
     topics=["G1"],
     uses=["masked-exponential-is-zero"],
     assumes=["M, M^(1), M^(2) hold 0 and -inf only"],
@@ -117,7 +114,6 @@ PADDED = (
 @equation(
     "key-padding-changes-nothing",
     PADDED,
-    sizes="T_q n m d_k d_v",
     topics=["G1"],
     uses=["masked-attention"],
     assumes=["K, V hold the n real rows, counted from 0", "K', V' = padding, any finite numbers at all"],
@@ -141,7 +137,6 @@ def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, 
 @equation(
     "packed-documents-stay-apart",
     r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr], \qquad A_i = \{\, j : g_j = g_i \,\}",
-    sizes="n m d d_k d_v",
     topics=["G1"],
     uses=["masked-attention"],
     assumes=[
@@ -172,7 +167,6 @@ def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int,
 @equation(
     "causal-pair-count",
     r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2}",
-    sizes="T_q",
     topics=["G1"],
     uses=["causal-mask"],
     assumes=["causal", "-1 <= p", "p + T_q <= T_k"],
@@ -192,7 +186,6 @@ def causal_pairs(rng: np.random.Generator, T_q: int, draw: int) -> Givens:
 @equation(
     "window-pair-count",
     r"\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2}",
-    sizes="T",
     topics=["G1"],
     uses=["causal-pair-count"],
     assumes=["window of w keys to the left and the token itself", "w < T"],
@@ -210,7 +203,6 @@ def window_pairs(rng: np.random.Generator, T: int, draw: int) -> Givens:
 @equation(
     "reach-of-stacked-windows",
     r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]",
-    sizes="T",
     topics=["G1"],
     uses=["window-pair-count"],
     assumes=["L layers with windows of w keys to the left"],

@@ -15,7 +15,6 @@ from attn_course.formulas import column, independent, outcomes, row, rows
 @equation(
     "dot-product-by-distance",
     r"q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr)",
-    sizes="d_k",
     topics=["A4", "C4"],
     assumes=["q, k real vectors of one length"],
     wrong={
@@ -41,7 +40,6 @@ def keys_at(rng: np.random.Generator, q: np.ndarray, angles: np.ndarray) -> np.n
 @equation(
     "cosine-similarity",
     r"\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|}",
-    sizes="d_k",
     topics=["C4"],
     uses=["dot-product-by-distance"],
     assumes=["q, k not 0", "theta = the angle between q and k"],
@@ -59,7 +57,6 @@ def cosine_similarity(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "gaussian-score-expansion",
     r"-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2} - \frac{\|k\|^2}{2 h^2} - \frac{\|q\|^2}{2 h^2}",
-    sizes="d_k",
     topics=["A4"],
     uses=["dot-product-by-distance"],
     assumes=["h > 0"],
@@ -77,7 +74,6 @@ def gaussian_score(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "equal-length-gaussian-weights",
     r"\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i",
-    sizes="n d_k",
     topics=["A4"],
     uses=["bandwidth-limits", "softmax-shift-invariance", "gaussian-score-expansion"],
     assumes=["all keys have the same length"],
@@ -100,7 +96,6 @@ def gaussian_weights_on_equal_keys(rng: np.random.Generator, n: int, d_k: int) -
 @equation(
     "ranking-ignores-query-length",
     r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\|k_i\| \cos\theta_i}{\|k_j\| \cos\theta_j}",
-    sizes="n d_k",
     topics=["C4"],
     uses=["cosine-similarity"],
     assumes=["one query q", "q . k_j not 0"],
@@ -118,7 +113,6 @@ def ranking_by_one_query(rng: np.random.Generator, n: int, d_k: int) -> Givens:
 @equation(
     "cosine-weight-bound",
     r"\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}}",
-    sizes="n",
     topics=["C4"],
     uses=["softmax", "cosine-similarity"],
     assumes=["no temperature"],
@@ -140,7 +134,6 @@ def flat_weights_of_cosine(rng: np.random.Generator, n: int, draw: int) -> Given
 @equation(
     "relative-cost-of-norms",
     r"\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{1}{T_q} + \frac{1}{T_k}",
-    sizes="T_q T_k d_k",
     topics=["C4"],
     uses=["cosine-similarity"],
     assumes=["T_q queries, T_k keys", "cost counted in multiplications"],
@@ -171,7 +164,6 @@ def any_vectors(rng: np.random.Generator, d_k: int, *, centred: bool = False) ->
 @equation(
     "mean-of-a-score",
     r"\mathbb{E}[q \cdot k] = m_q \cdot m_k",
-    sizes="d_k",
     topics=["C1"],
     assumes=["q independent of k", "means m_q, m_k"],
     wrong={
@@ -188,7 +180,6 @@ def mean_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "score-variance-from-covariances",
     r"\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k",
-    sizes="d_k",
     topics=["C1"],
     uses=["mean-of-a-score"],
     assumes=["q independent of k", "means m_q, m_k", "covariances S_q, S_k"],
@@ -225,7 +216,6 @@ def scores(rng: np.random.Generator, d_k: int, sigma_q: float = 1.0, sigma_k: fl
 @equation(
     "variance-of-a-score",
     r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k",
-    sizes="d_k",
     topics=["C1"],
     uses=["score-variance-from-covariances"],
     assumes=["all entries independent, mean 0, variance 1", "normality not needed"],
@@ -244,7 +234,6 @@ def variance_is_d_k(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
 @equation(
     "score-variance-from-deviations",
     r"\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2",
-    sizes="d_k",
     topics=["C1"],
     uses=["score-variance-from-covariances"],
     assumes=["entries independent, mean 0, variances sigma_q^2 and sigma_k^2"],
@@ -262,7 +251,6 @@ def variance_with_any_scale(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "scaled-score-variance",
     r"\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1",
-    sizes="d_k",
     topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["all entries independent, mean 0, variance 1"],
@@ -280,7 +268,6 @@ def variance_of_the_scaled_score(rng: np.random.Generator, d_k: int) -> Givens:
     "variance-under-wrong-scales",
     r"\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad"
     r" \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h}",
-    sizes="d_k",
     topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["as in {eq}`scaled-score-variance`", "h heads, d_model = h d_k"],

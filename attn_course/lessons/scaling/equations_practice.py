@@ -41,7 +41,6 @@ def uncorrelated(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.n
 @equation(
     "correlated-query-key-moments",
     r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k",
-    sizes="d_k",
     topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["normal entries with mean 0 and variance 1", "correlation rho between q_i and k_i, no other dependence"],
@@ -63,7 +62,6 @@ def correlated_query_and_key(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "equal-query-key-moments",
     r"\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k",
-    sizes="d_k",
     topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["k = q", "entries independent, mean 0, variance 1", "kappa = E[q_i^4]: 3 for normal entries, 1 for +1 and -1"],
@@ -82,7 +80,6 @@ def query_equal_to_key(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "covariance-within-a-row",
     r"\mathrm{Cov}[q \cdot k,\, q \cdot k'] = 0, \qquad \mathrm{Cov}\bigl[ (q \cdot k)^2, (q \cdot k')^2 \bigr] = 2\,d_k",
-    sizes="d_k",
     topics=["C1"],
     uses=["variance-of-a-score", "equal-query-key-moments"],
     assumes=["two keys, one query", "all entries independent and standard normal"],
@@ -103,7 +100,6 @@ def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "score-normal-given-query",
     r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^2 / 2}",
-    sizes="d_k",
     topics=["C1"],
     assumes=["k standard normal, q given"],
     wrong={
@@ -127,7 +123,6 @@ def normal_given_the_query(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "kurtosis-of-a-score",
     r"\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = 3 + \frac{\kappa_q \kappa_k - 3}{d_k}",
-    sizes="d_k",
     topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["all entries independent, mean 0, variance 1, fourth moments kappa_q and kappa_k"],
@@ -147,7 +142,6 @@ def kurtosis_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "kurtosis-with-normal-entries",
     r"\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k}",
-    sizes="d_k",
     topics=["C1"],
     uses=["kurtosis-of-a-score"],
     assumes=["all entries independent and standard normal"],
@@ -193,7 +187,6 @@ def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
 @equation(
     "log-weight-ratio-variance",
     r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \quad (i \ne j)",
-    sizes="n d_k",
     topics=["C2"],
     uses=["ratio-of-weights", "log-softmax", "variance-of-a-score"],
     assumes=["w = softmax of the scores c q.k", "all entries independent, mean 0, variance 1"],
@@ -257,7 +250,6 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
 @equation(
     "scale-as-reparametrisation",
     r"c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) = W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
-    sizes="n",
     topics=["C2"],
     assumes=["the loss sees W_Q through the scores c x W_Q k^T only", "one step of gradient descent"],
     wrong={
@@ -285,7 +277,6 @@ def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
     "scale-in-the-initialisation",
     r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = 1, \qquad"
     r" \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = \frac{1}{d_k}",
-    sizes="d_k",
     topics=["C1", "C2"],
     uses=["score-variance-from-deviations", "scale-as-reparametrisation"],
     assumes=["entries independent, mean 0", "Var q_i = sigma_q^2, Var k_i = 1"],
@@ -306,7 +297,6 @@ def scale_inside_the_initialisation(rng: np.random.Generator, d_k: int, draw: in
 @equation(
     "layer-norm-moments",
     r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
-    sizes="d",
     topics=["C3"],
     assumes=["LN(x)_i = (x_i - mean) / sqrt(v + epsilon), before gain and bias", "v = variance of the entries of x"],
     wrong={
@@ -330,7 +320,6 @@ def weights_of_variance(rng: np.random.Generator, shape: tuple[int, int], deviat
 @equation(
     "variance-after-projection",
     r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2",
-    sizes="d_model d_k",
     topics=["C3"],
     uses=["layer-norm-moments"],
     assumes=["x fixed", "entries of W uncorrelated, as independent ones are, mean 0, variance sigma_w^2"],
@@ -349,7 +338,6 @@ def variance_after_a_projection(rng: np.random.Generator, d_model: int, d_k: int
     "default-initialisation-variances",
     r"d\;\mathrm{Var}\Bigl[ U\bigl(-\tfrac{1}{\sqrt{d}}, \tfrac{1}{\sqrt{d}}\bigr) \Bigr] = \tfrac{1}{3}, \qquad"
     r" d\;\mathrm{Var}\Bigl[ U\bigl(-\sqrt{\tfrac{6}{d + 3d}}, \sqrt{\tfrac{6}{d + 3d}}\bigr) \Bigr] = \tfrac{1}{2}",
-    sizes="d",
     topics=["C3"],
     uses=["variance-after-projection"],
     assumes=["d = d_model", "torch's nn.Linear, and the packed (3d, d) matrix of nn.MultiheadAttention under Xavier's rule"],
@@ -375,7 +363,6 @@ def variance_at_initialisation(rng: np.random.Generator, d: int) -> Givens:
 @equation(
     "score-variance-at-initialisation",
     r"\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2",
-    sizes="d_model d_k",
     topics=["C3"],
     uses=["score-variance-from-deviations", "variance-after-projection"],
     assumes=["x, y fixed", "entries of W_Q, W_K independent, mean 0, variances sigma_Q^2 and sigma_K^2"],
@@ -401,7 +388,6 @@ def score_variance_at_initialisation(rng: np.random.Generator, d_model: int, d_k
     "query-key-normalisation",
     r"\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad"
     r" \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}",
-    sizes="d_k",
     topics=["C3", "C4"],
     uses=["cosine-similarity", "layer-norm-moments"],
     assumes=["q, k not 0", "theta = the angle between q and k", "hat: divided by the root of the mean square of the entries"],

@@ -33,7 +33,6 @@ def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
 @equation(
     "self-attention-without-projections",
     r"z_i = \sum_{j=1}^{T} \frac{e^{x_i \cdot x_j / \sqrt{v}}}{\sum_{l=1}^{T} e^{x_i \cdot x_l / \sqrt{v}}}\, x_j",
-    sizes="T v",
     topics=["E1"],
     uses=["attention-of-one-query", "output-of-a-query"],
     assumes=["Q = K = V = X", "v = number of features of a token"],
@@ -57,7 +56,6 @@ def attention_without_projections(rng: np.random.Generator, T: int, v: int) -> G
 @equation(
     "heavy-diagonal-of-scores",
     r"\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)",
-    sizes="v",
     topics=["E1", "C1"],
     uses=["scaled-score-variance", "equal-query-key-moments", "self-attention-without-projections"],
     assumes=["entries of X independent, mean 0, variance 1"],
@@ -117,7 +115,6 @@ def mean_self_weight(v: float, others: int = 31) -> float:
 @equation(
     "detailed-balance-of-weights",
     r"p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}}",
-    sizes="T v",
     topics=["E3"],
     uses=["attention-weights", "self-attention-without-projections"],
     assumes=["s_ij = s_ji, as in {eq}`self-attention-without-projections`"],
@@ -136,7 +133,6 @@ def detailed_balance(rng: np.random.Generator, T: int, v: int) -> Givens:
 @equation(
     "normalisers-are-stationary",
     r"\sum_{i=1}^{T} Z_i\, p_{ij} = Z_j",
-    sizes="T v",
     topics=["E3"],
     uses=["detailed-balance-of-weights"],
     wrong={
@@ -157,7 +153,6 @@ def who_is_looked_at(rng: np.random.Generator, T: int, v: int) -> Givens:
 @equation(
     "self-attention",
     r"Z = \mathrm{softmax}\Bigl( \frac{X W_Q\, W_K^\top X^\top}{\sqrt{d_k}} \Bigr)\, X W_V",
-    sizes="T d_model d_k d_v",
     topics=["E1", "A7"],
     uses=["attention", "self-attention-without-projections"],
     assumes=["Q = X W_Q, K = X W_K, V = X W_V"],
@@ -176,7 +171,6 @@ def attention_with_projections(rng: np.random.Generator, T: int, d_model: int, d
 @equation(
     "bilinear-score",
     r"s_{ij} = \frac{x_i\, W_Q W_K^\top\, x_j^\top}{\sqrt{d_k}}",
-    sizes="T d_model d_k",
     topics=["E1"],
     uses=["scaled-score", "self-attention"],
     wrong={
@@ -193,7 +187,6 @@ def bilinear_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) ->
 @equation(
     "asymmetry-of-scores",
     r"S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top",
-    sizes="T d_model d_k",
     topics=["E3"],
     uses=["bilinear-score"],
     wrong={
@@ -213,7 +206,6 @@ def second_cause_of_asymmetry(rng: np.random.Generator, T: int, d_model: int, d_
 @equation(
     "self-attention-parameters",
     r"\#\{\text{parameters}\} = d_{\text{model}}\,(2\,d_k + d_v)",
-    sizes="T d_model d_k d_v",
     topics=["E1"],
     uses=["self-attention"],
     assumes=["no biases"],
@@ -234,7 +226,6 @@ def what_is_learned(rng: np.random.Generator, T: int, d_model: int, d_k: int, d_
 @equation(
     "gradients-through-projections",
     r"dW_Q = X^\top dQ, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top",
-    sizes="T d_model d_k d_v",
     topics=["E1", "D2"],
     uses=["gradient-of-values", "query-and-key-gradients", "self-attention"],
     assumes=["dW_K and dW_V alike"],
@@ -263,7 +254,6 @@ def three_paths_back(rng: np.random.Generator, T: int, d_model: int, d_k: int, d
 @equation(
     "permuted-scores",
     r"S(\Pi X) = \Pi\, S(X)\, \Pi^\top",
-    sizes="T d_model d_k",
     topics=["E1"],
     uses=["bilinear-score"],
     assumes=["Pi a permutation matrix"],
@@ -281,7 +271,6 @@ def permuted_scores(rng: np.random.Generator, T: int, d_model: int, d_k: int) ->
 @equation(
     "permuted-weights",
     r"\mathrm{softmax}(\Pi\, S\, \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top",
-    sizes="T",
     topics=["E1"],
     uses=["attention-weights", "permuted-scores"],
     assumes=["softmax along each row"],
@@ -298,7 +287,6 @@ def permuted_weights(rng: np.random.Generator, T: int) -> Givens:
 @equation(
     "permutation-equivariance",
     r"Z(\Pi X) = \Pi\, Z(X)",
-    sizes="T d_model d_k d_v",
     topics=["E1"],
     uses=["pair-order-invariance", "self-attention", "permuted-scores", "permuted-weights"],
     assumes=["no mask, no positions"],
@@ -316,7 +304,6 @@ def permutation_equivariance(rng: np.random.Generator, T: int, d_model: int, d_k
 @equation(
     "score-with-added-positions",
     r"(x_i + t_i)\, M\, (x_j + t_j)^\top = x_i M x_j^\top + x_i M t_j^\top + t_i M x_j^\top + t_i M t_j^\top",
-    sizes="T d_model",
     topics=["E1"],
     uses=["bilinear-score", "permutation-equivariance"],
     assumes=["t_i = a vector that depends on the position i only", "M = W_Q W_K^T"],

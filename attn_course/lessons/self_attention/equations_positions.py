@@ -27,7 +27,6 @@ def signed(rng: np.random.Generator) -> float:
 @equation(
     "sinusoidal-positions",
     r"P_{t,2i} = \sin(\omega_i t), \qquad P_{t,2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/d}",
-    sizes="T h",
     topics=["E1"],
     uses=["score-with-added-positions"],
     assumes=["d even", "positions t = 0, 1, 2, ..."],
@@ -71,7 +70,6 @@ def step_of_the_clock(rng: np.random.Generator) -> Givens:
 @equation(
     "sinusoidal-position-similarity",
     r"P_t \cdot P_u = \sum_{i} \cos(\omega_i (t - u))",
-    sizes="T h",
     topics=["E1"],
     uses=["sinusoidal-positions"],
     wrong={
@@ -90,7 +88,6 @@ def likeness_of_positions(rng: np.random.Generator, T: int, h: int) -> Givens:
 @equation(
     "angle-proportional-to-position",
     r"\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t",
-    sizes="T",
     topics=["E1"],
     uses=["sinusoidal-position-similarity"],
     assumes=[
@@ -124,7 +121,6 @@ TURN = r"\qquad R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\
     "rotations-compose",
     r"R_t^\top R_u = R_{u - t}, \qquad"
     r" R_t = \begin{pmatrix} \cos(\omega t) & -\sin(\omega t) \\ \sin(\omega t) & \cos(\omega t) \end{pmatrix}",
-    sizes="T",
     topics=["E1"],
     uses=["angle-proportional-to-position"],
     wrong={
@@ -144,7 +140,6 @@ def rotations_compose(rng: np.random.Generator, T: int) -> Givens:
 @equation(
     "rotated-pair-score",
     r"(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u - t))",
-    sizes="T",
     topics=["E1"],
     uses=["rotations-compose"],
     assumes=["one pair of features"],
@@ -170,7 +165,6 @@ SHIFTED_SCORE = r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) 
     "rope-as-complex-rotation",
     r"\bigl( R_{t + c}\, q \bigr) \cdot \bigl( R_{u + c}\, k \bigr) ="
     r" \mathrm{Re} \sum_{m} \hat{q}_m\, \bar{k}_m\, e^{i \omega_m (t - u)}, \qquad \|R_t\, q\| = \|q\|",
-    sizes="T h",
     topics=["E1"],
     uses=["rotated-pair-score"],
     assumes=["pairs of features read as complex numbers, those of k conjugated", "omega_m = 10000^{-2m/d_k}", "any common shift c"],

@@ -16,7 +16,6 @@ from attn_course.reference import attention, softmax
 @equation(
     "residual-stream",
     r"X_L = X_0 + \sum_{l=1}^{L} Z_l(X_{l-1}), \qquad X_l = X_{l-1} + Z_l(X_{l-1})",
-    sizes="L T d_model d_k",
     topics=["E5"],
     uses=["self-attention"],
     assumes=["d_v = d_model"],
@@ -43,7 +42,6 @@ SHARED = r" \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
     "attention-contracts-differences",
     r"\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad"
     r" \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})",
-    sizes="T d_k",
     topics=["E5"],
     uses=["output-in-convex-hull", "output-of-a-query"],
     assumes=["one feature of the values"],
@@ -69,7 +67,6 @@ def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw:
 @equation(
     "wanted-value-gains-score",
     r"-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2",
-    sizes="T d_v",
     topics=["E2"],
     uses=["score-gradient-against-mixture"],
     assumes=["one row of scores s, z = sum_j p_j v_j", "the output wanted is v_n, the value of the noun"],
@@ -93,7 +90,6 @@ def the_noun_gains(rng: np.random.Generator, T: int, d_v: int, draw: int) -> Giv
 @equation(
     "other-weights-same-output",
     r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
-    sizes="T_q d_v n",
     topics=["E2"],
     uses=["attention"],
     assumes=["T > d_v + 1 tokens, so that such N exist", "N small enough to keep P + N >= 0"],
@@ -131,7 +127,6 @@ def features(rng: np.random.Generator, m: int, n: int) -> tuple[np.ndarray, np.n
 @equation(
     "feature-scores-are-correlations",
     r"\frac{x_a \cdot x_b}{\sqrt{m}} = \sqrt{m}\; r_{ab}",
-    sizes="m n",
     topics=["E3"],
     uses=["scaled-score", "self-attention-without-projections"],
     assumes=["tokens = features: x_a holds the m observations of feature a", "mean 0 and mean square 1 for each feature"],
@@ -150,7 +145,6 @@ def scores_between_features(rng: np.random.Generator, m: int, n: int) -> Givens:
 @equation(
     "feature-weights-from-correlations",
     r"p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0",
-    sizes="m n",
     topics=["E3"],
     uses=["attention-weights", "feature-scores-are-correlations"],
     assumes=["as in {eq}`feature-scores-are-correlations`"],
@@ -183,7 +177,6 @@ def recurrent_products(x: np.ndarray, w_hidden: np.ndarray, w_input: np.ndarray)
 @equation(
     "attention-and-rnn-flops",
     r"\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2",
-    sizes="T d",
     topics=["E4"],
     uses=["attention-flops", "self-attention"],
     assumes=["d = d_model = d_k = d_v = hidden size", "a multiplication and its addition count 2; matrix products only"],
@@ -220,7 +213,6 @@ def where_the_quadratic_part_takes_over(rng: np.random.Generator, draw: int) -> 
 @equation(
     "attention-and-rnn-depth",
     r"\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = T",
-    sizes="T d",
     topics=["E4"],
     uses=["self-attention"],
     assumes=["depth = matrix products that must wait for each other", "softmax and tanh go with the product before them"],
@@ -259,7 +251,6 @@ def traced_rnn(T: int, d: int) -> tuple[int, int]:
 @equation(
     "attention-and-rnn-traffic",
     r"\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d",
-    sizes="T d",
     topics=["E4"],
     uses=["attention-traffic", "attention-and-rnn-depth"],
     assumes=[

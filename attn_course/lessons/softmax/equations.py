@@ -14,7 +14,6 @@ from attn_course.formulas import derivative, function, of, vector
 @equation(
     "softmax",
     r"\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}}",
-    sizes="n",
     topics=["B1"],
     assumes=["z real"],
     wrong={
@@ -38,7 +37,6 @@ def softmax(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-inside-the-simplex",
     r"0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
-    sizes="n",
     topics=["B1"],
     uses=["softmax"],
     assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 32 of each other)"],
@@ -60,7 +58,6 @@ def weights_between_zero_and_one(rng: np.random.Generator, n: int, draw: int) ->
 @equation(
     "ratio-of-weights",
     r"\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)}",
-    sizes="n",
     topics=["B1"],
     assumes=["w_i = f(z_i) / sum_j f(z_j)", "f > 0"],
     wrong={
@@ -80,7 +77,6 @@ def ratio_of_weights(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "shift-invariant-ratios",
     r"\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}",
-    sizes="n",
     topics=["B1"],
     uses=["ratio-of-weights"],
     assumes=["shift invariance is demanded of f"],
@@ -182,7 +178,6 @@ def exponential_map(rng: np.random.Generator, draw: int) -> Givens:
 @equation(
     "softmax-with-temperature",
     r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}",
-    sizes="n",
     topics=["B1"],
     uses=["softmax", "ratio-of-weights", "exponential-unique-solution"],
     assumes=["T > 0: a larger score must not get a smaller weight"],
@@ -208,7 +203,6 @@ def entropy(p: np.ndarray) -> float:
 @equation(
     "entropy-lagrangian-gradient",
     r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda",
-    sizes="n",
     topics=["B1"],
     assumes=["p > 0", "L = H(p) + beta (sum_i p_i z_i - mu) + lambda (sum_i p_i - 1)"],
     wrong={
@@ -238,7 +232,6 @@ def root(falling: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.
 @equation(
     "unnormalised-gibbs-form",
     r"p_i = e^{\lambda - 1}\, e^{\beta z_i}",
-    sizes="n",
     topics=["B1"],
     uses=["entropy-lagrangian-gradient"],
     wrong={
@@ -256,7 +249,6 @@ def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "gibbs-distribution",
     r"p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
-    sizes="n",
     topics=["B1"],
     uses=["unnormalised-gibbs-form"],
     assumes=["sum_i p_i = 1"],
@@ -275,7 +267,6 @@ def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "free-energy-identity",
     r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(p \,\|\, \sigma(z/T))",
-    sizes="n",
     topics=["B1"],
     uses=["softmax-with-temperature"],
     assumes=["p on the simplex, p > 0", "T > 0"],
@@ -297,7 +288,6 @@ def free_energy(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "log-softmax",
     r"\ln \sigma(z)_i = z_i - \mathrm{lse}(z)",
-    sizes="n",
     topics=["B1", "B2"],
     uses=["softmax"],
     assumes=["lse(z) = ln sum_j e^{z_j}"],
@@ -314,7 +304,6 @@ def log_softmax(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "lse-gradient",
     r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i",
-    sizes="n",
     topics=["B1"],
     uses=["softmax"],
     wrong={

@@ -15,7 +15,6 @@ from attn_course.reference import softmax
 @equation(
     "lse-bounds",
     r"\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n",
-    sizes="n",
     topics=["B2"],
     uses=["log-softmax"],
     assumes=["the bound below is attained by scores of -infinity beside one finite score, the bound above by equal scores"],
@@ -34,7 +33,6 @@ def bounds_of_lse(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "softmax-shift-invariance",
     r"\sigma(z + c\,\mathbf{1}) = \sigma(z)",
-    sizes="n",
     topics=["B2"],
     uses=["softmax"],
     assumes=["c real"],
@@ -51,7 +49,6 @@ def shift_invariance(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "shifted-lse",
     r"\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m}",
-    sizes="n",
     topics=["B2"],
     uses=["log-softmax"],
     assumes=["m real"],
@@ -68,7 +65,6 @@ def shifted_lse(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "stable-softmax",
     r"\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j",
-    sizes="n",
     topics=["B2"],
     uses=["softmax", "softmax-shift-invariance"],
     wrong={
@@ -90,7 +86,6 @@ def stable_softmax(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "softmax-derivative",
     r"\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j)",
-    sizes="n",
     topics=["B2"],
     uses=["softmax"],
     wrong={
@@ -106,7 +101,6 @@ def softmax_derivative(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-jacobian",
     r"J = \mathrm{diag}(s) - s\,s^\top",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-derivative"],
     wrong={
@@ -124,7 +118,6 @@ def softmax_jacobian(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-jacobian-annihilates-constants",
     r"J\,\mathbf{1} = 0",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-shift-invariance", "softmax-jacobian"],
     wrong={
@@ -140,7 +133,6 @@ def jacobian_annihilates_constants(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-jacobian-is-variance",
     r"x^\top J\,x = \sum_i s_i\,(x_i - \bar{x})^2, \qquad \bar{x} = \sum_j s_j x_j",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-jacobian"],
     assumes=["x real"],
@@ -158,7 +150,6 @@ def jacobian_is_a_variance(rng: np.random.Generator, n: int, draw: int) -> Given
 @equation(
     "softmax-vector-jacobian-product",
     r"J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-derivative"],
     assumes=["g = gradient of a loss with respect to s"],
@@ -181,7 +172,6 @@ def vector_jacobian_product(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-entropy",
     r"H(s) = \mathrm{lse}(z) - \sum_i s_i z_i",
-    sizes="n",
     topics=["B2"],
     uses=["log-softmax"],
     assumes=["H(s) = -sum_i s_i ln s_i"],
@@ -200,7 +190,6 @@ def entropy_of_softmax(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-entropy-derivative",
     r"\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\beta\, \mathrm{Var}_s(z)",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-jacobian-is-variance", "softmax-entropy"],
     assumes=["s = sigma(beta z)", "Var_s(z) = sum_i s_i (z_i - sum_j s_j z_j)^2"],
@@ -220,7 +209,6 @@ def entropy_falls_as_scores_sharpen(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "temperature-limits",
     r"\lim_{T \to 0^+} \sigma(z / T)_i = \frac{[\,z_i = \max_j z_j\,]}{k}, \qquad \lim_{T \to \infty} \sigma(z / T)_i = \frac{1}{n}",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-with-temperature", "stable-softmax"],
     assumes=["k = number of entries that equal the largest"],
@@ -252,7 +240,6 @@ def temperature_limits(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "softmax-jacobian-frobenius-norm",
     r"\|J\|_F^2 = \sum_i s_i^2\,(1 - 2 s_i) + \Bigl(\sum_i s_i^2\Bigr)^2",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-jacobian"],
     wrong={
@@ -269,7 +256,6 @@ def frobenius_norm(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-jacobian-norm-bound",
     r"\|J\|_2 \le \tfrac{1}{2}",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-jacobian-is-variance"],
     assumes=["attained where two scores share all the weight"],
@@ -292,7 +278,6 @@ def norm_at_most_one_half(rng: np.random.Generator, n: int, draw: int) -> Givens
 @equation(
     "saturated-softmax-jacobian-vanishes",
     r"\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max})",
-    sizes="n",
     topics=["B2"],
     uses=["softmax-jacobian", "softmax-jacobian-is-variance"],
     wrong={
@@ -318,7 +303,6 @@ def saturation(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "cross-entropy",
     r"-\ln s_y = \mathrm{lse}(z) - z_y",
-    sizes="n",
     topics=["B2"],
     uses=["log-softmax"],
     wrong={
@@ -335,7 +319,6 @@ def cross_entropy(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "cross-entropy-gradient",
     r"\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}",
-    sizes="n",
     topics=["B2"],
     uses=["lse-gradient", "cross-entropy"],
     wrong={
@@ -360,7 +343,6 @@ def max_and_sum(scores: np.ndarray) -> tuple[float, float]:
 @equation(
     "online-softmax-update",
     r"m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'}",
-    sizes="n",
     topics=["B2"],
     uses=["shifted-lse"],
     assumes=["m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score"],
@@ -380,7 +362,6 @@ def online_update(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "merge-of-softmax-sums",
     r"\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B)",
-    sizes="a b",
     topics=["B2"],
     uses=["shifted-lse", "online-softmax-update"],
     assumes=["A, B disjoint, not both empty"],

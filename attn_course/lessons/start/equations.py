@@ -15,7 +15,6 @@ from attn_course.reference import causal_mask
 @equation(
     "dot-product-in-columns",
     r"\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c",
-    sizes="d_k",
     topics=["N1"],
     assumes=["q, k rows (1, d_k)", "q_c, k_c columns (d_k, 1)"],
     wrong={
@@ -32,7 +31,6 @@ def row_or_column(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "scores-in-columns",
     r"K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top",
-    sizes="T_q T_k d_k",
     topics=["N1"],
     uses=["dot-product-in-columns"],
     assumes=["Q_c = Q^T, K_c = K^T"],
@@ -52,7 +50,6 @@ def two_tables_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_k: int)
     "attention-in-columns",
     r"V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)"
     r" = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top}",
-    sizes="T_q T_k d_k d_v",
     topics=["N1"],
     uses=["scores-in-columns"],
     assumes=["columns: the softmax runs down each column, axis 0"],
@@ -76,7 +73,6 @@ def two_forms_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: in
 @equation(
     "projection-in-columns",
     r"W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top",
-    sizes="d_in d_out",
     topics=["N1"],
     assumes=["x_c = x^T a column", "torch's nn.Linear stores W_c, (out, in), and computes x W_c^T"],
     wrong={
@@ -94,7 +90,6 @@ def two_projections(rng: np.random.Generator, d_in: int, d_out: int) -> Givens:
 @equation(
     "absorbed-matrix-in-columns",
     r"(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top",
-    sizes="d d_k",
     topics=["N1"],
     uses=["dot-product-in-columns", "projection-in-columns"],
     assumes=["x asks, y answers"],
@@ -122,7 +117,6 @@ def two_spellings_of_one_matrix(rng: np.random.Generator, d: int, d_k: int) -> G
 @equation(
     "causal-mask-in-columns",
     r"M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top",
-    sizes="T",
     topics=["N1"],
     uses=["scores-in-columns"],
     assumes=["i = position of the query, j = position of the key"],

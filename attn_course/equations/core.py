@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from inspect import signature
+from inspect import isfunction, signature
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -176,6 +176,12 @@ def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
     ]
 
 
+def _letters(make: Maker) -> list[str]:
+    """Return the sizes that a function takes: its parameters, but for the generator and the number of the draw."""
+    parameters = signature(make).parameters.values() if isfunction(make) else ()
+    return [one.name for one in parameters if one.kind != one.VAR_KEYWORD and one.name not in ("rng", "draw")]
+
+
 def _smallest(draws: list[list[Givens]]) -> list[Givens]:
     """Return the draws of the smallest set of sizes."""
     return min(draws, key=lambda some: sum(formulas.count(given) for given in some[0].values()))
@@ -302,9 +308,7 @@ class Registry:
         wrongs = tuple(WrongForm(name, form, trap) for name, (trap, form) in pairs.items())
 
         def register(make: Maker) -> Equation:
-            letters = [name for name, one in signature(make).parameters.items() if one.kind != one.VAR_KEYWORD]
-            drawn = sizes or " ".join(name for name in letters if name not in ("rng", "draw"))
-            belongs = tuple(topics), drawn, tuple(uses), tuple(assumes)
+            belongs = tuple(topics), sizes or " ".join(_letters(make)), tuple(uses), tuple(assumes)
             return self.add(Equation(label, latex, make, *belongs, wrongs, loose, kind, why, equivalent or {}, whatever or {}, latex))
 
         return register

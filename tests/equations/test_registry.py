@@ -50,6 +50,7 @@ def test_a_true_equation_prints_one_fixed_line(toy: Registry, capsys):
     ("options", "line"),
     [
         ({"sizes": "n"}, "holds as printed (n = 3, 5, 6, 7)"),
+        ({}, "holds as printed (n = 3, 5, 6, 7)"),  # the parameters of the function
         ({"sizes": "n", "kind": "definition"}, "holds as printed (definition, n = 3, 5, 6, 7)"),
         ({"sizes": "T d H d_k, d = H d_k"}, "holds as printed (T, d, H, d_k from 3 to 36)"),
         ({"kind": "transcribed", "why": "a figure of a paper"}, "is transcribed, not read: a figure of a paper"),

@@ -18,9 +18,9 @@ its transpose is malformed). One index of a matrix is a row. A list stands only 
 
 **Indices.** Free ones run over all positions, and the formula must hold at each. A range comes from the bounds, else from what the index
 subscripts: two different lengths are malformed, but `states` may be longer; else from a declared `index`, for which one other letter may
-stand, also in a set. `x^{(i)}` is x_i. Positions count from the `start` of the given. Conditions (`j \ne i`, `j \in A`) restrict; `\quad (i \ne j)` belongs to its clause;
-beneath `\sum` the first letter of a condition is bound. A letter in use cannot be bound again. `x_{ij}` has two indices, `x_{i,2j}` too,
-`x_{i-1}` one. An index at the end of a slice, `K_{1:t}`, is tried value by value.
+stand, also in a set. `x^{(i)}` is x_i. Positions count from the `start` of the given. Conditions (`j \ne i`, `j \in A`) restrict; `\quad
+(i \ne j)` belongs to its clause; beneath `\sum` the first letter of a condition is bound. A letter in use cannot be bound again.
+`x_{ij}` has two indices, `x_{i,2j}` too, `x_{i-1}` one. An index at the end of a slice, `K_{1:t}`, is tried value by value.
 
 **Products.** Side by side: of numbers, of a number and anything, of rows, columns and matrices as declared. `\cdot` is the dot product
 of two vectors of one orientation (or a product with a number), `\odot` is entrywise; unlike operations need parentheses, and behind

@@ -45,8 +45,8 @@ def _own(node: Node) -> Iterator[Part]:
     match node.kind:
         case "number":
             value = float(node.value)
-            others = (value - 1, value + 1) if value.is_integer() else (value / 2, value * 2)
-            low, high = (Node("number", (), f"{other:g}") for other in others)
+            near = (value - 1, value + 1) if value.is_integer() else (value / 2, value * 2)
+            low, high = (Node("number", (), f"{other:g}") for other in near)
             yield node, f"with {write(low)} or {write(high)} in the place of {node.value}", [low, high]
         case "iverson" | "floor" | "ceil":
             yield from ((node, f"with {write(one)} in the place of {write(node)}", [one]) for one in NUMBERS)

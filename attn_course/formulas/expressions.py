@@ -167,10 +167,10 @@ class Expressions(Brackets):
                 base, indexed, above = Node("entry", (*carrier, *indices), "", self.since(start)), True, False
             elif self.is_index_above(base):
                 self.take("^")
-                carrier, rest = (base.children[0], base.children[1:]) if indexed else (base, ())
+                inner, rest = (base.children[0], base.children[1:]) if indexed else (base, ())
                 with self.inside("{"):
                     index = self.primary()
-                base, above, indexed = Node("entry", (carrier, index, *rest), "", self.since(start)), not indexed, True
+                base, above, indexed = Node("entry", (inner, index, *rest), "", self.since(start)), not indexed, True
             elif self.taken("^"):
                 if raised and self.text != r"\top":
                     raise self.wrong("a second exponent: put what carries it in parentheses", sign)

@@ -214,8 +214,8 @@ def _match(tokens: list[Token], pattern: list[str], name: str, alone: bool) -> l
             return None
         if not text:
             end = next((at for at in range(i, len(tokens)) if tokens[at].text in (")", "}")), len(tokens))
-            beneath, opens, closes = (Token("mark", sign, tokens[i].place) for sign in "_{}")
-            index, i = [beneath, opens, *tokens[i:end], closes, *index], end
+            below, opens, closes = (Token("mark", sign, tokens[i].place) for sign in "_{}")
+            index, i = [below, opens, *tokens[i:end], closes, *index], end
         elif tokens[i].spelled != text:
             return None
         else:

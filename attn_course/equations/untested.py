@@ -1,14 +1,18 @@
 """What no draw tests: a number, a bracket, a condition or an argument without which a formula holds as well, at all sizes tried.
 
 A cut-off such as [n < 100] holds at every size that is drawn, and nobody knows what becomes of it beyond. So what decides something must
-decide both ways in some draw, and a number must matter: with another in its place the formula must fall.
+decide both ways in some draw, a number must matter: with another in its place the formula must fall, and what is made of sizes alone must
+change with them: (n - 3) (n - 5) (n - 7) is 0 wherever it is tried.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, names_of, write
+from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.tree import bound_in
 
 Part: TypeAlias = tuple[Node, str, list[Node]]  # a part, what is said of it, and what is tried in its place
@@ -21,6 +25,32 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
     for part, said, others in _parts(formula.tree):
         if part not in known and all(_holds(other, formula, names, draws) for other in others):
             raise Malformed(f"{said} it holds in every draw too: nothing tests this", part.place, formula.latex)
+    varies = {name for name, given in draws[0].items() if _is_whole(given) and any(draw[name] != given for draw in draws)}
+    evaluations = [Evaluation(formula, draw) for draw in draws]
+    for node in formula.tree.walk():
+        part = _made_of(node, varies)
+        if part and part not in known and len({float(one.value(part).data.item()) for one in evaluations}) == 1:
+            raise Malformed(f"{write(part)} is the same at all sizes that are drawn: nothing tests it", node.place, formula.latex)
+
+
+def _is_whole(given: Any) -> bool:
+    return isinstance(given, int | np.integer)
+
+
+def _made_of(node: Node, sizes: set[str]) -> Node | None:
+    """Return what is made of sizes and numbers alone: an expression, or some terms of a sum, or factors of a product."""
+    if node.kind not in ("sum", "product", "power", "over", "dot", "times", "neg", "factorial", "call"):
+        return None
+    alone = [child for child in node.children if _is_made_of(child, sizes)]
+    if node.kind not in ("sum", "product") and len(alone) < len(node.children):
+        return None
+    part = replace(node, children=tuple(alone))
+    return part if len(alone) > 1 and any(one.kind == "name" for one in part.walk()) else None
+
+
+def _is_made_of(node: Node, sizes: set[str]) -> bool:
+    leaves = [one for one in node.walk() if not one.children]
+    return all(leaf.kind in ("number", "none") or (leaf.kind == "name" and leaf.value in sizes) for leaf in leaves)
 
 
 def _holds(tree: Node, formula: Formula, names: Sequence[str], draws: Sequence[Mapping[str, Any]]) -> bool:

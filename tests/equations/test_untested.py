@@ -37,13 +37,27 @@ def total(monkeypatch) -> Equation:
             r"S = \sum_{j=1}^{n} \begin{cases} x_j & n < 100 \\ 0 & \text{otherwise} \end{cases}",
             r"with 0 or 1 in the case \text{otherwise}",
         ),
-        (r"S = n - n + \sum_{j \le 100} x_j", r"without the condition j \le 100"),
+        (r"n S = n \sum_{j \le 100} x_j", r"without the condition j \le 100"),
     ],
 )
 def test_what_makes_no_difference_in_any_draw_is_not_tested(total, form, said):
     with pytest.raises(Malformed) as caught:
         total.check(form)
     assert f"{said} it holds in every draw too: nothing tests this" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        (r"S = \sum_{j=1}^{n} x_j + (n - 3) (n - 5) (n - 6) (n - 7)", "(n - 3)\\, (n - 5)\\, (n - 6)\\, (n - 7)"),
+        (r"S = \sum_{j=1}^{n} x_j + (n - 3) (n - 5) x_1 (n - 6) (n - 7)", "(n - 3)\\, (n - 5)\\, (n - 6)\\, (n - 7)"),
+    ],
+)
+def test_what_is_made_of_sizes_alone_changes_with_them(total, form, part):
+    with pytest.raises(Malformed) as caught:
+        total.check(form)
+    assert "is the same at all sizes that are drawn: nothing tests it" in str(caught.value)
+    assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -25,16 +25,19 @@ def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[
     for part, said, others in _parts(formula.tree):
         if part not in known and all(_holds(other, formula, names, draws) for other in others):
             raise Malformed(f"{said} it holds in every draw too: nothing tests this", part.place, formula.latex)
-    varies = {name for name, given in draws[0].items() if _is_whole(given) and any(draw[name] != given for draw in draws)}
+    part = next(_constants(formula, draws), None)
+    if part and not any(_constants(registered, draws)):
+        raise Malformed(f"{write(part)} is the same at all sizes that are drawn: nothing tests it", part.place, formula.latex)
+
+
+def _constants(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:
+    """Yield what is made of sizes alone and does not change with them."""
+    whole = {name: given for name, given in draws[0].items() if isinstance(given, int | np.integer)}
+    varies = {name for name, given in whole.items() if any(draw[name] != given for draw in draws)}
     evaluations = [Evaluation(formula, draw) for draw in draws]
-    for node in formula.tree.walk():
-        part = _made_of(node, varies)
-        if part and part not in known and len({float(one.value(part).data.item()) for one in evaluations}) == 1:
-            raise Malformed(f"{write(part)} is the same at all sizes that are drawn: nothing tests it", node.place, formula.latex)
-
-
-def _is_whole(given: Any) -> bool:
-    return isinstance(given, int | np.integer)
+    for part in filter(None, (_made_of(node, varies) for node in formula.tree.walk())):
+        if len({round(float(one.value(part).data.item()), 9) for one in evaluations}) == 1:
+            yield part
 
 
 def _made_of(node: Node, sizes: set[str]) -> Node | None:

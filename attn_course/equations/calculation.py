@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from attn_course.equations.asked import Asked, ShowError
-from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, names_in, number, result, round_off
+from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, number, result, round_off
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given
@@ -129,13 +129,7 @@ def _defines(chain: Node, givens: Collection[str]) -> bool:
 
 def _lacking(formula: Formula, node: Node, givens: Collection[str]) -> set[str]:
     """Return the givens without a value in an expression, and in the definitions that it uses."""
-    found, waiting, seen = set[str](), [node], set[str]()
-    while waiting:
-        names = names_in(waiting.pop()) - seen
-        seen |= names
-        found |= names & formula.given
-        waiting += [formula.definitions[name].body for name in names & formula.definitions.keys()]
-    return found - {*givens}
+    return {*formula.names_beneath(node) & formula.given} - {*givens}
 
 
 def _chain_rows(here: Evaluation, chain: Node, givens: Mapping[str, Any]) -> list[Row]:

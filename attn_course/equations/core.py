@@ -113,9 +113,7 @@ class Equation:
 
     def read(self, latex: str | None = None) -> Formula:
         """Read the LaTeX, or another formula of the same symbols; raises formulas.Malformed."""
-        givens = self.draws()[0][0]
-        ranges = [name for name, given in givens.items() if formulas.is_range(given)]
-        return Formula.of(self.latex if latex is None else latex, formulas.names_of(givens), ranges)
+        return formulas.formula_of(self.latex if latex is None else latex, self.draws()[0][0])
 
     def judge(self, formula: Formula) -> list[Judged]:
         """Judge a formula on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
@@ -165,15 +163,16 @@ class Equation:
 
 @lru_cache(maxsize=512)
 def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
-    numbered = "draw" in signature(make).parameters
-    seeds = itertools.count()
+    seeds = ([zlib.crc32(label.encode()), number] for number in itertools.count())
     return [
-        [
-            make(np.random.default_rng([zlib.crc32(label.encode()), next(seeds)]), **({"draw": draw} if numbered else {}), **given)
-            for draw in range(DRAWS)
-        ]
+        [make(np.random.default_rng(next(seeds)), **numbered(make, draw), **given) for draw in range(DRAWS)]
         for given in formulas.size_sets(sizes)
     ]
+
+
+def numbered(make: Maker, draw: int) -> dict[str, int]:
+    """Return the number of a draw as a function that makes givens takes it, if it does."""
+    return {"draw": draw} if "draw" in signature(make).parameters else {}
 
 
 def _letters(make: Maker) -> list[str]:
@@ -191,15 +190,14 @@ def _smallest(draws: list[list[Givens]]) -> list[Givens]:
 def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial], list[saying.Trial]]:
     """Return a registered formula, and what becomes of it with other numbers in the place of each given."""
     draws = _draws(make, sizes, label)
-    formula = Formula.of(latex, formulas.names_of(draws[0][0]), [name for name, given in draws[0][0].items() if formulas.is_range(given)])
+    formula = formulas.formula_of(latex, draws[0][0])
     smallest = _smallest(draws)
     return formula, saying.trials(formula, smallest), saying.shuffled(formula, smallest[0])
 
 
 @lru_cache(maxsize=512)
 def _made(make: Maker, sizes: str) -> set[str]:
-    given = formulas.size_sets(sizes)[0] | ({"draw": 0} if "draw" in signature(make).parameters else {})
-    return saying.made(functools.partial(make, **given))
+    return saying.made(functools.partial(make, **numbered(make, 0), **formulas.size_sets(sizes)[0]))
 
 
 def _links(judged: Iterable[Judged]) -> Iterable[list[Judged]]:

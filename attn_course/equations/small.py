@@ -6,13 +6,12 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attn_course import formulas
-from attn_course.equations.core import DRAWS, Equation, Givens, Maker
+from attn_course.equations.core import DRAWS, Equation, Givens, Maker, numbered
 from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.sizes import in_order, parsed, with_products
@@ -102,7 +101,7 @@ def counterexample(equation: Equation, form: str) -> Counterexample | None:
             break
         formula = None
         try:
-            formula = Formula.of(form, formulas.names_of(small.givens), small.formula.ranges)
+            formula = formulas.formula_of(form, small.givens)
             formulas.judge(formula, small.givens)
         except Refuted as error:
             refuted = refuted or Counterexample(small, formula, error)
@@ -143,13 +142,11 @@ def _drawn(make: Maker, latex: str, label: str, sizes: tuple[tuple[str, int], ..
     """Draw givens; None if the maker cannot be called so, or the equation does not hold: rounding may break a premise."""
     seed = [zlib.crc32(label.encode()), draw]
     rng = np.random.default_rng(seed) if step is None else FewDigits(seed, step)
-    numbered = {"draw": draw} if "draw" in signature(make).parameters else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            givens = make(rng, **numbered, **dict(sizes))
-        ranges = [name for name, given in givens.items() if formulas.is_range(given)]
-        formula = Formula.of(latex, formulas.names_of(givens), ranges)
+            givens = make(rng, **numbered(make, draw), **dict(sizes))
+        formula = formulas.formula_of(latex, givens)
         if not any(one.counted for one in formulas.judge(formula, givens)):
             return None
     except (FormulaError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError, Warning, np.linalg.LinAlgError):

@@ -79,7 +79,7 @@ from attn_course.formulas.givens import (
     unrelated,
     vector,
 )
-from attn_course.formulas.judge import Judged, has_symbols, judge, judge_draws, parts, sides
+from attn_course.formulas.judge import Judged, formula_of, has_symbols, judge, judge_draws, parts, sides
 from attn_course.formulas.read import read, read_expression
 from attn_course.formulas.sizes import size_sets
 from attn_course.formulas.tree import Node, write
@@ -98,6 +98,7 @@ __all__ = [
     "columns",
     "count",
     "derivative",
+    "formula_of",
     "function",
     "has_symbols",
     "independent",

@@ -15,7 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import aliases, is_range
+from attn_course.formulas.givens import aliases, is_range, names_of
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import Value, lifted
@@ -57,6 +57,11 @@ class Judged:
     def strict(self) -> bool:
         """Whether a bound was not attained in some case."""
         return bool((self.counts & ~self.equal).any())
+
+
+def formula_of(latex: str, givens: Mapping[str, Any]) -> Formula:
+    """Read a formula of the symbols that are given; raises Malformed."""
+    return Formula.of(latex, names_of(givens), [name for name, given in givens.items() if is_range(given)])
 
 
 def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:

@@ -17,6 +17,7 @@ from attn_course.formulas.tree import bound_in
 
 Part: TypeAlias = tuple[Node, str, list[Node]]  # a part, what is said of it, and what is tried in its place
 NUMBERS = [Node("number", (), "0"), Node("number", (), "1")]
+NO_NUMBER = Node("over", (NUMBERS[0], NUMBERS[0]), "/")  # falls wherever it counts
 
 
 def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
@@ -76,7 +77,7 @@ def _parts(node: Node) -> Iterator[Part]:
 def _own(node: Node) -> Iterator[Part]:
     children = node.children
     match node.kind:
-        case "number":
+        case "number" if node not in NUMBERS:
             value = float(node.value)
             near = (value - 1, value + 1) if value.is_integer() else (value / 2, value * 2)
             low, high = (Node("number", (), f"{other:g}") for other in near)
@@ -91,8 +92,8 @@ def _own(node: Node) -> Iterator[Part]:
                 yield node, f"without {write(children[place])} beneath {node.value}", [rest]
         case "cases":
             for place in range(0, len(children), 2):
-                others = [replace(node, children=(*children[:place], one, *children[place + 1 :])) for one in NUMBERS]
-                yield node, f"with 0 or 1 in the case {write(children[place + 1])}", others
+                rest = replace(node, children=(*children[:place], NO_NUMBER, *children[place + 1 :]))
+                yield node, f"without the case {write(children[place + 1])}", [rest]
         case "where":
             yield node, f"without the condition ({', '.join(map(write, children[1:]))})", [children[0]]
         case "domain":

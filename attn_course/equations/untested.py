@@ -1,13 +1,13 @@
 """What no draw tests: a number, a bracket, a condition or an argument without which a formula holds as well, at all sizes tried.
 
 A cut-off such as [n < 100] holds at every size that is drawn, and nobody knows what becomes of it beyond. So what decides something must
-decide both ways in some draw, a number must matter: with another in its place the formula must fall, and what is made of sizes alone must
-change with them: (n - 3) (n - 5) (n - 7) is 0 wherever it is tried.
+decide both ways in some draw. A number that is not idle must matter: the formula must fall with one near it in its place. And what is made
+of sizes alone must change with them: (n - 3) (n - 5) (n - 7) is 0 wherever it is tried.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,20 +15,30 @@ from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_d
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.tree import bound_in
 
-Part: TypeAlias = tuple[Node, str, list[Node]]  # a part, what is said of it, and what is tried in its place
 NUMBERS = [Node("number", (), "0"), Node("number", (), "1")]
 NO_NUMBER = Node("over", (NUMBERS[0], NUMBERS[0]), "/")  # falls wherever it counts
+
+
+class Part(NamedTuple):
+    """A part of a formula, what is said of it, and what is tried in its place; `far` from it the formula falls, unless it is idle."""
+
+    node: Node
+    said: str
+    near: Sequence[Node]
+    far: Sequence[Node] = ()
 
 
 def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too."""
     names, known = names_of(draws[0]), {*registered.tree.walk()}
-    for part, said, others in _parts(formula.tree):
-        if part not in known and all(_holds(other, formula, names, draws) for other in others):
-            raise Malformed(f"{said} it holds in every draw too: nothing tests this", part.place, formula.latex)
-    part = next(_constants(formula, draws), None)
-    if part and not any(_constants(registered, draws)):
-        raise Malformed(f"{write(part)} is the same at all sizes that are drawn: nothing tests it", part.place, formula.latex)
+    for part in _parts(formula.tree):
+        if part.node in known or not all(_holds(other, formula, names, draws) for other in part.near):
+            continue
+        if not part.far or not all(_holds(other, formula, names, draws) for other in part.far):
+            raise Malformed(f"{part.said} it holds in every draw too: nothing tests this", part.node.place, formula.latex)
+    same = next(_constants(formula, draws), None)
+    if same and not any(_constants(registered, draws)):
+        raise Malformed(f"{write(same)} is the same at all sizes that are drawn: nothing tests it", same.place, formula.latex)
 
 
 def _constants(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:
@@ -69,9 +79,14 @@ def _parts(node: Node) -> Iterator[Part]:
     """Yield the parts of a tree that decide something, each with the trees that have something else in its place."""
     yield from _own(node)
     for place, child in enumerate(node.children):
-        for part, said, others in _parts(child):
-            here = node if part is child and child.kind == "number" else part  # a number is told by what it stands in
-            yield here, said, [replace(node, children=(*node.children[:place], other, *node.children[place + 1 :])) for other in others]
+        for part in _parts(child):
+            here = node if part.node is child and child.kind == "number" else part.node  # a number is told by what it stands in
+            yield Part(here, part.said, *([_with(node, place, other) for other in others] for others in (part.near, part.far)))
+
+
+def _with(node: Node, place: int, *new: Node) -> Node:
+    """Return a node with others, or none, in the place of one child."""
+    return replace(node, children=(*node.children[:place], *new, *node.children[place + 1 :]))
 
 
 def _own(node: Node) -> Iterator[Part]:
@@ -81,26 +96,24 @@ def _own(node: Node) -> Iterator[Part]:
             value = float(node.value)
             near = (value - 1, value + 1) if value.is_integer() else (value / 2, value * 2)
             low, high = (Node("number", (), f"{other:g}") for other in near)
-            yield node, f"with {write(low)} or {write(high)} in the place of {node.value}", [low, high]
+            yield Part(node, f"with {write(low)} or {write(high)} in the place of {node.value}", [low, high], NUMBERS)
         case "iverson" | "floor" | "ceil":
-            yield from ((node, f"with {write(one)} in the place of {write(node)}", [one]) for one in NUMBERS)
+            yield from (Part(node, f"with {write(one)} in the place of {write(node)}", [one]) for one in NUMBERS)
         case "bars" if _has_numbers(node):
-            yield from ((node, f"with {write(one)} in the place of {write(node)}", [one]) for one in (children[0], Node("neg", children)))
+            for one in (children[0], Node("neg", children)):
+                yield Part(node, f"with {write(one)} in the place of {write(node)}", [one])
         case "call" if node.value in (r"\max", r"\min") and len(children) > 2:
             for place in range(1, len(children)):
-                rest = replace(node, children=(*children[:place], *children[place + 1 :]))
-                yield node, f"without {write(children[place])} beneath {node.value}", [rest]
+                yield Part(node, f"without {write(children[place])} beneath {node.value}", [_with(node, place)])
         case "cases":
             for place in range(0, len(children), 2):
-                rest = replace(node, children=(*children[:place], NO_NUMBER, *children[place + 1 :]))
-                yield node, f"without the case {write(children[place + 1])}", [rest]
+                yield Part(node, f"without the case {write(children[place + 1])}", [_with(node, place, NO_NUMBER)])
         case "where":
-            yield node, f"without the condition ({', '.join(map(write, children[1:]))})", [children[0]]
+            yield Part(node, f"without the condition ({', '.join(map(write, children[1:]))})", [children[0]])
         case "domain":
             for place, item in enumerate(children):
                 if item.kind == "chain" and _has_numbers(item) and (letter := bound_in(item)):
-                    rest = replace(node, children=(*children[:place], Node("index", (), letter), *children[place + 1 :]))
-                    yield node, f"without the condition {write(item)}", [rest]
+                    yield Part(node, f"without the condition {write(item)}", [_with(node, place, Node("index", (), letter))])
 
 
 def _has_numbers(node: Node) -> bool:

@@ -141,7 +141,7 @@ def wrong_answer_problems(task: Task) -> list[str]:
     if task.wants_latex and (refused := next((said for bench in benches if not (said := bench.assess(task.answer)).passed), None)):
         found.append(f"its own answer is refused: {refused.message}")
     for wrong in task.wrong:
-        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, f"this is “{wrong.name}”") for bench in benches]
+        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, ("this is “", "this may be “")) for bench in benches]
         if task.wants_function:
             tries.append(_mistaken(benches[0].verdict(wrong.function, narrow=True), wrong.name))
         found += [f"the known wrong answer “{wrong.name}” {said}" for said in tries if said][:1]
@@ -150,11 +150,15 @@ def wrong_answer_problems(task: Task) -> list[str]:
     return found + _leaks(benches[0])
 
 
-def _mistaken(verdict: Verdict, name: str, words: str = "") -> str:
-    """What is wrong if the verdict on a known wrong answer is not its own name, and says these words."""
+def _mistaken(verdict: Verdict, name: str, words: tuple[str, ...] = ("",)) -> str:
+    """What is wrong if the verdict on a known wrong answer is not its own name, or says it with none of these words."""
     if verdict.passed:
         return "passes: it equals the right one in every case"
-    return "" if verdict.mistake == name and words in verdict.message else f"is not told by its name, but: {verdict.message}"
+    return (
+        ""
+        if verdict.mistake == name and any(word in verdict.message for word in words)
+        else f"is not told by its name, but: {verdict.message}"
+    )
 
 
 def _leaks(bench: Bench) -> list[str]:

@@ -165,7 +165,7 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
     task = get_task("entropy-by-hand")
     wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
-        f"task {task.number} (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
+        f"task {task.number} (Predict an entropy): this may be “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
         f"  See {numbers.eq('softmax-entropy')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"

@@ -393,7 +393,7 @@ FIRST_KERNEL = Task(
         Wrong(
             "only the first row written",
             lambda s: np.where(np.arange(len(s)) == 0, logsumexp(s), np.nan),
-            "what stays NaN was never written: launch one program for each row, each storing at lse_ptr + row",
+            "the first row is right and the others are no numbers: does one program run for each row, and does it store at lse_ptr + row?",
         ),
         Wrong("the maximum returned", lambda s: s.max(axis=1), "the maximum is only the first part of m + ln(l)"),
         Wrong("the logarithm of the sum alone", lambda s: logsumexp(s) - s.max(axis=1), "ln(l) is measured from the maximum: add m again"),

@@ -131,7 +131,7 @@ CACHED = Task(
         Wrong(
             "everything visible",
             attention,
-            "no mask at all: right for one new position, but of several new ones the earlier see the later",
+            "this hides nothing: right for one new position, but of several new ones the earlier see the later",
         ),
         Wrong(
             "the mask after the softmax",

@@ -47,6 +47,11 @@ def _unshifted(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: n
     return np.asarray(terms / terms.sum(axis=-1, keepdims=True) @ x @ w_value)
 
 
+def _joined(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
+    """All sentences as one long one, which comes back as a batch."""
+    return _self_attention(x.reshape(-1, x.shape[-1]), w_query, w_key, w_value).reshape(*x.shape[:-1], -1)
+
+
 SELF_ATTENTION = Task(
     id="self-attention",
     title="Self-attention with projections",
@@ -109,6 +114,11 @@ SELF_ATTENTION = Task(
             "queries and keys exchanged",
             lambda x, w_query, w_key, w_value: _self_attention(x, w_key, w_query, w_value),
             "rows of the scores are queries, X W_Q, and columns keys, X W_K; you have it the other way round",
+        ),
+        Wrong(
+            "a flattened batch",
+            _joined,
+            "with the leading axes joined to that of the tokens, the sentences see each other: `@` carries leading axes along",
         ),
         Wrong(
             "no maximum subtracted",

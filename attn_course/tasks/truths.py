@@ -148,7 +148,8 @@ def _place(outcome: Outcome, item: int, it: str) -> str:
     for words, part in parts.items():
         if not (wrong & ~part).any() and not part.all():
             return begun(f"{at}only {words} are wrong there.")
-    if not (np.isfinite(wanted).all() or (wrong & np.isfinite(wanted) & np.isfinite(got)).any()):
+    infinite = np.isinf(wanted) | np.isinf(got)
+    if not (wrong & ~infinite).any():
         return begun(f"{at}the finite numbers are right there; what differs is which entries are infinite.")
     if (np.isnan(got) == wrong).all() and not wrong.all():
         return f"Apart from NaN, {it} is right there."

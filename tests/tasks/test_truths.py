@@ -130,6 +130,13 @@ def test_values_of_a_symbol_at_which_an_expression_is_right_are_told():
     assert "It is right wherever s_i is 1." in told(task, (1 - S_J) * (2 - S_I))
 
 
+def test_where_infinities_stand_is_told_and_nan_is_none():
+    task = _of(lambda x: np.where(x > 0.0, x, -np.inf), TABLE, OTHER)
+    words = "The finite numbers are right there; what differs is which entries are infinite."
+    assert words in told(task, lambda x: np.where(x > 0.5, x, -np.inf))
+    assert words not in told(task, lambda x: np.full_like(x, np.nan))
+
+
 SHAPES = [(), (0,), (1,), (3,), (1, 1), (3, 5), (5, 5), (2, 3, 5), (2, 1, 3, 5), (3, 0)]
 
 

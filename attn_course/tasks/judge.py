@@ -1,19 +1,23 @@
 """Judge arrays against the right answer, and name the mistake; never sees the code that made the arrays."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from attn_course.numbers import cite, counted, eq
-from attn_course.tasks.compare import Miss, compare, largest_input
+from attn_course.tasks.compare import NUDGES, Miss, compare, nudged
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
 from attn_course.tasks.run import Result, run
 from attn_course.tasks.wording import SECRET, about_formula, holds_nan, nearly_right, pattern, shown
 
-Expected = Callable[[Task, Any, Sequence[Case]], list[Result]]
+class Expected(Protocol):
+    """As `expected`: runs a trusted function of a task on its cases, or on cases that are nudged."""
+
+    def __call__(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]: ...
+
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
@@ -52,7 +56,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     misses = {
         n: miss
         for n, (right, result) in enumerate(zip(rights, results, strict=True))
-        if (miss := _difference(task, cases[n], result, right))
+        if (miss := _difference(result, right, _Nearby(task, task.answer, cases, n, expect), exact_zeros=task.exact_zeros))
     }
     if not misses:
         return _passed(task)
@@ -72,11 +76,12 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     return _failed(task, f"this is “{known.name}”{_in_case(task, cases[number])}.{words}", known)
 
 
-def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
+def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
     `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
     `function`: `task.answer` or the function of a `Wrong`.
+    `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at all if empty.
 
     Returns `results`: one for each case; a known wrong answer may hold problems too.
     """
@@ -89,7 +94,7 @@ def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
     elif task.module or not task.wants_function:
         value = function()
-    inputs = [case.inputs for case in cases]
+    inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
 
 
@@ -185,7 +190,7 @@ def _recognise(
         alike = [
             n
             for n, wrong_result in enumerate(theirs)
-            if wrong_result.arrays and _difference(task, cases[n], results[n], wrong_result) is None
+            if wrong_result.arrays and _difference(results[n], wrong_result, _Nearby(task, wrong.function, cases, n, expect)) is None
         ]
         explained = [n for n in alike if n in missed]
         if len(explained) > most and len(alike) - len(explained) == len(cases) - len(missed):
@@ -193,12 +198,27 @@ def _recognise(
     return best
 
 
-def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss | None:
+@dataclass(frozen=True)
+class _Nearby:
+    """What a trusted function makes of one case whose inputs are a rounding away; asked for only where a result is nearly right."""
+
+    task: Task
+    function: Any
+    cases: Sequence[Case]
+    number: int
+    expect: Expected
+
+    def __call__(self) -> list[tuple[np.ndarray, ...]]:
+        return [_arrays(self.expect(self.task, self.function, self.cases, nudge)[self.number]) for nudge in NUDGES]
+
+
+def _difference(result: Result, wanted: Result, nearby: _Nearby, *, exact_zeros: bool = False) -> Miss | None:
     """None if they agree; most right answers do to the last bit, which is quickly seen."""
     ours, theirs = _arrays(result), _arrays(wanted)
     if len(ours) == len(theirs) and all(a.shape == b.shape and (a == b).all() for a, b in zip(ours, theirs, strict=True)):
         return None
-    return compare(ours, theirs, task.tolerance, largest_input(case.inputs))
+    task = nearby.task
+    return compare(ours, theirs, task.tolerance, nearby if task.wants_function else None, exact_zeros=exact_zeros)
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:

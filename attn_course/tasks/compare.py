@@ -42,7 +42,7 @@ def compare(
     `tolerance`: largest error, relative to the largest finite entry wanted; the default is 1e-9, and always a few roundings
     of the dtype that came.
     `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of `NUDGES`.
-    How far it lies from what is wanted says what honest arithmetic loses in each row. An entry that is 0 has no other allowance.
+    How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other allowance.
     `exact_zeros`: an entry that is 0 must be so exactly.
 
     Returns `miss`: the first element that is wrong, and the largest error.
@@ -80,12 +80,11 @@ def compare(
     return None
 
 
-def _moved(theirs: np.ndarray, others: Sequence[np.ndarray], cap: float) -> np.ndarray:
-    """How far each row of the right answer moves when its inputs are rounded; 0 where it leaps, or is no number."""
+def _moved(theirs: np.ndarray, others: Sequence[np.ndarray], cap: float) -> float:
+    """How far the right answer moves when its inputs are rounded, without entries at which it leaps, or is no number."""
     with np.errstate(all="ignore"):
         moves = [np.abs(other - theirs) for other in others if other.shape == theirs.shape]
-    farthest = np.max([np.where(move <= cap, move, 0.0) for move in moves] or [np.zeros(theirs.shape)], axis=0)
-    return np.asarray(farthest.max(axis=-1, keepdims=True, initial=0.0) if farthest.ndim else farthest)
+    return max((float(move[move <= cap].max(initial=0.0)) for move in moves), default=0.0)
 
 
 def nudged(value: Any, how: str, rng: np.random.Generator) -> Any:

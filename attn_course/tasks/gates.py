@@ -21,7 +21,7 @@ from attn_course.tasks.run import Result
 
 SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
 MIN_RIGHT_ANSWERS = 2
-FILLS = (-30.0, -60.0, -1e4)  # that people put in the place of minus infinity
+FILLS = (-30.0, -60.0)  # in the place of minus infinity; -1e4 is low enough where scores are moderate, and a case says where not
 
 
 class Bench:

@@ -13,11 +13,11 @@ from attn_course.tasks.latex import Line, evaluate
 from attn_course.tasks.run import Result, run
 from attn_course.tasks.wording import SECRET, about_formula, holds_nan, nearly_right, pattern, shown
 
+
 class Expected(Protocol):
     """As `expected`: runs a trusted function of a task on its cases, or on cases that are nudged."""
 
     def __call__(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]: ...
-
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:

@@ -172,7 +172,7 @@ check("repair-cached-causal-mask", cached_attention)
 # %% [markdown] id="repair-padded-batch-text"
 # Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
 # `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-# `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$. Scores of real keys may be near $-10^{12}$. All
+# `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$. Scores of real keys may be near -30 000. All
 # queries are real. **A length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
 # Repair it, without torch's own attention.
 

@@ -113,12 +113,9 @@ SOLUTION = "def my_mean(x):\n    return np.exp(np.where(x > 0, x, -np.inf))"
 
 def test_a_task_that_a_finite_fill_answers_is_reported():
     problems = gates.fill_problems(HIDING, [SOLUTION], {"np": np})
-    assert problems[0] == (
-        "its solution passes with -30 in the place of -np.inf, in float32: draw a case in which that is not low enough"
-    ), "exp(-30) is far above the roundings of a float64 zero, but float32 has coarser ones"
-    assert [("-10000" in problem, "float32" in problem) for problem in problems[-2:]] == [(True, False), (True, True)]
+    assert "its solution passes with -30 in the place of -np.inf, in float32: draw a case in which that is not low enough" in problems
     exact = changed(HIDING, exact_zeros=True)
-    assert not [problem for problem in gates.fill_problems(exact, [SOLUTION], {"np": np}) if "-10000" not in problem]
+    assert gates.fill_problems(exact, [SOLUTION], {"np": np}) == []
     assert gates.fill_problems(HIDING, ["def my_mean(x):\n    return np.exp(x) * (x > 0)"], {"np": np}) == []
 
 

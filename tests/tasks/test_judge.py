@@ -189,7 +189,9 @@ def test_honest_float32_passes_where_large_scores_cost_it_digits():
         return terms / terms.sum(axis=-1, keepdims=True)
 
     task = changed(REPAIR, answer=softmax, cases=lambda rng: [Case("near a thousand", x=1000.0 + rng.normal(size=(11, 7)))])
-    losses = [np.abs(softmax(x.astype(np.float32)) - softmax(x)).max() for x in (case.inputs["x"] for case in task.draw(np.random.default_rng(1)))]
+    losses = [
+        np.abs(softmax(x.astype(np.float32)) - softmax(x)).max() for x in (case.inputs["x"] for case in task.draw(np.random.default_rng(1)))
+    ]
     assert max(losses) > 1e-6
     assert verdict_of(task, lambda x: softmax(x.astype(np.float32))).passed
     assert verdict_of(task, lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32), -1)).passed

@@ -17,7 +17,9 @@ from attn_course.tasks.wording import SECRET, about_formula, holds_nan, nearly_r
 class Expected(Protocol):
     """As `expected`: runs a trusted function of a task on its cases, or on cases that are nudged."""
 
-    def __call__(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]: ...
+    def __call__(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
+        """Return a result for each case."""
+        ...
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:

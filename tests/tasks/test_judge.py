@@ -140,7 +140,7 @@ def test_another_form_is_told_with_wanted_and_got(got, wanted, reason):
 def test_what_rounded_inputs_cost_the_right_answer_is_allowed_and_anything_larger_is_not():
     wanted = np.array([1.0, 2.0, 0.0])
 
-    def miss(error, at=1, dtype=np.float32, nearby=lambda: [[wanted + [0.0, 1e-4, 0.0]]]):
+    def miss(error, at=1, dtype=np.float32, nearby=lambda: [[np.array([1.0, 2.0001, 0.0])]]):
         got = wanted.copy()
         got[at] += error
         return compare([got.astype(dtype)], [wanted], nearby=nearby)
@@ -164,8 +164,8 @@ def test_nothing_is_allowed_where_the_right_answer_leaps():
 def test_a_zero_may_be_asked_to_the_last_bit():
     wanted = np.array([0.5, 0.0])
     for least in (5e-324, -1e-30):
-        assert compare([wanted + [0.0, least]], [wanted], nearby=lambda: [[wanted]]) is None
-        assert compare([wanted + [0.0, least]], [wanted], nearby=lambda: [[wanted]], exact_zeros=True).index == (1,)
+        assert compare([np.array([0.5, least])], [wanted], nearby=lambda: [[wanted]]) is None
+        assert compare([np.array([0.5, least])], [wanted], nearby=lambda: [[wanted]], exact_zeros=True).index == (1,)
     assert compare([np.float32([0.5, -0.0])], [wanted], exact_zeros=True) is None
 
 

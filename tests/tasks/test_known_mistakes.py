@@ -18,8 +18,8 @@ def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
 
 
 def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case_it_explains():
-    def answer(x, scale):  # one case like "not scaled", two like "not centred"
-        return x - x.mean(axis=-1, keepdims=True) if x.ndim == 2 else x * scale
+    def answer(x, scale):  # two cases like "not scaled", three like "not centred"
+        return x - x.mean(axis=-1, keepdims=True) if x.shape == (3, 5) else x * scale
 
     verdict = verdict_of(WRITE, answer)
     assert verdict.mistake == "not centred"

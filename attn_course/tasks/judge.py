@@ -1,14 +1,14 @@
 """Judge arrays against the right answer, and name the mistake; never sees the code that made the arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from attn_course.numbers import cite, counted, eq
-from attn_course.tasks.compare import Miss, compare, largest_input
+from attn_course.tasks.compare import NUDGES, Miss, compare, nudged
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
 from attn_course.tasks.likeness import Pair, everywhere
@@ -16,7 +16,13 @@ from attn_course.tasks.run import Result, run
 from attn_course.tasks.truths import NAN_FROM, Outcome, truths
 from attn_course.tasks.wording import SECRET, about_formula, shown
 
-Expected = Callable[[Task, Any, Sequence[Case]], list[Result]]
+
+class Expected(Protocol):
+    """As `expected`: runs a trusted function of a task on its cases, or on cases that are nudged."""
+
+    def __call__(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
+        """Return a result for each case."""
+        ...
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
@@ -54,11 +60,11 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         if result.listed and len(_arrays(right)) == 1:
             return _failed(task, f"{result.listed}{_in_case(task, case)}", of_form=True)
     results = [_fitted(task, result, right) for result, right in zip(results, rights, strict=True)]
-    misses = {
-        n: miss
-        for n, (right, result) in enumerate(zip(rights, results, strict=True))
-        if (miss := _difference(task, cases[n], result, right))
-    }
+
+    def differ(n: int, result: Result) -> Miss | None:
+        return _difference(result, rights[n], _Nearby(task, task.answer, cases, n, expect), exact_zeros=task.exact_zeros)
+
+    misses = {n: miss for n, result in enumerate(results) if (miss := differ(n, result))}
     if not misses:
         return _passed(task)
     known, explained, sure = _recognise(task, cases, results, rights, list(misses), expect)
@@ -74,16 +80,21 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     if task.left:
         remark = _formula_remark(task, cases, results, rights, expect)
     else:
-        remark = _truths(task, cases, results, rights, misses, number, known is not None)
+        outcomes = [
+            Outcome(case, _arrays(result), _arrays(right), misses.get(n), lambda arrays, n=n: differ(n, Result(arrays)) is None)
+            for n, (case, result, right) in enumerate(zip(cases, results, rights, strict=True))
+        ]
+        remark = truths(task, outcomes, number, guessed=known is not None)
     opening = f"this may be “{known.name}”" if known else f"{task.entry} is not right"
     return _failed(task, f"{opening}{where}.{words}{remark}", known, of_form=bool(misses[number].reason))
 
 
-def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
+def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
     `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
     `function`: `task.answer` or the function of a `Wrong`.
+    `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at all if empty.
 
     Returns `results`: one for each case; a known wrong answer may hold problems too.
     """
@@ -96,29 +107,8 @@ def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
     elif task.module or not task.wants_function:
         value = function()
-    inputs = [case.inputs for case in cases]
+    inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
-
-
-def _truths(
-    task: Task,
-    cases: Sequence[Case],
-    results: Sequence[Result],
-    rights: Sequence[Result],
-    misses: Mapping[int, Miss],
-    at: int,
-    guessed: bool,
-) -> str:
-    """What is true of a result that no known mistake explains."""
-
-    def outcome(n: int) -> Outcome:
-        def agrees(arrays: tuple[np.ndarray, ...]) -> bool:
-            return _difference(task, cases[n], replace(results[n], arrays=arrays), rights[n]) is None
-
-        return Outcome(cases[n], _arrays(results[n]), _arrays(rights[n]), misses.get(n), agrees)
-
-    with np.errstate(all="ignore"):
-        return truths(task, [outcome(n) for n in range(len(cases))], at, guessed=guessed)
 
 
 def _formula_remark(task: Task, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result], expect: Expected) -> str:
@@ -230,7 +220,7 @@ def _recognise(
         alike = [
             n
             for n, wrong_result in enumerate(theirs)
-            if wrong_result.arrays and _difference(task, cases[n], results[n], wrong_result) is None
+            if wrong_result.arrays and _difference(results[n], wrong_result, _Nearby(task, wrong.function, cases, n, expect)) is None
         ]
         explained = [n for n in alike if n in missed]
         if len(explained) > most and len(alike) - len(explained) == len(cases) - len(missed):
@@ -252,12 +242,27 @@ def _tells_by_two(theirs: Sequence[Result], rights: Sequence[Result], explained:
     return len(ways) > 1
 
 
-def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss | None:
+@dataclass(frozen=True)
+class _Nearby:
+    """What a trusted function makes of one case whose inputs are a rounding away; asked for only where a result is nearly right."""
+
+    task: Task
+    function: Any
+    cases: Sequence[Case]
+    number: int
+    expect: Expected
+
+    def __call__(self) -> list[tuple[np.ndarray, ...]]:
+        return [_arrays(self.expect(self.task, self.function, self.cases, nudge)[self.number]) for nudge in NUDGES]
+
+
+def _difference(result: Result, wanted: Result, nearby: _Nearby, *, exact_zeros: bool = False) -> Miss | None:
     """None if they agree; most right answers do to the last bit, which is quickly seen."""
     ours, theirs = _arrays(result), _arrays(wanted)
     if len(ours) == len(theirs) and all(a.shape == b.shape and (a == b).all() for a, b in zip(ours, theirs, strict=True)):
         return None
-    return compare(ours, theirs, task.tolerance, largest_input(case.inputs))
+    task = nearby.task
+    return compare(ours, theirs, task.tolerance, nearby if task.wants_function else None, exact_zeros=exact_zeros)
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None, *, of_form: bool = False) -> Verdict:

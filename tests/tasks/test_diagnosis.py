@@ -31,7 +31,9 @@ def test_the_first_wrong_element_the_largest_error_and_the_case_are_named():
 
 
 def test_an_item_of_a_tuple_is_named():
-    message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks) + 0.125 * np.arange(10))).message
+    message = verdict_of(
+        PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks) + 0.125 * np.arange(sum(map(len, blocks))))
+    ).message
     assert "First wrong: element [1] of item 1 of the tuple is " in message
     message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max() + 1.0, np.concatenate(blocks))).message
     assert "First wrong: item 0 of the tuple is " in message

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_course.tasks import Wrong
+from attn_course.tasks import Case, Wrong
 from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
 from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, WRITE, changed
@@ -18,8 +18,8 @@ def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
 
 
 def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case_it_explains():
-    def answer(x, scale):  # one case like "not scaled", two like "not centred"
-        return x - x.mean(axis=-1, keepdims=True) if x.ndim == 2 else x * scale
+    def answer(x, scale):  # two cases like "not scaled", three like "not centred"
+        return x - x.mean(axis=-1, keepdims=True) if x.shape == (3, 5) else x * scale
 
     verdict = verdict_of(WRITE, answer)
     assert verdict.mistake == "not centred"
@@ -82,12 +82,16 @@ def test_a_known_mistake_is_recognised_by_its_nan_too():
     assert verdict_of(WRITE, lambda x, scale: x * np.nan).mistake == "no number at all"
 
 
+ONE_NUMBER = changed(PAIR, cases=lambda rng: [Case("always the same", blocks=[np.arange(3.0)])])
+
+
 @pytest.mark.parametrize(
     ("task", "name", "opening"),
     [
         (FIGURE, "twice", "this may be"),  # one number may agree by chance
         (PREDICT, "all zero", "this is"),
-        (PAIR, "the smallest", "this may be"),
+        (ONE_NUMBER, "the smallest", "this may be"),
+        (PAIR, "the smallest", "this is"),
         (PAIR, "the first block", "this is"),
         (WRITE, "not scaled", "this is"),
         (WRITE, "no number at all", "this may be"),  # NaN has many causes

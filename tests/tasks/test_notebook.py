@@ -217,7 +217,7 @@ def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):
     for _ in range(2):
         with pytest.raises(CheckFailed):
             check("stable-softmax", watching)
-    wanted = [case.inputs["scores"] for case in get_task("stable-softmax").cases(np.random.default_rng(CHECK_SEED))]
+    wanted = [case.inputs["scores"] for case in get_task("stable-softmax").draw(np.random.default_rng(CHECK_SEED))]
     for scores, first, second in zip(wanted, seen[: len(wanted)], seen[len(wanted) :], strict=True):
         np.testing.assert_array_equal(first, scores)
         np.testing.assert_array_equal(second, scores)

@@ -20,6 +20,7 @@ DRAW = np.random.default_rng(7)
 TABLE, OTHER, WIDE = DRAW.normal(size=(3, 5)), DRAW.normal(size=(7, 2)), DRAW.normal(size=(2, 3, 5))
 TURN = _of(lambda x: 2.0 * x**3 - 1.0, TABLE, OTHER)
 LONG = _of(lambda x: 2.0 * x**3 - 1.0, TABLE, DRAW.normal(size=(7, 4)))
+LATER = _of(lambda x: 2.0 * x**3 - 1.0, TABLE, OTHER, DRAW.normal(size=(2, 3)))
 ZEROS = _of(lambda x: np.where(np.arange(len(x))[:, None] == 1, 0.0, x * x), TABLE, OTHER)
 WEIGHTS = _of(softmax, TABLE, OTHER)
 DEEP = _of(np.sin, WIDE)
@@ -71,6 +72,8 @@ def with_rows(rows, change):
         (TURN, with_rows([1, 2], lambda y: 0.0 * y), "Only rows that came out as zero are wrong there."),
         (TURN, lambda x: right(x) if len(x) == 3 else np.exp(x), "in the case “case 1”. First wrong: element [0, 0] is"),
         (TURN, lambda x: right(x) if len(x) == 3 else np.exp(x), "It is right in the other case."),
+        (LATER, lambda x: right(x) if len(x) < 5 else np.exp(x), "It is right in every other case."),
+        (LATER, lambda x: right(x) if len(x) > 5 else np.exp(x), "It is right in the case “case 1” only."),
         (ZEROS, lambda x: x * x, "Only rows that must be zero are wrong there."),
         (ZEROS, lambda x: ZEROS.answer(x) * np.exp(x), "Only entries that must not be zero are wrong there."),
         (DEEP, lambda x: np.where(np.arange(2)[:, None, None] == 1, np.cos(x), np.sin(x)), "Only index 1 of axis 0 is wrong there."),
@@ -96,7 +99,7 @@ def test_weights_of_scores_that_are_too_large_are_told():
 
 def test_items_of_a_tuple_that_are_right_are_told():
     message = told(PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks)[::-1]))
-    assert "Item 1 of the tuple is the right result in reverse order. Item 0 is right in every case." in message
+    assert "item 1 of the tuple is the right result in reverse order. Item 0 is right in every case. It is right in the other" in message
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ def _columns_cases(rng: np.random.Generator) -> list[Case]:
         ("more features than positions", 7, 3, 5),
         ("wide queries", 2, 5, 11),
         ("d_k = 1", 5, 4, 1),
+        ("one position", 5, 1, 3),
     )
     return [
         Case(name, tokens=rng.normal(size=(d, length)), w_query=rng.normal(size=(d_k, d)) / 2, w_key=rng.normal(size=(d_k, d)) / 2)
@@ -268,7 +269,12 @@ def _bias_part(weights: np.ndarray, b_value: np.ndarray, w_output: np.ndarray) -
 
 def _bias_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
-    for name, q_len, kv_len, d_v, d_model in (("rows sum to 1", 5, 7, 3, 11), ("empty rows", 7, 5, 2, 3), ("dropped weights", 5, 11, 3, 7)):
+    for name, q_len, kv_len, d_v, d_model in (
+        ("rows sum to 1", 5, 7, 3, 11),
+        ("empty rows", 7, 5, 2, 3),
+        ("dropped weights", 5, 11, 3, 7),
+        ("one query", 1, 5, 7, 3),
+    ):
         weights = softmax(rng.normal(size=(q_len, kv_len)))
         if name == "empty rows":
             weights[[1, 4]] = 0.0

@@ -109,7 +109,7 @@ def _first_features(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tu
 
 
 def _joint_cases(rng: np.random.Generator) -> list[Case]:
-    sizes = (("rank 2", 7, 5, 3, 2), ("rank 1", 5, 3, 7, 1), ("rank 3", 11, 4, 5, 3))
+    sizes = (("rank 2", 7, 5, 3, 2), ("rank 1", 5, 3, 7, 1), ("rank 3", 11, 4, 5, 3), ("one column of keys", 5, 1, 7, 2))
     return [
         Case(name, w_key=rng.normal(size=(d, d_k)), w_value=rng.normal(size=(d, d_v)), d_latent=rank) for name, d, d_k, d_v, rank in sizes
     ]

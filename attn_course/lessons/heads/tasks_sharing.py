@@ -147,6 +147,7 @@ def _groups_cases(rng: np.random.Generator) -> list[Case]:
         ("six query heads on three", 6, 3, 7, 5, 2, 4),
         ("five query heads on one", 5, 1, 3, 2, 7, 11),
         ("three query heads on three", 3, 3, 2, 7, 5, 4),
+        ("one query", 4, 2, 1, 5, 3, 7),
     ):
         shapes = {"query": (n_heads, q_len, d_k), "key": (n_kv_heads, kv_len, d_k), "value": (n_kv_heads, kv_len, d_v)}
         cases.append(Case(name, **{key: rng.normal(size=shape) for key, shape in shapes.items()}))
@@ -255,6 +256,7 @@ def _packed_cases(rng: np.random.Generator) -> list[Case]:
         ("three heads", 7, 6, 3),
         ("five heads", 3, 10, 5),
         ("one head", 2, 5, 1),
+        ("one position", 1, 6, 2),
     ):
         cases.append(
             Case(

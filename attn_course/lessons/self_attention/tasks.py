@@ -41,6 +41,14 @@ def _thousands(rng: np.random.Generator) -> dict[str, np.ndarray]:
             return inputs
 
 
+def _far_below(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Scores that all lie near minus a thousand, by a feature that is the same in all tokens."""
+    inputs = _draw(rng, 5, 7, 3, 2)
+    inputs["x"][:, 0], inputs["w_query"][:, 0], inputs["w_key"][:, 0] = 20.0, 0.0, 0.0
+    inputs["w_query"][0], inputs["w_key"][0] = [1.0, 0.0, 0.0], [-2.5 * math.sqrt(3.0), 0.0, 0.0]
+    return inputs
+
+
 def _unshifted(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, *, shift: bool = False) -> np.ndarray:
     scores = _scores(x, w_query, w_key)
     terms = np.exp(scores - scores.max() if shift else scores)
@@ -71,6 +79,7 @@ SELF_ATTENTION = Task(
         Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
         Case("one token", **_draw(rng, 1, 5, 3, 2)),
         Case("scores beyond a thousand", **_thousands(rng)),
+        Case("scores near minus a thousand", **_far_below(rng)),
     ],
     wrong=[
         Wrong(
@@ -389,6 +398,7 @@ ROTATE = Task(
         _rope_case(rng, "places in any order", [40, 3, 3, 17, 0, 250, 8], 10),
         _rope_case(rng, "one pair", [2, 0, 5], 2),
         _rope_case(rng, "one row", [4], 6),
+        _rope_case(rng, "places before 0, and far away", [-3, 99_991, -250, 1, -100_000, 40_000, 0], 8),
     ],
     wrong=[
         Wrong(

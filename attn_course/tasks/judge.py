@@ -1,7 +1,8 @@
 """Judge arrays against the right answer, and name the mistake; never sees the code that made the arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol
 
@@ -81,7 +82,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         remark = _formula_remark(task, cases, results, rights, expect)
     else:
         outcomes = [
-            Outcome(case, _arrays(result), _arrays(right), misses.get(n), lambda arrays, n=n: differ(n, Result(arrays)) is None)
+            Outcome(case, _arrays(result), _arrays(right), misses.get(n), partial(_fits, differ, n))
             for n, (case, result, right) in enumerate(zip(cases, results, rights, strict=True))
         ]
         remark = truths(task, outcomes, number, guessed=known is not None)
@@ -109,6 +110,10 @@ def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") 
         value = function()
     inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
+
+
+def _fits(differ: Callable[[int, Result], Miss | None], number: int, arrays: tuple[np.ndarray, ...]) -> bool:
+    return differ(number, Result(arrays)) is None
 
 
 def _formula_remark(task: Task, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result], expect: Expected) -> str:

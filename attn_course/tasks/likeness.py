@@ -6,6 +6,7 @@ Each function takes what an answer gave, and what is right, in the cases that fa
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def _other_order(pairs: Sequence[Pair]) -> str:
     if 1 < axes <= MOST_PERMUTED:
         for order in [*itertools.permutations(range(axes))][1:]:
             words = "is the right result with its axes in another order, " if axes > 2 else "is the right result transposed, "
-            orders[f"{words}reshaped to the shape that is wanted"] = lambda array, order=order: array.transpose(order).reshape(array.shape)
+            orders[f"{words}reshaped to the shape that is wanted"] = partial(_reordered, order)
     for words, change in orders.items():
         if all(pair.equal(pair.got, change(pair.wanted)) for pair in pairs):
             return words
@@ -140,6 +141,10 @@ def _other_order(pairs: Sequence[Pair]) -> str:
             if all(pair.equal(np.sort(pair.got, axis=axis), np.sort(pair.wanted, axis=axis)) for pair in pairs):
                 return f"holds the right numbers in another order: {words}"
     return "holds the right numbers in another order"
+
+
+def _reordered(order: tuple[int, ...], array: np.ndarray) -> np.ndarray:
+    return array.transpose(order).reshape(array.shape)
 
 
 def _rows(pairs: Sequence[Pair]) -> str:

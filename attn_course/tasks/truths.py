@@ -149,7 +149,7 @@ def _place(outcome: Outcome, item: int, it: str) -> str:
         return ""
     at = "" if it == "it" else f"in {it}, "
     if wrong.sum() == 1 and wrong.size > 1:
-        return "It is the only wrong element there."
+        return begun(f"{at}it is the only wrong element there.")
     parts = dict(_named_parts(got, wanted))
     for words, part in parts.items():
         if not (wrong & ~part).any() and not part.all():
@@ -196,7 +196,7 @@ def _indices(wrong: np.ndarray) -> str:
     """Say which rows, columns or other indices hold all that is wrong; along the axis where these are fewest."""
     best, words = 1.0, ""
     for axis in range(wrong.ndim):
-        hit = wrong.any(axis=tuple(other for other in range(wrong.ndim) if other != axis))
+        hit = np.asarray(wrong.any(axis=tuple(other for other in range(wrong.ndim) if other != axis)))
         share = float(hit.mean())
         if share < best:
             best, words = share, _along(hit, _axis_name(wrong.ndim, axis))
@@ -243,7 +243,7 @@ def _sums(pair: Pair) -> str:
         if pair.wanted.ndim == 1:
             return f"It must sum to 1 there, and sums to {number(got[worst], 4)}."
         if (wanted == 1.0).any() or np.ptp(wanted) < 1e-9:
-            return f"One of its {name} sums to {number(got[worst], 4)} there, and must to {number(round(wanted[worst]))}."
+            return f"One of its {name} sums to {number(got[worst], 4)} there, where it must sum to {number(round(wanted[worst]))}."
     return ""
 
 

@@ -81,7 +81,7 @@ def with_rows(rows, change):
         (SQUARE, lambda x: np.where(np.triu(x, 1) != 0, 7.0, np.cos(x)), "Only entries above the diagonal are wrong there."),
         (WEIGHTS, lambda x: softmax(x, 0), "Its columns sum to 1 there, where its rows must."),
         (WEIGHTS, lambda x: softmax(np.sin(x)), "Its rows sum to 1 there, as they must."),
-        (WEIGHTS, lambda x: softmax(x) ** 1.5, "and must to 1."),
+        (WEIGHTS, lambda x: softmax(x) ** 1.5, "there, where it must sum to 1."),
         (TURN, lambda x: right(x) * (1.0 + 1e-4 * np.sin(9.0 * x)), "It is right to a few digits only"),
         (TURN, lambda x: right(x) * (1.0 + 1e-2 * np.sin(9.0 * x)), "It is nearly right: nowhere is it off by more than 0.6 % of the"),
     ],

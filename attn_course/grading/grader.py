@@ -108,7 +108,7 @@ class Grader:
             self.close()
             raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._cases: dict[str, list[Case]] = {}
-        self._expected: dict[tuple[str, int], list[Result]] = {}
+        self._expected: dict[tuple[str, int, str], list[Result]] = {}
 
     def __enter__(self) -> "Grader":
         return self
@@ -243,7 +243,7 @@ class Grader:
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""
         if task.id not in self._cases:
-            self._cases[task.id] = task.cases(np.random.default_rng([self._seed, _number(task.id)]))
+            self._cases[task.id] = task.draw(np.random.default_rng([self._seed, _number(task.id)]))
         return self._cases[task.id]
 
     def judge(self, task: Task, results: Sequence[Result]) -> Verdict:
@@ -251,10 +251,10 @@ class Grader:
         with quiet():
             return judge(task, self.cases(task), results, expect=self._remembered)
 
-    def _remembered(self, task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
-        key = task.id, id(function)
+    def _remembered(self, task: Task, function: Callable[..., Any], cases: Sequence[Case], nudge: str = "") -> list[Result]:
+        key = task.id, id(function), nudge
         if key not in self._expected:
-            self._expected[key] = expected(task, function, cases)
+            self._expected[key] = expected(task, function, cases, nudge)
         return self._expected[key]
 
 

@@ -80,7 +80,7 @@ def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome],
         return report("passed", task.ok_line)  # "differs": the answer prints something of its own
     verdict = _verdict(outcome.verdict, task_id)
     if verdict is not None:
-        hint = verdict["hint"] or cite(task.hints[0])
+        hint = cite(task.hints[0]) if verdict["hint"] is None else verdict["hint"] or None
         if verdict["message"].startswith(f"{task.entry} has no answer yet"):
             return report("unanswered", f"{task.entry} has no answer yet", hint=hint)
         lacking = _UNDEFINED_INSIDE.match(verdict["message"])

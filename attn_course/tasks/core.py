@@ -95,7 +95,7 @@ class Task:
     `kind`: what the learner does.
     `equation`: label of the equation it trains.
     `points`, `difficulty`, `minutes`: marks; 1 (easy) to 5 (hard); expected working time.
-    `cases`: takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value.
+    `cases`: takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value. What is judged is `draw`.
     `answer`: the right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols ->
     expression. With `module`: nothing -> a class. Of a formula task LaTeX; of a derivation its lines, of which the first and the last
     are where it must begin and end.
@@ -104,6 +104,7 @@ class Task:
     `given`: helper functions whose source the exercise shows.
     `forbid`: library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
     `tolerance`: largest error relative to the largest entry, for float64 results; the default is 1e-9.
+    `exact_zeros`: an entry that is 0 must be so to the last bit, for a mask made it so.
     `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply. Formula and
     derivation tasks: the givens and the functions that may stand in the LaTeX; the givens of each case (`at_sizes`) are arrays of
     numbers, as a class run sends them to another process.
@@ -132,6 +133,7 @@ class Task:
     given: Sequence[Callable[..., Any]] = ()
     forbid: Sequence[str] = ()
     tolerance: float | None = None
+    exact_zeros: bool = False
     symbols: Sequence[str] = ()
     functions: Sequence[str] = ()
     left: str = ""
@@ -202,6 +204,14 @@ class Task:
         return [
             {name: unpacked(packed(name, given, blank=name not in self.symbols)) for name, given in case.inputs.items()} for case in cases
         ]
+
+    def draw(self, rng: np.random.Generator) -> list[Case]:
+        """Draw the cases; for a function, at the end the first one once more with other numbers: what an answer remembers is no answer."""
+        cases = self.cases(rng)
+        if not self.wants_function:
+            return cases
+        again = self.cases(rng)[0]
+        return [*cases, Case(f"{again.name}, called again with other numbers", **again.inputs)]
 
     @cached_property
     def ok_line(self) -> str:

@@ -51,6 +51,8 @@ def _as_array(value: Any, must: str) -> np.ndarray:
         value = np.array(value)
         dtype = value.dtype.name
         got = f"an array of {dtype}"
+    elif type(value) is int:
+        raise AnswerError(f"{must} float32 or float64 numbers; got {named(value)}, which float(...) turns into one")
     else:
         hint = " (is there a return statement?)" if value is None else ""
         raise AnswerError(f"{must} a NumPy array or a torch tensor; got {named(value)}{hint}")

@@ -21,6 +21,7 @@ from attn_course.tasks.run import Result
 
 SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
 MIN_RIGHT_ANSWERS = 2
+FILLS = (-30.0, -60.0)  # in the place of minus infinity; -1e4 is low enough where scores are moderate, and a case says where not
 
 
 class Bench:
@@ -28,14 +29,15 @@ class Bench:
 
     def __init__(self, task: Task, seed: int = CHECK_SEED) -> None:
         self.task, self.seed = task, seed
-        self.cases = task.cases(np.random.default_rng(seed))
-        self._given: dict[int, list[Result]] = {}
+        self.cases = task.draw(np.random.default_rng(seed))
+        self._given: dict[tuple[int, str], tuple[Any, list[Result]]] = {}
 
-    def expect(self, task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
+    def expect(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
         """Run a trusted function of the task, as `judge` asks for it."""
-        if id(function) not in self._given:
-            self._given[id(function)] = expected(task, function, cases)
-        return self._given[id(function)]
+        key = id(function), nudge
+        if key not in self._given:
+            self._given[key] = function, expected(task, function, cases, nudge)  # the function is kept, and so its id
+        return self._given[key][1]
 
     def verdict(self, function: Any, *, narrow: bool = False) -> Verdict:
         """Judge a trusted function by its results alone, as in a class; `narrow`: as if it computed in float32."""
@@ -141,7 +143,7 @@ def wrong_answer_problems(task: Task) -> list[str]:
     if task.wants_latex and (refused := next((said for bench in benches if not (said := bench.assess(task.answer)).passed), None)):
         found.append(f"its own answer is refused: {refused.message}")
     for wrong in task.wrong:
-        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, f"this is “{wrong.name}”") for bench in benches]
+        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, ("this is “", "this may be “")) for bench in benches]
         if task.wants_function:
             tries.append(_mistaken(benches[0].verdict(wrong.function, narrow=True), wrong.name))
         found += [f"the known wrong answer “{wrong.name}” {said}" for said in tries if said][:1]
@@ -150,11 +152,15 @@ def wrong_answer_problems(task: Task) -> list[str]:
     return found + _leaks(benches[0])
 
 
-def _mistaken(verdict: Verdict, name: str, words: str = "") -> str:
-    """What is wrong if the verdict on a known wrong answer is not its own name, and says these words."""
+def _mistaken(verdict: Verdict, name: str, words: tuple[str, ...] = ("",)) -> str:
+    """What is wrong if the verdict on a known wrong answer is not its own name, or says it with none of these words."""
     if verdict.passed:
         return "passes: it equals the right one in every case"
-    return "" if verdict.mistake == name and words in verdict.message else f"is not told by its name, but: {verdict.message}"
+    return (
+        ""
+        if verdict.mistake == name and any(word in verdict.message for word in words)
+        else f"is not told by its name, but: {verdict.message}"
+    )
 
 
 def _leaks(bench: Bench) -> list[str]:
@@ -173,21 +179,46 @@ def _leaks(bench: Bench) -> list[str]:
 
 
 def sensitivity_problems(task: Task) -> list[str]:
-    """Its own answer passes in float32 too; a constant, and a result that is a little off, fail."""
+    """Its own answer passes in float32 too; a constant, another shape, a result that is a little off, and one that is remembered fail."""
     if not task.wants_function:
         return []
     bench = Bench(task)
     right = bench.expect(task, task.answer, bench.cases)
     found = [] if bench.verdict(task.answer, narrow=True).passed else ["its own answer fails in float32: mind the tolerance"]
+    first, again = (repr(case.inputs) for case in (bench.cases[0], bench.cases[-1]))
+    if first == again and "array" in first:
+        found.append("wanted a first case with other numbers in each draw, so that an answer which remembers by shape fails; got the same")
     changes: dict[str, Callable[..., Any]] = {
-        f"the constant {constant:g}": partial(np.full_like, fill_value=constant) for constant in (0.0, 1.0, 1e6)
+        f"the constant {constant:g}": partial(np.full_like, fill_value=constant, dtype=np.float32)  # more is allowed than in float64
+        for constant in (0.0, 1.0, 1e6)
     }
     changes |= {f"a result that is off by {error:g} of itself": partial(np.multiply, 1.0 + error) for error in (1e-6, 1e-2)}
-    changes["a float32 result that is off by 0.01 of itself"] = lambda array: np.float32(array * 1.01)
+    changes["a float32 result that is off by 0.0001 of itself"] = lambda array: np.float32(array * 1.0001)
+    if any(array.ndim for result in right for array in result.arrays or ()):
+        changes["its own answer without axes of length 1"] = np.squeeze
     return found + [
         f"{what} passes" for what, change in changes.items()
         if judge(task, bench.cases, _changed(right, change), expect=bench.expect).passed
     ]  # fmt: skip
+
+
+def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]) -> list[str]:
+    """A finite number in the place of minus infinity fails, also in float32.
+
+    `cells`, `names`: the code of the solution, less its checks, and the names that it defines.
+    """
+    (text, *_) = [cell for cell in cells if f"def {task.entry}(" in cell] or [""]
+    if "-np.inf" not in text:
+        return []
+    found, bench = [], Bench(task)
+    for fill in FILLS:
+        own = dict(names)
+        exec(text.replace("-np.inf", f"{fill:g}"), own)  # our own solution
+        found += [
+            f"its solution passes with {fill:g} in the place of -np.inf{said}: draw a case in which that is not low enough"
+            for narrow, said in ((False, ""), (True, ", in float32")) if bench.verdict(own[task.entry], narrow=narrow).passed
+        ]  # fmt: skip
+    return found
 
 
 def _changed(results: Sequence[Result], change: Callable[..., Any]) -> list[Result]:
@@ -238,4 +269,5 @@ def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]
     if task.entry not in names:
         return [f"the solution defines no {task.entry}"]
     verdicts = [Bench(task, seed).assess(names[task.entry], cells, names) for seed in SEEDS]
-    return [f"the solution is refused: {plain(verdict)}".replace("\n", " ") for verdict in verdicts if not verdict.passed][:1]
+    refused = [f"the solution is refused: {plain(verdict)}".replace("\n", " ") for verdict in verdicts if not verdict.passed]
+    return refused[:1] or fill_problems(task, cells, names)

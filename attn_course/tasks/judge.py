@@ -1,19 +1,29 @@
 """Judge arrays against the right answer, and name the mistake; never sees the code that made the arrays."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any, Protocol
 
 import numpy as np
 
 from attn_course.numbers import cite, counted, eq
-from attn_course.tasks.compare import Miss, compare, largest_input
+from attn_course.tasks.compare import NUDGES, Miss, compare, nudged
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
+from attn_course.tasks.likeness import Pair, everywhere
 from attn_course.tasks.run import Result, run
-from attn_course.tasks.wording import SECRET, about_formula, holds_nan, nearly_right, pattern, shown
+from attn_course.tasks.truths import NAN_FROM, Outcome, truths
+from attn_course.tasks.wording import SECRET, about_formula, shown
 
-Expected = Callable[[Task, Any, Sequence[Case]], list[Result]]
+
+class Expected(Protocol):
+    """As `expected`: runs a trusted function of a task on its cases, or on cases that are nudged."""
+
+    def __call__(self, task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
+        """Return a result for each case."""
+        ...
 
 
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
@@ -36,9 +46,11 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
             if task.left and (remark := _right_elsewhere(task, cases, results, expect or expected)):
                 said, line, place = problem.partition("\n")
                 problem = f"{said}.{remark}{line}{place}"
-            return replace(_failed(task, problem), counts=result.timed_out or not task.wants_latex)
+            of_form = not (result.timed_out or _is_open(task, problem))
+            return replace(_failed(task, problem, of_form=of_form), counts=result.timed_out or not task.wants_latex)
         if result.changed:
-            return _failed(task, f"{task.entry} changed its input `{result.changed}`{_in_case(task, case)}: work on a copy")
+            changed = f"{task.entry} changed its input `{result.changed}`{_in_case(task, case)}: work on a copy"
+            return _failed(task, changed, of_form=True)
     expect = expect or expected
     if task.kind == "derivation":
         return _judge_derivation(task, cases, results, expect)
@@ -47,36 +59,43 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         raise ValueError(f"the right answer of task {task.id} must hold in every case; {broken}")
     for case, result, right in zip(cases, results, rights, strict=True):
         if result.listed and len(_arrays(right)) == 1:
-            return _failed(task, f"{result.listed}{_in_case(task, case)}")
+            return _failed(task, f"{result.listed}{_in_case(task, case)}", of_form=True)
     results = [_fitted(task, result, right) for result, right in zip(results, rights, strict=True)]
-    misses = {
-        n: miss
-        for n, (right, result) in enumerate(zip(rights, results, strict=True))
-        if (miss := _difference(task, cases[n], result, right))
-    }
+
+    def differ(n: int, result: Result) -> Miss | None:
+        return _difference(result, rights[n], _Nearby(task, task.answer, cases, n, expect), exact_zeros=task.exact_zeros)
+
+    misses = {n: miss for n, result in enumerate(results) if (miss := differ(n, result))}
     if not misses:
         return _passed(task)
-    known, explained = _recognise(task, cases, results, list(misses), expect)
-    number = min(explained or misses)
-    words = shown(task, cases[number], misses[number])
-    if known is None:
-        got, wanted = ([array for result in side for array in _arrays(result)] for side in (results, rights))
-        remark = "" if task.kind in SECRET else _nan_remark(task, cases, results, rights, number) or pattern(got, wanted)
-        remark = remark or (nearly_right(got, wanted) if task.wants_function else "")
-        remark = remark or (about_formula(task, got, wanted) + _right_elsewhere(task, cases, results, expect) if task.left else "")
-        return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{words}{remark}")
-    if len(explained) < len(misses):
-        return _failed(
-            task, f"it looks like “{known.name}”{_in_case(task, cases[number])}, but not in every case that fails.{words}", known
-        )
-    return _failed(task, f"this is “{known.name}”{_in_case(task, cases[number])}.{words}", known)
+    known, explained, sure = _recognise(task, cases, results, rights, list(misses), expect)
+    forms = [n for n, miss in misses.items() if miss.reason]
+    if not {*forms} <= {*explained}:
+        known, explained = None, []  # a form is said before any number
+    number = min({*forms} & {*explained} or explained or forms or misses)
+    where, words = _in_case(task, cases[number]), shown(task, cases[number], misses[number])
+    if known and len(explained) < len(misses):
+        return _failed(task, f"it looks like “{known.name}”{where}, but not in every case that fails.{words}", known)
+    if known and sure:
+        return _failed(task, f"this is “{known.name}”{where}.{words}", known)
+    if task.left:
+        remark = _formula_remark(task, cases, results, rights, expect)
+    else:
+        outcomes = [
+            Outcome(case, _arrays(result), _arrays(right), misses.get(n), partial(_fits, differ, n))
+            for n, (case, result, right) in enumerate(zip(cases, results, rights, strict=True))
+        ]
+        remark = truths(task, outcomes, number, guessed=known is not None)
+    opening = f"this may be “{known.name}”" if known else f"{task.entry} is not right"
+    return _failed(task, f"{opening}{where}.{words}{remark}", known, of_form=bool(misses[number].reason))
 
 
-def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
+def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
     `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
     `function`: `task.answer` or the function of a `Wrong`.
+    `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at all if empty.
 
     Returns `results`: one for each case; a known wrong answer may hold problems too.
     """
@@ -89,8 +108,23 @@ def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
     elif task.module or not task.wants_function:
         value = function()
-    inputs = [case.inputs for case in cases]
+    inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
+
+
+def _fits(differ: Callable[[int, Result], Miss | None], number: int, arrays: tuple[np.ndarray, ...]) -> bool:
+    return differ(number, Result(arrays)) is None
+
+
+def _formula_remark(task: Task, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result], expect: Expected) -> str:
+    """What is true of a formula that no known mistake explains; `mending` looks further."""
+    got, wanted = ([array for result in side for array in _arrays(result)] for side in (results, rights))
+    if [array.shape for array in got] == [array.shape for array in wanted]:
+        if any(np.isnan(array).any() for array in got):
+            return f" It holds NaN: look for {NAN_FROM}."
+        if constant := everywhere([Pair({}, ours, theirs) for ours, theirs in zip(got, wanted, strict=True)], "it"):
+            return f" {constant}"
+    return about_formula(task, got, wanted) + _right_elsewhere(task, cases, results, expect)
 
 
 def _right_elsewhere(task: Task, cases: Sequence[Case], results: Sequence[Result], expect: Expected) -> str:
@@ -157,9 +191,14 @@ def _passed(task: Task) -> Verdict:
 def _problem(task: Task, case: Case, result: Result) -> str:
     """What kept an answer from giving a result; a stub fails for no case of its own."""
     problem = result.problem or ""
-    if problem.startswith(f"{task.entry} has no answer yet"):
+    if _is_open(task, problem):
         return problem
     return f"{problem}{_in_case(task, case)}" + (f": {result.advice}" if result.advice else "")
+
+
+def _is_open(task: Task, problem: str) -> bool:
+    """Whether there is no answer yet."""
+    return problem.startswith(f"{task.entry} has no answer yet")
 
 
 def _fitted(task: Task, result: Result, right: Result) -> Result:
@@ -171,48 +210,70 @@ def _fitted(task: Task, result: Result, right: Result) -> Result:
 
 
 def _recognise(
-    task: Task, cases: Sequence[Case], results: Sequence[Result], missed: Sequence[int], expect: Expected
-) -> tuple[Wrong, list[int]] | tuple[None, list[int]]:
-    """The known wrong answer that explains most of the missed cases, half of them at least, and these cases.
+    task: Task, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result], missed: Sequence[int], expect: Expected
+) -> tuple[Wrong | None, list[int], bool]:
+    """The known wrong answer that explains most of the missed cases, half of them at least, these cases, and whether that is sure.
 
     A case that the answer passed speaks too: where a known wrong answer gives other numbers, this is not that mistake. If two
-    explain as many, it is the one that the task lists first.
+    explain as many, it is the one that the task lists first. One number, or NaN, that agrees may do so by chance or from another
+    cause: it takes two to be sure, and without them all of the missed cases.
     """
-    best: tuple[Wrong, list[int]] | tuple[None, list[int]] = (None, [])
+    best: tuple[Wrong | None, list[int], bool] = (None, [], False)
     most = (len(missed) - 1) // 2
     for wrong in task.wrong:
         theirs = expect(task, wrong.function, cases)
         alike = [
             n
             for n, wrong_result in enumerate(theirs)
-            if wrong_result.arrays and _difference(task, cases[n], results[n], wrong_result) is None
+            if wrong_result.arrays and _difference(results[n], wrong_result, _Nearby(task, wrong.function, cases, n, expect)) is None
         ]
         explained = [n for n in alike if n in missed]
         if len(explained) > most and len(alike) - len(explained) == len(cases) - len(missed):
-            best, most = (wrong, explained), len(explained)
+            sure = _tells_by_two(theirs, rights, explained)
+            if sure or len(explained) == len(missed):
+                best, most = (wrong, explained, sure), len(explained)
     return best
 
 
-def _difference(task: Task, case: Case, result: Result, wanted: Result) -> Miss | None:
+def _tells_by_two(theirs: Sequence[Result], rights: Sequence[Result], explained: Sequence[int]) -> bool:
+    """Whether a known wrong answer is wrong in two ways at least: by another number, or in the place of another."""
+    ways: set[str] = set()
+    for n in explained:
+        for ours, right in zip_longest(_arrays(theirs[n]), _arrays(rights[n])):
+            if ours is not None:
+                instead = right if right is not None and ours.shape == right.shape else np.full_like(ours, np.nan)
+                off = ~(np.isclose(ours, instead, rtol=1e-9, atol=0.0) | np.isnan(ours))
+                ways.update(f"{one:.6g} for {other:.6g}" for one, other in list(zip(ours[off], instead[off], strict=True))[:100])
+    return len(ways) > 1
+
+
+@dataclass(frozen=True)
+class _Nearby:
+    """What a trusted function makes of one case whose inputs are a rounding away; asked for only where a result is nearly right."""
+
+    task: Task
+    function: Any
+    cases: Sequence[Case]
+    number: int
+    expect: Expected
+
+    def __call__(self) -> list[tuple[np.ndarray, ...]]:
+        return [_arrays(self.expect(self.task, self.function, self.cases, nudge)[self.number]) for nudge in NUDGES]
+
+
+def _difference(result: Result, wanted: Result, nearby: _Nearby, *, exact_zeros: bool = False) -> Miss | None:
     """None if they agree; most right answers do to the last bit, which is quickly seen."""
     ours, theirs = _arrays(result), _arrays(wanted)
     if len(ours) == len(theirs) and all(a.shape == b.shape and (a == b).all() for a, b in zip(ours, theirs, strict=True)):
         return None
-    return compare(ours, theirs, task.tolerance, largest_input(case.inputs))
+    task = nearby.task
+    return compare(ours, theirs, task.tolerance, nearby if task.wants_function else None, exact_zeros=exact_zeros)
 
 
-def _failed(task: Task, message: str, known: Wrong | None = None) -> Verdict:
-    mistake, hint = (known.name, cite(known.hint)) if known else (None, None)
+def _failed(task: Task, message: str, known: Wrong | None = None, *, of_form: bool = False) -> Verdict:
+    """A verdict of no points; after an error of form its hint is "", for the task's own hints are about something else."""
+    mistake, hint = (known.name, cite(known.hint)) if known else (None, "" if of_form else None)
     return Verdict(task.id, task.title, False, 0, task.points, message, mistake, hint, task.equation, latex=task.wants_latex)
-
-
-def _nan_remark(task: Task, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result], at: int) -> str:
-    """Say that a result holds NaN where the right one does not; by the name of its case if that is not the case shown, `at`."""
-    nan = [n for n, (result, right) in enumerate(zip(results, rights, strict=True)) if holds_nan(_arrays(result), _arrays(right))]
-    if not nan:
-        return ""
-    where = "" if at in nan else _in_case(task, cases[nan[0]])
-    return f" It holds NaN{where}: look for inf - inf, 0 / 0 or 0 * inf."
 
 
 def _in_case(task: Task, case: Case) -> str:

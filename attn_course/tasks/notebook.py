@@ -107,7 +107,7 @@ def _assess(
     own = {name: value for name, value in (names or getattr(answer, "__globals__", {})).items() if name not in given}
     if refusal := _refusal(task, answer, source, own):
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
-    cases = task.cases(np.random.default_rng(seed))
+    cases = task.draw(np.random.default_rng(seed))
     if task.wants_latex:
         results = answered(task.question, answer, task.blank(cases))
         verdict = judge(task, cases, results, expect=expect)

@@ -1,11 +1,12 @@
 """Run an untrusted answer on cases, and return plain arrays or one sentence about what went wrong.
 
-This file and the three that it imports know no right answer and need nothing else of the course, so that a confined worker can
+This file and the four that it imports know no right answer and need nothing else of the course, so that a confined worker can
 load them alone.
 """
 
 import contextlib
 import copy
+import linecache
 import sysconfig
 import traceback
 import warnings
@@ -17,10 +18,10 @@ import numpy as np
 
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
 from attn_course.tasks.module_call import ModuleCall, call_module
+from attn_course.tasks.shapes import advice_on_shapes
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 TIME_LIMIT_S = 10.0
-BROADCAST = ("could not be broadcast together", "could not broadcast", "non-broadcastable output")  # NumPy's words
 LIBRARIES = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 OURS = __file__.rpartition("run.py")[0]  # no line of the engine is the learner's
 
@@ -115,8 +116,9 @@ def _run_function(
         if isinstance(error, NotImplementedError) and not error.args:  # the stub's; torch raises its own, with a text
             return Result(problem=f"{entry} has no answer yet: replace `raise NotImplementedError()`")
         text = _one_line(error)
-        advice = "did a reduction lose its axis? See keepdims." if any(words in text for words in BROADCAST) else ""
-        return Result(problem=f"{entry} raised {type(error).__name__}: {text}{_where(error)}", advice=advice)
+        line, before = _own_line(error)
+        advice = advice_on_shapes(text, before)
+        return Result(problem=f"{entry} raised {type(error).__name__}: {text}{line}", advice=advice)
     return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)
 
 
@@ -144,11 +146,16 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _where(error: BaseException) -> str:
-    """The learner's own line, the last one on the traceback that is in none of our files or libraries'."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if f.line and not f.filename.startswith((OURS, *LIBRARIES))]
-    return f" in line {own[-1].lineno} of {own[-1].name}: `{own[-1].line}`" if own else ""
+def _own_line(error: BaseException) -> tuple[str, str]:
+    """The learner's own line, the last one on the traceback that is in none of our files or libraries', and its function up to there."""
+    frames = [(frame.f_code, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+    own = [(code, number) for code, number in frames if not code.co_filename.startswith((OURS, *LIBRARIES))]
+    own = [(code, number) for code, number in own if linecache.getline(code.co_filename, number).strip()]
+    if not own:
+        return "", ""
+    code, number = own[-1]
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : number]
+    return f" in line {number} of {code.co_name}: `{lines[-1].strip()}`", "".join(lines)
 
 
 def _one_line(error: BaseException) -> str:

@@ -383,7 +383,7 @@ check("gradient-of-tile-scores", my_gradient)
 #
 # Two gaps: the body of the kernel, and the launch (one program for each row). `my_row_lse` gets an array `(n_rows,
 # n_columns)` and returns the float32 tensor `lse`, filled with NaN at first: an entry nobody writes is seen. Outside of
-# the kernel no exponential, logsumexp or softmax is allowed. Errors up to $5 \cdot 10^{-4}$ of the largest entry are fine.
+# the kernel no exponential, logsumexp or softmax is allowed. What float32 rounds off is fine.
 
 
 # %% id="row-lse-kernel" tags=["task"]

@@ -24,8 +24,8 @@ from attn_course import check
 # broadcasts to them, perhaps with fewer axes, and returns the weights, of the shape of the scores: a softmax over the
 # keys (last axis).
 #
-# Hidden keys get the weight 0, and so does **everything in a row without visible keys**. Visible scores may be near
-# 1000 in one row, near -1000 in the next; a *hidden* score may be anything, even NaN or infinite, and must have no
+# Hidden keys get the weight 0, exactly, and so does **everything in a row without visible keys**. Visible scores may be near
+# 100 000 in one row, near -100 000 in the next; a *hidden* score may be anything, even NaN or infinite, and must have no
 # influence.
 
 
@@ -172,7 +172,7 @@ check("repair-cached-causal-mask", cached_attention)
 # %% [markdown] id="repair-padded-batch-text"
 # Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
 # `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-# `lengths[b]` keys are real; the others hold any finite numbers, even $10^{10}$. Scores of real keys may be near -1000. All
+# `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$. Scores of real keys may be near -30 000. All
 # queries are real. **A length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
 # Repair it, without torch's own attention.
 

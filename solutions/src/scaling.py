@@ -68,7 +68,7 @@ check("uncentred-score-variance", my_expression)
 # %% [markdown] id="cosine-scores-text"
 # Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and `(..., kv_len, d_k)`, with the same leading
 # axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A query or a key may be all zeros:
-# its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-8}$, and still count: add no small number to
+# its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and still count: add no small number to
 # them, and take none for 0. No library function for cosine similarity, please.
 
 

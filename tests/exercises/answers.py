@@ -30,7 +30,7 @@ def right_answers(task):
 
 def run_and_judge(task, answer, time_limit_s=10.0):
     """The verdict without a look at the source, as in a class."""
-    cases = task.cases(np.random.default_rng(CHECK_SEED))
+    cases = task.draw(np.random.default_rng(CHECK_SEED))
     inputs = [case.inputs for case in cases]
     results = run(
         answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, time_limit_s=time_limit_s

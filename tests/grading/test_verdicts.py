@@ -65,6 +65,12 @@ def test_an_unknown_mistake_brings_the_first_nudge():
     assert task.hint == "first nudge for twice"
 
 
+def test_an_error_of_form_brings_no_hint():
+    verdict = {"task": "twice", "message": "twice raised ValueError", "mistake": None, "hint": ""}
+    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
+    assert task.hint is None
+
+
 @pytest.mark.parametrize("verdict", ["passed", {"task": "thrice", "message": "of another task"}, {"task": "twice", "message": 7}, [1]])
 def test_a_verdict_of_another_form_or_task_is_not_used(verdict):
     task, _ = judge(FINE, FINE, raised("CheckFailed", "not right", verdict=verdict))

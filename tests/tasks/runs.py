@@ -31,6 +31,6 @@ def run_value(value):
 
 def verdict_of(task, answer):
     """What the judge finds on the notebook's cases."""
-    cases = task.cases(np.random.default_rng(CHECK_SEED))
+    cases = task.draw(np.random.default_rng(CHECK_SEED))
     inputs = [case.inputs for case in cases]
     return judge(task, cases, run(answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions))

@@ -11,7 +11,7 @@ from tests.tasks.toys import ALL, DERIVE, FIGURE, PREDICT, REPAIR, WRITE, change
 
 
 def test_the_ok_line_is_fixed_and_counts_cases_and_points():
-    assert WRITE.ok_line == "ok centre-and-scale centre and scale: 3 cases, 3 points"
+    assert WRITE.ok_line == "ok centre-and-scale centre and scale: 4 cases, 3 points"
     assert changed(PREDICT, points=1).ok_line == "ok predict-three-numbers predict three numbers: 1 case, 1 point"
 
 
@@ -20,7 +20,7 @@ def test_the_ok_line_is_fixed_and_counts_cases_and_points():
     [("VJP by hand", "VJP by hand"), ("A VJP", "a VJP"), ("Softmax", "softmax"), ("X", "x"), ("KL, by hand", "KL, by hand")],
 )
 def test_the_ok_line_keeps_the_capitals_of_an_acronym(title, shown):
-    assert changed(WRITE, title=title).ok_line == f"ok centre-and-scale {shown}: 3 cases, 3 points"
+    assert changed(WRITE, title=title).ok_line == f"ok centre-and-scale {shown}: 4 cases, 3 points"
 
 
 def test_an_id_has_a_lesson_and_a_number_as_the_course_counts(monkeypatch):

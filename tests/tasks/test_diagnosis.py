@@ -26,11 +26,14 @@ def test_the_first_wrong_element_the_largest_error_and_the_case_are_named():
     case = WRITE.cases(np.random.default_rng(CHECK_SEED))[1]
     wanted = WRITE.answer(**case.inputs)[1, 2, 3]
     numbers = f"First wrong: element [1, 2, 3] is {wanted + 0.25:.6g}, wanted {wanted:.6g}; largest error 0.75."
-    assert verdict.message == f"my_centre is not right in the case “three axes”. {numbers}"
+    places = "Only columns 3 and 5 are wrong there. It is right in every other case."
+    assert verdict.message == f"my_centre is not right in the case “three axes”. {numbers} {places}"
 
 
 def test_an_item_of_a_tuple_is_named():
-    message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks) + 0.125 * np.arange(10))).message
+    message = verdict_of(
+        PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks) + 0.125 * np.arange(sum(map(len, blocks))))
+    ).message
     assert "First wrong: element [1] of item 1 of the tuple is " in message
     message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max() + 1.0, np.concatenate(blocks))).message
     assert "First wrong: item 0 of the tuple is " in message
@@ -38,7 +41,8 @@ def test_an_item_of_a_tuple_is_named():
 
 def test_a_wrong_shape_is_told_and_no_number():
     message = verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[..., None]).message
-    assert message.endswith("“a matrix”. Shape or form: the result must have shape (3, 5); got (3, 5, 1).")
+    assert "“a matrix”. Shape or form: the result must have shape (3, 5); got (3, 5, 1). " in message
+    assert "First wrong" not in message
 
 
 def test_a_problem_comes_before_a_wrong_number_and_names_its_case():
@@ -150,13 +154,13 @@ def test_nan_is_remarked_unless_it_is_wanted():
     assert "It holds NaN" not in verdict_of(wants_nan, lambda x, scale: one_nan(x, scale) + 1.0).message
 
 
-def test_nan_in_another_case_than_the_one_shown_is_told_with_its_case():
+def test_nan_in_another_case_than_the_one_shown_is_not_told():
     def later_nan(x, scale):
         return np.full_like(x, np.nan) if x.ndim == 3 else np.cos(x)
 
     message = verdict_of(WRITE, later_nan).message
     assert "in the case “a matrix”. First wrong" in message
-    assert message.endswith("It holds NaN in the case “three axes”: look for inf - inf, 0 / 0 or 0 * inf.")
+    assert "NaN" not in message
 
 
 @pytest.mark.parametrize(
@@ -230,10 +234,9 @@ def test_a_wrong_prediction_never_shows_the_right_numbers(value):
 
 
 def test_a_wrong_prediction_is_told_which_entry_is_off():
-    assert (
-        verdict_of(PREDICT, (2.71828, 31.0, 577.215)).message == "my_numbers is not right. Entry 1 is the first that is off. You gave 31."
-    )
-    assert verdict_of(FIGURE, 5).message == "my_height is not right. You gave 5."
+    message = verdict_of(PREDICT, (2.71828, 31.0, 577.215)).message
+    assert message == "my_numbers is not right. Entry 1 is the first that is off. You gave 31. The other entries are right."
+    assert verdict_of(FIGURE, 5).message.startswith("my_height is not right. You gave 5. ")
 
 
 def test_the_tolerance_of_a_prediction_is_its_own():

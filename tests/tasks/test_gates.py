@@ -81,9 +81,42 @@ def test_a_task_that_a_constant_or_a_rounded_result_answers_is_reported():
     ones = changed(REPAIR, answer=lambda x: np.ones(x.shape[:-1]))
     assert gates.sensitivity_problems(ones) == ["the constant 1 passes"]
     coarse = changed(REPAIR, tolerance=1e-3)
-    assert gates.sensitivity_problems(coarse) == ["a result that is off by 1e-06 of itself passes"]
+    assert gates.sensitivity_problems(coarse) == [
+        "a result that is off by 1e-06 of itself passes",
+        "a float32 result that is off by 0.0001 of itself passes",
+    ]
     steep = changed(REPAIR, answer=lambda x: 1e300 * x.mean(axis=-1))
     assert gates.sensitivity_problems(steep)[0] == "its own answer fails in float32: mind the tolerance"
+
+
+def test_a_task_that_zeros_or_a_squeezed_result_answers_is_reported():
+    padded = changed(REPAIR, answer=lambda x: 0.0 * x.sum(axis=-1))
+    assert gates.sensitivity_problems(padded)[0] == "the constant 0 passes"
+    never_one = changed(REPAIR, cases=lambda rng: REPAIR.cases(rng)[:1])
+    assert gates.sensitivity_problems(never_one) == ["its own answer without axes of length 1 passes"]
+
+
+def test_a_task_whose_first_case_never_changes_is_reported():
+    fixed = changed(REPAIR, cases=lambda rng: [Case("always the same", x=np.arange(5.0)[None]), Case("others", x=rng.normal(size=(3, 5)))])
+    (problem,) = gates.sensitivity_problems(fixed)
+    assert problem.startswith("wanted a first case with other numbers in each draw")
+
+
+HIDING = changed(
+    REPAIR,
+    entry="my_mean",
+    answer=lambda x: np.exp(np.where(x > 0, x, -np.inf)),
+    cases=lambda rng: [Case("both signs", x=rng.normal(size=(3, 5)))],
+)
+SOLUTION = "def my_mean(x):\n    return np.exp(np.where(x > 0, x, -np.inf))"
+
+
+def test_a_task_that_a_finite_fill_answers_is_reported():
+    problems = gates.fill_problems(HIDING, [SOLUTION], {"np": np})
+    assert "its solution passes with -30 in the place of -np.inf, in float32: draw a case in which that is not low enough" in problems
+    exact = changed(HIDING, exact_zeros=True)
+    assert gates.fill_problems(exact, [SOLUTION], {"np": np}) == []
+    assert gates.fill_problems(HIDING, ["def my_mean(x):\n    return np.exp(x) * (x > 0)"], {"np": np}) == []
 
 
 def in_numpy(x):

@@ -48,9 +48,9 @@ def test_the_tolerance_goes_by_the_dtype_that_came():
     def off(error, dtype):
         return lambda x, scale: (WRITE.answer(x, scale) * (1 + error)).astype(dtype)
 
-    assert verdict_of(WRITE, off(1e-4, np.float32)).passed
-    assert not verdict_of(WRITE, off(1e-4, np.float64)).passed
-    assert not verdict_of(WRITE, off(1e-2, np.float32)).passed
+    assert verdict_of(WRITE, off(1e-6, np.float32)).passed
+    assert not verdict_of(WRITE, off(1e-6, np.float64)).passed
+    assert not verdict_of(WRITE, off(1e-4, np.float32)).passed
     assert verdict_of(changed(WRITE, tolerance=1e-3), off(1e-4, np.float64)).passed
     assert verdict_of(WRITE, off(1e-11, np.float64)).passed
     assert not verdict_of(WRITE, off(1e-7, np.float64)).passed
@@ -137,14 +137,76 @@ def test_another_form_is_told_with_wanted_and_got(got, wanted, reason):
     assert compare(got, wanted).reason == reason
 
 
-def test_roundings_of_the_inputs_are_no_mistake_where_they_cancel_and_anything_larger_is():
-    zero, rounding = np.zeros(3), np.full(3, 4e-16)
-    assert compare([rounding], [zero * 1e-20], largest_input=1.0) is None
-    assert compare([rounding], [np.full(3, 1e-16)], largest_input=1.0) is None
-    assert compare([rounding], [np.full(3, 1e-16)]) is not None
-    assert compare([np.full(3, 1e-13)], [np.full(3, 1e-16)], largest_input=1.0) is not None
-    assert compare([np.full(3, 1e-7, np.float32)], [np.full(3, 1e-16)], largest_input=1.0) is None
-    assert compare([np.full(3, 1e-4, np.float32)], [np.full(3, 1e-16)], largest_input=1.0) is not None
+def test_what_rounded_inputs_cost_the_right_answer_is_allowed_and_anything_larger_is_not():
+    wanted = np.array([1.0, 2.0, 0.0])
+
+    def miss(error, at=1, dtype=np.float32, nearby=lambda: [[np.array([1.0, 2.0001, 0.0])]]):
+        got = wanted.copy()
+        got[at] += error
+        return compare([got.astype(dtype)], [wanted], nearby=nearby)
+
+    assert miss(1e-3) is None
+    assert miss(5e-3).index == (1,)
+    for nothing in (None, lambda: [[wanted]], lambda: [[wanted[:2] + 1e-4], []]):
+        assert miss(1e-3, nearby=nothing).index == (1,), "another shape, or a result that never came, allows nothing"
+    assert miss(2e-12, 2, np.float64) is None
+    assert miss(2e-12, 2, np.float64, lambda: [[wanted]]).index == (2,), "an entry that is 0 has a few roundings only"
+    assert miss(2e-12, 2, np.float64, None) is None
+
+
+def test_nothing_is_allowed_where_the_right_answer_leaps():
+    """Ties: a rounding of the inputs gives all weight to another key, and zeros would pass."""
+    wanted, other = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    assert compare([np.float32([0.995, 0.0])], [wanted], nearby=lambda: [[other]]) is not None
+    assert compare([np.float32([0.5, 0.5])], [wanted], nearby=lambda: [[np.full(2, np.nan)]]) is not None
+
+
+def test_a_zero_may_be_asked_to_the_last_bit():
+    wanted = np.array([0.5, 0.0])
+    for least in (5e-324, -1e-30):
+        assert compare([np.array([0.5, least])], [wanted], nearby=lambda: [[wanted]]) is None
+        assert compare([np.array([0.5, least])], [wanted], nearby=lambda: [[wanted]], exact_zeros=True).index == (1,)
+    assert compare([np.float32([0.5, -0.0])], [wanted], exact_zeros=True) is None
+
+
+def test_padding_however_large_lets_no_zeros_pass():
+    """What float32 may lose was measured by the largest input, whether or not it matters."""
+    task = changed(
+        REPAIR,
+        answer=lambda x: np.where(np.abs(x) < 1e9, x, 0.0).mean(axis=-1),
+        cases=lambda rng: [Case("padding", x=np.append(rng.normal(size=(3, 5)), np.full((3, 2), 1e30), axis=1))],
+    )
+    assert verdict_of(task, lambda x: task.answer(x).astype(np.float32)).passed
+    assert verdict_of(task, lambda x: task.answer(x.astype(np.float32))).passed
+    for dtype in (np.float32, np.float64):
+        assert not verdict_of(task, lambda x, dtype=dtype: np.zeros(len(x), dtype)).passed
+        assert not verdict_of(task, lambda x, dtype=dtype: (task.answer(x) + 1e-4).astype(dtype)).passed
+
+
+def test_honest_float32_passes_where_large_scores_cost_it_digits():
+    def softmax(x):
+        terms = np.exp(x - x.max(axis=-1, keepdims=True))
+        return terms / terms.sum(axis=-1, keepdims=True)
+
+    task = changed(REPAIR, answer=softmax, cases=lambda rng: [Case("near a thousand", x=1000.0 + rng.normal(size=(11, 7)))])
+    losses = [
+        np.abs(softmax(x.astype(np.float32)) - softmax(x)).max() for x in (case.inputs["x"] for case in task.draw(np.random.default_rng(1)))
+    ]
+    assert max(losses) > 1e-6
+    assert verdict_of(task, lambda x: softmax(x.astype(np.float32))).passed
+    assert verdict_of(task, lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32), -1)).passed
+    assert not verdict_of(task, lambda x: softmax(x.astype(np.float32) * np.float32(1.001))).passed
+
+
+def test_an_answer_that_remembers_by_shape_fails_though_it_is_right_the_first_time():
+    known = {}
+
+    def remembers(x, scale):
+        return known.setdefault((x.shape, scale), WRITE.answer(x, scale)).copy()
+
+    verdict = verdict_of(WRITE, remembers)
+    assert not verdict.passed
+    assert "“a matrix, called again with other numbers”" in verdict.message
 
 
 def test_a_right_answer_whose_terms_cancel_passes_and_a_wrong_one_does_not():
@@ -174,7 +236,7 @@ def test_roundings_are_measured_by_plain_numbers_and_lists_too():
 
 def test_results_must_match_the_cases_in_number():
     cases = WRITE.cases(np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"^results must hold one entry for each of the 3 cases; got 2$"):
+    with pytest.raises(ValueError, match=r"^results must hold one entry for each of the 4 cases; got 2$"):
         judge(WRITE, cases, [Result()] * 2)
 
 

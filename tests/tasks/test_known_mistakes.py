@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attn_course.tasks import Wrong
+from attn_course.tasks import Case, Wrong
 from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
-from tests.tasks.toys import ALL, WRITE, changed
+from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, WRITE, changed
 
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
@@ -14,12 +14,12 @@ def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
     for wrong in task.wrong:
         verdict = verdict_of(task, as_answer(task, wrong.function))
         assert (verdict.passed, verdict.points, verdict.mistake, verdict.hint) == (False, 0, wrong.name, wrong.hint)
-        assert verdict.message.startswith(f"this is “{wrong.name}”")
+        assert verdict.message.startswith((f"this is “{wrong.name}”", f"this may be “{wrong.name}”"))
 
 
 def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case_it_explains():
-    def answer(x, scale):  # one case like "not scaled", two like "not centred"
-        return x - x.mean(axis=-1, keepdims=True) if x.ndim == 2 else x * scale
+    def answer(x, scale):  # two cases like "not scaled", three like "not centred"
+        return x - x.mean(axis=-1, keepdims=True) if x.shape == (3, 5) else x * scale
 
     verdict = verdict_of(WRITE, answer)
     assert verdict.mistake == "not centred"
@@ -80,3 +80,41 @@ def test_a_known_wrong_answer_that_raises_is_passed_over():
 
 def test_a_known_mistake_is_recognised_by_its_nan_too():
     assert verdict_of(WRITE, lambda x, scale: x * np.nan).mistake == "no number at all"
+
+
+ONE_NUMBER = changed(PAIR, cases=lambda rng: [Case("always the same", blocks=[np.arange(3.0)])])
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "opening"),
+    [
+        (FIGURE, "twice", "this may be"),  # one number may agree by chance
+        (PREDICT, "all zero", "this is"),
+        (ONE_NUMBER, "the smallest", "this may be"),
+        (PAIR, "the smallest", "this is"),
+        (PAIR, "the first block", "this is"),
+        (WRITE, "not scaled", "this is"),
+        (WRITE, "no number at all", "this may be"),  # NaN has many causes
+    ],
+)
+def test_a_name_that_rests_on_one_number_or_on_nan_is_a_guess(task, name, opening):
+    (wrong,) = [wrong for wrong in task.wrong if wrong.name == name]
+    verdict = verdict_of(task, as_answer(task, wrong.function))
+    assert verdict.message.startswith(f"{opening} “{name}”")
+    assert (verdict.mistake, verdict.hint) == (name, wrong.hint)
+
+
+def test_a_guess_that_does_not_explain_every_case_is_not_said():
+    def answer(x, scale):  # NaN in two cases, something else in the third
+        return x * np.nan if x.ndim > 1 else np.cos(x)
+
+    assert verdict_of(WRITE, answer).mistake is None
+
+
+def test_every_shape_is_checked_before_any_number():
+    def answer(x, scale):  # two cases like "not centred", and a wrong shape in the last
+        return x * scale if x.ndim > 1 else x[:, None]
+
+    verdict = verdict_of(WRITE, answer)
+    assert verdict.mistake is None
+    assert verdict.message.startswith("my_centre is not right in the case “a vector”. Shape or form: the result must have shape (11,)")

@@ -165,7 +165,7 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
     task = get_task("entropy-by-hand")
     wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
-        f"task {task.number} (Predict an entropy): this is “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
+        f"task {task.number} (Predict an entropy): this may be “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
         f"  See {numbers.eq('softmax-entropy')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
@@ -217,7 +217,7 @@ def test_the_check_always_draws_the_same_cases(tmp_path, monkeypatch):
     for _ in range(2):
         with pytest.raises(CheckFailed):
             check("stable-softmax", watching)
-    wanted = [case.inputs["scores"] for case in get_task("stable-softmax").cases(np.random.default_rng(CHECK_SEED))]
+    wanted = [case.inputs["scores"] for case in get_task("stable-softmax").draw(np.random.default_rng(CHECK_SEED))]
     for scores, first, second in zip(wanted, seen[: len(wanted)], seen[len(wanted) :], strict=True):
         np.testing.assert_array_equal(first, scores)
         np.testing.assert_array_equal(second, scores)

@@ -50,17 +50,35 @@ def test_an_exception_inside_a_library_shows_the_learners_line(call):
     assert problem.endswith(f"in line 2 of my_f: `return {call}`")
 
 
+LOST = "did a reduction lose its axis? See keepdims."
+PAIRS = "if each row of one is to meet each row of the other, both need an axis more: (2, 1, 3) and (1, 5, 3) give (2, 5, 3)"
+COLUMN = "with an axis of length 1 more, (2,) would be (2, 1), and fit"
+DIAGONAL = "np.diag makes a matrix of a vector; of a matrix it takes the diagonal"
+
+
 @pytest.mark.parametrize(
-    "body", ["return x / x.sum(axis=1)", "y = np.zeros(2)\n    y[:] = x\n    return y", "y = np.zeros(3)\n    y += x\n    return y"]
+    ("body", "advice"),
+    [
+        ("return x / x.sum(axis=1)", LOST),
+        ("total = np.linalg.norm(x, axis=1)\n    return x / total", LOST),
+        ("return x - np.ones((5, 3))", PAIRS),
+        ("total = x.sum(axis=1)\n    return x - np.ones((5, 3))", PAIRS),
+        ("return np.diag(x) - x", DIAGONAL),
+        ("mask = np.array([True, False])\n    return mask * x", COLUMN),
+        ("total = x.sum(axis=1, keepdims=True)\n    return np.arange(2.0) * x / total", COLUMN),
+        ("return x @ x", "the left factor has 3 columns and the right one 2 rows"),
+        ("return x[np.ones((1, 3), dtype=bool)]", "a boolean index must have the shape of what it picks from; np.where broadcasts"),
+        ("return x.sum(axis=1) + np.ones((2, 5, 3))", ""),
+        ("return x - np.ones((2, 4))", ""),
+        ("return x[None] - np.ones((2, 3, 1))[:, :, :0] - x.sum(axis=0)[:2]", ""),
+        ("y = np.zeros(2)\n    y[:] = x\n    return y", ""),
+        ("return x.nonsense", ""),
+    ],
 )
-def test_arrays_that_do_not_fit_bring_the_question_after_a_lost_axis(body):
+def test_the_advice_on_arrays_that_do_not_fit_goes_by_their_shapes(body, advice):
     result = run_function(function_from_a_cell(f"def my_f(x):\n    {body}"))
-    assert result.problem.startswith("my_f raised ValueError: ")
-    assert result.advice == "did a reduction lose its axis? See keepdims."
-
-
-def test_other_errors_bring_no_question():
-    assert run_function(function_from_a_cell("def my_f(x):\n    return x @ x")).advice == ""
+    assert result.problem.startswith("my_f raised ")
+    assert result.advice == advice
 
 
 def test_a_call_that_does_not_fit_the_signature_says_so():

@@ -85,7 +85,6 @@ WRONG_TYPES = [
     ([[1.0], [2.0]], "list (several results are a tuple)"),
     ({"a": 1.0}, "dict"),
     ("0.5", "str '0.5'"),
-    (3, "int 3"),
     (True, "bool True"),
     (1j, "complex"),
     (Fraction(1, 2), "fractions.Fraction"),
@@ -102,6 +101,10 @@ def test_other_dtypes_are_named(returned, got):
 @pytest.mark.parametrize(("returned", "got"), WRONG_TYPES, ids=lambda value: value if isinstance(value, str) else "")
 def test_other_types_are_named(returned, got):
     assert run_function(lambda x: returned).problem == f"my_f must return a NumPy array or a torch tensor; got {got}"
+
+
+def test_a_whole_number_is_told_how_to_become_one_that_is_judged():
+    assert run_function(lambda x: 3).problem == "my_f must return float32 or float64 numbers; got int 3, which float(...) turns into one"
 
 
 def test_a_wrong_item_of_a_tuple_is_named_by_its_place():

@@ -25,6 +25,7 @@ WRITE = Task(
         Case("a matrix", x=rng.normal(size=(3, 5)), scale=2.0),
         Case("three axes", x=rng.normal(size=(2, 3, 7)), scale=0.5),
         Case("a vector", x=rng.normal(size=11), scale=-1.5),
+        Case("one row", x=rng.normal(size=(1, 5)), scale=3.0),
     ],
     wrong=[
         Wrong("not scaled", lambda x, scale: _centre(x, 1.0), "multiply by scale"),
@@ -42,7 +43,10 @@ PAIR = Task(
     entry="my_pair",
     kind="write",
     answer=lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks)),
-    cases=lambda rng: [Case("three blocks", blocks=[rng.normal(size=n) for n in (2, 3, 5)])],
+    cases=lambda rng: [
+        Case("three blocks", blocks=[rng.normal(size=n) for n in (2, 3, 5)]),
+        Case("one number", blocks=[rng.normal(size=1)]),
+    ],
     wrong=[
         Wrong("the smallest", lambda blocks: (np.concatenate(blocks).min(), np.concatenate(blocks)), "max, not min"),
         Wrong("the first block", lambda blocks: (blocks[0].max(), blocks[0]), "all blocks"),
@@ -90,7 +94,7 @@ REPAIR = Task(
     kind="repair",
     answer=lambda x: x.mean(axis=-1),
     broken=lambda x: x.sum(axis=-1),
-    cases=lambda rng: [Case("a matrix", x=rng.normal(size=(3, 5)))],
+    cases=lambda rng: [Case("a matrix", x=rng.normal(size=(3, 5))), Case("a row", x=rng.normal(size=(1, 7)))],
     wrong=[
         Wrong("the sum", lambda x: x.sum(axis=-1), "divide by the number of entries"),
         Wrong("over columns", lambda x: x.mean(axis=0), "the last axis"),

@@ -22,11 +22,11 @@ def feedback_page(marked: Marked) -> str:
 
 
 def _with_advice(verdict: Verdict, marked: Marked) -> tuple[Verdict, str, str, str]:
-    """A verdict with its status, the name of the answer, and the hint: its own, else the task's first."""
+    """A verdict with its status, the name of the answer, and the hint: its own, else the task's first, but after an error of form."""
     from attn_course.tasks import UnknownTask, get_task
 
     try:
         task = get_task(verdict.task)
     except UnknownTask:
         return verdict, status_of(verdict, marked), "", verdict.hint or ""
-    return verdict, status_of(verdict, marked), task.entry, verdict.hint or cite(task.hints[0])
+    return verdict, status_of(verdict, marked), task.entry, cite(task.hints[0]) if verdict.hint is None else verdict.hint

@@ -17,17 +17,19 @@ from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 # ---- 10.1 the forms of all heads
 
 
-def _blocks(w: np.ndarray, n_heads: int, dealt: bool = False) -> np.ndarray:
-    """(d, n_heads * d_k) -> (n_heads, d, d_k), by neighbouring columns, or dealt round by mistake."""
+def _blocks(w: np.ndarray, n_heads: int, cut: str = "columns") -> np.ndarray:
+    """(d, n_heads * d_k) -> (n_heads, d, d_k), by neighbouring columns; by mistake dealt round, or by rows of memory."""
     rows, width = w.shape[0], w.shape[1] // n_heads
-    return w.reshape(rows, width, n_heads).transpose(2, 0, 1) if dealt else w.reshape(rows, n_heads, width).transpose(1, 0, 2)
+    if cut == "at once":
+        return w.reshape(n_heads, rows, width)
+    return w.reshape(rows, width, n_heads).transpose(2, 0, 1) if cut == "dealt" else w.reshape(rows, n_heads, width).transpose(1, 0, 2)
 
 
 def _forms(
-    w_query: np.ndarray, w_key: np.ndarray, n_heads: int, *, divisor: float | None = None, dealt: bool = False, turned: bool = False
+    w_query: np.ndarray, w_key: np.ndarray, n_heads: int, *, divisor: float | None = None, cut: str = "columns", turned: bool = False
 ) -> np.ndarray:
     """The scaled form of each head with one step done differently."""
-    query, key = _blocks(w_query, n_heads, dealt), _blocks(w_key, n_heads, dealt)
+    query, key = _blocks(w_query, n_heads, cut), _blocks(w_key, n_heads, cut)
     form = query @ key.swapaxes(1, 2) / (divisor or math.sqrt(query.shape[2]))
     return form.swapaxes(1, 2) if turned else form
 
@@ -79,7 +81,14 @@ FORMS = Task(
             "`w_query @ w_key.T` is the sum of all heads' forms; each head needs its own block of columns",
         ),
         Wrong(
-            "columns dealt round", lambda *inputs: _forms(*inputs, dealt=True), "a head owns neighbouring columns, not every n_heads-th one"
+            "columns dealt round",
+            lambda *inputs: _forms(*inputs, cut="dealt"),
+            "a head owns neighbouring columns, not every n_heads-th one",
+        ),
+        Wrong(
+            "split by a bare reshape",
+            lambda *inputs: _forms(*inputs, cut="at once"),
+            "reshaped to (n_heads, d, d_k) at once, a head gets whole rows of the matrix: cut the columns first, then swap the axes",
         ),
         Wrong(
             "W_K W_Q^T: the keys ask",
@@ -119,6 +128,7 @@ def _columns_cases(rng: np.random.Generator) -> list[Case]:
         ("more features than positions", 7, 3, 5),
         ("wide queries", 2, 5, 11),
         ("d_k = 1", 5, 4, 1),
+        ("one position", 5, 1, 3),
     )
     return [
         Case(name, tokens=rng.normal(size=(d, length)), w_query=rng.normal(size=(d_k, d)) / 2, w_key=rng.normal(size=(d_k, d)) / 2)
@@ -259,7 +269,12 @@ def _bias_part(weights: np.ndarray, b_value: np.ndarray, w_output: np.ndarray) -
 
 def _bias_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
-    for name, q_len, kv_len, d_v, d_model in (("rows sum to 1", 5, 7, 3, 11), ("empty rows", 7, 5, 2, 3), ("dropped weights", 5, 11, 3, 7)):
+    for name, q_len, kv_len, d_v, d_model in (
+        ("rows sum to 1", 5, 7, 3, 11),
+        ("empty rows", 7, 5, 2, 3),
+        ("dropped weights", 5, 11, 3, 7),
+        ("one query", 1, 5, 7, 3),
+    ):
         weights = softmax(rng.normal(size=(q_len, kv_len)))
         if name == "empty rows":
             weights[[1, 4]] = 0.0

@@ -109,7 +109,7 @@ def _first_features(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tu
 
 
 def _joint_cases(rng: np.random.Generator) -> list[Case]:
-    sizes = (("rank 2", 7, 5, 3, 2), ("rank 1", 5, 3, 7, 1), ("rank 3", 11, 4, 5, 3))
+    sizes = (("rank 2", 7, 5, 3, 2), ("rank 1", 5, 3, 7, 1), ("rank 3", 11, 4, 5, 3), ("one column of keys", 5, 1, 7, 2))
     return [
         Case(name, w_key=rng.normal(size=(d, d_k)), w_value=rng.normal(size=(d, d_v)), d_latent=rank) for name, d, d_k, d_v, rank in sizes
     ]
@@ -374,6 +374,7 @@ def _step(
     width: str = "head",
     rotary: bool = True,
     dealt: str = "",
+    at_once: bool = False,
     axis: int = 1,
     mean: bool = False,
 ) -> Step:
@@ -384,6 +385,8 @@ def _step(
         w.reshape(d_latent, -1, n_heads).transpose(2, 0, 1) if name == dealt else w.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
         for name, w in (("keys", w_key_up), ("values", w_value_up))
     )
+    if at_once:
+        keys_up, values_up = (w.reshape(n_heads, d_latent, -1) for w in (w_key_up, w_value_up))
     absorbed = np.einsum("hk,hck->hc", query, keys_up)
     scores = absorbed @ latent.T + (query_rope @ key_rope.T if rotary else 0.0)
     divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head, "none": 1}[width]
@@ -451,6 +454,11 @@ STEP = Task(
             "value columns dealt round",
             lambda *inputs: _step(*inputs, dealt="values"),
             "head h owns the h-th block of neighbouring columns of `w_value_up`; you took every n_heads-th column",
+        ),
+        Wrong(
+            "split by a bare reshape",
+            lambda *inputs: _step(*inputs, at_once=True),
+            "reshaped to (n_heads, d_latent, ...) at once, a head gets whole rows of the matrices: cut the columns, then swap the axes",
         ),
         Wrong(
             "no scale",

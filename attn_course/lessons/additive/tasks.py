@@ -434,11 +434,14 @@ PADDING = Task(
     trains="hiding keys before the softmax",
     answer=_aligned,
     broken=_contexts_broken,
+    exact_zeros=True,
     cases=lambda rng: [
         Case("three sentences", **_sentences(rng, [7, 2, 5], 7, 4, 5, 11)),
         Case("every sentence shorter than the batch is wide", **_sentences(rng, [3, 1], 5, 3, 7, 2)),
         Case("an empty sentence", **_sentences(rng, [4, 0, 2, 3, 1], 6, 2, 11, 7)),
         Case("padding up to 1e12", **_large_padding(rng)),
+        Case("one sentence", **_sentences(rng, [3], 5, 2, 7, 4)),
+        Case("only empty sentences", **_sentences(rng, [0, 0], 3, 5, 4, 7)),
     ],
     wrong=[
         Wrong(

@@ -64,6 +64,12 @@ def _attend_unshifted(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> 
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 
 
+def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """All examples in one long sequence, which comes back as a batch."""
+    rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
+    return attention(rows, keys, values).reshape(*query.shape[:-1], value.shape[-1])
+
+
 ATTENTION = Task(
     id="scaled-attention",
     title="Scaled dot-product attention",
@@ -130,6 +136,11 @@ ATTENTION = Task(
             "a reshape in place of a transposition",
             _shuffled,
             "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
+        ),
+        Wrong(
+            "a flattened batch",
+            _flattened,
+            "with the leading axes joined to the positions, every query attends to the keys of all examples: `@` carries such axes along",
         ),
     ],
     hints=[
@@ -215,11 +226,6 @@ def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
     return (weights @ values).reshape(batch, q_len, -1)
-
-
-def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
-    return attention(rows, keys, values).reshape(*query.shape[:2], value.shape[-1])
 
 
 FLATTENED = Task(

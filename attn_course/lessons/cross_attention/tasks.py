@@ -45,6 +45,7 @@ CROSS = Task(
         Case("a target longer and wider than the source", **_draw(rng, 11, 5, 7, 3, 13, 2)),
         Case("one length and one width for both", **_draw(rng, 5, 5, 7, 7, 3, 2)),
         Case("one source position", **_draw(rng, 3, 1, 5, 7, 2, 11)),
+        Case("one target position", **_draw(rng, 1, 7, 5, 3, 13, 2)),
     ],
     wrong=[
         Wrong(
@@ -183,13 +184,15 @@ PADDING = Task(
     trains="which padding is hidden, and on which axis",
     answer=_translate,
     broken=_translate_broken,
+    exact_zeros=True,
     forbid=ATTENTION_CALLS,
     cases=lambda rng: [
         Case("sources and targets padded to one length", **_batch(rng, 7, 7, [5, 3], [2, 7])),
         Case("a long source, a short target", **_batch(rng, 5, 11, [11, 4, 7], [5, 2, 3])),
         Case("a short source, a long target", **_batch(rng, 11, 5, [2, 5], [3, 11])),
-        Case("padding that would win every softmax", **_batch(rng, 5, 7, [3, 1], [2, 4], filling=1e10)),
+        Case("padding that would win every softmax", **_batch(rng, 5, 7, [3, 1], [2, 4], filling=1e30)),
         Case("real scores far below zero", **_low_scores(rng)),
+        Case("one target position", **_batch(rng, 1, 5, [4, 2, 1], [1, 1, 1])),
     ],
     wrong=[
         Wrong(
@@ -382,6 +385,7 @@ def _gradient_cases(rng: np.random.Generator) -> list[Case]:
         "fewer queries than keys": (3, 7, 5, 11, 2, 13),
         "more queries than keys": (11, 5, 3, 7, 13, 2),
         "one query": (1, 5, 7, 3, 2, 11),
+        "one source position": (5, 1, 3, 7, 2, 11),
     }
     cases = []
     for name, (q_len, *rest) in sizes.items():
@@ -651,7 +655,7 @@ def _write(
 
 
 def _writer_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int], start: int, ends: str) -> Case:
-    """Draw until no step is a close call, and the end token comes in the middle, is the start token too, or never comes."""
+    """Draw until no step is a close call, and the end token comes where it is to come, or never."""
     kv_len, n_tokens, max_len = sizes
     d_x, d_y, d_k = 5, 3, 2
     while True:
@@ -672,7 +676,12 @@ def _writer_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int
         never = [token for token in range(n_tokens) if token not in first]
         top = np.sort(logits, axis=1)
         clear = (top[:, -1] - top[:, -2]).min() > 0.1
-        fit = {"later": [n for n in middle if n != start], "at the start token": [n for n in middle if n == start], "never": never}[ends]
+        fit = {
+            "at once": [n for n in best[:1] if n != start],
+            "later": [n for n in middle if n != start],
+            "at the start token": [n for n in middle if n == start],
+            "never": never,
+        }[ends]
         if clear and len(first) > 2 and fit:
             return Case(name, **inputs, end=fit[0])
 
@@ -697,6 +706,7 @@ WRITER = Task(
         _writer_case(rng, "the end token comes in the middle", (7, 11, 6), 1, "later"),
         _writer_case(rng, "one token is start and end", (4, 7, 8), 3, "at the start token"),
         _writer_case(rng, "no end token within the positions", (6, 11, 4), 5, "never"),
+        _writer_case(rng, "the end token comes at step 0", (3, 7, 4), 2, "at once"),
     ],
     wrong=[
         _writer_wrong("the start token at every step", "start again", "each step reads the token that the step before has chosen"),

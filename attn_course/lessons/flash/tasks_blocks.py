@@ -218,6 +218,7 @@ STREAM = Task(
         _blocks(rng, "scores of several hundred", 2, (5, 5, 4), 3, 7, 300.0),
         _sloping_blocks(rng, "scores that rise or fall by 1800", (3, 2, 4, 2)),
         _low_and_high(rng),
+        _blocks(rng, "one query, values of one feature", 1, (2, 3), 5, 1),
     ],
     wrong=[
         Wrong(
@@ -304,10 +305,14 @@ def _loop_cases(rng: np.random.Generator) -> list[Case]:
         ("ten keys in blocks of five", 7, 10, 3, 2, 5, 1.0),
         ("large scores, blocks of two", 3, 7, 5, 2, 2, 300.0),
         ("blocks of one key", 2, 5, 3, 7, 1, 3.0),
+        ("one query", 1, 7, 5, 3, 3, 1.0),
+        ("scores near -1400", 3, 7, 2, 5, 2, 1.0),
     ):
         shapes = {"query": (q_len, d_k), "key": (kv_len, d_k), "value": (kv_len, d_v)}
         arrays = {key: rng.normal(size=shape) for key, shape in shapes.items()}
         arrays["query"] *= spread
+        if name == "scores near -1400":
+            arrays["query"][:, 0], arrays["key"][:, 0] = 100.0, -14.0 * math.sqrt(d_k)
         cases.append(Case(name, **arrays, block=block))
     query, key = _slope(rng, 5, 13, 3, 900.0)
     return [*cases, Case("scores that rise or fall by 1800", query=query, key=key, value=rng.normal(size=(13, 2)), block=3)]

@@ -148,6 +148,8 @@ def _split_cases(rng: np.random.Generator) -> list[Case]:
         ("log-sum-exps far apart", 4, 3, 7, 900.0, ()),
         ("splits without a visible key", 3, 5, 2, 1.0, ((0, 1), (2, 1), (1, 3), (0, 4), (1, 4), (2, 4))),
         ("one split", 1, 2, 3, 1.0, ()),
+        ("one query", 3, 1, 5, 1.0, ()),
+        ("no visible key at all", 2, 3, 5, 1.0, tuple((split, row) for split in range(2) for row in range(3))),
     ):
         outputs, lses = rng.normal(size=(n_splits, q_len, d_v)), spread * rng.normal(size=(n_splits, q_len))
         if spread > 1.0:  # e^950 overflows, whatever was drawn; query 1 lies far below query 0
@@ -365,7 +367,9 @@ FIRST_KERNEL = Task(
         Case("two blocks and a tail", scores=rng.normal(size=(3, 37)) - 4.0),
         Case("fewer columns than a block", scores=rng.normal(size=(7, 5)) - 3.0),
         Case("rising scores, up to 300", scores=np.sort(60.0 * rng.normal(size=(2, 67)) + 120.0, axis=1)),
-        Case("scores near -200", scores=rng.normal(size=(5, 21)) - 200.0),
+        Case("falling scores, down to -300", scores=-np.sort(60.0 * rng.normal(size=(3, 35)).clip(-3.0, 3.0) + 120.0, axis=1)),
+        Case("scores near -290", scores=rng.normal(size=(5, 21)) - 290.0),
+        Case("one row", scores=rng.normal(size=(1, 19)) - 3.0),
         Case("one score a row", scores=rng.normal(size=(3, 1)) - 1.0),
     ],
     wrong=[
@@ -393,7 +397,7 @@ FIRST_KERNEL = Task(
         Wrong(
             "only the first row written",
             lambda s: np.where(np.arange(len(s)) == 0, logsumexp(s), np.nan),
-            "what stays NaN was never written: launch one program for each row, each storing at lse_ptr + row",
+            "the first row is right and the others are no numbers: does one program run for each row, and does it store at lse_ptr + row?",
         ),
         Wrong("the maximum returned", lambda s: s.max(axis=1), "the maximum is only the first part of m + ln(l)"),
         Wrong("the logarithm of the sum alone", lambda s: logsumexp(s) - s.max(axis=1), "ln(l) is measured from the maximum: add m again"),

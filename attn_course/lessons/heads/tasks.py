@@ -166,6 +166,11 @@ MULTI_HEAD = Task(
             "before you flatten, move the head axis back behind the positions: each row must hold the heads of one position",
         ),
         Wrong(
+            "split and merged by bare reshapes",
+            lambda *inputs: _multi_head(*inputs, split="at once", merge="at once"),
+            "the second reshape undoes the first, and so shapes fit; but between them heads are stretches of the sequence. Swap the axes",
+        ),
+        Wrong(
             "heads averaged",
             lambda *inputs: _multi_head(*inputs, merge="mean"),
             "the outputs of the heads are concatenated, not averaged: each meets its own rows of `w_output`, "

@@ -147,6 +147,7 @@ def _groups_cases(rng: np.random.Generator) -> list[Case]:
         ("six query heads on three", 6, 3, 7, 5, 2, 4),
         ("five query heads on one", 5, 1, 3, 2, 7, 11),
         ("three query heads on three", 3, 3, 2, 7, 5, 4),
+        ("one query", 4, 2, 1, 5, 3, 7),
     ):
         shapes = {"query": (n_heads, q_len, d_k), "key": (n_kv_heads, kv_len, d_k), "value": (n_kv_heads, kv_len, d_v)}
         cases.append(Case(name, **{key: rng.normal(size=shape) for key, shape in shapes.items()}))
@@ -228,19 +229,24 @@ def _packed(
     interleaved: bool = False,
     turned: bool = False,
     reshaped: bool = False,
+    at_once: str = "",
     divisor: float | None = None,
 ) -> np.ndarray:
-    """Torch's layer with one step done differently."""
+    """Torch's layer with one step done differently; `at_once` is split, or merged, by a bare reshape."""
     length, d_model = x.shape
     in_proj_weight, out_proj_weight = stacked[: 3 * d_model], stacked[3 * d_model :]
     projected = x @ (in_proj_weight.reshape(d_model, -1) if reshaped else in_proj_weight.T)
     if interleaved:
         parts = list(projected.reshape(length, n_heads, 3, -1).transpose(2, 1, 0, 3))
     else:
-        parts = [split_heads(part, n_heads) for part in np.split(projected, 3, axis=1)]
+        parts = [
+            part.reshape(n_heads, length, -1) if at_once == "split" else split_heads(part, n_heads)
+            for part in np.split(projected, 3, axis=1)
+        ]
     query, key, value = (parts[place] for place in order)
     weights = softmax(query @ key.swapaxes(1, 2) / (divisor or math.sqrt(query.shape[2])))
-    return merge_heads(weights @ value) @ (out_proj_weight if turned else out_proj_weight.T)
+    merged = (weights @ value).reshape(length, -1) if at_once == "merge" else merge_heads(weights @ value)
+    return merged @ (out_proj_weight if turned else out_proj_weight.T)
 
 
 def _packed_cases(rng: np.random.Generator) -> list[Case]:
@@ -250,6 +256,7 @@ def _packed_cases(rng: np.random.Generator) -> list[Case]:
         ("three heads", 7, 6, 3),
         ("five heads", 3, 10, 5),
         ("one head", 2, 5, 1),
+        ("one position", 1, 6, 2),
     ):
         cases.append(
             Case(
@@ -301,6 +308,16 @@ PACKED = Task(
             "reshaped instead of transposed",
             lambda *inputs: _packed(*inputs, reshaped=True),
             "(3 d, d) becomes (d, 3 d) by transposition; a reshape puts the numbers elsewhere",
+        ),
+        Wrong(
+            "heads split by a bare reshape",
+            lambda *inputs: _packed(*inputs, at_once="split"),
+            "reshaped to (n_heads, T, ...) at once, heads are stretches of the sequence: cut the columns, then swap the axes",
+        ),
+        Wrong(
+            "heads merged by a bare reshape",
+            lambda *inputs: _packed(*inputs, at_once="merge"),
+            "before you flatten, move the head axis back behind the positions: each row must hold the heads of one position",
         ),
         Wrong(
             "divided by the root of d_model",

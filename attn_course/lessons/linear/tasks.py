@@ -293,6 +293,7 @@ def _chunk_cases(rng: np.random.Generator) -> list[Case]:
         ("eleven by fours", 11, 2, 5, 4),
         ("one at a time", 5, 3, 7, 1),
         ("a chunk longer than the text", 5, 2, 3, 13),
+        ("one position", 1, 3, 2, 4),
     ):
         shapes = {"query": (length, d_k), "key": (length, d_k), "value": (length, d_v), "state": (d_k, d_v)}
         cases.append(Case(name, **{role: rng.normal(size=shape) for role, shape in shapes.items()}, chunk=chunk))

@@ -37,8 +37,15 @@ def _gated_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: n
 
 def _gated_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
-    for name, length, d_k, d_v in (("five positions", 5, 3, 2), ("eleven positions, wide values", 11, 2, 7), ("one position", 1, 3, 5)):
+    for name, length, d_k, d_v in (
+        ("five positions", 5, 3, 2),
+        ("eleven positions, wide values", 11, 2, 7),
+        ("one position", 1, 3, 5),
+        ("gates from a thousandth to nearly 1", 7, 2, 3),
+    ):
         gate = rng.uniform(0.2, 0.9, size=(length, d_k))
+        if name.startswith("gates"):
+            gate = np.where(gate < 0.5, 0.005 * gate, 1.0 - 0.001 * gate)
         shapes = {"query": (length, d_k), "key": (length, d_k), "value": (length, d_v)}
         cases.append(Case(name, **{role: rng.normal(size=shape) for role, shape in shapes.items()}, gate=gate))
     return cases
@@ -268,10 +275,16 @@ def _one_shot(query: np.ndarray, key: np.ndarray, value: np.ndarray, beta: np.nd
 
 def _delta_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
-    for name, length, d_k, d_v in (("five positions", 5, 3, 2), ("eleven positions, wide values", 11, 2, 7), ("two positions", 2, 3, 5)):
+    for name, length, d_k, d_v, longest in (
+        ("five positions", 5, 3, 2, 0.8),
+        ("eleven positions, wide values", 11, 2, 7, 0.8),
+        ("two positions", 2, 3, 5, 0.8),
+        ("one position", 1, 3, 5, 0.8),
+        ("keys shorter and longer than 1", 7, 3, 2, 1.4),
+    ):
         shapes = {"query": (length, d_k), "key": (length, d_k), "value": (length, d_v)}
         arrays = {role: rng.normal(size=shape) for role, shape in shapes.items()}
-        arrays["key"] *= 0.8 / np.linalg.norm(arrays["key"], axis=1, keepdims=True)
+        arrays["key"] *= np.linspace(0.8, longest, length)[:, None] / np.linalg.norm(arrays["key"], axis=1, keepdims=True)
         cases.append(Case(name, **arrays, beta=rng.uniform(0.2, 0.9, size=(length, 1)), state=rng.normal(size=(d_k, d_v))))
     return cases
 

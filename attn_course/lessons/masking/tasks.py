@@ -63,6 +63,9 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
     hidden = mask(5, 7)
     strange[:, -1], strange[1, -1], strange[3, -1] = 800.0, np.nan, np.inf
     levels = draw(3, 7) + np.array([[1000.0], [0.0], [-1000.0]])
+    far_levels = np.round(8.0 * draw(3, 11)) / 8.0 + np.array([[1e5], [0.0], [-1e5]])  # exact in float32
+    nothing = draw(2, 3, 5)
+    nothing[0, 1] = [np.nan, np.inf, -np.inf, 1e30, -1000.0]
     return [
         Case("a mask of its own for each query", scores=draw(5, 7), mask=mask(5, 7)),
         Case("one mask for all queries", scores=draw(5, 3), mask=mask(1, 3)),
@@ -72,6 +75,9 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
         Case("a hidden score a thousand above the others", scores=far, mask=mask(3, 5)),
         Case("hidden scores that are no numbers", scores=strange, mask=hidden),
         Case("visible scores near a thousand and minus a thousand", scores=levels, mask=mask(3, 7)),
+        Case("visible scores near 100 000 and -100 000", scores=far_levels, mask=mask(3, 11)),
+        Case("one query, a mask of one axis", scores=draw(1, 7), mask=mask(7)),
+        Case("nobody sees anything", scores=nothing, mask=np.zeros((2, 1, 5), dtype=bool)),
     ]
 
 
@@ -86,6 +92,7 @@ MASKED_WEIGHTS = Task(
     minutes=12,
     trains="minus infinity before the softmax, and rows without any key",
     answer=_masked_weights,
+    exact_zeros=True,
     cases=_weights_cases,
     wrong=[
         Wrong(
@@ -263,6 +270,7 @@ COMBINED_MASK = Task(
         Case("the first tokens, no past", scores=rng.normal(size=(3, 7)), past=0, window=7, length=7),
         Case("padding", scores=rng.normal(size=(5, 7)), past=2, window=7, length=4),
         Case("rows in which all is hidden", scores=rng.normal(size=(5, 11)), past=3, window=2, length=4),
+        Case("no key is real", scores=rng.normal(size=(3, 5)), past=2, window=5, length=0),
         Case("all three", scores=rng.normal(size=(5, 11)), past=3, window=2, length=6),
         Case("room in the cache behind the queries", scores=rng.normal(size=(2, 11)), past=3, window=11, length=11),
     ],

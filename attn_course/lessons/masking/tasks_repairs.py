@@ -55,11 +55,13 @@ def _at_level(arrays: dict[str, np.ndarray], level: float) -> dict[str, np.ndarr
     return arrays
 
 
-def _all_at_minus_2_to_40(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Give all scores one value, exactly in every precision, with d_k = 4 also after the scale."""
-    arrays["query"][:, 0], arrays["query"][:, 1:] = 2.0**20, 0.0
-    arrays["key"][:, 0] = -(2.0**21)
-    arrays["value"] *= 2.0**20  # the judge allows for roundings of the largest input
+def _at_one_score(arrays: dict[str, np.ndarray], score: float) -> dict[str, np.ndarray]:
+    """Give all pairs of a query and a key one score, a power of two but for its sign, exactly in every precision.
+
+    `arrays`: with `query` and `key`, whose rows have 4 features, so that the scale is 1/2. They are changed.
+    """
+    arrays["query"][...] = np.array([2.0**20, 0.0, 0.0, 0.0])
+    arrays["key"][..., 0] = 2.0 * score / 2.0**20
     return arrays
 
 
@@ -90,7 +92,7 @@ CACHED = Task(
             "scores near minus a thousand, those of the newest key near a thousand",
             **_newest_key_high(_at_level(_draw(rng, 3, 7, 5, 2), -1000.0)),
         ),
-        Case("scores that are all -2^40", **_all_at_minus_2_to_40(_draw(rng, 3, 5, 4, 7))),
+        Case("scores that are all -2^40", **_at_one_score(_draw(rng, 3, 5, 4, 7), -(2.0**40))),
     ],
     wrong=[
         Wrong(
@@ -131,7 +133,7 @@ CACHED = Task(
         Wrong(
             "everything visible",
             attention,
-            "no mask at all: right for one new position, but of several new ones the earlier see the later",
+            "this hides nothing: right for one new position, but of several new ones the earlier see the later",
         ),
         Wrong(
             "the mask after the softmax",
@@ -197,12 +199,13 @@ def _zeroed(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.n
 
 
 def _wild_padding(arrays: dict[str, np.ndarray], lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Fill the padding with numbers up to 1e10."""
+    """Fill the padding, two rows or more, with numbers up to 1e30."""
     for name in ("key", "value"):
         kv_len = arrays[name].shape[1]
         padding = np.arange(kv_len)[:, None] >= lengths[:, None, None]
-        wild = np.linspace(-1e10, 1e10, arrays[name].size).reshape(arrays[name].shape)
+        wild = np.linspace(-1e30, 1e30, arrays[name].size).reshape(arrays[name].shape)
         arrays[name] = np.where(padding, wild, arrays[name])
+    arrays["key"][:, -1] = -arrays["key"][:, -2]  # one of the two is far above all others, whatever asks
     return arrays | {"lengths": lengths}
 
 
@@ -218,6 +221,7 @@ PADDED = Task(
     trains="which axis padding hides, and sequences of length 0",
     answer=_padded,
     broken=_padded_broken,
+    exact_zeros=True,
     forbid=ATTENTION_CALLS,
     cases=lambda rng: [
         Case("three sequences", **_draw(rng, 5, 7, 2, 11, 3), lengths=np.array([4, 7, 1])),
@@ -225,7 +229,9 @@ PADDED = Task(
         Case("one of them is empty", **_draw(rng, 2, 5, 7, 11, 3), lengths=np.array([3, 0, 5])),
         Case("an empty one and a single query", **_draw(rng, 1, 7, 5, 3, 2), lengths=np.array([0, 6])),
         Case("scores near minus a thousand", **_at_level(_draw(rng, 3, 5, 11, 7, 2), -1000.0), lengths=np.array([2, 4])),
-        Case("padding up to 1e10", **_wild_padding(_draw(rng, 3, 7, 5, 11, 2), np.array([3, 5]))),
+        Case("scores that are all -2^15", **_at_one_score(_draw(rng, 3, 7, 4, 5, 2), -(2.0**15)), lengths=np.array([6, 3])),
+        Case("only empty sequences", **_draw(rng, 5, 3, 2, 7, 2), lengths=np.array([0, 0])),
+        Case("padding up to 1e30", **_wild_padding(_draw(rng, 3, 7, 5, 11, 2), np.array([3, 5]))),
     ],
     wrong=[
         Wrong(
@@ -247,7 +253,7 @@ PADDED = Task(
         Wrong(
             "a finite number added, empty sequences set to zero",
             lambda query, key, value, lengths: _padded_filled(query, key, value, lengths, add=-1e9),
-            "the padding may hold any finite number: a score of 1e10 is still far above all others after 1e9 is subtracted",
+            "the padding may hold any finite number: a score of 1e30 is still far above all others after 1e9 is subtracted",
         ),
         Wrong(
             "NaN for the empty sequence",

@@ -179,7 +179,7 @@ def _with_zeros(rng: np.random.Generator) -> list[Case]:
             query=rng.normal(size=(3, 7)),
             key=rng.normal(size=(5, 7)) * np.geomspace(0.01, 100, 5)[:, None],
         ),
-        Case("tiny lengths", query=1e-8 * rng.normal(size=(3, 7)), key=1e-8 * rng.normal(size=(5, 7))),
+        Case("tiny lengths", query=1e-9 * rng.normal(size=(3, 7)), key=1e-9 * rng.normal(size=(5, 7))),
         Case("a key of zeros", query=rng.normal(size=(3, 7)), key=zero),
         Case("a query of zeros", query=no_query, key=rng.normal(size=(2, 5, 7))),
         Case("one query", query=rng.normal(size=(1, 5)), key=rng.normal(size=(7, 5))),

@@ -41,10 +41,23 @@ def _thousands(rng: np.random.Generator) -> dict[str, np.ndarray]:
             return inputs
 
 
+def _far_below(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Scores that all lie near minus a thousand, by a feature that is the same in all tokens."""
+    inputs = _draw(rng, 5, 7, 3, 2)
+    inputs["x"][:, 0], inputs["w_query"][:, 0], inputs["w_key"][:, 0] = 20.0, 0.0, 0.0
+    inputs["w_query"][0], inputs["w_key"][0] = [1.0, 0.0, 0.0], [-2.5 * math.sqrt(3.0), 0.0, 0.0]
+    return inputs
+
+
 def _unshifted(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, *, shift: bool = False) -> np.ndarray:
     scores = _scores(x, w_query, w_key)
     terms = np.exp(scores - scores.max() if shift else scores)
     return np.asarray(terms / terms.sum(axis=-1, keepdims=True) @ x @ w_value)
+
+
+def _joined(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
+    """All sentences as one long one, which comes back as a batch."""
+    return _self_attention(x.reshape(-1, x.shape[-1]), w_query, w_key, w_value).reshape(*x.shape[:-1], -1)
 
 
 SELF_ATTENTION = Task(
@@ -66,6 +79,7 @@ SELF_ATTENTION = Task(
         Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
         Case("one token", **_draw(rng, 1, 5, 3, 2)),
         Case("scores beyond a thousand", **_thousands(rng)),
+        Case("scores near minus a thousand", **_far_below(rng)),
     ],
     wrong=[
         Wrong(
@@ -109,6 +123,11 @@ SELF_ATTENTION = Task(
             "queries and keys exchanged",
             lambda x, w_query, w_key, w_value: _self_attention(x, w_key, w_query, w_value),
             "rows of the scores are queries, X W_Q, and columns keys, X W_K; you have it the other way round",
+        ),
+        Wrong(
+            "a flattened batch",
+            _joined,
+            "with the leading axes joined to that of the tokens, the sentences see each other: `@` carries leading axes along",
         ),
         Wrong(
             "no maximum subtracted",
@@ -379,6 +398,7 @@ ROTATE = Task(
         _rope_case(rng, "places in any order", [40, 3, 3, 17, 0, 250, 8], 10),
         _rope_case(rng, "one pair", [2, 0, 5], 2),
         _rope_case(rng, "one row", [4], 6),
+        _rope_case(rng, "places before 0, and far away", [-3, 99_991, -250, 1, -100_000, 40_000, 0], 8),
     ],
     wrong=[
         Wrong(

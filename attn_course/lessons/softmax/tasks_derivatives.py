@@ -64,6 +64,11 @@ LOG_SOFTMAX_DERIVATIVE = Task(
             lambda s_i, s_j, delta_ij: delta_ij - s_i * s_j,
             "lse(z) has the derivative s_j, not s_i s_j",
         ),
+        Wrong(
+            "the case i = j alone",
+            lambda s_i, s_j, delta_ij: 1 - s_j,
+            "that is the derivative where i = j; for every other j the first term is 0, and delta_ij says so",
+        ),
     ],
     hints=[
         "Start from {eq}`log-softmax`, which writes the logarithm as a difference of two terms.",
@@ -130,6 +135,11 @@ JACOBIAN = Task(
             "the sign turned round",
             lambda weights: _outer(weights) - _diagonal(weights),
             "raising z_i raises s_i: the diagonal is positive",
+        ),
+        Wrong(
+            "the delta taken for 1",
+            lambda weights: weights[..., :, None] - _outer(weights),
+            "s_i (1 - s_j) holds on the diagonal alone; off it delta_ij is 0, and -s_i s_j is left",
         ),
     ],
     hints=[

@@ -37,6 +37,9 @@ DERIVATIVE_FORMULA = Task(
         Wrong("the derivative of the logarithm", r"\delta_{ij} - s_j", "that is the derivative of ln s_i; multiply it by s_i"),
         Wrong("the numerator forgotten", r"-s_i s_j", "the numerator of s_i holds z_j too, when i = j: that term is missing"),
         Wrong("the denominator forgotten", r"\delta_{ij}\, s_i", "the sum beneath holds every z_j: its derivative is missing"),
+        Wrong(
+            "the delta taken for 1", r"s_i (1 - s_j)", "that is the derivative where i = j; for every other j the numerator does not move"
+        ),
         Wrong("plus for minus", r"s_i (\delta_{ij} + s_j)", "the sum stands beneath, so its derivative comes with a minus"),
         Wrong("the sign turned round", r"s_i (s_j - \delta_{ij})", "raising z_i raises s_i: where i = j the derivative is positive"),
         Wrong("s_i for s_j", r"s_i (\delta_{ij} - s_i)", "the derivative of the sum by z_j is e^{z_j}: over the sum that is s_j, not s_i"),

@@ -217,6 +217,7 @@ ORIENTATION = Task(
     answer=_causal_columns,
     broken=_column_weights_broken,
     given=(softmax,),
+    exact_zeros=True,
     cases=lambda rng: [
         Case("three positions", **_positions(rng, 3, 2)),
         Case("seven positions", **_positions(rng, 7, 5)),

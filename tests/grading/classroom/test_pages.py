@@ -128,6 +128,14 @@ def test_an_equation_that_a_hint_names_is_shown_by_its_number():
     assert "{eq}" not in text
 
 
+def test_after_an_error_of_form_the_page_gives_no_hint_and_what_is_true_stands_in_it():
+    told = "my_softmax is not right in the case “c”. Its numbers are right; it lacks an axis of length 1."
+    form = Verdict("stable-softmax", "Title", False, 0, 1, told, None, "")
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (form,)))).text
+    assert told in text
+    assert "Hint:" not in text
+
+
 NAMES_AND_FORMULAS = """my_update has no answer yet|twice is not right|`x` feeds three maps|d_k counts|lse(z) is|x[0] is|np.exp(x) is
 shares = np.exp(lses)|plain / 2|s (1 - s) is|t_1 + 9|exp overflows|dQ lacks|e^c is|p' = p|1 - t||-inf|<script>|Done|(x w)^T is"""
 

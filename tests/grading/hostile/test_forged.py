@@ -16,7 +16,8 @@ from tests.grading.hostile.support import assert_neighbour_unharmed, grade
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_forged_frame_gets_nothing_and_stops_nobody(strict, toy_chapter, tmp_path, frame):
     sent, reason = FRAMES[frame]
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {"twice": toy.RIGHT["twice"], "thrice": f"{SENDS}    {sent}\n    os._exit(0)"})
+    attack = f"{SENDS}    {sent}\n    {sent}\n    os._exit(0)"  # an answer to each of two calls
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {"twice": toy.RIGHT["twice"], "thrice": attack})
     first, attacked, _ = graded.verdicts
     assert (first.points, attacked.points) == (2, 0)
     assert reason in attacked.message

@@ -78,6 +78,9 @@ class Grader:
         Longest time for a cell, and for one call of an answer, in seconds.
     exercises : Path, optional
         Folder of the pristine exercises.
+    variants : bool, optional
+        Whether each student has numbers of their own where a task's numbers differ, by the name that `grade` is given; else all have
+        those of the solution.
     fork : bool, optional
         Whether workers are forked from a warm process; by default wherever that is to be had.
 
@@ -96,9 +99,11 @@ class Grader:
         cell_s: float = CELL_S,
         call_s: float = CALL_S,
         exercises: Path = EXERCISES,
+        variants: bool = False,
         fork: bool | None = None,
     ) -> None:
         self._seed, self._limits, self._cell_s, self._call_s, self._exercises = seed, limits, cell_s, call_s, exercises
+        self._variants = variants
         can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
         self._workers: ForkServer | PlainProcesses = ForkServer() if (can_fork if fork is None else fork) else PlainProcesses()
         self._workers.prepare()  # it takes seconds; the rest is done meanwhile
@@ -108,7 +113,7 @@ class Grader:
             self.close()
             raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._cases: dict[str, list[Case]] = {}
-        self._expected: dict[tuple[str, int], list[Result]] = {}
+        self._expected: dict[tuple[str, str, int], list[Result]] = {}
 
     def __enter__(self) -> "Grader":
         return self
@@ -128,7 +133,7 @@ class Grader:
         path : Path
             The submitted file.
         student : str
-            Whose it is; seeds the random generators of the learner's own code.
+            Whose it is; seeds the random generators of the learner's own code, and chooses the numbers where they differ.
         lesson : str, optional
             Whose tasks to judge, if the notebook is not to say it.
 
@@ -141,7 +146,7 @@ class Grader:
         """
         start = time.monotonic()
         try:
-            submission = read_submission(path, lesson=lesson, exercises=self._exercises)
+            submission = read_submission(path, lesson=lesson, exercises=self._exercises, key=student if self._variants else "")
         except SubmissionError as error:
             slug = lesson if lesson is not None else lesson_in(path.name)
             tasks = all_tasks(slug) if slug in registry.lessons() else []
@@ -252,7 +257,7 @@ class Grader:
             return judge(task, self.cases(task), results, expect=self._remembered)
 
     def _remembered(self, task: Task, function: Callable[..., Any], cases: Sequence[Case]) -> list[Result]:
-        key = task.id, id(function)
+        key = task.id, repr(task.numbers), id(function)
         if key not in self._expected:
             self._expected[key] = expected(task, function, cases)
         return self._expected[key]
@@ -284,6 +289,7 @@ class _Sitting:
             numbers=[cell.number for cell in submission.cells],
             tasks=[_rules(task, submission) for task in submission.tasks],
             seed=seed,
+            questions={task.id: tuple(task.numbers.values()) for task in submission.tasks if task.question_source},
         )
         found = self._hear(limit)
         self.begun = True

@@ -1,8 +1,9 @@
 """Read a submitted notebook for grading: its code cells, where each task is judged, and what a teacher should know."""
 
 import functools
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attn_course.grading.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells
@@ -13,6 +14,7 @@ MAX_BYTES = 16 * 2**20
 MAX_CELLS = 2_000
 MAX_CODE_CHARACTERS = 2**20
 EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+_STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.*?)\1""", re.MULTILINE)
 
 
 class SubmissionError(ValueError):
@@ -53,6 +55,8 @@ class Submission:
         By task id: the positions of the cells that are marked as its answer.
     notes : tuple of str
         What a teacher should know.
+    key : str
+        Whose numbers it is judged by; "" for those that all have.
     """
 
     lesson: str
@@ -60,14 +64,15 @@ class Submission:
     judged_after: dict[str, int]
     answers: dict[str, tuple[int, ...]]
     notes: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks of its lesson."""
-        return all_tasks(self.lesson)
+        """The tasks of its lesson, with the numbers it is judged by."""
+        return [task.variant(self.key) for task in all_tasks(self.lesson)]
 
 
-def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES) -> Submission:
+def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES, key: str = "") -> Submission:
     """Read a submitted notebook.
 
     Parameters
@@ -78,6 +83,8 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
         Whose tasks to judge; by default the lesson its cells are marked with, else that of its name.
     exercises : Path, optional
         Folder of the pristine exercises.
+    key : str, optional
+        Whose numbers it is judged by, whatever the notebook says.
 
     Returns
     -------
@@ -100,7 +107,20 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     slug = _lesson(cells, path, lesson)
-    return _submission(slug, cells, read_exercise(slug, exercises))
+    submission = _submission(slug, cells, read_exercise(slug, exercises))
+    return replace(submission, notes=(*submission.notes, *_other_numbers(submission, key)), key=key)
+
+
+def _other_numbers(submission: Submission, key: str) -> list[str]:
+    """What a teacher should know if a notebook was answered on other numbers than it is judged by."""
+    if all(len(task.variants) == 1 for task in submission.tasks):
+        return []
+    said = [text for cell in submission.cells for _, text in _STUDENT.findall(cell.source)]
+    own = said[-1].strip() if said else ""
+    if own == key:
+        return []
+    whose = f"those of {key!r}" if key else "those that all have (attn-course grade --variants judges each student by their own)"
+    return [f"the notebook asks for the numbers of {own!r} (STUDENT); it is judged by {whose}"]
 
 
 @functools.cache

@@ -75,7 +75,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
 def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
-    `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
+    `task`: says how the function is called: on arrays, on symbols (derive), on its numbers (predict, figure) or on nothing (module).
     `function`: `task.answer` or the function of a `Wrong`.
 
     Returns `results`: one for each case; a known wrong answer may hold problems too.
@@ -88,7 +88,7 @@ def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
 
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
     elif task.module or not task.wants_function:
-        value = function()
+        value = function(**task.numbers)
     inputs = [case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
 

@@ -143,7 +143,7 @@ check("read-bilinear-form", my_reading)
 
 # %% [markdown] id="latent-cache-size-text"
 # A model has $L$ layers of latent attention, $H$ heads of width $d$, latent vectors of $d_c$ numbers (keys and values) and $d_q$
-# (queries); each rotary query and the shared rotary key have $d_r$. The cell below prints yours. The cache holds 16-bit numbers. Write
+# (queries); each rotary query and the shared rotary key have $d_r$ (numbers below). The cache holds 16-bit numbers. Write
 # `my_cache = (a, b)`, each to within 0.02.
 #
 # - `a`: by how many kB (1000 bytes) does the model's cache grow with each token?

@@ -166,7 +166,7 @@ check("context-slope", my_context_slope)
 
 # %% [markdown] id="source-cache-flops-text"
 # A decoder writes $T_q$ tokens with a cross-attention layer (one head, no output projection) of $d_x$, $d_y$, $d_k$ and $d_v$ features,
-# over a source of $T_k$ rows, whose keys and values are computed once and kept. The cell below prints your numbers. A multiply-add counts as 2 operations, softmax and scale as none. Write `my_flops = (a, b, c)`:
+# over a source of $T_k$ rows, whose keys and values are computed once and kept (numbers below). A multiply-add counts as 2 operations, softmax and scale as none. Write `my_flops = (a, b, c)`:
 #
 # - `a`: operations for the keys and values of the source;
 # - `b`: operations of one step, from the row of the target to the output;

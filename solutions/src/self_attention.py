@@ -182,9 +182,9 @@ check("projection-gradients", my_projection_gradients)
 # roles it plays.
 
 # %% [markdown] id="attention-and-rnn-counts-text"
-# A sentence of $T$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d$; the cell below prints yours. Count only
+# A sentence of $T$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d$, as printed below. Count only
 # matrix products, a multiplication with its addition as 2. Self-attention has three projections, scores and output; the
-# RNN multiplies input and state by a matrix each, every step. Write four numbers as `my_counts = (a, b, c, d)`:
+# RNN multiplies input and state by a matrix each, every step. Write `my_counts = (a, b, c, d)`:
 #
 # - `a`: FLOPs of self-attention; `b`: of the RNN;
 # - `c`: products in the longest chain of self-attention, each in need of the one before;

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
@@ -45,7 +45,7 @@ class Graded:
     Attributes
     ----------
     verdicts : tuple of Verdict
-        One for each task of the chapter, in order, whatever became of the submission.
+        One for each task that is asked for, in order, whatever became of the submission.
     notes : tuple of str
         What a teacher should know.
     lesson : str or None
@@ -120,7 +120,7 @@ class Grader:
         """End the process that workers are forked from."""
         self._workers.close()
 
-    def grade(self, path: Path, *, student: str, lesson: str | None = None) -> Graded:
+    def grade(self, path: Path, *, student: str, lesson: str | None = None, tasks: Collection[str] | None = None) -> Graded:
         """Grade one notebook.
 
         Parameters
@@ -131,6 +131,8 @@ class Grader:
             Whose it is; seeds the random generators of the learner's own code.
         lesson : str, optional
             Whose tasks to judge, if the notebook is not to say it.
+        tasks : collection of str, optional
+            Which of them to judge; all by default.
 
         Returns
         -------
@@ -141,13 +143,13 @@ class Grader:
         """
         start = time.monotonic()
         try:
-            submission = read_submission(path, lesson=lesson, exercises=self._exercises)
+            submission = read_submission(path, lesson=lesson, exercises=self._exercises, tasks=tasks)
         except SubmissionError as error:
             slug = lesson if lesson is not None else lesson_in(path.name)
-            tasks = all_tasks(slug) if slug in registry.lessons() else []
+            there = all_tasks(slug) if slug in registry.lessons() else []
             problem = _text(str(error))
-            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in tasks)
-            return Graded(verdicts, (problem,), slug if tasks else None, time.monotonic() - start, problem)
+            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in there if tasks is None or task.id in tasks)
+            return Graded(verdicts, (problem,), slug if there else None, time.monotonic() - start, problem)
         sitting, ended = self._sit(submission, student)
         if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
             sitting, _ = self._sit(submission, student)

@@ -1,7 +1,7 @@
 """Read a submitted notebook for grading: its code cells, where each task is judged, and what a teacher should know."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class Submission:
     judged_after : dict of str to int
         By task id: how many of these cells run before it is judged, if a check cell says so.
     answers : dict of str to tuple of int
-        By task id: the positions of the cells that are marked as its answer.
+        By id of each task that is asked for: the positions of the cells that are marked as its answer.
     notes : tuple of str
         What a teacher should know.
     """
@@ -63,11 +63,13 @@ class Submission:
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks of its lesson."""
-        return all_tasks(self.lesson)
+        """The tasks of its lesson that are asked for."""
+        return [task for task in all_tasks(self.lesson) if task.id in self.answers]
 
 
-def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES) -> Submission:
+def read_submission(
+    path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES, tasks: Collection[str] | None = None
+) -> Submission:
     """Read a submitted notebook.
 
     Parameters
@@ -78,6 +80,8 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
         Whose tasks to judge; by default the lesson its cells are marked with, else that of its name.
     exercises : Path, optional
         Folder of the pristine exercises.
+    tasks : collection of str, optional
+        Which of them to judge; all by default.
 
     Returns
     -------
@@ -100,7 +104,8 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     slug = _lesson(cells, path, lesson)
-    return _submission(slug, cells, read_exercise(slug, exercises))
+    asked = [task.id for task in all_tasks(slug) if tasks is None or task.id in tasks]
+    return _submission(slug, cells, read_exercise(slug, exercises), asked)
 
 
 @functools.cache
@@ -136,8 +141,7 @@ def _lesson(cells: Sequence[Cell], path: Path, wanted: str | None) -> str:
     return lesson
 
 
-def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise) -> Submission:
-    tasks = [task.id for task in all_tasks(lesson)]
+def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise, tasks: Sequence[str]) -> Submission:
     kept: list[Cell] = []
     judged_after: dict[str, int] = {}
     answers: dict[str, list[int]] = {task: [] for task in tasks}

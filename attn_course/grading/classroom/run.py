@@ -1,7 +1,7 @@
 """Grade the notebooks of a class side by side, so that no notebook is lost to a process that dies."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from types import TracebackType
 
@@ -84,7 +84,7 @@ class ClassRun:
                 for _, reason in again:
                     if in_a_row == _MOST_GIVEN_UP_IN_A_ROW:
                         raise ClassError(f"the last {in_a_row} notebooks have no verdict, so the fault is hardly theirs: {reason}")
-                    on_result(suspect, given_up(suspect, reason))
+                    on_result(suspect, given_up(suspect, reason, self.setup.tasks))
 
     def _grade_until_a_crash(self, waiting: list[HandIn], width: int, on_result: OnResult) -> list[tuple[HandIn, str]]:
         """Grade, and take what is graded out of `waiting`, until all is done or a process dies; return what was under way then."""
@@ -124,7 +124,7 @@ class ClassRun:
         return self._executor
 
 
-def given_up(hand_in: HandIn, problem: str) -> NotebookResult:
+def given_up(hand_in: HandIn, problem: str, tasks: Collection[str] | None = None) -> NotebookResult:
     """Return the result of a notebook that could not be judged: no points, and the reason.
 
     Parameters
@@ -133,17 +133,19 @@ def given_up(hand_in: HandIn, problem: str) -> NotebookResult:
         The notebook.
     problem : str
         Why.
+    tasks : collection of str, optional
+        The tasks asked for; all by default.
 
     Returns
     -------
     result : NotebookResult
         With one verdict for each task, if its chapter is known.
     """
-    verdicts = no_points(hand_in.lesson, f"not judged: {problem}")
+    verdicts = no_points(hand_in.lesson, f"not judged: {problem}", tasks)
     return NotebookResult(hand_in.place, hand_in.sha256, verdicts, hand_in.notes, hand_in.lesson, problem=problem)
 
 
-def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
+def no_points(lesson: str | None, message: str, asked: Collection[str] | None = None) -> tuple[Verdict, ...]:
     """Return a verdict of no points for each task of a lesson.
 
     Parameters
@@ -152,6 +154,8 @@ def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
         None has no tasks.
     message : str
         The reason.
+    asked : collection of str, optional
+        The tasks asked for; all by default.
 
     Returns
     -------
@@ -161,6 +165,7 @@ def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
     from attn_course.tasks import all_tasks
 
     tasks = all_tasks(lesson) if lesson is not None else []
+    tasks = [task for task in tasks if asked is None or task.id in asked]
     return tuple(Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation) for task in tasks)
 
 

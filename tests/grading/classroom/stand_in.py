@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,7 +43,8 @@ class StandIn:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def grade(self, path: Path, *, student: str, lesson: str | None = None) -> Any:
+    def grade(self, path: Path, *, student: str, lesson: str | None = None, tasks: Collection[str] | None = None) -> Any:
+        asked = [task for task in all_tasks(lesson) if tasks is None or task.id in tasks]
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         if wanted := re.search(r"slow ([\d.]+)", text):
             time.sleep(float(wanted[1]))
@@ -58,9 +60,9 @@ class StandIn:
         said = json.loads(f'"{wanted[1]}"') if (wanted := re.search(r"say (.*?)\\n", text)) else f"wrong, with seed {self.seed}"
         notes = tuple(re.findall(r"note (.*?)\\n", text))
         if wanted := re.search(r"unreadable (.*?)\\n", text):
-            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in all_tasks(lesson))
+            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in asked)
             return SimpleNamespace(verdicts=verdicts, notes=(wanted[1],), lesson=lesson, seconds=0.0, problem=wanted[1])
-        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in all_tasks(lesson))
+        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in asked)
         return SimpleNamespace(verdicts=verdicts, notes=notes, lesson=lesson, seconds=0.0, problem="")
 
 

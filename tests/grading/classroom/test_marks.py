@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from attn_course.grading.classroom.hand_ins import parse_time
 from attn_course.grading.classroom.marks import cell
+from attn_course.grading.classroom.times import parse_time
 from attn_course.tasks import all_tasks
 
 TASKS = all_tasks("softmax")

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from attn_course.grading.classroom.hand_ins import parse_time
 from attn_course.grading.classroom.store import OtherRun, Store, StoreError
+from attn_course.grading.classroom.times import parse_time
 from tests.cli.conftest import tree
 from tests.grading.classroom.class_tools import without_times
 

@@ -114,7 +114,7 @@ def _mark(own: Sequence[Marked]) -> Mark:
     said = []
     for each in own:
         lost = [task_number(verdict.task) for verdict in each.verdicts if verdict.points < verdict.max_points]
-        missed = f" (not all of {', '.join(lost)})" if lost and each.status == "graded" else ""
+        missed = f" (points missing in {', '.join(lost)})" if lost and each.status == "graded" else ""
         said.append(f"chapter {lesson_number(each.lesson)}: {each.points} of {each.max_points} points{missed}")
         said += [f"{task_number(one.decision.task)}: {one}" if one.decision.task else str(one) for one in each.decided]
     return Mark(points if has_mark else None, most, "; ".join(said))

@@ -114,6 +114,8 @@ class Task:
     `broken`: repair tasks: the function that the exercise shows, named `entry`.
     `figure_data`: figure tasks: takes nothing, returns what the figure to be read is drawn from.
     `module`: of a task whose answer is a class of torch modules: how it is put to a case.
+    `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
+    passed, as all tasks, only if all are right. Its text says so.
     """
 
     id: str
@@ -140,6 +142,7 @@ class Task:
     broken: Callable[..., Any] | None = None
     figure_data: Callable[[], dict[str, Any]] | None = None
     module: ModuleCall | None = None
+    partial: bool = False
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -164,6 +167,7 @@ class Task:
             ("no helper functions", not (self.wants_latex and self.given)),
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
+            ("a function to be written or repaired, if parts of it count", self.wants_function or not self.partial),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
             if not holds:

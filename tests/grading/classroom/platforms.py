@@ -27,12 +27,12 @@ def _signs(name: str) -> str:
 
 
 def canvas_names(late: Sequence[str] = ("dora",)) -> dict[str, str]:
-    """The files of submissions.zip by student; Emil's is his second attempt."""
+    """The files of submissions.zip by student; Emil's is his second attempt, Chen's has a name of his own."""
     files = {}
     for place, (student, _, sortable, _, _, number, _) in enumerate(SIX):
         if student in RIGHT:
-            again = "-1" if student == "emil" else ""
-            parts = [_signs(sortable), *(["LATE"] if student in late else []), number, str(66_000 + place), f"ex_02_softmax{again}.ipynb"]
+            own = {"emil": "ex_02_softmax-1.ipynb", "chen": "homework of Chen Wei.ipynb"}.get(student, "ex_02_softmax.ipynb")
+            parts = [_signs(sortable), *(["LATE"] if student in late else []), number, str(66_000 + place), own]
             files[student] = "_".join(parts)
     return files
 

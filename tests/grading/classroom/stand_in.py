@@ -2,7 +2,7 @@
 
 "right stable-softmax" passes that task. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
 "break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher,
-"unreadable TEXT" is why the file cannot be judged.
+"unreadable TEXT" is why the file cannot be judged, "partly" gives one point for the first task, failed though it is.
 """
 
 import json
@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -63,6 +63,8 @@ class StandIn:
             verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in asked)
             return SimpleNamespace(verdicts=verdicts, notes=(wanted[1],), lesson=lesson, seconds=0.0, problem=wanted[1])
         verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in asked)
+        if "partly" in text:
+            verdicts = (replace(verdicts[0], points=1), *verdicts[1:])
         return SimpleNamespace(verdicts=verdicts, notes=notes, lesson=lesson, seconds=0.0, problem="")
 
 

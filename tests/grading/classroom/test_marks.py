@@ -150,3 +150,10 @@ def test_hostile_names_and_words_stay_text_in_the_tables(room):
     room.grade()
     assert (rows(room)[0]["student"], rows(room)[0]["diagnosis"]) == ("'=cmd|' calc'!A0", '\'@SUM(1),"x"')
     assert rows(room, "summary.csv")[0]["student"].startswith("'=")
+
+
+def test_part_of_the_points_is_neither_passed_nor_failed(room):
+    """As of a task whose parts count."""
+    room.hand_in("ada", words="partly")
+    room.grade()
+    assert [(row["status"], row["points"]) for row in rows(room)[:2]] == [("partly", "1"), ("failed", "0")]

@@ -178,6 +178,20 @@ def test_an_archive_that_cannot_be_read_is_one_clear_line(room, content):
     assert not (room / "out").exists()
 
 
+def test_what_could_not_be_judged_is_no_zero_at_the_platform_until_the_teacher_decides(room):
+    platforms.moodle_folder(room / "in")
+    platforms.moodle_worksheet(room / "worksheet.csv")
+    (room / "in" / "Chen Wei_90013_assignsubmission_file" / "ex_02_softmax.ipynb").write_bytes(b"")
+    given = papers(room, gradebook="worksheet.csv")
+    room.grade(papers=given)
+    assert platforms.table(room / "out" / "moodle.csv")[2]["Grade"] == ""
+    (room / "decisions.csv").write_text("student,what,points,comment\nchen@uni.example,2,0,never came\nfay@uni.example,2,11,oral\n")
+    room.grade(resume=True, papers=papers(room, overrides="decisions.csv"))
+    grades = [(row["Grade"], row["Feedback comments"]) for row in platforms.table(room / "out" / "moodle.csv")]
+    assert [grades[2][0], grades[5][0]] == ["0", str(round(1100 / sum(POINTS), 2))]
+    assert "the teacher's decision: 11 in place of 0 points; oral" in grades[5][1]
+
+
 def test_an_archive_of_students_folders_or_packed_once_more_is_read_too(room):
     fine = notebook(room / "fine.ipynb", right="1").read_bytes()
     archive_of(room, [("submitted/ada/02_softmax.ipynb", fine), ("submitted/bo/02_softmax.ipynb", fine), ("__MACOSX/x", "")])

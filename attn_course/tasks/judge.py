@@ -23,8 +23,8 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     `expect`: runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it
     gave.
 
-    Returns `verdict`: all points or none, or a share of them if parts of the task count; a failed one says why, names the mistake if it is known, and points to the
-    equation.
+    Returns `verdict`: all points or none, or a share of them if parts of the task count; a failed one says why, names the
+    mistake if it is known, and points to the equation.
 
     Raises ValueError if there is not one result for each case, or the task's own answer fails.
     """

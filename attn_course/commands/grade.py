@@ -30,6 +30,7 @@ def grade(
     seed: Annotated[int | None, option("--seed", "S", "Draws the secret cases; a new one by default.", min=0)] = None,
     chapters: Annotated[str | None, option("--chapters", "LIST", f"Chapters asked for: {HELP.lower()}.")] = None,
     due: Annotated[str | None, option("--due", "TIME", "Mark as late what timestamp.txt says came later.")] = None,
+    limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "Allow more or less than usual; may be repeated.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
     allow_unsafe: Annotated[bool, typer.Option("--allow-unsafe", help="Grade even where learners' code cannot be confined.")] = False,
 ) -> None:
@@ -38,11 +39,14 @@ def grade(
     SUBMISSIONS holds student/notebook.ipynb or, as nbgrader collects them, student/assignment/notebook.ipynb. DIR gets
     grades.csv (a row for each task), summary.csv (a row for each student), class.html, feedback/ and report.json.
 
-    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters and due
-    time of the run that is there. Without --chapters, every chapter that anybody handed in is asked of all.
+    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters, due
+    time and limits of the run that is there. Without --chapters, every chapter that anybody handed in is asked of all.
 
     TIME is such as "2026-12-01 18:00 Europe/Berlin"; UTC without a zone, the end of the day without a time. A late notebook
     is marked late and loses no points.
+
+    NAME is a limit, such as cell=60: seconds for a code cell. The teachers' guide lists them all, and so does the error about
+    a name that is none.
 
     Exit code: 0 if the class is graded, however well it did; 1 if grading or writing fails; 2 bad input; 130 interrupted.
 
@@ -54,12 +58,15 @@ def grade(
     """
     if jobs is not None and scheduler is not None:
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
+    from attn_course.grading.budget import USUAL
     from attn_course.grading.classroom.engines import Cluster, Pool
     from attn_course.grading.classroom.grade_class import Order
     from attn_course.grading.classroom.hand_ins import parse_time
     from attn_course.grading.grader import Grader
     from attn_course.tasks import lessons
 
+    with refusing(ValueError, about="--limit: "):
+        USUAL.changed(limit or ())
     with refusing(ValueError, about="--due: "):
         when = None if due is None else parse_time(due, last_of_day=True)
     order = Order(
@@ -70,6 +77,7 @@ def grade(
         seed=seed,
         lessons=None if chapters is None else read_chapters(chapters, lessons()),
         due=when,
+        limits=tuple(limit or ()),
         resume=resume,
         allow_unsafe=allow_unsafe,
     )

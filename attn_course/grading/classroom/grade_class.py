@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import __version__
+from attn_course.grading.budget import USUAL
+from attn_course.grading.classroom.copies import at_most
 from attn_course.grading.classroom.engines import Engine
 from attn_course.grading.classroom.hand_ins import Class, HandIn, SubmissionsError, find_submissions, students_folder
+from attn_course.grading.classroom.lateness import notes_on_times
 from attn_course.grading.classroom.marks import Marked, mark
 from attn_course.grading.classroom.outputs import write_outputs
 from attn_course.grading.classroom.process import Setup, course_fingerprint
@@ -38,6 +41,8 @@ class Order:
         Those asked for; None asks for all that anybody handed in, or for those of the run that goes on.
     due : datetime or None
         When notebooks were due; None takes it from the run that goes on.
+    limits : tuple of str
+        Those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
     resume, allow_unsafe : bool
         Go on with the run in `out`; grade without confinement.
     """
@@ -49,6 +54,7 @@ class Order:
     seed: int | None = None
     lessons: tuple[str, ...] | None = None
     due: datetime | None = None
+    limits: tuple[str, ...] = ()
     resume: bool = False
     allow_unsafe: bool = False
 
@@ -128,6 +134,8 @@ def grade_class(
     ------
     SubmissionsError
         If there is no class to grade.
+    ValueError
+        If there is no such limit.
     StoreError
         If `order.out` cannot be used or written.
     ClassError
@@ -138,7 +146,9 @@ def grade_class(
     store = Store(order.out, resume=order.resume)
     if order.resume and (before := store.started()):
         order = _as_begun(order, before)
+    limits = USUAL.changed(order.limits)
     found, lessons = _asked_for(order)
+    found = at_most(found, int(limits.copies))
     results: dict[str, NotebookResult] = {}
     with store:
         before = store.started()
@@ -148,6 +158,7 @@ def grade_class(
             "lessons": list(order.lessons) if order.lessons is not None else None,
             "due": order.due.isoformat() if order.due else None,
             "seed": seed,
+            "limits": str(limits),
             "version": __version__,
             "course_sha256": course_fingerprint()[:16],
         }
@@ -162,7 +173,7 @@ def grade_class(
         with contextlib.ExitStack() as opened:
             sandbox = (before or {}).get("sandbox")
             if waiting or before is None:
-                run = opened.enter_context(ClassRun(order.engine, Setup(seed, order.allow_unsafe, order.grader)))
+                run = opened.enter_context(ClassRun(order.engine, Setup(seed, order.allow_unsafe, order.grader, limits)))
                 now = run.probe()
                 if sandbox not in (None, now):
                     raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{now}”")
@@ -178,14 +189,15 @@ def grade_class(
                 on_result(result)
 
             if waiting:
-                run.grade(waiting, keep)
+                run.grade(waiting, keep, [(each.student, results[each.place].seconds) for each in to_grade if each.place in results])
+        found = replace(found, notes=(*found.notes, *notes_on_times(found.hand_ins, lessons, order.due)))
         marked = mark(found, results, lessons=lessons, due=order.due)
         seconds = time.monotonic() - begun
         write_outputs(
             store,
             found,
             marked,
-            about={"seed": seed, "version": __version__, "lessons": list(lessons), "due": about["due"], "sandbox": sandbox},
+            about={**{name: about[name] for name in ("seed", "version", "due", "limits")}, "lessons": list(lessons), "sandbox": sandbox},
             times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
         )
     return GradedClass(tuple(marked), found, lessons, seconds)
@@ -218,7 +230,8 @@ def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
     """An order to go on, with what it leaves open taken from the run that is there."""
     lessons = order.lessons if order.lessons is not None or before.get("lessons") is None else tuple(map(str, before["lessons"]))
     due = order.due if order.due is not None or not before.get("due") else datetime.fromisoformat(before["due"])
-    return replace(order, lessons=lessons, due=due, seed=int(before["seed"]) if order.seed is None else order.seed)
+    limits = (*str(before.get("limits", "")).split(), *order.limits)
+    return replace(order, lessons=lessons, due=due, limits=limits, seed=int(before["seed"]) if order.seed is None else order.seed)
 
 
 def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -228,6 +241,7 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
         "seed": "--seed",
         "lessons": "--chapters",
         "due": "--due",
+        "limits": "--limit",
         "version": "version",
         "course_sha256": "another state of attn_course (hash",
     }

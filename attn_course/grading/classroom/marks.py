@@ -40,6 +40,8 @@ class Marked:
         What confined it while it was graded.
     place : str
         Path of the notebook below the folder of all submissions.
+    handed_in : datetime or None
+        When it came, by its timestamp.txt.
     """
 
     student: str
@@ -52,6 +54,7 @@ class Marked:
     late_by: timedelta | None = None
     sandbox: str = ""
     place: str = ""
+    handed_in: datetime | None = None
 
     @property
     def counts(self) -> bool:
@@ -142,7 +145,7 @@ def remarks(marked: Marked) -> list[tuple[str, str]]:
     else:
         said += [("note", name + note) for note in marked.notes]
     if marked.late_by is not None:
-        said.append(("late", f"{name}handed in {_span(marked.late_by)} after it was due"))
+        said.append(("late", f"{name}handed in {_span(marked.late_by)} after it was due, by its timestamp.txt"))
     return said
 
 
@@ -213,8 +216,8 @@ def _marked(hand_in: HandIn, results: Mapping[str, NotebookResult], lessons: Seq
     if problem or result is None:
         verdicts = no_points(hand_in.lesson, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}")
         why = f"{hand_in.notebook}{'' if hand_in.problem else ':'} {problem}"
-        return Marked(*who, "not judged", verdicts, (why, *hand_in.notes), late_by, place=hand_in.place)
-    return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
+        return Marked(*who, "not judged", verdicts, (why, *hand_in.notes), late_by, place=hand_in.place, handed_in=hand_in.handed_in)
+    return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place, hand_in.handed_in)
 
 
 def _best_counts(own: Sequence[Marked]) -> list[Marked]:

@@ -1,0 +1,39 @@
+"""What is known of when notebooks came, and from whom."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from attn_course.grading.classroom.hand_ins import HandIn
+
+SOURCE = "timestamp.txt"
+_SHOWN = 5
+
+
+def notes_on_times(hand_ins: Sequence[HandIn], lessons: Collection[str], due: datetime | None) -> list[str]:
+    """Return what a teacher should know of the times: those that are missing, and whose word the others are.
+
+    nbgrader's `submit` writes timestamp.txt in the student's own process (nbgrader/exchange/default/submit.py), and `collect` copies it:
+    whoever can write to the exchange can write another time.
+
+    Parameters
+    ----------
+    hand_ins : sequence of HandIn
+        What was handed in.
+    lessons : collection of str
+        The lessons asked for; other notebooks are passed over.
+    due : datetime or None
+        When notebooks were due; without it times do not matter.
+    """
+    wanted = [each for each in hand_ins if each.lesson in lessons] if due is not None else []
+    unknown = [each.place for each in wanted if each.handed_in is None]
+    notes = []
+    if unknown:
+        named = ", ".join(unknown[:_SHOWN]) + (f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else "")
+        which = f"{len(unknown)} of {len(wanted)} notebooks"
+        notes.append(f"no {SOURCE} says when {which} came, so none of these can be marked as late: {named}")
+    if len(unknown) < len(wanted):
+        which = f"{len(wanted) - len(unknown)} of {len(wanted)} notebooks"
+        notes.append(
+            f"when {which} came is what {SOURCE} beside them says: nbgrader writes it in the student's own account, where any time can be written"
+        )
+    return notes

@@ -58,15 +58,12 @@ def grade(
     """
     if jobs is not None and scheduler is not None:
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
-    from attn_course.grading.budget import USUAL
     from attn_course.grading.classroom.engines import Cluster, Pool
     from attn_course.grading.classroom.grade_class import Order
     from attn_course.grading.classroom.hand_ins import parse_time
     from attn_course.grading.grader import Grader
     from attn_course.tasks import lessons
 
-    with refusing(ValueError, about="--limit: "):
-        USUAL.changed(limit or ())
     with refusing(ValueError, about="--due: "):
         when = None if due is None else parse_time(due, last_of_day=True)
     order = Order(
@@ -97,6 +94,7 @@ def _cores() -> int:
 
 
 def _run(order: "Order") -> "GradedClass":
+    from attn_course.grading.budget import LimitError
     from attn_course.grading.classroom.grade_class import grade_class
     from attn_course.grading.classroom.hand_ins import SubmissionsError
     from attn_course.grading.classroom.process import ClassError
@@ -119,7 +117,7 @@ def _run(order: "Order") -> "GradedClass":
 
         try:
             return grade_class(order, on_start=on_start, on_result=on_result)
-        except (SubmissionsError, OtherRun) as error:
+        except (SubmissionsError, OtherRun, LimitError) as error:
             raise BadInput(str(error)) from None
         except (StoreError, ClassError) as error:
             kept = "; what was graded is kept: --resume goes on" if (order.out / "run.json").exists() else ""

@@ -6,6 +6,11 @@ from typing import Any
 
 from attn_course.grading.sandbox.limits import MIB, Limits
 
+
+class LimitError(ValueError):
+    """A limit cannot be as it is asked for; the text is one line."""
+
+
 _ENDS = "it ends; tasks judged until then keep their points"
 
 
@@ -19,7 +24,7 @@ class Budget:
 
     Raises
     ------
-    ValueError
+    LimitError
         If a limit is not a positive number, `copies` is not a whole one, or a student has less time than one notebook.
     """
 
@@ -37,15 +42,15 @@ class Budget:
             value = getattr(self, each.name)
             if not 0 < value < float("inf") or (each.name == "copies" and value != int(value)):
                 kind = "a whole number" if each.name == "copies" else "a number"
-                raise ValueError(f"{each.name} must be {kind} of {each.metadata['unit']}, above 0; got {value:g}")
+                raise LimitError(f"--limit: {each.name} must be {kind} of {each.metadata['unit']}, above 0; got {value:g}")
         if self.student < self.notebook:
-            raise ValueError(f"student must be at least notebook, the time for one; got {self.student:g} and {self.notebook:g} s")
+            raise LimitError(f"--limit: student must be at least notebook, the time for one; got {self.student:g} and {self.notebook:g} s")
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value:g}" for name, value in asdict(self).items())
 
     def changed(self, words: Iterable[str]) -> "Budget":
-        """Return it with other limits, each given as "name=value", as `str` writes them; ValueError if there is none of that name."""
+        """Return it with other limits, each given as "name=value", as `str` writes them; LimitError if one cannot be."""
         values: dict[str, float] = {}
         for word in words:
             name, _, value = word.partition("=")
@@ -55,7 +60,7 @@ class Budget:
                 values[name] = float(value)
             except ValueError:
                 names = ", ".join(asdict(self))
-                raise ValueError(f"wanted NAME=VALUE with a number and one of the names {names}; got {word!r}") from None
+                raise LimitError(f"--limit: wanted NAME=VALUE with a number and one of the names {names}; got {word!r}") from None
         return replace(self, **values)
 
     def table(self) -> str:

@@ -134,8 +134,8 @@ def grade_class(
     ------
     SubmissionsError
         If there is no class to grade.
-    ValueError
-        If there is no such limit.
+    LimitError
+        If a limit cannot be as it is asked for.
     StoreError
         If `order.out` cannot be used or written.
     ClassError

@@ -33,7 +33,5 @@ def notes_on_times(hand_ins: Sequence[HandIn], lessons: Collection[str], due: da
         notes.append(f"no {SOURCE} says when {which} came, so none of these can be marked as late: {named}")
     if len(unknown) < len(wanted):
         which = f"{len(wanted) - len(unknown)} of {len(wanted)} notebooks"
-        notes.append(
-            f"when {which} came is what {SOURCE} beside them says: nbgrader writes it in the student's own account, where any time can be written"
-        )
+        notes.append(f"when {which} came is what {SOURCE} beside them says, which is written in the student's own account")
     return notes

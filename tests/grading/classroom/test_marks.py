@@ -110,7 +110,7 @@ def test_a_due_time_without_times_of_handing_in_is_said_and_so_is_whose_word_a_t
     places = ", ".join(f"s0{number}/02_softmax.ipynb" for number in range(5))
     assert done.found.notes == (
         f"no timestamp.txt says when 7 of 8 notebooks came, so none of these can be marked as late: {places} and 2 more",
-        "when 1 of 8 notebooks came is what timestamp.txt beside them says: nbgrader writes it in the student's own account, where any time can be written",
+        "when 1 of 8 notebooks came is what timestamp.txt beside them says, which is written in the student's own account",
     )
     students = json.loads((room / "with" / "report.json").read_text())["students"]
     assert [each["notebooks"][0]["handed_in"] for each in students] == [

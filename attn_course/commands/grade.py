@@ -40,6 +40,7 @@ def grade(
     overrides: Annotated[Path | None, option("--overrides", "CSV", "Your decisions: student, what, points, comment, due.")] = None,
     points: Annotated[Path | None, option("--points", "CSV", "Other points for some tasks: task, points.")] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Name nobody on the pages.")] = False,
+    limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "Allow more or less than usual; may be repeated.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
     student: Annotated[list[str] | None, option("--student", "ID", "With --resume: grade this one again, and nobody else.")] = None,
     allow_unsafe: Annotated[bool, typer.Option("--allow-unsafe", help="Grade even where learners' code cannot be confined.")] = False,
@@ -50,12 +51,15 @@ def grade(
     Canvas or Moodle gave out, as a zip archive or unpacked. DIR gets grades.csv (a row for each task), summary.csv (a row for
     each student), class.html, feedback/ and report.json, and canvas.csv or moodle.csv to be taken back.
 
-    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters, due time
-    and tables of the run that is there; a table that is given anew replaces the one before. Without --chapters, every chapter
-    that anybody handed in is asked of all.
+    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters, due
+    time, limits and tables of the run that is there; a table that is given anew replaces the one before. Without --chapters,
+    every chapter that anybody handed in is asked of all.
 
     TIME is such as "2026-12-01 18:00 Europe/Berlin"; UTC without a zone, the end of the day without a time. A late notebook
     is marked late and loses no points.
+
+    NAME is a limit, such as cell=60: seconds for a code cell. The teachers' guide lists them all, and so does the error about
+    a name that is none.
 
     Exit code: 0 if the class is graded, however well it did; 1 if grading or writing fails; 2 bad input; 130 interrupted.
 
@@ -91,6 +95,7 @@ def grade(
         tasks=None if tasks is None else _tasks(tasks),
         papers=papers,
         again=tuple(student or ()),
+        limits=tuple(limit or ()),
         resume=resume,
         allow_unsafe=allow_unsafe,
     )
@@ -130,6 +135,7 @@ def _cores() -> int:
 
 
 def _run(order: "Order") -> "GradedClass":
+    from attn_course.grading.budget import LimitError
     from attn_course.grading.classroom.grade_class import grade_class
     from attn_course.grading.classroom.hand_ins import SubmissionsError
     from attn_course.grading.classroom.process import ClassError
@@ -153,7 +159,7 @@ def _run(order: "Order") -> "GradedClass":
 
         try:
             return grade_class(order, on_start=on_start, on_result=on_result)
-        except (SubmissionsError, OtherRun, TableError) as error:
+        except (SubmissionsError, OtherRun, TableError, LimitError) as error:
             raise BadInput(str(error)) from None
         except (StoreError, ClassError) as error:
             kept = "; what was graded is kept: --resume goes on" if (order.out / "run.json").exists() else ""

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import __version__
+from attn_course.grading.budget import USUAL, Budget
+from attn_course.grading.classroom.copies import at_most
 from attn_course.grading.classroom.desk import Decision, Desk, Papers, read_desk
 from attn_course.grading.classroom.downloads import DownloadError, opened
 from attn_course.grading.classroom.engines import Engine
 from attn_course.grading.classroom.hand_ins import Class, HandIn, SubmissionsError, find_submissions, students_folder
+from attn_course.grading.classroom.lateness import notes_on_platforms, notes_on_times
 from attn_course.grading.classroom.marks import Marked, mark
 from attn_course.grading.classroom.outputs import platform_tables, write_outputs
 from attn_course.grading.classroom.process import Setup, course_fingerprint
@@ -47,6 +50,8 @@ class Order:
         Roster, gradebook, decisions and points; what is left out is as in the run that goes on.
     again : tuple of str
         Students of a run that goes on, whose notebooks alone are graded, and graded again; all others stay as they are.
+    limits : tuple of str
+        Those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
     resume, allow_unsafe : bool
         Go on with the run in `out`; grade without confinement.
     """
@@ -61,6 +66,7 @@ class Order:
     tasks: tuple[str, ...] | None = None
     papers: Papers = field(default_factory=Papers)
     again: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     resume: bool = False
     allow_unsafe: bool = False
 
@@ -145,6 +151,8 @@ def grade_class(
         If there is no class to grade.
     TableError
         If a table of the teacher's cannot be used.
+    LimitError
+        If a limit cannot be as it is asked for.
     StoreError
         If `order.out` cannot be used or written.
     ClassError
@@ -157,19 +165,19 @@ def grade_class(
         order = _as_begun(order, before)
     elif order.again:
         raise OtherRun(f"{order.out}: holds no class run, in which a student could be graded again; leave --student out")
-    desk = read_desk(order.papers)
+    desk, limits = read_desk(order.papers), USUAL.changed(order.limits)
     with contextlib.ExitStack() as unpacked:
         try:
             folder, left_out = unpacked.enter_context(opened(order.submissions))
         except DownloadError as error:
             raise SubmissionsError(str(error)) from None
         found, lessons = _asked_for(order, folder, desk)
-        found = replace(found, notes=(*left_out, *found.notes))
+        found = at_most(replace(found, notes=(*left_out, *found.notes)), int(limits.copies))
         most = _most(lessons, order.tasks, desk.worth)
         decisions = desk.decisions(found.students, most)
         if nobody := sorted(set(order.again) - set(found.students)):
             raise SubmissionsError(f"--student: wanted a student of this class; got {', '.join(nobody)}")
-        return _graded(order, store, found, lessons, desk, decisions, begun, on_start, on_result)
+        return _graded(order, store, found, lessons, desk, limits, decisions, begun, on_start, on_result)
 
 
 def _graded(
@@ -178,6 +186,7 @@ def _graded(
     found: Class,
     lessons: tuple[str, ...],
     desk: Desk,
+    limits: Budget,
     decisions: Sequence[Decision],
     begun: float,
     on_start: Callable[[Started], None],
@@ -194,6 +203,7 @@ def _graded(
             "tasks": list(order.tasks) if order.tasks is not None else None,
             "due": order.due.isoformat() if order.due else None,
             "seed": seed,
+            "limits": str(limits),
             "version": __version__,
             "course_sha256": course_fingerprint()[:16],
         }
@@ -208,7 +218,8 @@ def _graded(
         with contextlib.ExitStack() as opened:
             sandbox = (before or {}).get("sandbox")
             if waiting or before is None:
-                run = opened.enter_context(ClassRun(order.engine, Setup(seed, order.allow_unsafe, order.grader, tasks=order.tasks)))
+                setup = Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks)
+                run = opened.enter_context(ClassRun(order.engine, setup))
                 now = run.probe()
                 if sandbox not in (None, now):
                     raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{now}”")
@@ -224,16 +235,19 @@ def _graded(
                 on_result(result)
 
             if waiting:
-                run.grade(waiting, keep)
+                run.grade(waiting, keep, [(each.student, results[each.place].seconds) for each in to_grade if each.place in results])
+        in_folders = [each for each in found.hand_ins if each.student not in found.owners]
+        of_times = notes_on_times(in_folders, lessons, order.due)
+        of_times += notes_on_platforms(found, desk.gradebook.platform if desk.gradebook else "", order.due)
         marked = mark(found, results, lessons=lessons, due=order.due, worth=desk.worth, decisions=decisions, tasks=order.tasks)
         tables, notes = platform_tables(desk, found, marked, lessons, order.papers.assignment)
-        found = replace(found, notes=(*found.notes, *notes))
+        found = replace(found, notes=(*found.notes, *of_times, *notes))
         seconds = time.monotonic() - begun
         write_outputs(
             store,
             found,
             marked,
-            about={"seed": seed, "version": __version__, "lessons": list(lessons), "due": about["due"], "sandbox": sandbox},
+            about={**{name: about[name] for name in ("seed", "version", "due", "limits")}, "lessons": list(lessons), "sandbox": sandbox},
             times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
             tables=tables,
             anonymous=order.papers.anonymous,
@@ -292,7 +306,9 @@ def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
     due = order.due if order.due is not None or not before.get("due") else datetime.fromisoformat(before["due"])
     tasks = order.tasks if order.tasks is not None or before.get("tasks") is None else tuple(map(str, before["tasks"]))
     seed = int(before["seed"]) if order.seed is None else order.seed
-    return replace(order, lessons=lessons, tasks=tasks, due=due, seed=seed, papers=order.papers.over(before.get("papers", {})))
+    papers = order.papers.over(before.get("papers", {}))
+    limits = (*str(before.get("limits", "")).split(), *order.limits)
+    return replace(order, lessons=lessons, tasks=tasks, due=due, limits=limits, seed=seed, papers=papers)
 
 
 def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -303,6 +319,7 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
         "lessons": "--chapters",
         "tasks": "--tasks",
         "due": "--due",
+        "limits": "--limit",
         "version": "version",
         "course_sha256": "another state of attn_course (hash",
     }

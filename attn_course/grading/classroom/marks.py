@@ -69,6 +69,8 @@ class Marked:
         What a learning platform says of its lateness.
     decided : tuple of Decided
         What the teacher decided about it.
+    handed_in : datetime or None
+        When it came, by its timestamp.txt.
     """
 
     student: str
@@ -84,6 +86,7 @@ class Marked:
     name: str = ""
     late: str = ""
     decided: tuple[Decided, ...] = ()
+    handed_in: datetime | None = None
 
     @property
     def who(self) -> str:
@@ -238,7 +241,7 @@ def remarks(marked: Marked) -> list[tuple[str, str]]:
     else:
         said += [("note", name + note) for note in marked.notes]
     if marked.late_by is not None:
-        said.append(("late", f"{name}handed in {_span(marked.late_by)} after it was due"))
+        said.append(("late", f"{name}handed in {_span(marked.late_by)} after it was due, by its timestamp.txt"))
     if marked.late:
         said.append(("late", f"{name}{marked.late}"))
     return said + [("decision", str(each)) for each in marked.decided if not each.decision.task]
@@ -329,12 +332,12 @@ def _marked(
     result = results.get(hand_in.place)
     problem = hand_in.problem or (result.problem if result else "it has no result")
     if problem or result is None:
-        verdicts = no_points(
-            hand_in.lesson, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}", tasks
-        )
+        verdicts = no_points(hand_in.lesson, f"not judged: {f'{hand_in.notebook} ' if hand_in.problem else ''}{problem}", tasks)
         why = f"{hand_in.notebook}{'' if hand_in.problem else ':'} {problem}"
-        return Marked(*who, "not judged", verdicts, (why, *hand_in.notes), late_by, place=hand_in.place, late=late)
-    return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place, late=late)
+        marked = Marked(*who, "not judged", verdicts, (why, *hand_in.notes))
+    else:
+        marked = Marked(*who, "graded", result.verdicts, result.notes, sandbox=result.sandbox)
+    return replace(marked, late_by=late_by, place=hand_in.place, late=late, handed_in=hand_in.handed_in)
 
 
 def _best_counts(own: Sequence[Marked]) -> list[Marked]:

@@ -12,6 +12,7 @@ from attn_course.grading.classroom.desk import Desk
 from attn_course.grading.classroom.feedback import feedback_page
 from attn_course.grading.classroom.gradebook import Mark, blank, filled
 from attn_course.grading.classroom.hand_ins import Class
+from attn_course.grading.classroom.lateness import SOURCE
 from attn_course.grading.classroom.marks import Marked, grades_csv, percent, points_of, remarks, status_of, summary_csv
 from attn_course.grading.classroom.roster import Student
 from attn_course.grading.classroom.store import Store, as_json
@@ -188,6 +189,7 @@ def _student(student: str, own: Sequence[Marked], known: Student | None) -> dict
         "notebooks": [
             {
                 **{name: getattr(each, name) for name in _SHOWN},
+                "handed_in": {"time": each.handed_in.isoformat(), "from": SOURCE} if each.handed_in is not None else None,
                 "late_by_s": each.late_by.total_seconds() if each.late_by is not None else None,
                 "remarks": [{"kind": kind, "text": text} for kind, text in remarks(each)],
                 "tasks": [verdict.to_dict() | {"status": status_of(verdict, each)} for verdict in each.verdicts],

@@ -6,6 +6,7 @@
 """
 
 import json
+import math
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from attn_course.grading.budget import USUAL, Budget
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Verdict
 
@@ -33,7 +35,7 @@ class Probe:
 class StandIn:
     """The interface of attn_course.grading.grader.Grader."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False) -> None:
+    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL) -> None:
         self.seed = seed
         self.probe = Probe()
 
@@ -43,7 +45,9 @@ class StandIn:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def grade(self, path: Path, *, student: str, lesson: str | None = None, tasks: Collection[str] | None = None) -> Any:
+    def grade(
+        self, path: Path, *, student: str, lesson: str | None = None, tasks: Collection[str] | None = None, within_s: float = math.inf
+    ) -> Any:
         asked = [task for task in all_tasks(lesson) if tasks is None or task.id in tasks]
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         if wanted := re.search(r"slow ([\d.]+)", text):
@@ -71,7 +75,7 @@ class StandIn:
 class Unsafe(StandIn):
     """Refuses to grade, as the real one does without a sandbox."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False) -> None:
+    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL) -> None:
         super().__init__(seed=seed)
         if not allow_unsafe:
             raise RuntimeError("no sandbox here; --allow-unsafe grades without one")

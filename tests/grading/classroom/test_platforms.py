@@ -8,6 +8,7 @@ import pytest
 from attn_course.grading.classroom.desk import Papers
 from attn_course.grading.classroom.downloads import of_file, of_folder
 from attn_course.grading.classroom.hand_ins import SubmissionsError
+from attn_course.grading.classroom.times import parse_time
 from attn_course.grading.submission import MAX_BYTES
 from attn_course.tasks import all_tasks
 from tests.grading.classroom import platforms
@@ -91,6 +92,20 @@ def test_without_a_table_of_the_platform_one_is_made_for_it(room, platform):
             f"Participant {each[6]}": (str(REACHED[each[0]]), str(sum(POINTS))) for each in platforms.SIX if each[0] in REACHED
         }
         assert "Last modified (grade)" in found[0]
+
+
+def test_whose_word_a_late_mark_of_a_platform_is(room):
+    platforms.moodle_folder(room / "in")
+    platforms.moodle_worksheet(room / "worksheet.csv")
+    without = room.grade(due=parse_time("2026-11-20")).found.notes
+    assert without == ("no worksheet says which of Moodle's 5 notebooks are late: give it with --gradebook",)
+    given = room.grade("given", due=parse_time("2026-11-20"), papers=papers(room, gradebook="worksheet.csv")).found.notes
+    assert not any("worksheet says" in note or "timestamp.txt" in note for note in given)
+    platforms.canvas_zip(room / "in.zip", room / "workshop")
+    assert any(
+        "5 notebooks are late is what Canvas says" in note
+        for note in room.grade("canvas", submissions="in.zip", due=parse_time("2026-11-20")).found.notes
+    )
 
 
 @pytest.mark.parametrize(

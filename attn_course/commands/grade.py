@@ -24,9 +24,7 @@ _INTERRUPTED = 130
 
 
 def grade(
-    submissions: Annotated[
-        Path, typer.Argument(metavar="SUBMISSIONS", help="Folder of the students' folders, or a download.", show_default=False)
-    ],
+    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder or zip archive of the hand-ins.", show_default=False)],
     out: Annotated[Path, option("--out", "DIR", "New folder for grades, feedback and report.")],
     jobs: Annotated[int | None, option("--jobs", "N", "Grading processes; one for each core by default.", min=1)] = None,
     scheduler: Annotated[str | None, option("--scheduler", "ADDRESS", "Grade on this dask cluster instead.")] = None,

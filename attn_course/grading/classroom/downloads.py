@@ -30,8 +30,8 @@ _MOODLE = re.compile(r"(?P<name>.+)_(?P<number>[0-9]+)_assignsubmission_file(?:_
 MOST_FILES, MOST_BYTES = 50_000, 4 * 2**30  # of an archive; it may hold data besides notebooks, which is not unpacked
 
 
-class DownloadError(ValueError):
-    """An archive cannot be read; the text is one line."""
+class SubmissionsError(ValueError):
+    """A folder or an archive does not hold a class; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,9 @@ def opened(submissions: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
 
     Raises
     ------
-    DownloadError
-        If an archive is damaged, has a password, or holds more than may be unpacked.
+    SubmissionsError
+        If an archive is damaged, has a password, or holds more than may be unpacked; what is raised within about the folder then
+        names the archive.
     """
     if submissions.is_dir() or not submissions.exists():
         yield submissions, ()
@@ -97,10 +98,14 @@ def opened(submissions: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
             with zipfile.ZipFile(submissions) as archive:
                 notes = tuple(_unpack(archive, Path(folder)))
         except zipfile.BadZipFile:
-            raise DownloadError(f"{submissions}: is neither a folder nor a zip archive that can be read") from None
+            raise SubmissionsError(f"{submissions}: is neither a folder nor a zip archive that can be read") from None
         except (OSError, RuntimeError, NotImplementedError, EOFError, zipfile.LargeZipFile) as error:
-            raise DownloadError(f"{submissions}: cannot be unpacked: {error}") from None
-        yield _inner(Path(folder)), notes
+            raise SubmissionsError(f"{submissions}: cannot be unpacked: {error}") from None
+        inner = _inner(Path(folder))
+        try:
+            yield inner, notes
+        except SubmissionsError as error:
+            raise SubmissionsError(str(error).replace(str(inner), str(submissions)).replace(inner.name, submissions.name)) from None
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path) -> Iterator[str]:

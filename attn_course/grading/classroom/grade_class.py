@@ -13,9 +13,9 @@ from attn_course import __version__
 from attn_course.grading.budget import USUAL, Budget
 from attn_course.grading.classroom.copies import at_most
 from attn_course.grading.classroom.desk import Decision, Desk, Papers, read_desk
-from attn_course.grading.classroom.downloads import DownloadError, opened
+from attn_course.grading.classroom.downloads import SubmissionsError, opened
 from attn_course.grading.classroom.engines import Engine
-from attn_course.grading.classroom.hand_ins import Class, HandIn, SubmissionsError, find_submissions, students_folder
+from attn_course.grading.classroom.hand_ins import Class, HandIn, find_submissions, students_folder
 from attn_course.grading.classroom.lateness import notes_on_platforms, notes_on_times
 from attn_course.grading.classroom.marks import Marked, mark
 from attn_course.grading.classroom.outputs import platform_tables, write_outputs
@@ -167,10 +167,7 @@ def grade_class(
         raise OtherRun(f"{order.out}: holds no class run, in which a student could be graded again; leave --student out")
     desk, limits = read_desk(order.papers), USUAL.changed(order.limits)
     with contextlib.ExitStack() as unpacked:
-        try:
-            folder, left_out = unpacked.enter_context(opened(order.submissions))
-        except DownloadError as error:
-            raise SubmissionsError(str(error)) from None
+        folder, left_out = unpacked.enter_context(opened(order.submissions))
         found, lessons = _asked_for(order, folder, desk)
         found = at_most(replace(found, notes=(*left_out, *found.notes)), int(limits.copies))
         most = _most(lessons, order.tasks, desk.worth)

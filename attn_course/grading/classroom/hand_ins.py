@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from attn_course.grading.classroom.downloads import Found, of_file, of_folder
+from attn_course.grading.classroom.downloads import Found, SubmissionsError, of_file, of_folder
 from attn_course.grading.classroom.roster import Owner, Roster, Student
 from attn_course.grading.classroom.times import parse_time
 from attn_course.grading.submission import MAX_BYTES
@@ -24,10 +24,6 @@ _SKIPPED = {"__pycache__", "__MACOSX"}
 _CELL_ID = re.compile(rb'"(?:grade_id|id)"\s*:\s*"([a-z0-9-]{1,100}?)(?:-check)?"')  # inside a JSON text the quotes would be escaped
 _TIMESTAMP = "timestamp.txt"
 _DEEPEST = 4  # folders below a student's that are looked through, to say that a notebook lies too deep
-
-
-class SubmissionsError(ValueError):
-    """A folder does not hold a class; the text is one line."""
 
 
 @dataclass(frozen=True)

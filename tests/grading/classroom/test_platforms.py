@@ -207,6 +207,14 @@ def test_what_could_not_be_judged_is_no_zero_at_the_platform_until_the_teacher_d
     assert "the teacher's decision: 11 in place of 0 points; oral" in grades[5][1]
 
 
+@pytest.mark.parametrize("members", [[], [("notes.txt", "")], [("02_softmax.ipynb", "{}")]])
+def test_an_archive_of_nobody_is_named_as_the_teacher_named_it(room, members):
+    archive_of(room, members)
+    with pytest.raises(SubmissionsError, match=r"in\.zip: holds no student's folder; wanted in\.zip/<student>/<notebook>\.ipynb") as raised:
+        room.grade(submissions="in.zip")
+    assert "attn-hand-ins" not in str(raised.value)
+
+
 def test_an_archive_of_students_folders_or_packed_once_more_is_read_too(room):
     fine = notebook(room / "fine.ipynb", right="1").read_bytes()
     archive_of(room, [("submitted/ada/02_softmax.ipynb", fine), ("submitted/bo/02_softmax.ipynb", fine), ("__MACOSX/x", "")])

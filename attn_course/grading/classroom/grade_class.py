@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import __version__
-from attn_course.grading.budget import USUAL, Budget
+from attn_course.grading.budget import USUAL
 from attn_course.grading.classroom.copies import at_most
 from attn_course.grading.classroom.desk import Decision, Desk, Papers, read_desk
 from attn_course.grading.classroom.downloads import SubmissionsError, opened
@@ -19,7 +19,7 @@ from attn_course.grading.classroom.hand_ins import Class, HandIn, find_submissio
 from attn_course.grading.classroom.lateness import notes_on_platforms, notes_on_times
 from attn_course.grading.classroom.marks import Marked, mark
 from attn_course.grading.classroom.outputs import platform_tables, write_outputs
-from attn_course.grading.classroom.process import Setup, course_fingerprint
+from attn_course.grading.classroom.process import Setup
 from attn_course.grading.classroom.run import ClassRun
 from attn_course.grading.classroom.store import NotebookResult, OtherRun, Store
 from attn_course.numbers import lesson_number, lesson_of, lesson_place, task_number
@@ -166,89 +166,100 @@ def grade_class(
     elif order.again:
         raise OtherRun(f"{order.out}: holds no class run, in which a student could be graded again; leave --student out")
     desk, limits = read_desk(order.papers), USUAL.changed(order.limits)
-    with contextlib.ExitStack() as unpacked:
-        folder, left_out = unpacked.enter_context(opened(order.submissions))
+    with opened(order.submissions) as (folder, left_out):
         found, lessons = _asked_for(order, folder, desk)
         found = at_most(replace(found, notes=(*left_out, *found.notes)), int(limits.copies))
-        most = _most(lessons, order.tasks, desk.worth)
-        decisions = desk.decisions(found.students, most)
+        decisions = desk.decisions(found.students, _most(lessons, order.tasks, desk.worth))
         if nobody := sorted(set(order.again) - set(found.students)):
             raise SubmissionsError(f"--student: wanted a student of this class; got {', '.join(nobody)}")
-        return _graded(order, store, found, lessons, desk, limits, decisions, begun, on_start, on_result)
-
-
-def _graded(
-    order: Order,
-    store: Store,
-    found: Class,
-    lessons: tuple[str, ...],
-    desk: Desk,
-    limits: Budget,
-    decisions: Sequence[Decision],
-    begun: float,
-    on_start: Callable[[Started], None],
-    on_result: Callable[[NotebookResult], None],
-) -> GradedClass:
-    """Grade what is not graded yet, and write everything."""
-    results: dict[str, NotebookResult] = {}
-    with store:
-        before = store.started()
         seed = order.seed if order.seed is not None else secrets.randbits(31)
-        about = {
+        plan = _Plan(order, found, lessons, desk, decisions, Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks))
+        with store:
+            results, sandbox = _graded(plan, store, on_start, on_result)
+            return _written(plan, store, results, sandbox, begun)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be graded, once hand-ins and tables are read."""
+
+    order: Order
+    found: Class
+    lessons: tuple[str, ...]
+    desk: Desk
+    decisions: Sequence[Decision]
+    setup: Setup
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What makes it this run and no other."""
+        order = self.order
+        return {
             "submissions": str(order.submissions.resolve()),
             "lessons": list(order.lessons) if order.lessons is not None else None,
             "tasks": list(order.tasks) if order.tasks is not None else None,
             "due": order.due.isoformat() if order.due else None,
-            "seed": seed,
-            "limits": str(limits),
+            "seed": self.setup.seed,
+            "limits": str(self.setup.limits),
             "version": __version__,
-            "course_sha256": course_fingerprint()[:16],
+            "course_sha256": self.setup.course[:16],
         }
-        if before is not None:
-            _same_run(order.out, before, about)
-        to_grade = [each for each in found.hand_ins if not each.problem and each.lesson in lessons]
-        results |= dict(_kept(store, to_grade, order.again))
-        waiting = [each for each in to_grade if each.place not in results and (not order.again or each.student in order.again)]
-        known, there = store.known(), {each.key for each in found.hand_ins}
-        changed = tuple(each.place for each in waiting if each.key in known and known[each.key][1] != each.sha256)
-        gone = tuple(sorted(place for key, (place, _) in known.items() if key not in there))
-        with contextlib.ExitStack() as opened:
-            sandbox = (before or {}).get("sandbox")
-            if waiting or before is None:
-                setup = Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks)
-                run = opened.enter_context(ClassRun(order.engine, setup))
-                now = run.probe()
-                if sandbox not in (None, now):
-                    raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{now}”")
-                sandbox = now
-            store.start(about | {"sandbox": sandbox, "papers": order.papers.kept()})
-            total = len(results) + len(waiting)
-            on_start(Started(total, len(results), str(sandbox), order.due, before is not None, changed, gone))
 
-            def keep(hand_in: HandIn, result: NotebookResult) -> None:
-                if not result.problem:  # one that was given up gets another chance from --resume
-                    store.keep(hand_in.key, result)
-                results[hand_in.place] = result
-                on_result(result)
 
-            if waiting:
-                run.grade(waiting, keep, [(each.student, results[each.place].seconds) for each in to_grade if each.place in results])
-        in_folders = [each for each in found.hand_ins if each.student not in found.owners]
-        of_times = notes_on_times(in_folders, lessons, order.due)
-        of_times += notes_on_platforms(found, desk.gradebook.platform if desk.gradebook else "", order.due)
-        marked = mark(found, results, lessons=lessons, due=order.due, worth=desk.worth, decisions=decisions, tasks=order.tasks)
-        tables, notes = platform_tables(desk, found, marked, lessons, order.papers.assignment)
-        found = replace(found, notes=(*found.notes, *of_times, *notes))
-        seconds = time.monotonic() - begun
-        write_outputs(
-            store,
-            found,
-            marked,
-            about={**{name: about[name] for name in ("seed", "version", "due", "limits")}, "lessons": list(lessons), "sandbox": sandbox},
-            times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
-            tables=tables,
-            anonymous=order.papers.anonymous,
-        )
+def _graded(
+    plan: _Plan, store: Store, on_start: Callable[[Started], None], on_result: Callable[[NotebookResult], None]
+) -> tuple[dict[str, NotebookResult], str]:
+    """Grade what is not graded yet; return all results by place, and what confines."""
+    order, found, again = plan.order, plan.found, plan.order.again
+    before = store.started()
+    if before is not None:
+        _same_run(order.out, before, plan.about)
+    to_grade = [each for each in found.hand_ins if not each.problem and each.lesson in plan.lessons]
+    results = dict(_kept(store, to_grade, again))
+    waiting = [each for each in to_grade if each.place not in results and (not again or each.student in again)]
+    known, there = store.known(), {each.key for each in found.hand_ins}
+    changed = tuple(each.place for each in waiting if each.key in known and known[each.key][1] != each.sha256)
+    gone = tuple(sorted(place for key, (place, _) in known.items() if key not in there))
+    with contextlib.ExitStack() as running:
+        sandbox = (before or {}).get("sandbox")
+        if waiting or before is None:
+            run = running.enter_context(ClassRun(order.engine, plan.setup))
+            now = run.probe()
+            if sandbox not in (None, now):
+                raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{now}”")
+            sandbox = now
+        store.start(plan.about | {"sandbox": sandbox, "papers": order.papers.kept()})
+        on_start(Started(len(results) + len(waiting), len(results), str(sandbox), order.due, before is not None, changed, gone))
+
+        def keep(hand_in: HandIn, result: NotebookResult) -> None:
+            if not result.problem:  # one that was given up gets another chance from --resume
+                store.keep(hand_in.key, result)
+            results[hand_in.place] = result
+            on_result(result)
+
+        if waiting:
+            run.grade(waiting, keep, [(each.student, results[each.place].seconds) for each in to_grade if each.place in results])
+    return results, str(sandbox)
+
+
+def _written(plan: _Plan, store: Store, results: Mapping[str, NotebookResult], sandbox: str, begun: float) -> GradedClass:
+    """Mark what was graded, and write all tables and pages."""
+    order, found, lessons, desk = plan.order, plan.found, plan.lessons, plan.desk
+    marked = mark(found, results, lessons=lessons, due=order.due, worth=desk.worth, decisions=plan.decisions, tasks=order.tasks)
+    tables, notes = platform_tables(desk, found, marked, lessons, order.papers.assignment)
+    of_times = notes_on_times([each for each in found.hand_ins if each.student not in found.owners], lessons, order.due)
+    of_times += notes_on_platforms(found, desk.gradebook.platform if desk.gradebook else "", order.due)
+    found = replace(found, notes=(*found.notes, *of_times, *notes))
+    seconds = time.monotonic() - begun
+    write_outputs(
+        store,
+        found,
+        marked,
+        about={**{name: plan.about[name] for name in ("seed", "version", "due", "limits")}, "lessons": list(lessons), "sandbox": sandbox},
+        times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
+        tables=tables,
+        anonymous=order.papers.anonymous,
+    )
     return GradedClass(tuple(marked), found, lessons, seconds, tuple(tables))
 
 

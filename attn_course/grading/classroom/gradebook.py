@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from attn_course.grading.classroom.roster import Owner, Student
-from attn_course.grading.classroom.tables import Table, TableError, parse_table, tidy, write_table
+from attn_course.grading.classroom.roster import Student, is_id
+from attn_course.grading.classroom.tables import Table, TableError, cell, parse_table, tidy, write_table
 from attn_course.numbers import counted
 
 _ASSIGNMENT = re.compile(r".+\([0-9]+\)", re.DOTALL)
@@ -113,11 +113,12 @@ def blank(platform: str, students: Sequence[tuple[Student, str]], assignment: st
     """Return a gradebook for students and their numbers, as the platform would take it, without marks."""
     if platform == "canvas":
         rows = [(*_CANVAS, assignment), (f"    {_POINTS_POSSIBLE}", "", "", "", "", str(max_points))]
-        rows += [(student.name or student.id, number, "", "", student.section, "") for student, number in students]
+        rows += [(cell(student.name or student.id), number, "", "", cell(student.section), "") for student, number in students]
         return read_gradebook(write_table(rows), "canvas.csv", assignment)
     rows = [(*_MOODLE, *_MOODLE_END)]
     rows += [
-        (f"Participant {number}", student.name, student.email, "", "", str(max_points), "Yes", "-", "-", "") for student, number in students
+        (f"Participant {number}", cell(student.name), cell(student.email), "", "", str(max_points), "Yes", "-", "-", "")
+        for student, number in students
     ]
     return read_gradebook(write_table(rows), "moodle.csv")
 
@@ -167,11 +168,6 @@ def filled(gradebook: Gradebook, marks: Mapping[str, Mark]) -> tuple[str, list[s
     return write_table([table.header, *rows], delimiter=table.delimiter, marked=table.marked), notes
 
 
-def owner_of(student: Student, platform: str) -> Owner:
-    """Return a student of a gradebook as the owner of a hand-in."""
-    return Owner(student.id, student.name, getattr(student, platform), platform)
-
-
 def _canvas(table: Table, assignment: str | None) -> Gradebook:
     number, section = (_place(table, name) or 0 for name in ("ID", "Section"))
     there = [place for place, name in enumerate(table.header) if place > section and (_ASSIGNMENT.fullmatch(name.strip()))]
@@ -185,7 +181,7 @@ def _canvas(table: Table, assignment: str | None) -> Gradebook:
         raise TableError(f"{table.name}, line 1: wanted one assignment, named by --assignment; got {got}, there are {listed}")
     mails, given = _place(table, "SIS Login ID"), _place(table, "FirstName")
     students, numbers, maximum = [], [], None
-    for row, (_, cells) in enumerate(table.lines):
+    for row, (line, cells) in enumerate(table.lines):
         name = f"{cells[0].strip()}, {cells[given].strip()}" if given is not None else cells[0].strip()
         if _POINTS_POSSIBLE in cells[0]:
             maximum = row
@@ -193,6 +189,8 @@ def _canvas(table: Table, assignment: str | None) -> Gradebook:
         numbers.append(cells[number].strip() if is_student else "")
         if is_student:
             login = cells[mails].strip() if mails is not None else ""
+            if not is_id(numbers[-1]):
+                raise TableError(f"{table.name}, line {line}, column 'ID': wanted the number of a student; got {numbers[-1]!r}")
             students.append(Student(numbers[-1], name, login if "@" in login else "", cells[section].strip(), canvas=numbers[-1]))
     _each_once(table, numbers)
     return Gradebook("canvas", table, tuple(students), tuple(numbers), named[0], maximum)
@@ -212,7 +210,9 @@ def _worksheet(table: Table) -> Gradebook:
             raise TableError(f"{table.name}, line {line}, column 'Identifier': wanted a participant's number; got {cells[identifier]!r}")
         numbers.append(found[1])
         address = cells[mail].strip() if mail is not None else ""
-        students.append(Student(address or found[1], cells[name].strip() if name is not None else "", address, moodle=found[1]))
+        students.append(
+            Student(address if is_id(address) else found[1], cells[name].strip() if name is not None else "", address, moodle=found[1])
+        )
     _each_once(table, numbers)
     if len({student.id for student in students}) < len(students):
         students = [Student(each.moodle, each.name, each.email, moodle=each.moodle) for each in students]

@@ -129,6 +129,8 @@ def read_roster(text: str, name: str) -> Roster:
     for row in parse_table(text, name).rows(needed=["id"]):
         if not row["id"]:
             row.wrong("id", "an id for each student")
+        if not is_id(row["id"]):
+            row.wrong("id", "an id that can name a folder, without slashes")
         for column in ("id", "canvas", "moodle"):
             key = column, row[column]
             if row[column] and key in lines:
@@ -139,6 +141,11 @@ def read_roster(text: str, name: str) -> Roster:
     if not students:
         raise TableError(f"{name}: names no student")
     return Roster(tuple(students))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text may be what a student is called: it names folders too."""
+    return text not in ("", ".", "..") and text.isprintable() and not set(text) & set("/\\")
 
 
 def merged(roster: Roster, others: Sequence[Student], platform: str, ids: Callable[[Student], Sequence[str]]) -> Roster:

@@ -31,6 +31,7 @@ def test_a_table_is_read_as_spreadsheets_write_it(delimiter, end):
         ("roster", "id,name\n1,a,b\n", "roster.csv, line 2: wanted 2 cells, as many as there are columns; got 3"),
         ("roster", 'id,name\n1,"a\n', "roster.csv, line 2: is not CSV: unexpected end of data"),
         ("roster", "id,name\n,a\n", "roster.csv, line 2, column 'id': wanted an id for each student; got ''"),
+        ("roster", "id\n../a\n", "line 2, column 'id': wanted an id that can name a folder, without slashes; got '../a'"),
         ("roster", "id\na\n\nb\na\n", "roster.csv, line 5, column 'id': wanted another one than in line 2; got 'a'"),
         ("roster", "id,canvas\na,5\nb,5\n", "roster.csv, line 3, column 'canvas': wanted another one than in line 2; got '5'"),
         (
@@ -62,6 +63,7 @@ def test_a_table_is_read_as_spreadsheets_write_it(delimiter, end):
         ),
         ("gradebook", CANVAS.format("Final Score"), "wanted one assignment, named by --assignment; got no name, there are none"),
         ("gradebook", CANVAS.format("W (7)") + "A,5,,,\nB,5,,,\n", "gradebook.csv, line 4: wanted each student once; got 5 a second time"),
+        ("gradebook", CANVAS.format("W (7)") + "A,..,,,\n", "gradebook.csv, line 3, column 'ID': wanted the number of a student; got '..'"),
         ("gradebook", MOODLE + "Participant x,A,,10,\n", "line 2, column 'Identifier': wanted a participant's number; got 'Participant x'"),
         ("gradebook", MOODLE.replace("Maximum Grade", "Scale"), "the assignment is graded on a scale; wanted one that is graded in points"),
         ("gradebook", "Identifier,Grade\n", "wanted a column 'Last modified (grade)', without which Moodle takes no worksheet back"),

@@ -14,7 +14,7 @@ from attn_course.grading.classroom.gradebook import Gradebook, read_gradebook
 from attn_course.grading.classroom.roster import Roster, Student, merged, read_roster
 from attn_course.grading.classroom.tables import Row, TableError, parse_table, tidy, uncell
 from attn_course.numbers import lesson_number, lesson_of, names, task_number
-from attn_course.tasks.registry import lessons
+from attn_course.tasks import registry
 
 TABLES = ("roster", "gradebook", "overrides", "points")
 _DECISION = ("student", "what", "points", "comment", "due")
@@ -162,13 +162,13 @@ def read_desk(papers: Papers) -> Desk:
 
 def find_task(text: str) -> str | None:
     """Return the id of the task that a text names, by its id or its number."""
-    ids = [task for slug in lessons() for task in names("tasks", slug)]
+    ids = [task for slug in registry.lessons() for task in names("tasks", slug)]
     return next((task for task in ids if text in (task, task_number(task))), None)
 
 
 def find_lesson(text: str) -> str | None:
     """Return the slug of the lesson with tasks that a text names, by its slug or its number."""
-    return next((slug for slug in lessons() if text in (slug, lesson_number(slug))), None)
+    return next((slug for slug in registry.lessons() if text in (slug, lesson_number(slug))), None)
 
 
 def _worth(paper: tuple[str, str]) -> Iterator[tuple[str, float]]:

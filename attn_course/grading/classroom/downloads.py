@@ -26,7 +26,7 @@ from attn_course.grading.submission import MAX_BYTES
 _CANVAS = re.compile(
     r"(?:(?P<name>(?!LATE_|anon_).+?)_)?(?P<late>LATE_)?(?:anon_(?P<anon>[A-Za-z0-9]+)|(?P<number>[0-9]+))_[0-9]+_(?P<file>.+)", re.DOTALL
 )
-_MOODLE = re.compile(r"(?P<name>.+)_(?P<number>[0-9]+)_assignsubmission_file(?:_(?P<file>.*))?", re.DOTALL)
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>[0-9]+)_assignsubmission_file(?:_(?P<file>.*))?", re.DOTALL)
 MOST_FILES, MOST_BYTES = 50_000, 4 * 2**30  # of an archive; it may hold data besides notebooks, which is not unpacked
 
 

@@ -6,13 +6,15 @@ A roster is a CSV table with a column `id` and, if there are, `name`, `email`, `
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from attn_course.grading.classroom.tables import TableError, parse_table
 
-COLUMNS = ("id", "name", "email", "section", "due", "canvas", "moodle")
+PLATFORMS = ("canvas", "moodle")
+COLUMNS = ("id", "name", "email", "section", "due", *PLATFORMS)
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,24 @@ class Roster:
     """All students of a class, each id once."""
 
     students: tuple[Student, ...]
-    by_id: Mapping[str, Student] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_id", {student.id: student for student in self.students})
+    @cached_property
+    def by_id(self) -> dict[str, Student]:
+        """The students by their ids."""
+        return {student.id: student for student in self.students}
+
+    @cached_property
+    def _by_number(self) -> dict[tuple[str, str], Student]:
+        """The students by platform and number there."""
+        return {(name, number): each for each in self.students for name in PLATFORMS if (number := getattr(each, name))}
+
+    @cached_property
+    def _by_mail(self) -> dict[str, list[Student]]:
+        return _grouped((student.email.casefold(), student) for student in self.students if student.email)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Student]]:
+        return _grouped((key, student) for student in self.students for key in sorted(_keys(student.name)))
 
     def matched(self, owners: Iterable[Owner]) -> tuple[dict[Owner, Student], list[str]]:
         """Return which student each owner is, and what is to be said about those whose name alone does not tell.
@@ -97,16 +113,18 @@ class Roster:
 
     def named(self, name: str) -> list[Student]:
         """Return the students of a name: its words may be in another order, run together, in capitals or with other signs between."""
-        keys = _keys(name)
-        return [student for student in self.students if keys & _keys(student.name)]
+        return list(dict.fromkeys(student for key in sorted(_keys(name)) for student in self._by_name.get(key, ())))
+
+    def knows(self, label: str) -> Student | None:
+        """Return the student whose id or, if nobody shares it, e-mail address it is."""
+        mails = self._by_mail.get(label.casefold(), [])
+        return self.by_id.get(label) or (mails[0] if len(mails) == 1 else None)
 
     def _surely(self, owner: Owner) -> Student | None:
-        if owner.number:
-            known = [student for student in self.students if getattr(student, owner.platform) == owner.number]
-            same = self.by_id.get(owner.number)
-            return known[0] if known else same if same and _may_be(same, owner) else None
-        mails = [student for student in self.students if student.email and student.email.casefold() == owner.label.casefold()]
-        return self.by_id.get(owner.label) or (mails[0] if len(mails) == 1 else None)
+        if not owner.number:
+            return self.knows(owner.label)
+        same = self.by_id.get(owner.number)
+        return self._by_number.get((owner.platform, owner.number)) or (same if same and _may_be(same, owner) else None)
 
 
 def read_roster(text: str, name: str) -> Roster:
@@ -167,7 +185,7 @@ def merged(roster: Roster, others: Sequence[Student], platform: str, ids: Callab
     for other in others:
         number = getattr(other, platform)
         if number not in known:
-            label = next((each for each in ids(other) if each and _known(roster, each)), number)
+            label = next((each for each in ids(other) if each and roster.knows(each)), number)
             owners[Owner(label, other.name)] = number
     found, _ = roster.matched(owners)
     numbers = {student.id: owners[owner] for owner, student in found.items()}
@@ -180,8 +198,11 @@ def _may_be(student: Student, owner: Owner) -> bool:
     return not owner.platform or getattr(student, owner.platform) in ("", owner.number)
 
 
-def _known(roster: Roster, label: str) -> bool:
-    return label in roster.by_id or any(student.email.casefold() == label.casefold() for student in roster.students)
+def _grouped(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
+    found: dict[str, list[Student]] = defaultdict(list)
+    for key, student in pairs:
+        found[key].append(student)
+    return dict(found)
 
 
 def _keys(name: str) -> set[str]:

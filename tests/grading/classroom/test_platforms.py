@@ -114,6 +114,8 @@ def test_whose_word_a_late_mark_of_a_platform_is(room):
         ("lovelaceada_12345_67890_02_softmax.ipynb", "12345", "02_softmax.ipynb", False),
         ("lovelaceada_LATE_12345_67890_ex_02_softmax-1.ipynb", "12345", "ex_02_softmax-1.ipynb", True),
         ("müllerdora_5_6_a_7_8_b.ipynb", "5", "a_7_8_b.ipynb", False),
+        ("Ada L_5_assignsubmission_file_Bo_6_assignsubmission_file_x.ipynb", "5", "Bo_6_assignsubmission_file_x.ipynb", False),
+        ("ada_5_66_bo_6_77_x.ipynb", "5", "bo_6_77_x.ipynb", False),  # a file's own name makes nobody somebody else
         ("anon_aB3xY_67890_02_softmax.ipynb", "", "02_softmax.ipynb", False),
         ("LATE_anon_aB3xY_67890_02_softmax.ipynb", "", "02_softmax.ipynb", True),
         ("Ada Lovelace_90011_assignsubmission_file_02_softmax.ipynb", "90011", "02_softmax.ipynb", False),

@@ -134,8 +134,8 @@ def _cores() -> int:
 
 def _run(order: "Order") -> "GradedClass":
     from attn_course.grading.budget import LimitError
+    from attn_course.grading.classroom.downloads import SubmissionsError
     from attn_course.grading.classroom.grade_class import grade_class
-    from attn_course.grading.classroom.hand_ins import SubmissionsError
     from attn_course.grading.classroom.process import ClassError
     from attn_course.grading.classroom.store import NotebookResult, OtherRun, StoreError
     from attn_course.grading.classroom.tables import TableError

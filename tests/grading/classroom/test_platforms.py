@@ -6,8 +6,7 @@ import zipfile
 import pytest
 
 from attn_course.grading.classroom.desk import Papers
-from attn_course.grading.classroom.downloads import of_file, of_folder
-from attn_course.grading.classroom.hand_ins import SubmissionsError
+from attn_course.grading.classroom.downloads import SubmissionsError, of_file, of_folder
 from attn_course.grading.classroom.times import parse_time
 from attn_course.grading.submission import MAX_BYTES
 from attn_course.tasks import all_tasks

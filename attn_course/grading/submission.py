@@ -148,7 +148,7 @@ def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise, tasks: S
     notes = []
     for cell in cells:
         if cell.role == "check":
-            if cell.task in tasks:
+            if cell.task is not None and cell.task in tasks:
                 if cell.source.strip() != pristine.checks.get(cell.task, "").strip():
                     notes.append(f"code cell {cell.number}, the check of task {task_number(cell.task)}, was edited; it does not run here")
                 judged_after[cell.task] = len(kept)

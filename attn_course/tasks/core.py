@@ -270,8 +270,8 @@ class Verdict:
     task: str
     title: str
     passed: bool
-    points: int
-    max_points: int
+    points: float
+    max_points: float
     message: str
     mistake: str | None = None
     hint: str | None = None

@@ -12,7 +12,6 @@ Moodle (mod/assign/classes/downloader.php of moodle/moodle; docs.moodle.org, "As
 
 import contextlib
 import re
-import shutil
 import stat
 import tempfile
 import zipfile
@@ -130,22 +129,10 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> Iterator[str]:
                 left -= min(entry.file_size, MAX_BYTES + 1)
                 if left < 0:
                     raise RuntimeError(f"it holds more than {MOST_BYTES >> 30} GiB of notebooks")
-                shutil.copyfileobj(_Limited(source, MAX_BYTES + 1), made)
+                made.write(source.read(MAX_BYTES + 1))
     if others:
         shown = ", ".join(sorted(others)[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
         yield f"the archive also holds what is no notebook, and was not looked at: {shown}"
-
-
-class _Limited:
-    """A stream that ends after a number of bytes."""
-
-    def __init__(self, source: zipfile.ZipExtFile, most: int) -> None:
-        self._source, self._left = source, most
-
-    def read(self, size: int) -> bytes:
-        found = self._source.read(min(size, self._left))
-        self._left -= len(found)
-        return found
 
 
 def _free(path: Path) -> Path:

@@ -112,7 +112,7 @@ def read_gradebook(text: str, name: str, assignment: str | None = None) -> Grade
 def blank(platform: str, students: Sequence[tuple[Student, str]], assignment: str, max_points: float) -> Gradebook:
     """Return a gradebook for students and their numbers, as the platform would take it, without marks."""
     if platform == "canvas":
-        rows = [(*_CANVAS, assignment), (f"    {_POINTS_POSSIBLE}", "", "", "", "", str(max_points))]
+        rows: list[tuple[str, ...]] = [(*_CANVAS, assignment), (f"    {_POINTS_POSSIBLE}", "", "", "", "", str(max_points))]
         rows += [(cell(student.name or student.id), number, "", "", cell(student.section), "") for student, number in students]
         return read_gradebook(write_table(rows), "canvas.csv", assignment)
     rows = [(*_MOODLE, *_MOODLE_END)]

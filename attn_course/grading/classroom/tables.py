@@ -152,9 +152,9 @@ def parse_table(text: str, name: str) -> Table:
     if not found:
         raise TableError(f"{name}: is empty; wanted a row with the names of the columns")
     (_, header), *rest = found
-    for line, cells in rest:
-        if any(cell.strip() for cell in cells[len(header) :]):
-            raise TableError(f"{name}, line {line}: wanted {len(header)} cells, as many as there are columns; got {len(cells)}")
+    for line, row in rest:
+        if any(each.strip() for each in row[len(header) :]):
+            raise TableError(f"{name}, line {line}: wanted {len(header)} cells, as many as there are columns; got {len(row)}")
     fitted = [(line, (*cells[: len(header)], *[""] * (len(header) - len(cells)))) for line, cells in rest]
     return Table(name, header, tuple(fitted), delimiter, marked)
 

@@ -34,7 +34,7 @@ def grade(
     tasks: Annotated[str | None, option("--tasks", "LIST", "Tasks asked for, by id or number; else all of their chapters.")] = None,
     roster: Annotated[Path | None, option("--roster", "CSV", "Who is in the class: id, name, email, section, due.")] = None,
     gradebook: Annotated[Path | None, option("--gradebook", "CSV", "Canvas's gradebook or Moodle's worksheet, to fill in.")] = None,
-    assignment: Annotated[str | None, option("--assignment", "NAME", "Which column of Canvas's gradebook.")] = None,
+    assignment: Annotated[str | None, option("--assignment", "COLUMN", "Which assignment of Canvas's gradebook.")] = None,
     overrides: Annotated[Path | None, option("--overrides", "CSV", "Your decisions: student, what, points, comment, due.")] = None,
     points: Annotated[Path | None, option("--points", "CSV", "Other points for some tasks: task, points.")] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Name nobody on the pages.")] = False,

@@ -83,7 +83,7 @@ def test_without_a_table_of_the_platform_one_is_made_for_it(room, platform):
     room.grade(submissions="in.zip" if platform == "canvas" else "in", papers=papers(room, roster="roster.csv"))
     found = platforms.table(room / "out" / f"{platform}.csv")
     if platform == "canvas":
-        assert [*found[0]][:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+        assert [*found[0]][:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]  # in this order Canvas wants them
         assert [*found[0].values()] == ["    Points Possible", "", "", "", "", str(sum(POINTS))]
         assert {row["ID"]: [*row.values()][-1] for row in found[1:]} == {NUMBER[s]: str(points) for s, points in REACHED.items()}
     else:
@@ -214,6 +214,17 @@ def test_an_archive_of_nobody_is_named_as_the_teacher_named_it(room, members):
     with pytest.raises(SubmissionsError, match=r"in\.zip: holds no student's folder; wanted in\.zip/<student>/<notebook>\.ipynb") as raised:
         room.grade(submissions="in.zip")
     assert "attn-hand-ins" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("limit", "complaint"), [("MOST_FILES", "it holds 3 files; at most 2"), ("MOST_BYTES", "it holds more than 0 GiB of notebooks")]
+)
+def test_an_archive_that_holds_too_much_is_refused(room, monkeypatch, limit, complaint):
+    monkeypatch.setattr(f"attn_course.grading.classroom.downloads.{limit}", 2)
+    archive_of(room, [(f"ekbo_1_{number}_02_softmax.ipynb", "{}" * 9) for number in range(3)])
+    with pytest.raises(SubmissionsError, match=rf"in\.zip: cannot be unpacked: {complaint}"):
+        room.grade(submissions="in.zip")
+    assert not (room / "out").exists()
 
 
 def test_an_archive_of_students_folders_or_packed_once_more_is_read_too(room):

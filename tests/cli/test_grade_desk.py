@@ -55,7 +55,7 @@ def test_decisions_hold_are_shown_and_survive_a_resumed_run(attn_course, room):
         "student,what,points,comment,due\n"
         f"ada,{FIRST.id},{FIRST.points - 1},right but for the axis,\n"
         "bo,,,ill,2026-11-22\n"
-        "fay,softmax,9,oral exam,\n"
+        "fay,ex_02_softmax.ipynb,9,oral exam,\n"
     )
     command = ["grade", "in", "--out", "out", "--due", "2026-11-20", "--roster", "roster.csv"]
     assert attn_course(*command, "--overrides", "decisions.csv").code == 0

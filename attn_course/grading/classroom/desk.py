@@ -1,7 +1,7 @@
 """What a teacher lays down besides the hand-ins: who is in the class, other points, decisions on single students, the platform's table.
 
 Points are a CSV table with the columns `task` and `points`. Decisions are one with `student`, `what`, `points`, `comment`, `due`: `what` is
-a task ("stable-softmax" or its number), a chapter ("softmax" or its number) or, empty, all chapters; at least one of the
+a task ("stable-softmax" or its number), a chapter ("softmax", its number or its notebook) or, empty, all chapters; at least one of the
 others says something. Points are what counts in place of the grader's, `due` is an extension, which holds for chapters.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from attn_course.grading.classroom.gradebook import Gradebook, read_gradebook
 from attn_course.grading.classroom.roster import Roster, Student, merged, read_roster
 from attn_course.grading.classroom.tables import Row, TableError, parse_table, tidy, uncell
-from attn_course.numbers import lesson_number, lesson_of, names, task_number
+from attn_course.numbers import lesson_in, lesson_number, lesson_of, names, task_number
 from attn_course.tasks import registry
 
 TABLES = ("roster", "gradebook", "overrides", "points")
@@ -167,8 +167,9 @@ def find_task(text: str) -> str | None:
 
 
 def find_lesson(text: str) -> str | None:
-    """Return the slug of the lesson with tasks that a text names, by its slug or its number."""
-    return next((slug for slug in registry.lessons() if text in (slug, lesson_number(slug))), None)
+    """Return the slug of the lesson with tasks that a text names, by its slug, its number or the name of its notebook."""
+    name = lesson_in(text) if text.endswith(".ipynb") else text
+    return next((slug for slug in registry.lessons() if name in (slug, lesson_number(slug))), None)
 
 
 def _worth(paper: tuple[str, str]) -> Iterator[tuple[str, float]]:

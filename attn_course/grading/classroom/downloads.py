@@ -1,9 +1,9 @@
 """Hand-ins as learning platforms give them out: the names of files and folders, and zip archives.
 
-Canvas (lib/content_zipper.rb of https://github.com/instructure/canvas-lms, `get_filename`, `add_upload_submission`): submissions.zip holds a file
-for each attachment, `lovelaceada_12345_67890_02_softmax.ipynb`: the sortable name in small letters, then `LATE` if it is, the number of the
-student, the number of the attachment, the file's name. With anonymous grading `anon_AbC12` stands for name and number.
-Of a second attempt Canvas gives out the last, whose name it may end in `-1`.
+Canvas (lib/content_zipper.rb of https://github.com/instructure/canvas-lms): submissions.zip holds a file for each attachment,
+`lovelaceada_12345_67890_02_softmax.ipynb`: the sortable name in small letters, then `LATE` if it is, the number of the student, the number
+of the attachment, the file's name. With anonymous grading `anon_AbC12` stands for name and number. Of several attempts Canvas gives out
+the last, whose name it may end in `-1`.
 
 Moodle (mod/assign/classes/downloader.php of https://github.com/moodle/moodle): a folder for each student,
 `Ada Lovelace_12345_assignsubmission_file` (older ones end in `_`), or, without "Download submissions in folders", a file

@@ -1,12 +1,13 @@
 """The tables in which learning platforms give marks out and take them back.
 
-Canvas (lib/gradebook_exporter.rb and lib/gradebook_importer.rb of https://github.com/instructure/canvas-lms): Student (or LastName, FirstName), ID, SIS User ID, SIS Login ID, Section, a column `Name (number)` for each assignment;
-a row "Points Possible"; a student is known by ID. An empty cell changes nothing, EX is excused.
+Canvas (lib/gradebook_exporter.rb and lib/gradebook_importer.rb of https://github.com/instructure/canvas-lms): Student (or LastName,
+FirstName), ID, SIS User ID, SIS Login ID, Section, a column `Name (number)` for each assignment; a row "Points Possible"; a student is
+known by ID. An empty cell changes nothing, EX is excused.
 
 Moodle (mod/assign/gradingtable.php and mod/assign/feedback/offline of https://github.com/moodle/moodle; "Grade import",
-https://docs.moodle.org/en/Grade_import): Identifier ("Participant 12345"), Full name, Email address, Status, Grade, Maximum Grade, Grade can be changed,
-Last modified (submission), Last modified (grade), Feedback comments. Identifier, Grade and Last modified (grade) are needed; a
-grade above the maximum is passed over, and so is one where Moodle has a later one than the worksheet says.
+https://docs.moodle.org/en/Grade_import): Identifier ("Participant 12345"), Full name, Email address, Status, Grade, Maximum Grade, Grade
+can be changed, Last modified (submission), Last modified (grade), Feedback comments. Identifier, Grade and Last modified (grade) are
+needed; a grade above the maximum is passed over, and so is one where Moodle has a later one than the worksheet says.
 """
 
 import html

@@ -2,9 +2,10 @@
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from attn_course.grading.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells
 from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
@@ -52,7 +53,7 @@ class Submission:
     judged_after : dict of str to int
         By task id: how many of these cells run before it is judged, if a check cell says so.
     answers : dict of str to tuple of int
-        By task id: the positions of the cells that are marked as its answer.
+        By id of each task that is asked for: the positions of the cells that are marked as its answer.
     notes : tuple of str
         What a teacher should know.
     key : str
@@ -68,11 +69,19 @@ class Submission:
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks of its lesson, with the numbers it is judged by."""
-        return [task.variant(self.key) for task in all_tasks(self.lesson)]
+        """The tasks of its lesson that are asked for, with the numbers it is judged by."""
+        return [task.variant(self.key) for task in all_tasks(self.lesson) if task.id in self.answers]
+
+    @property
+    def questions(self) -> dict[str, tuple[Any, ...]]:
+        """What `attn_course.question` returns in this notebook, for each task of its lesson that has such numbers."""
+        tasks = [task.variant(self.key) for task in all_tasks(self.lesson)]
+        return {task.id: tuple(task.numbers.values()) for task in tasks if task.question_source}
 
 
-def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES, key: str = "") -> Submission:
+def read_submission(
+    path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES, tasks: Collection[str] | None = None, key: str = ""
+) -> Submission:
     """Read a submitted notebook.
 
     Parameters
@@ -83,6 +92,8 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
         Whose tasks to judge; by default the lesson its cells are marked with, else that of its name.
     exercises : Path, optional
         Folder of the pristine exercises.
+    tasks : collection of str, optional
+        Which of them to judge; all by default.
     key : str, optional
         Whose numbers it is judged by, whatever the notebook says.
 
@@ -107,7 +118,8 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     slug = _lesson(cells, path, lesson)
-    submission = _submission(slug, cells, read_exercise(slug, exercises))
+    asked = [task.id for task in all_tasks(slug) if tasks is None or task.id in tasks]
+    submission = _submission(slug, cells, read_exercise(slug, exercises), asked)
     return replace(submission, notes=(*submission.notes, *_other_numbers(submission, key)), key=key)
 
 
@@ -156,15 +168,14 @@ def _lesson(cells: Sequence[Cell], path: Path, wanted: str | None) -> str:
     return lesson
 
 
-def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise) -> Submission:
-    tasks = [task.id for task in all_tasks(lesson)]
+def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise, tasks: Sequence[str]) -> Submission:
     kept: list[Cell] = []
     judged_after: dict[str, int] = {}
     answers: dict[str, list[int]] = {task: [] for task in tasks}
     notes = []
     for cell in cells:
         if cell.role == "check":
-            if cell.task in tasks:
+            if cell.task is not None and cell.task in tasks:
                 if cell.source.strip() != pristine.checks.get(cell.task, "").strip():
                     notes.append(f"code cell {cell.number}, the check of task {task_number(cell.task)}, was edited; it does not run here")
                 judged_after[cell.task] = len(kept)

@@ -123,6 +123,8 @@ class Task:
     `variants`: predict and figure tasks: the sets of numbers that students may get, by the names that the text gives them. The answer,
     the known mistakes and the figure take them by name; the first set is that of solutions, lessons and tests.
     `module`: of a task whose answer is a class of torch modules: how it is put to a case.
+    `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
+    passed, as all tasks, only if all are right. Its text says so.
     """
 
     id: str
@@ -150,6 +152,7 @@ class Task:
     figure_data: Callable[..., dict[str, Any]] | None = None
     variants: Sequence[Mapping[str, Any]] = ({},)
     module: ModuleCall | None = None
+    partial: bool = False
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -176,6 +179,7 @@ class Task:
             ("variants of the same names", len({tuple(each) for each in self.variants}) == 1),
             ("variants only if it is a predict or a figure task", self.kind in ("predict", "figure") or not any(self.variants)),
             ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
+            ("a function to be written or repaired, if parts of it count", self.wants_function or not self.partial),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
             if not holds:
@@ -311,8 +315,8 @@ class Verdict:
     task: str
     title: str
     passed: bool
-    points: int
-    max_points: int
+    points: float
+    max_points: float
     message: str
     mistake: str | None = None
     hint: str | None = None

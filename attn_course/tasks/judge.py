@@ -23,8 +23,8 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     `expect`: runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it
     gave.
 
-    Returns `verdict`: all points or none; a failed one says why, names the mistake if it is known, and points to the
-    equation.
+    Returns `verdict`: all points or none, or a share of them if parts of the task count; a failed one says why, names the
+    mistake if it is known, and points to the equation.
 
     Raises ValueError if there is not one result for each case, or the task's own answer fails.
     """
@@ -64,12 +64,12 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         remark = "" if task.kind in SECRET else _nan_remark(task, cases, results, rights, number) or pattern(got, wanted)
         remark = remark or (nearly_right(got, wanted) if task.wants_function else "")
         remark = remark or (about_formula(task, got, wanted) + _right_elsewhere(task, cases, results, expect) if task.left else "")
-        return _failed(task, f"{task.entry} is not right{_in_case(task, cases[number])}.{words}{remark}")
-    if len(explained) < len(misses):
-        return _failed(
-            task, f"it looks like “{known.name}”{_in_case(task, cases[number])}, but not in every case that fails.{words}", known
-        )
-    return _failed(task, f"this is “{known.name}”{_in_case(task, cases[number])}.{words}", known)
+        said = f"{task.entry} is not right{_in_case(task, cases[number])}.{words}{remark}"
+    elif len(explained) < len(misses):
+        said = f"it looks like “{known.name}”{_in_case(task, cases[number])}, but not in every case that fails.{words}"
+    else:
+        said = f"this is “{known.name}”{_in_case(task, cases[number])}.{words}"
+    return _with_parts(task, _failed(task, said, known), cases, results, rights)
 
 
 def expected(task: Task, function: Any, cases: Sequence[Case]) -> list[Result]:
@@ -148,6 +148,23 @@ def _recognised_line(task: Task, cases: Sequence[Case], line: Sequence[np.ndarra
         if all(arrays and compare([ours], arrays[-1:], task.tolerance) is None for ours, arrays in zip(line, theirs, strict=True)):
             return wrong
     return None
+
+
+def _with_parts(task: Task, verdict: Verdict, cases: Sequence[Case], results: Sequence[Result], rights: Sequence[Result]) -> Verdict:
+    """A failed verdict with the points of those arrays that are right in every case, if they count."""
+    count = len(_arrays(rights[0]))
+    if not task.partial or any(len(_arrays(result)) != count for result in results):
+        return verdict
+    parts = [
+        all(
+            _difference(task, case, Result((_arrays(result)[item],)), Result((_arrays(right)[item],))) is None
+            for case, result, right in zip(cases, results, rights, strict=True)
+        )
+        for item in range(count)
+    ]
+    points = task.points * sum(parts) // count
+    words = f" {sum(parts)} of {count} arrays are right in every case: {points} of {counted(task.points, 'point')} in class marks."
+    return replace(verdict, points=points, message=verdict.message + words) if points else verdict
 
 
 def _passed(task: Task) -> Verdict:

@@ -162,7 +162,8 @@ check("rotary-positions", my_rope)
 # $V = X W_V$ are known. Write `my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)`, which
 # returns the tuple `(d_w_query, d_w_key, d_w_value, d_x)` of gradients, each of the shape of what it belongs to: `x` is
 # `(T, d_model)`, the matrices are `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64. No automatic
-# differentiation, please.
+# differentiation, please. In class marks each of the four gradients that is right in every case counts a quarter of the
+# points.
 
 
 # %% id="projection-gradients" tags=["task"]

@@ -172,6 +172,18 @@ def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, ro
     assert graded.verdicts[0].message.startswith(reason)
 
 
+@pytest.mark.usefixtures("toy_chapter")
+def test_of_tasks_that_are_not_asked_for_nothing_is_called_or_said(grade):
+    answers = {
+        "twice": "def twice(x):\n    global called\n    called = True",
+        "thrice": "def thrice(x):\n    return x if 'called' in globals() else 3 * x",
+    }
+    cells = [each for each in toy.cells(answers) if not each["id"].startswith(("setup", "four-times"))]
+    graded = grade(book(*cells), tasks=("thrice",))
+    assert (points(graded), graded.notes) == ({"thrice": 3}, ())
+    assert points(grade(b"no notebook", tasks=("thrice",), lesson="toy")) == {"thrice": 0}
+
+
 # --- what learners do to notebooks ---------------------------------------------------------------------
 
 

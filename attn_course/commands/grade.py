@@ -37,6 +37,9 @@ def grade(
     assignment: Annotated[str | None, option("--assignment", "COLUMN", "Which assignment of Canvas's gradebook.")] = None,
     overrides: Annotated[Path | None, option("--overrides", "CSV", "Your decisions: student, what, points, comment, due.")] = None,
     points: Annotated[Path | None, option("--points", "CSV", "Other points for some tasks: task, points.")] = None,
+    variants: Annotated[
+        bool, typer.Option("--variants", help="Judge each student by their own numbers, as release --roster gave them.")
+    ] = False,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Name nobody on the pages.")] = False,
     limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "Allow more or less than usual; may be repeated.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
@@ -93,6 +96,7 @@ def grade(
         tasks=None if tasks is None else _tasks(tasks),
         papers=papers,
         again=tuple(student or ()),
+        variants=variants,
         limits=tuple(limit or ()),
         resume=resume,
         allow_unsafe=allow_unsafe,

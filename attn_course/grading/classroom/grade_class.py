@@ -50,6 +50,8 @@ class Order:
         Roster, gradebook, decisions and points; what is left out is as in the run that goes on.
     again : tuple of str
         Students of a run that goes on, whose notebooks alone are graded, and graded again; all others stay as they are.
+    variants : bool
+        Judge each student by numbers of their own; a run that goes on keeps to what it was begun with.
     limits : tuple of str
         Those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
     resume, allow_unsafe : bool
@@ -66,6 +68,7 @@ class Order:
     tasks: tuple[str, ...] | None = None
     papers: Papers = field(default_factory=Papers)
     again: tuple[str, ...] = ()
+    variants: bool = False
     limits: tuple[str, ...] = ()
     resume: bool = False
     allow_unsafe: bool = False
@@ -173,7 +176,14 @@ def grade_class(
         if nobody := sorted(set(order.again) - set(found.students)):
             raise SubmissionsError(f"--student: wanted a student of this class; got {', '.join(nobody)}")
         seed = order.seed if order.seed is not None else secrets.randbits(31)
-        plan = _Plan(order, found, lessons, desk, decisions, Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks))
+        plan = _Plan(
+            order,
+            found,
+            lessons,
+            desk,
+            decisions,
+            Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks, variants=order.variants),
+        )
         with store:
             results, sandbox = _graded(plan, store, on_start, on_result)
             return _written(plan, store, results, sandbox, begun)
@@ -201,6 +211,7 @@ class _Plan:
             "due": order.due.isoformat() if order.due else None,
             "seed": self.setup.seed,
             "limits": str(self.setup.limits),
+            "variants": order.variants,
             "version": __version__,
             "course_sha256": self.setup.course[:16],
         }
@@ -316,7 +327,8 @@ def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
     seed = int(before["seed"]) if order.seed is None else order.seed
     papers = order.papers.over(before.get("papers", {}))
     limits = (*str(before.get("limits", "")).split(), *order.limits)
-    return replace(order, lessons=lessons, tasks=tasks, due=due, limits=limits, seed=seed, papers=papers)
+    variants = order.variants or bool(before.get("variants"))
+    return replace(order, lessons=lessons, tasks=tasks, due=due, limits=limits, seed=seed, papers=papers, variants=variants)
 
 
 def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -328,6 +340,7 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
         "tasks": "--tasks",
         "due": "--due",
         "limits": "--limit",
+        "variants": "--variants",
         "version": "version",
         "course_sha256": "another state of attn_course (hash",
     }

@@ -67,6 +67,8 @@ class Setup:
         Fingerprint of the course in the process that asks.
     tasks : tuple of str or None
         The tasks asked for; None for all.
+    variants : bool
+        Whether each student has numbers of their own.
     """
 
     seed: int
@@ -75,6 +77,7 @@ class Setup:
     limits: Budget = USUAL
     course: str = field(default_factory=course_fingerprint)
     tasks: tuple[str, ...] | None = None
+    variants: bool = False
 
 
 def start_process() -> None:
@@ -149,7 +152,7 @@ def _grader(setup: Setup) -> Any:
         if getattr(_own, "close", None) is not None:
             _own.close()
         try:
-            made = setup.grader(seed=setup.seed, allow_unsafe=setup.allow_unsafe, limits=setup.limits)
+            made = setup.grader(seed=setup.seed, allow_unsafe=setup.allow_unsafe, limits=setup.limits, variants=setup.variants)
             made.__enter__()
         except Exception as error:
             raise NoGrader(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__) from error

@@ -35,7 +35,7 @@ class Probe:
 class StandIn:
     """The interface of attn_course.grading.grader.Grader."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL) -> None:
+    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
         self.seed = seed
         self.probe = Probe()
 
@@ -75,7 +75,7 @@ class StandIn:
 class Unsafe(StandIn):
     """Refuses to grade, as the real one does without a sandbox."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL) -> None:
+    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
         super().__init__(seed=seed)
         if not allow_unsafe:
             raise RuntimeError("no sandbox here; --allow-unsafe grades without one")

@@ -83,7 +83,9 @@ def test_the_notebook_prints_the_numbers_of_its_student_and_names_them(student, 
 
 def test_a_task_without_such_numbers_and_a_student_without_quotes_are_told_apart(student):
     for task in ("stable-softmax", "read-mask"):
-        with pytest.raises(ValueError, match=rf"^task_id must name a task whose numbers differ; those of {task} are in its text or figure$"):
+        with pytest.raises(
+            ValueError, match=rf"^task_id must name a task whose numbers differ; those of {task} are in its text or figure$"
+        ):
             question(task)
     student(17)
     with pytest.raises(TypeError, match=r"^STUDENT must be your id in quotation marks, such as 'ann'; got 17$"):

@@ -81,6 +81,7 @@ def test_what_a_resumed_run_leaves_open_is_as_it_was_begun(small_room):
         ({"seed": 8}, "begun with --seed 7, and this run has 8"),
         ({"lessons": ("softmax", "scaling")}, "begun with --chapters none, and this run has 2, 3"),
         ({"limits": ("cell=7",)}, "begun with --limit cell=20 .* and this run has cell=7 "),
+        ({"variants": True}, "begun with --variants False, and this run has True"),
         ({"submissions": "other"}, "begun with the class in .*/in, and this run has .*/other"),
     ],
 )

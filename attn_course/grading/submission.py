@@ -132,7 +132,7 @@ def _other_numbers(submission: Submission, key: str) -> list[str]:
     if own == key:
         return []
     whose = f"those of {key!r}" if key else "those that all have (attn-course grade --variants judges each student by their own)"
-    return [f"the notebook asks for the numbers of {own!r} (STUDENT); it is judged by {whose}"]
+    return [f"the notebook asks for the numbers of {own[:60]!r} (STUDENT); it is judged by {whose}"]
 
 
 @functools.cache

@@ -13,12 +13,12 @@ from tests.tasks.toys import FIGURE, PREDICT, WRITE, changed
 WINDOW = "window-counts"
 VARIED = changed(
     PREDICT,
-    variants=every(T=(100, 200), w=(7, 9)),
-    answer=lambda T, w: T * w,
+    variants=every(n=(100, 200), w=(7, 9)),
+    answer=lambda n, w: n * w,
     wrong=[
-        Wrong("the sum", lambda T, w: T + w, "multiply"),
-        Wrong("the difference", lambda T, w: T - w, "multiply them"),
-        Wrong("the ratio", lambda T, w: T / w, "multiply both"),
+        Wrong("the sum", lambda n, w: n + w, "multiply"),
+        Wrong("the difference", lambda n, w: n - w, "multiply them"),
+        Wrong("the ratio", lambda n, w: n / w, "multiply both"),
     ],
 )
 WITH_VARIANTS = [task for task in all_tasks() if len(task.variants) > 1]
@@ -35,8 +35,8 @@ def student(monkeypatch):
 
 
 def test_each_combination_is_a_variant_and_the_first_of_all_is_the_solutions():
-    assert every(T=(100, 200), w=(7, 9)) == [{"T": T, "w": w} for T in (100, 200) for w in (7, 9)]
-    assert VARIED.numbers == {"T": 100, "w": 7}
+    assert every(n=(100, 200), w=(7, 9)) == [{"n": n, "w": w} for n in (100, 200) for w in (7, 9)]
+    assert VARIED.numbers == {"n": 100, "w": 7}
     assert VARIED.variant("") is VARIED
     assert WRITE.variant("ada") is WRITE
 
@@ -117,22 +117,22 @@ def test_a_figure_is_the_students_own(student, monkeypatch):
 
 def test_a_mistake_that_is_right_for_some_students_is_reported():
     assert gates.wrong_answer_problems(VARIED) == []
-    lucky = changed(VARIED, wrong=[*VARIED.wrong, Wrong("nine times", lambda T, w: 9 * T, "w is not nine")])
+    lucky = changed(VARIED, wrong=[*VARIED.wrong, Wrong("nine times", lambda n, w: 9 * n, "w is not nine")])
     assert gates.wrong_answer_problems(lucky) == [
-        "with {'T': 100, 'w': 9}: the known wrong answer “nine times” passes: it equals the right one in every case"
+        "with {'n': 100, 'w': 9}: the known wrong answer “nine times” passes: it equals the right one in every case"
     ]
 
 
 def test_a_hint_that_says_a_number_of_one_student_is_reported():
     (problem,) = gates.text_problems(changed(VARIED, hints=("a", "100 times 7", "c")), ["softmax"])
     assert problem == "wanted no number of one student in what all read, got 100 in '100 times 7'"
-    assert gates.text_problems(changed(VARIED, hints=("a", "1000 times 7, or 100.5", "T_100")), ["softmax"]) == []
+    assert gates.text_problems(changed(VARIED, hints=("a", "1000 times 7, or 100.5", "n_100")), ["softmax"]) == []
 
 
 def test_a_solution_that_is_right_for_its_own_numbers_only_is_reported():
-    assert gates.variant_problems(VARIED, "my_numbers = T * w", {}) == []
+    assert gates.variant_problems(VARIED, "my_numbers = n * w", {}) == []
     (problem,) = gates.variant_problems(VARIED, "my_numbers = 700", {})
-    assert problem.startswith("the solution is refused with {'T': 100, 'w': 9}: ")
+    assert problem.startswith("the solution is refused with {'n': 100, 'w': 9}: ")
 
 
 def test_every_predict_task_has_variants_and_no_two_of_them_the_same_answer():

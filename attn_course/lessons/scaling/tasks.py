@@ -348,11 +348,11 @@ HEADS_REPAIR = Task(
 )
 
 
-def _three_densities() -> dict[str, Any]:
+def _three_densities(widths: tuple[int, ...]) -> dict[str, Any]:
     x = np.linspace(-6.0, 6.0, 121)
     rng = np.random.default_rng(0)
     curves = {}
-    for name, d_k in (("A", 4), ("B", 64), ("C", 1)):
+    for name, d_k in zip("ABC", widths, strict=True):
         deviation = np.sqrt(rng.chisquare(d_k, size=(20_000, 1)) / d_k)
         curves[name] = (np.exp(-((x / deviation) ** 2) / 2) / deviation).mean(axis=0) / math.sqrt(2 * math.pi)
     title = "Three densities of scaled scores: which d_k is which?"
@@ -370,17 +370,18 @@ READ_DENSITIES = Task(
     minutes=4,
     trains="seeing a kurtosis",
     tolerance=1e-3,
-    answer=lambda: (4.0, 64.0, 1.0),
+    variants=every(widths=((4, 64, 1), (64, 1, 4), (1, 64, 4), (4, 1, 64))),
+    answer=lambda widths: widths,
     figure_data=_three_densities,
     wrong=[
         Wrong(
             "largest and smallest exchanged",
-            lambda: (4.0, 1.0, 64.0),
+            lambda widths: [{1: 64, 64: 1}.get(width, width) for width in widths],
             "heavy tails and a sharp peak belong to few entries, {eq}`kurtosis-with-normal-entries`",
         ),
-        Wrong("in order of size", lambda: (1.0, 4.0, 64.0), "the curves are not sorted: which one is nearly the normal curve?"),
+        Wrong("in order of size", lambda widths: (1, 4, 64), "the curves are not sorted: which one is nearly the normal curve?"),
         Wrong(
-            "from the largest down", lambda: (64.0, 4.0, 1.0), "the curve that lies on the normal one has the most entries; it is another"
+            "from the largest down", lambda widths: (64, 4, 1), "the curve that lies on the normal one has the most entries; it is another"
         ),
     ],
     hints=[

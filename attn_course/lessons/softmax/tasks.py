@@ -215,8 +215,8 @@ TEMPERED_REPAIR = Task(
 )
 
 
-def _three_temperatures() -> dict[str, Any]:
-    scores, temperatures = np.array([2.0, 1.0, 0.0, -1.0]), (1.0, 4.0, 0.5)
+def _three_temperatures(temperatures: tuple[float, ...]) -> dict[str, Any]:
+    scores = np.array([2.0, 1.0, 0.0, -1.0])
     weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
     return {"scores": scores, "weights": weights, "temperatures": temperatures, "hide_temperatures": True}
 
@@ -232,12 +232,25 @@ READ_TEMPERATURES = Task(
     minutes=5,
     trains="reading a ratio of weights off a figure",
     tolerance=1e-3,
-    answer=lambda: (1.0, 4.0, 0.5),
+    variants=every(temperatures=((1.0, 4.0, 0.5), (4.0, 0.5, 1.0), (0.5, 4.0, 1.0), (1.0, 0.5, 4.0))),
+    answer=lambda temperatures: temperatures,
     figure_data=_three_temperatures,
     wrong=[
-        Wrong("hot and cold exchanged", lambda: (1.0, 0.5, 4.0), "a high temperature flattens: B is the hot one, C the cold one"),
-        Wrong("the inverse temperature", lambda: (1.0, 0.25, 2.0), "that is beta = 1 / T for each panel; the question is T"),
-        Wrong("in order of size", lambda: (0.5, 1.0, 4.0), "the panels are not sorted: in which one do neighbours differ by the factor e?"),
+        Wrong(
+            "hot and cold exchanged",
+            lambda temperatures: [{4.0: 0.5, 0.5: 4.0}.get(t, t) for t in temperatures],
+            "a high temperature flattens: the panel with the most equal bars is the hot one",
+        ),
+        Wrong(
+            "the inverse temperature",
+            lambda temperatures: [1 / t for t in temperatures],
+            "that is beta = 1 / T for each panel; the question is T",
+        ),
+        Wrong(
+            "in order of size",
+            lambda temperatures: (0.5, 1.0, 4.0),
+            "the panels are not sorted: in which one do neighbours differ by the factor e?",
+        ),
     ],
     hints=[
         "Neighbouring scores differ by 1. What is the ratio of their weights?",

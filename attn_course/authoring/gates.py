@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attn_course.tasks import Task
 
 RIGHT_ANSWERS = "tests/exercises/right_answers"
-ANSWERS = ("setup", "given", "question", "task")  # tags of the cells that make up a solution
+ANSWERS = ("setup", "given", "task")  # tags of the cells that make up a solution
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,15 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
         yield Problem(
             source, None, f"wanted cells tagged {', '.join(ANSWERS)} that do without attn_course: they are what a learner hands in"
         )
-    asked = {task.id: tuple(task.numbers.values()) for task in tasks}
-    names: dict[str, Any] = {"__name__": "__main__", "question": asked.get}
+    asked = {f"{task.id}-given": task.numbers for task in tasks}
+    names: dict[str, Any] = {"__name__": "__main__"}
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            for text in texts:
-                exec(text, names)  # our own solution
+            for cell in book.cells:
+                if "question" in tags_of(cell):
+                    names |= asked.get(cell.id, {})
+                elif not {*ANSWERS}.isdisjoint(tags_of(cell)):
+                    exec(cell.source, names)  # our own solution
     except Exception as error:
         yield Problem(source, None, f"its answers cannot be run: {_named(error)}")
         return

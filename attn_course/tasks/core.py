@@ -292,7 +292,7 @@ class Task:
         if self.kind != "predict" or not self.numbers:
             return ""
         names = ", ".join(self.numbers)
-        return f'{names}{"," if len(self.numbers) == 1 else ""} = question("{self.id}")'
+        return f'from attn_course import question\n\n{names}{"," if len(self.numbers) == 1 else ""} = question("{self.id}")'
 
     @property
     def broken_source(self) -> str:

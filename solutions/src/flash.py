@@ -29,7 +29,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
 # %% id="setup-check"
-from attn_course import check, question
+from attn_course import check
 
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 

@@ -17,7 +17,7 @@
 import numpy as np
 
 # %% id="setup-check"
-from attn_course import check, question
+from attn_course import check
 
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 

@@ -186,7 +186,7 @@ def test_only_task_cells_have_a_task():
 
 VARIED = """\
 # %% id="setup"
-from attn_course import check, question
+from attn_course import check
 
 STUDENT = ""  # whose numbers
 
@@ -211,7 +211,7 @@ def dressed(text):
 def test_a_locked_cell_prints_and_names_the_numbers_of_a_student():
     cells = dressed(VARIED)
     (asking,) = (cell for cell in cells if cell.id == "window-counts-given")
-    assert (asking.text, asking.tags) == ('T, w = question("window-counts")', ("question",))
+    assert (asking.text, asking.tags) == ('from attn_course import question\n\nT, w = question("window-counts")', ("question",))
     assert (asking.nbgrader["locked"], asking.nbgrader["solution"], asking.nbgrader["grade"]) == (True, False, False)
     assert [cell.id for cell in cells].index("window-counts-given") == [cell.id for cell in cells].index("window-counts") - 1
 

@@ -72,7 +72,7 @@ def test_variants_that_cannot_be_are_refused(task, fields, wanted):
 
 
 def test_the_notebook_prints_the_numbers_of_its_student_and_names_them(student, capsys):
-    assert get_task(WINDOW).question_source == 'T, w = question("window-counts")'
+    assert get_task(WINDOW).question_source == 'from attn_course import question\n\nT, w = question("window-counts")'
     assert question(WINDOW) == (100, 7)  # outside a notebook, as in the solution
     student("ada")
     assert question(WINDOW) == (80, 6)

@@ -165,7 +165,7 @@ def has_right_answers(root: Path) -> bool:
 
 
 def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Problem]:
-    from attn_course.tasks.gates import solution_problems
+    from attn_course.tasks.gates import solution_problems, variant_problems
 
     source, book = written.source("solutions"), written.books.get("solutions")
     if book is None:  # planned, missing, or what kept it from being rendered is a problem already
@@ -173,16 +173,20 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
             yield Problem(source, None, f"missing; wanted the tasks of {written.file('tasks')} with their answers")
         return
     cells = {cell.id: cell for cell in book.cells}
-    texts = [cell.source for tag in ANSWERS for cell in book.cells if tag in tags_of(cell)]
+    texts = [cell.source for cell in book.cells if not {*ANSWERS}.isdisjoint(tags_of(cell))]
     if any("attn_course" in text for text in texts):
         yield Problem(
             source, None, f"wanted cells tagged {', '.join(ANSWERS)} that do without attn_course: they are what a learner hands in"
         )
+    asked = {f"{task.id}-given": task.numbers for task in tasks}
     names: dict[str, Any] = {"__name__": "__main__"}
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            for text in texts:
-                exec(text, names)  # our own solution
+            for cell in book.cells:
+                if "question" in tags_of(cell):
+                    names |= asked.get(cell.id, {})
+                elif not {*ANSWERS}.isdisjoint(tags_of(cell)):
+                    exec(cell.source, names)  # our own solution
     except Exception as error:
         yield Problem(source, None, f"its answers cannot be run: {_named(error)}")
         return
@@ -194,6 +198,7 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
         if cells[f"{task.id}-check"].source != call:
             yield Problem(source, f"{task.id}-check", f"wanted {call} and nothing else")
         yield from (Problem(source, task.id, message) for message in _tried(solution_problems, task, texts, names))
+        yield from (Problem(source, task.id, message) for message in _tried(variant_problems, task, cells[task.id].source, names))
 
 
 def _right_answer_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Problem]:

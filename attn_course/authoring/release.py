@@ -1,14 +1,16 @@
 """Make the folder that a teacher hands out: exercises, lessons, the package with its pins, and instructions; no solutions."""
 
+import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.authoring.course import Unit, units
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import is_untouched, read_text
+from attn_course.authoring.task_cells import STUDENT
 
 ENVIRONMENT = ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE")  # with the package they make `pip install` work
 README = r"""# Exercises on attention
@@ -42,7 +44,7 @@ With conda or mamba, instead of all this: `environment.yml`.
 ```
 
 opens JupyterLab and copies the exercises to `work/`, where they are yours: later starts never overwrite them.
-{read} in `work/`. Write only into the cells that say so; cells of your own may stand anywhere.
+{read} in `work/`.{own} Write only into the cells that say so; cells of your own may stand anywhere.
 Each task ends with a check that says what is wrong, and three hints fold out above it.
 
 ```console
@@ -57,6 +59,7 @@ the marks are given on other numbers, and there a task's forbidden library calls
 The notebooks from `work/`, under their own names, saved. Outputs do not matter. A notebook cannot reach files,
 the network or the course's package while it is marked, except for what its first cells import.
 """
+OWN_NUMBERS = " Some tasks print numbers that are yours alone, by your id, `STUDENT`: leave it as it is, you are marked by these numbers."
 _UNWANTED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -80,8 +83,10 @@ class Assignment:
     points: int
 
 
-def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True) -> list[Assignment]:
-    """Write a folder for students, whole or not at all.
+def release(
+    root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True, students: Sequence[str] = ()
+) -> list[Assignment]:
+    """Write a folder for students, or one in it for each of them, whole or not at all.
 
     Parameters
     ----------
@@ -93,6 +98,8 @@ def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_le
         Chapters, as `units` takes them; None means all.
     with_lessons : bool, optional
         Whether the lessons of these chapters come along.
+    students : sequence of str, optional
+        Ids that can name folders. Each gets a folder of this name, whose exercises say `STUDENT = "<id>"`.
 
     Returns
     -------
@@ -115,20 +122,29 @@ def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_le
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent) as name:
             made = Path(name, out.name)
-            _fill(made, root, texts, readme(assignments, with_lessons=with_lessons))
+            for student in students or [""]:
+                own = {unit: made_out(text, student) for unit, text in texts.items()}
+                instructions = readme(assignments, with_lessons=with_lessons, own=own != texts)
+                _fill(made / student, root, own, instructions)
             made.replace(out)
     except OSError as error:
         raise AuthoringError(f"cannot write {out}: {error.strerror or error}") from error
     return assignments
 
 
-def readme(assignments: Sequence[Assignment], *, with_lessons: bool) -> str:
-    """Return the instructions for students, as Markdown."""
+def made_out(text: str, student: str) -> str:
+    """Return the text of a notebook with a student's id where the exercise asks for it."""
+    line, own = (json.dumps(each, ensure_ascii=False)[1:-1] for each in (STUDENT, f"STUDENT = {json.dumps(student, ensure_ascii=False)}"))
+    return text.replace(f'"{line}', f'"{own}')  # a line of a cell, as the notebook's JSON has it
+
+
+def readme(assignments: Sequence[Assignment], *, with_lessons: bool, own: bool = False) -> str:
+    """Return the instructions for students, as Markdown; `own`: whether some numbers are the student's alone."""
     rows = [
         f"| {a.unit.stem[3:5]} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
     ]
     read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
-    return README.format(rows="\n".join(rows), read=read, first=assignments[0].unit.stem)
+    return README.format(rows="\n".join(rows), read=read, own=OWN_NUMBERS if own else "", first=assignments[0].unit.stem)
 
 
 def _pristine(unit: Unit) -> str:
@@ -150,7 +166,7 @@ def _assignment(unit: Unit) -> Assignment:
     return Assignment(unit, title, len(tasks), sum(task.points for task in tasks))
 
 
-def _fill(made: Path, root: Path, texts: dict[Unit, str], instructions: str) -> None:
+def _fill(made: Path, root: Path, texts: Mapping[Unit, str], instructions: str) -> None:
     shutil.copytree(root / "attn_course", made / "attn_course", ignore=_UNWANTED)
     for name in ENVIRONMENT:
         shutil.copyfile(root / name, made / name)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attn_course.tasks import Task
 
 SOLUTION_ONLY = "solution-only"
+STUDENT = 'STUDENT = ""'  # the line of an exercise that `release --roster` fills in
 
 
 TaskLookup = Callable[[str], "Task"]
@@ -47,6 +48,7 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
     tasks = {cell.id: _lookup(get_task, cell, name) for cell in cells if "task" in cell.tags}
     for task in tasks:
         _hold_cells_of(task, cells, name)
+    _hold_student(cells, any(len(task.variants) > 1 for task in tasks.values()), name)
     dressed: list[Cell] = []
     for cell in cells:
         slug = task_id(cell, tasks)
@@ -97,6 +99,17 @@ def _hold_cells_of(slug: str, cells: list[Cell], name: str) -> None:
             )
 
 
+def _hold_student(cells: list[Cell], wanted: bool, name: str) -> None:
+    """Where numbers differ from student to student, one line says whose they are."""
+    code = [cell.text for cell in cells if cell.kind == "code"]
+    lines = [line.partition("#")[0].rstrip() for text in code for line in text.splitlines()]
+    if lines.count(STUDENT) != wanted:
+        raise AuthoringError(
+            f"{name}: wanted the line {STUDENT} {'once' if wanted else 'only where numbers differ from student to student'}; "
+            f"got it {lines.count(STUDENT)} times"
+        )
+
+
 def _dress_cell(cell: Cell, slug: str, tasks: "Mapping[str, Task]", name: str) -> Iterator[Cell]:
     place = f"{name}: cell {cell.id!r}"
     if "task" not in cell.tags and (BEGIN in cell.text or END in cell.text):
@@ -107,10 +120,14 @@ def _dress_cell(cell: Cell, slug: str, tasks: "Mapping[str, Task]", name: str) -
             raise AuthoringError(f"{place}: wanted the id of a task with -check behind it for a cell tagged {list(cell.tags)}")
         yield cell
     elif cell.kind == "markdown":
+        if cell.id == f"{slug}-text" and (said := task.numbers_in(cell.text)):
+            raise AuthoringError(f"{place}: wanted no number that differs from student to student, got {', '.join(said)}")
         yield replace(cell, text=f"{task.card}\n\n{cell.text}\n\n{task.hints_markdown}")
     elif cell.tags == ("task",):
         if task.given_source:
             yield Cell(f"{cell.id}-given", "code", task.given_source, ("given",))
+        if task.question_source:
+            yield Cell(f"{cell.id}-given", "code", task.question_source, ("question",), nbgrader=_locked(f"{cell.id}-given"))
         if not regions(cell.text, place):
             raise AuthoringError(f"{place}: wanted the answer between {BEGIN!r} and {END!r}, got no markers")
         if task.entry not in _defined_names(cell.text):
@@ -120,6 +137,11 @@ def _dress_cell(cell: Cell, slug: str, tasks: "Mapping[str, Task]", name: str) -
         if literal_calls(cell.text, "check") != [slug]:
             raise AuthoringError(f"{place}: wanted one call check({slug!r}, {task.entry}), got {cell.text.strip()!r}")
         yield replace(cell, nbgrader=_nbgrader(cell.id, points=task.points))
+
+
+def _locked(grade_id: str) -> dict[str, Any]:
+    """Metadata of a cell that is read only and not graded."""
+    return {"grade": False, "grade_id": grade_id, "locked": True, "schema_version": 3, "solution": False, "task": False}
 
 
 def _nbgrader(grade_id: str, *, points: int | None) -> dict[str, Any]:

@@ -10,39 +10,57 @@ import typer
 from attn_course.commands.chapters import HELP, read_chapters
 from attn_course.commands.course import shown
 from attn_course.commands.terminal import BadInput, Failure, console, note, option, refusing, say
-from attn_course.numbers import counted
+from attn_course.numbers import counted, place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.progress import Progress
 
+    from attn_course.grading.classroom.desk import Papers
     from attn_course.grading.classroom.grade_class import GradedClass, Order, Started
 
 _INTERRUPTED = 130
 
 
 def grade(
-    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder of the students' folders.", show_default=False)],
+    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder or zip archive of the hand-ins.", show_default=False)],
     out: Annotated[Path, option("--out", "DIR", "New folder for grades, feedback and report.")],
     jobs: Annotated[int | None, option("--jobs", "N", "Grading processes; one for each core by default.", min=1)] = None,
     scheduler: Annotated[str | None, option("--scheduler", "ADDRESS", "Grade on this dask cluster instead.")] = None,
     seed: Annotated[int | None, option("--seed", "S", "Draws the secret cases; a new one by default.", min=0)] = None,
     chapters: Annotated[str | None, option("--chapters", "LIST", f"Chapters asked for: {HELP.lower()}.")] = None,
     due: Annotated[str | None, option("--due", "TIME", "Mark as late what timestamp.txt says came later.")] = None,
+    tasks: Annotated[str | None, option("--tasks", "LIST", "Tasks asked for, by id or number; else all of their chapters.")] = None,
+    roster: Annotated[Path | None, option("--roster", "CSV", "Who is in the class: id, name, email, section, due.")] = None,
+    gradebook: Annotated[Path | None, option("--gradebook", "CSV", "Canvas's gradebook or Moodle's worksheet, to fill in.")] = None,
+    assignment: Annotated[str | None, option("--assignment", "COLUMN", "Which assignment of Canvas's gradebook.")] = None,
+    overrides: Annotated[Path | None, option("--overrides", "CSV", "Your decisions: student, what, points, comment, due.")] = None,
+    points: Annotated[Path | None, option("--points", "CSV", "Other points for some tasks: task, points.")] = None,
+    variants: Annotated[
+        bool, typer.Option("--variants", help="Judge each student by their own numbers, as release --roster gave them.")
+    ] = False,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Name nobody on the pages.")] = False,
+    limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "Allow more or less than usual; may be repeated.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
+    student: Annotated[list[str] | None, option("--student", "ID", "With --resume: grade this one again, and nobody else.")] = None,
     allow_unsafe: Annotated[bool, typer.Option("--allow-unsafe", help="Grade even where learners' code cannot be confined.")] = False,
 ) -> None:
     """Grade a class: run every notebook in a sandbox on secret cases, and write marks, feedback and a report.
 
-    SUBMISSIONS holds student/notebook.ipynb or, as nbgrader collects them, student/assignment/notebook.ipynb. DIR gets
-    grades.csv (a row for each task), summary.csv (a row for each student), class.html, feedback/ and report.json.
+    SUBMISSIONS holds student/notebook.ipynb or, as nbgrader collects them, student/assignment/notebook.ipynb; or it is what
+    Canvas or Moodle gave out, as a zip archive or unpacked. DIR gets grades.csv (a row for each task), summary.csv (a row for
+    each student), class.html, feedback/ and report.json, and canvas.csv or moodle.csv to be taken back.
 
-    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters and due
-    time of the run that is there. Without --chapters, every chapter that anybody handed in is asked of all.
+    Each result is stored as soon as it is there: after a crash or Ctrl-C, --resume goes on, with the seed, chapters, due
+    time, limits and tables of the run that is there; a table that is given anew replaces the one before. Without --chapters,
+    every chapter that anybody handed in is asked of all.
 
     TIME is such as "2026-12-01 18:00 Europe/Berlin"; UTC without a zone, the end of the day without a time. A late notebook
     is marked late and loses no points.
+
+    NAME is a limit, such as cell=60: seconds for a code cell. The teachers' guide lists them all, and so does the error about
+    a name that is none.
 
     Exit code: 0 if the class is graded, however well it did; 1 if grading or writing fails; 2 bad input; 130 interrupted.
 
@@ -50,18 +68,23 @@ def grade(
 
         attn-course grade submitted --out grades --chapters softmax
         attn-course grade submitted --out grades --resume
+        attn-course grade submissions.zip --out grades --gradebook canvas-export.csv --assignment "Week 3"
+        attn-course grade submitted --out grades --resume --student ada
         attn-course grade submitted --out grades --scheduler tcp://10.0.0.5:8786
     """
     if jobs is not None and scheduler is not None:
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
+    if student and not resume:
+        raise BadInput("--student grades one student of a run that is there again: add --resume")
     from attn_course.grading.classroom.engines import Cluster, Pool
     from attn_course.grading.classroom.grade_class import Order
-    from attn_course.grading.classroom.hand_ins import parse_time
+    from attn_course.grading.classroom.times import parse_time
     from attn_course.grading.grader import Grader
     from attn_course.tasks import lessons
 
     with refusing(ValueError, about="--due: "):
         when = None if due is None else parse_time(due, last_of_day=True)
+    papers = _papers({"roster": roster, "gradebook": gradebook, "overrides": overrides, "points": points}, assignment, anonymous)
     order = Order(
         submissions=submissions,
         out=out,
@@ -70,6 +93,11 @@ def grade(
         seed=seed,
         lessons=None if chapters is None else read_chapters(chapters, lessons()),
         due=when,
+        tasks=None if tasks is None else _tasks(tasks),
+        papers=papers,
+        again=tuple(student or ()),
+        variants=variants,
+        limits=tuple(limit or ()),
         resume=resume,
         allow_unsafe=allow_unsafe,
     )
@@ -84,15 +112,37 @@ def grade(
     _show(graded, out)
 
 
+def _papers(files: "Mapping[str, Path | None]", assignment: str | None, anonymous: bool) -> "Papers":
+    """The tables that are given, read."""
+    from attn_course.grading.classroom.desk import Papers
+    from attn_course.grading.classroom.tables import TableError, read_text
+
+    with refusing(TableError):
+        return Papers({name: (str(path), read_text(path)) for name, path in files.items() if path is not None}, assignment, anonymous)
+
+
+def _tasks(text: str) -> tuple[str, ...]:
+    """The tasks that a list names, in their order."""
+    from attn_course.grading.classroom.desk import find_task
+
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    found = {part: find_task(part) for part in parts}
+    if not parts or (unknown := [part for part, task in found.items() if task is None]):
+        raise BadInput(f"--tasks: wanted tasks by id or number, such as stable-softmax,2.3; got {', '.join(unknown) if parts else 'none'}")
+    return tuple(sorted({str(task) for task in found.values()}, key=lambda task: place("tasks", task)))
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run(order: "Order") -> "GradedClass":
+    from attn_course.grading.budget import LimitError
+    from attn_course.grading.classroom.downloads import SubmissionsError
     from attn_course.grading.classroom.grade_class import grade_class
-    from attn_course.grading.classroom.hand_ins import SubmissionsError
     from attn_course.grading.classroom.process import ClassError
     from attn_course.grading.classroom.store import NotebookResult, OtherRun, StoreError
+    from attn_course.grading.classroom.tables import TableError
 
     err = console(stderr=True)
     with _bar(err.is_terminal) as bar:
@@ -111,7 +161,7 @@ def _run(order: "Order") -> "GradedClass":
 
         try:
             return grade_class(order, on_start=on_start, on_result=on_result)
-        except (SubmissionsError, OtherRun) as error:
+        except (SubmissionsError, OtherRun, TableError, LimitError) as error:
             raise BadInput(str(error)) from None
         except (StoreError, ClassError) as error:
             kept = "; what was graded is kept: --resume goes on" if (order.out / "run.json").exists() else ""
@@ -155,7 +205,7 @@ def _show(graded: "GradedClass", out: Path) -> None:
 
     by_status = Counter(each.status for each in graded.marked)
     others = [f"{count} {status}" for status, count in sorted(by_status.items()) if status != "graded"]
-    if late := sum(each.late_by is not None for each in graded.marked):
+    if late := sum(each.is_late for each in graded.marked):
         others.append(f"{late} late")
     students, notebooks = counted(len(graded.found.students), "student"), counted(by_status["graded"], "notebook")
     chapters = f"{'chapter' if len(graded.lessons) == 1 else 'chapters'} {runs(graded.lessons)}"
@@ -168,5 +218,6 @@ def _show(graded: "GradedClass", out: Path) -> None:
         ("summary.csv", "a row for each student"),
         ("class.html", "the class at a glance"),
         ("feedback/", "a page for each notebook"),
+        *((name, "for the learning platform to take back") for name in graded.tables),
     ):
         say(f"  {shown(out / name)!s:<40} {what}")

@@ -8,11 +8,13 @@ import typer
 from attn_course.commands.chapters import HELP, exercise_lessons, read_chapters
 from attn_course.commands.course import find_course, shown
 from attn_course.commands.terminal import option, refusing, say
+from attn_course.numbers import counted
 
 
 def release(
     out: Annotated[Path, option("--out", "DIR", "The folder to make; it must be new or empty.")],
     chapters: Annotated[str | None, option("--chapters", "LIST", f"{HELP}; all if left out.")] = None,
+    roster: Annotated[Path | None, option("--roster", "CSV", "A folder for each student of it, with numbers of their own.")] = None,
     no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
 ) -> None:
     """Make a folder for students: exercises, lessons, the package with its pins, and instructions.
@@ -20,10 +22,14 @@ def release(
     Solutions, tests and sources stay here. The package holds the right answers of its checks all the same, as it must
     to explain mistakes: marks come from attn-course grade, which draws other cases.
 
+    With --roster, a table with a column id, DIR holds such a folder for each student, whose exercises print numbers of the
+    student's own where a task has such: grade with --variants then.
+
     Examples:
 
         attn-course release --out handout
         attn-course release --out week3 --chapters attention,self_attention --no-lessons
+        attn-course release --out week3 --chapters attention --roster class.csv
         attn-course release --out term1 --chapters 0-4,additive
     """
     from attn_course.authoring import AuthoringError
@@ -31,8 +37,18 @@ def release(
 
     root = find_course()
     names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
+    students = [] if roster is None else _ids(roster)
     with refusing(AuthoringError):
-        assignments = make(root, out, names, with_lessons=not no_lessons)
+        assignments = make(root, out, names, with_lessons=not no_lessons, students=students)
     for assignment in assignments:
         say(f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points")
-    say(f"made {shown(out.absolute())}")
+    each = f", a folder in it for each of {counted(len(students), 'student')}" if students else ""
+    say(f"made {shown(out.absolute())}{each}")
+
+
+def _ids(roster: Path) -> list[str]:
+    from attn_course.grading.classroom.roster import read_roster
+    from attn_course.grading.classroom.tables import TableError, read_text
+
+    with refusing(TableError):
+        return [*read_roster(read_text(roster), str(roster)).by_id]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def similarity(
-    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder of the students' folders.", show_default=False)],
+    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder or zip archive of the hand-ins.", show_default=False)],
     out: Annotated[Path | None, option("--out", "FILE", "Also write a page that shows the shared parts.")] = None,
     json_file: Annotated[str | None, option("--json", "FILE", "Also write the pairs as JSON; - prints nothing else.")] = None,
     threshold: Annotated[
@@ -39,10 +39,13 @@ def similarity(
     check_json_target(json_file)
     if out is not None and (out.suffix != ".html" or out.is_dir() or not out.absolute().parent.is_dir()):
         raise BadInput(f"--out: wanted a .html file in a folder that exists; got {out}")
+    from attn_course.grading.classroom.downloads import SubmissionsError, opened
     from attn_course.grading.classroom.similarity import compare
 
     root = find_course()
-    by_assignment, notes = _cells(submissions)
+    with refusing(SubmissionsError), opened(submissions) as (folder, left_out):
+        by_assignment, notes = _cells(folder)
+    notes = [*left_out, *notes]
     found: dict[str, Comparison] = {}
     for name, cells in sorted(by_assignment.items(), key=lambda item: lesson_place(item[0])):
         with refusing(ValueError):
@@ -66,11 +69,10 @@ def similarity(
 def _cells(submissions: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
     """The code cells of each student, less the checks, by lesson."""
     from attn_course.grading.cells import NotebookError, read_code_cells
-    from attn_course.grading.classroom.hand_ins import SubmissionsError, find_submissions
+    from attn_course.grading.classroom.hand_ins import find_submissions
     from attn_course.tasks import lessons
 
-    with refusing(SubmissionsError):
-        found = find_submissions(submissions, lessons=lessons())
+    found = find_submissions(submissions, lessons=lessons())
     by_assignment: dict[str, dict[str, list[str]]] = defaultdict(dict)
     notes = list(found.notes)
     for hand_in in found.hand_ins:

@@ -1,9 +1,10 @@
 """Grade one untrusted notebook after the other: workers run them, this process judges the arrays that come back."""
 
 import hashlib
+import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.grading.budget import USUAL, Budget
 from attn_course.grading.protocol import is_last
 from attn_course.grading.sandbox import Limits, Probe, probe
+from attn_course.grading.sandbox.limits import MIB
 from attn_course.grading.submission import EXERCISES, Submission, SubmissionError, read_exercise, read_submission
 from attn_course.grading.supervisor import KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone, how_it_ended
 from attn_course.grading.untouched import is_untouched, untouched_message
@@ -26,10 +29,9 @@ from attn_course.tasks.mending import SEARCH_S, Search, search
 from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
-CELL_S, CALL_S = 20.0, 10.0
-LIMITS = Limits(cpu_s=60.0, wall_s=120.0)  # whatever passes in the learner's notebook is to pass here
 END_S = 0.5  # for a worker that has hung up to be gone
-FORMULA_LIMITS, LATEX_S = Limits(cpu_s=20.0, wall_s=30.0), 5.0  # of a process that evaluates LaTeX, for one answer
+FORMULA_LIMITS, LATEX_S = Limits(cpu_s=20.0), 5.0  # of a process that evaluates LaTeX, for one answer
+FOR_LATEX = 0.25  # of a notebook's time
 GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
 MAX_TEXT, MAX_WORDS = 1_000, 300  # of what a worker says in all, of what would mend a formula
 
@@ -45,7 +47,7 @@ class Graded:
     Attributes
     ----------
     verdicts : tuple of Verdict
-        One for each task of the chapter, in order, whatever became of the submission.
+        One for each task that is asked for, in order, whatever became of the submission.
     notes : tuple of str
         What a teacher should know.
     lesson : str or None
@@ -72,12 +74,13 @@ class Grader:
         Draws the cases, the same for every student, so that a run can be repeated.
     allow_unsafe : bool, optional
         Grade where nothing confines the work.
-    limits : Limits, optional
-        Of one worker.
-    cell_s, call_s : float, optional
-        Longest time for a cell, and for one call of an answer, in seconds.
+    limits : Budget, optional
+        What a cell, a call and a notebook may use: whatever passes in the learner's notebook is to pass here.
     exercises : Path, optional
         Folder of the pristine exercises.
+    variants : bool, optional
+        Whether each student has numbers of their own where a task's numbers differ, by the name that `grade` is given; else all have
+        those of the solution.
     fork : bool, optional
         Whether workers are forked from a warm process; by default wherever that is to be had.
 
@@ -92,13 +95,13 @@ class Grader:
         *,
         seed: int,
         allow_unsafe: bool = False,
-        limits: Limits = LIMITS,
-        cell_s: float = CELL_S,
-        call_s: float = CALL_S,
+        limits: Budget = USUAL,
         exercises: Path = EXERCISES,
+        variants: bool = False,
         fork: bool | None = None,
     ) -> None:
-        self._seed, self._limits, self._cell_s, self._call_s, self._exercises = seed, limits, cell_s, call_s, exercises
+        self._seed, self._limits, self._exercises = seed, limits, exercises
+        self._variants = variants
         can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
         self._workers: ForkServer | PlainProcesses = ForkServer() if (can_fork if fork is None else fork) else PlainProcesses()
         self._workers.prepare()  # it takes seconds; the rest is done meanwhile
@@ -108,7 +111,7 @@ class Grader:
             self.close()
             raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._cases: dict[str, list[Case]] = {}
-        self._expected: dict[tuple[str, int, str], list[Result]] = {}
+        self._expected: dict[tuple[str, str, int, str], list[Result]] = {}
 
     def __enter__(self) -> "Grader":
         return self
@@ -120,7 +123,9 @@ class Grader:
         """End the process that workers are forked from."""
         self._workers.close()
 
-    def grade(self, path: Path, *, student: str, lesson: str | None = None) -> Graded:
+    def grade(
+        self, path: Path, *, student: str, lesson: str | None = None, tasks: Collection[str] | None = None, within_s: float = math.inf
+    ) -> Graded:
         """Grade one notebook.
 
         Parameters
@@ -128,9 +133,13 @@ class Grader:
         path : Path
             The submitted file.
         student : str
-            Whose it is; seeds the random generators of the learner's own code.
+            Whose it is; seeds the random generators of the learner's own code, and chooses the numbers where they differ.
         lesson : str, optional
             Whose tasks to judge, if the notebook is not to say it.
+        tasks : collection of str, optional
+            Which of them to judge; all by default.
+        within_s : float, optional
+            Time that the student has left for this and all further notebooks, in seconds, above 0.
 
         Returns
         -------
@@ -141,27 +150,32 @@ class Grader:
         """
         start = time.monotonic()
         try:
-            submission = read_submission(path, lesson=lesson, exercises=self._exercises)
+            key = student if self._variants else ""
+            submission = read_submission(path, lesson=lesson, exercises=self._exercises, tasks=tasks, key=key)
         except SubmissionError as error:
             slug = lesson if lesson is not None else lesson_in(path.name)
-            tasks = all_tasks(slug) if slug in registry.lessons() else []
+            there = all_tasks(slug) if slug in registry.lessons() else []
             problem = _text(str(error))
-            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in tasks)
-            return Graded(verdicts, (problem,), slug if tasks else None, time.monotonic() - start, problem)
-        sitting, ended = self._sit(submission, student)
-        if ended == KILLED:  # perhaps from outside, or for want of memory: no student pays for that
-            sitting, _ = self._sit(submission, student)
-        self._evaluate(sitting)
+            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in there if tasks is None or task.id in tasks)
+            return Graded(verdicts, (problem,), slug if there else None, time.monotonic() - start, problem)
+        within_s = min(within_s, self._limits.notebook)
+        cells_s = (1 - FOR_LATEX) * within_s
+        sitting, ended = self._sit(submission, student, cells_s)
+        taken_s = sitting.seconds
+        if ended == KILLED and taken_s < cells_s / 2:  # perhaps from outside, or for want of memory: no student pays for that
+            sitting, _ = self._sit(submission, student, cells_s - taken_s)
+            taken_s += sitting.seconds
+        self._evaluate(sitting, time.monotonic() + within_s - taken_s)
         verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
         return Graded(verdicts, (*submission.notes, *sitting.notes), submission.lesson, time.monotonic() - start)
 
-    def _sit(self, submission: Submission, student: str) -> "tuple[_Sitting, int | None]":
+    def _sit(self, submission: Submission, student: str, within_s: float) -> "tuple[_Sitting, int | None]":
         """Go through a submission once; return also how the worker ended, if by itself."""
         pristine = read_exercise(submission.lesson, self._exercises)
         for task in submission.tasks:
             self._remembered(task, task.answer, self.cases(task))
-        worker = self._workers.start(self._limits, self._given(submission))
-        sitting = _Sitting(submission, worker, self, pristine.answers)
+        worker = self._workers.start(self._limits.of_worker, self._given(submission))
+        sitting = _Sitting(submission, worker, self, pristine.answers, within_s)
         try:
             sitting.hold(_number(f"{self._seed} {student}"))
         except WorkerGone as gone:
@@ -173,6 +187,8 @@ class Grader:
         except BaseException:
             self._workers.end(worker)
             raise
+        finally:
+            sitting.seconds = time.monotonic() - sitting.begun_at
         self._workers.end(worker)
         return sitting, None
 
@@ -182,16 +198,19 @@ class Grader:
         forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
         return {"setup": pristine.setup, "given": pristine.given, "forbid": forbid}
 
-    def _evaluate(self, sitting: "_Sitting") -> None:
+    def _evaluate(self, sitting: "_Sitting", until: float) -> None:
         """Judge the answers in LaTeX of a submission; a process that is lost over one of them is followed by a fresh one."""
         left = [task for task in sitting.submission.tasks if task.id in sitting.latex]
         while left:
+            if not _left(until):
+                sitting.verdicts |= {task.id: _failed(task, "not judged: the time for the notebook was over") for task in left}
+                break
             worker = self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
             gone = ""
             try:
                 while left:
                     task = left[0]
-                    sitting.verdicts[task.id], found = self._judge_latex(task, sitting.latex[task.id], worker)
+                    sitting.verdicts[task.id], found = self._judge_latex(task, sitting.latex[task.id], worker, until)
                     sitting.searches |= {task.id: found} if found else {}
                     left.pop(0)
             except WorkerGone as error:
@@ -203,16 +222,16 @@ class Grader:
             if gone:
                 task = left.pop(0)
                 sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {gone}")
-        self._explain(sitting)
+        self._explain(sitting, until)
 
-    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:
+    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker, until: float) -> tuple[Verdict, Search | None]:
         cases = self.cases(task)
-        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=self._blank(task))
-        results = [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases]
+        worker.tell("formula", _left(until), question=asdict(task.question), lines=[*lines], cases=self._blank(task))
+        results = [_latex_result(case, worker.hear(_left(until)), len(lines)) for case in cases]
         verdict = self.judge(task, results)
         return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases))
 
-    def _explain(self, sitting: "_Sitting") -> None:
+    def _explain(self, sitting: "_Sitting", until: float) -> None:
         """Say what would mend wrong answers in LaTeX, once all are judged: a process that is told what they should have given looks for it.
 
         No points depend on what it says, and if it is lost, nothing is said.
@@ -222,7 +241,7 @@ class Grader:
             task = get_task(task_id)
             worker = worker or self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
             try:
-                words = self._slip(task, sitting.latex[task_id], found, worker)
+                words = self._slip(task, sitting.latex[task_id], found, worker, until)
                 sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
             except WorkerGone:
                 self._workers.end(worker)
@@ -230,10 +249,10 @@ class Grader:
         if worker is not None:
             self._workers.end(worker)
 
-    def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
+    def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker, until: float) -> str:
         asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
-        worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=SEARCH_S, **asked)
-        return _text(worker.hear(LATEX_S).get("words"))[:MAX_WORDS].strip()
+        worker.tell("slip", _left(until), tolerance=task.tolerance, limit_s=SEARCH_S, **asked)
+        return _text(worker.hear(_left(until)).get("words"))[:MAX_WORDS].strip()
 
     def _blank(self, task: Task) -> list[dict[str, Any]]:
         """The cases of a task as an answer in LaTeX may see them."""
@@ -252,7 +271,7 @@ class Grader:
             return judge(task, self.cases(task), results, expect=self._remembered)
 
     def _remembered(self, task: Task, function: Callable[..., Any], cases: Sequence[Case], nudge: str = "") -> list[Result]:
-        key = task.id, id(function), nudge
+        key = task.id, repr(task.numbers), id(function), nudge
         if key not in self._expected:
             self._expected[key] = expected(task, function, cases, nudge)
         return self._expected[key]
@@ -261,8 +280,8 @@ class Grader:
 class _Sitting:
     """One submission before the grader, from the first cell to the last."""
 
-    def __init__(self, submission: Submission, worker: Worker, grader: Grader, asked: Mapping[str, str]) -> None:
-        self.submission, self.worker, self.grader, self.asked = submission, worker, grader, asked
+    def __init__(self, submission: Submission, worker: Worker, grader: Grader, asked: Mapping[str, str], within_s: float) -> None:
+        self.submission, self.worker, self.asked, self.grader, self.limits = submission, worker, asked, grader, grader._limits
         self.verdicts: dict[str, Verdict] = {}
         self.notes: list[str] = []
         self.latex: dict[str, list[str]] = {}  # answers that another process is to evaluate
@@ -272,11 +291,13 @@ class _Sitting:
         self._defined: Mapping[str, list[int]] = {}
         self._task: Task | None = None
         self._where = "the notebook"
-        self._deadline = time.monotonic() + grader._limits.wall_s
+        self._flooded = False
+        self.begun_at = time.monotonic()
+        self._within_s, self.seconds = within_s, 0.0
 
     def hold(self, seed: int) -> None:
         """Run the cells in order, and judge each task where its check stands."""
-        submission, limit = self.submission, self.grader._cell_s + GRACE_S
+        submission, limit = self.submission, self.limits.cell + GRACE_S
         self._tell(
             "begin",
             limit,
@@ -284,6 +305,7 @@ class _Sitting:
             numbers=[cell.number for cell in submission.cells],
             tasks=[_rules(task, submission) for task in submission.tasks],
             seed=seed,
+            questions=submission.questions,
         )
         found = self._hear(limit)
         self.begun = True
@@ -300,6 +322,7 @@ class _Sitting:
 
     def broken_off(self, reason: str) -> None:
         """The worker is gone: what is not judged by now gets no points."""
+        self._heed_output()
         if self._task is not None:
             self.verdicts[self._task.id] = _failed(self._task, f"{self._task.entry} {reason}")
         self.notes.append(f"{self._where} {reason}")
@@ -307,7 +330,7 @@ class _Sitting:
             self.verdicts.setdefault(task.id, _failed(task, f"not judged: {self._where} {reason}"))
 
     def _run(self, positions: Sequence[int]) -> None:
-        limit = self.grader._cell_s
+        limit = self.limits.cell
         if positions:
             self._where = f"code cell {self.submission.cells[positions[0]].number}"
             self._tell("cells", limit + GRACE_S, numbers=[*positions], limit=limit)
@@ -332,7 +355,7 @@ class _Sitting:
     def _verdict(self, task: Task, refusal: str) -> Verdict:
         if refusal:
             return _failed(task, refusal)
-        cases, limit = self.grader.cases(task), self.grader._call_s
+        cases, limit = self.grader.cases(task), self.limits.call
         results: list[Result] = []
         self._tell("calls", limit + GRACE_S, task=task.id, cases=[dict(case.inputs) for case in cases], limit=limit)
         for case in cases:
@@ -349,7 +372,7 @@ class _Sitting:
 
     def _latex(self, task: Task) -> Verdict | None:
         """Take an answer in LaTeX down; a verdict if there is none."""
-        limit = self.grader._call_s + GRACE_S
+        limit = self.limits.call + GRACE_S
         self._tell("latex", limit, task=task.id)
         reply = self._hear(limit)
         if reply.get("undefined") is True:
@@ -382,18 +405,31 @@ class _Sitting:
 
     def _hear(self, within_s: float) -> dict[str, Any]:
         with self._within(within_s) as left:
-            return self.worker.hear(left)
+            reply = self.worker.hear(left)
+        self._heed_output()
+        return reply
+
+    def _heed_output(self) -> None:
+        """Tell once of a flood: nothing that is printed is kept, so that it costs no task."""
+        if not self._flooded and self.worker.printed_bytes() > self.limits.output * MIB:
+            self._flooded = True
+            self.notes.append(f"{self._where} printed past the {self.limits.output:g} MiB of a notebook: the rest was thrown away")
 
     @contextmanager
     def _within(self, within_s: float) -> Iterator[float]:
         """How long something may take, so that the notebook keeps within its time."""
-        left = max(0.0, self._deadline - time.monotonic())
+        left = max(0.0, self.begun_at + self._within_s - time.monotonic())
         try:
             yield min(within_s, left)
         except OutOfTime:
             if within_s < left:
                 raise
-            raise WorkerGone(f"was running when the {self.grader._limits.wall_s:g} s for one notebook were over") from None
+            raise WorkerGone(f"was running when the time for the notebook was over ({self._within_s:.3g} s for its cells)") from None
+
+
+def _left(until: float) -> float:
+    """How long one step of evaluating LaTeX may take."""
+    return min(LATEX_S, max(0.0, until - time.monotonic()))
 
 
 def _forbidden(task: Task) -> list[str]:

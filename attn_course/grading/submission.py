@@ -1,9 +1,11 @@
 """Read a submitted notebook for grading: its code cells, where each task is judged, and what a teacher should know."""
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from attn_course.grading.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells
 from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
@@ -13,6 +15,7 @@ MAX_BYTES = 16 * 2**20
 MAX_CELLS = 2_000
 MAX_CODE_CHARACTERS = 2**20
 EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+_STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.*?)\1""", re.MULTILINE)
 
 
 class SubmissionError(ValueError):
@@ -50,9 +53,11 @@ class Submission:
     judged_after : dict of str to int
         By task id: how many of these cells run before it is judged, if a check cell says so.
     answers : dict of str to tuple of int
-        By task id: the positions of the cells that are marked as its answer.
+        By id of each task that is asked for: the positions of the cells that are marked as its answer.
     notes : tuple of str
         What a teacher should know.
+    key : str
+        Whose numbers it is judged by; "" for those that all have.
     """
 
     lesson: str
@@ -60,14 +65,23 @@ class Submission:
     judged_after: dict[str, int]
     answers: dict[str, tuple[int, ...]]
     notes: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks of its lesson."""
-        return all_tasks(self.lesson)
+        """The tasks of its lesson that are asked for, with the numbers it is judged by."""
+        return [task.variant(self.key) for task in all_tasks(self.lesson) if task.id in self.answers]
+
+    @property
+    def questions(self) -> dict[str, tuple[Any, ...]]:
+        """What `attn_course.question` returns in this notebook, for each task of its lesson that has such numbers."""
+        tasks = [task.variant(self.key) for task in all_tasks(self.lesson)]
+        return {task.id: tuple(task.numbers.values()) for task in tasks if task.question_source}
 
 
-def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES) -> Submission:
+def read_submission(
+    path: Path, *, lesson: str | None = None, exercises: Path = EXERCISES, tasks: Collection[str] | None = None, key: str = ""
+) -> Submission:
     """Read a submitted notebook.
 
     Parameters
@@ -78,6 +92,10 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
         Whose tasks to judge; by default the lesson its cells are marked with, else that of its name.
     exercises : Path, optional
         Folder of the pristine exercises.
+    tasks : collection of str, optional
+        Which of them to judge; all by default.
+    key : str, optional
+        Whose numbers it is judged by, whatever the notebook says.
 
     Returns
     -------
@@ -100,7 +118,21 @@ def read_submission(path: Path, *, lesson: str | None = None, exercises: Path = 
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     slug = _lesson(cells, path, lesson)
-    return _submission(slug, cells, read_exercise(slug, exercises))
+    asked = [task.id for task in all_tasks(slug) if tasks is None or task.id in tasks]
+    submission = _submission(slug, cells, read_exercise(slug, exercises), asked)
+    return replace(submission, notes=(*submission.notes, *_other_numbers(submission, key)), key=key)
+
+
+def _other_numbers(submission: Submission, key: str) -> list[str]:
+    """What a teacher should know if a notebook was answered on other numbers than it is judged by."""
+    if all(len(task.variants) == 1 for task in submission.tasks):
+        return []
+    said = [text for cell in submission.cells for _, text in _STUDENT.findall(cell.source)]
+    own = said[-1].strip() if said else ""
+    if own == key:
+        return []
+    whose = f"those of {key!r}" if key else "those that all have (attn-course grade --variants judges each student by their own)"
+    return [f"the notebook asks for the numbers of {own[:60]!r} (STUDENT); it is judged by {whose}"]
 
 
 @functools.cache
@@ -136,15 +168,14 @@ def _lesson(cells: Sequence[Cell], path: Path, wanted: str | None) -> str:
     return lesson
 
 
-def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise) -> Submission:
-    tasks = [task.id for task in all_tasks(lesson)]
+def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise, tasks: Sequence[str]) -> Submission:
     kept: list[Cell] = []
     judged_after: dict[str, int] = {}
     answers: dict[str, list[int]] = {task: [] for task in tasks}
     notes = []
     for cell in cells:
         if cell.role == "check":
-            if cell.task in tasks:
+            if cell.task is not None and cell.task in tasks:
                 if cell.source.strip() != pristine.checks.get(cell.task, "").strip():
                     notes.append(f"code cell {cell.number}, the check of task {task_number(cell.task)}, was edited; it does not run here")
                 judged_after[cell.task] = len(kept)

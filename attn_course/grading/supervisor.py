@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -22,7 +23,7 @@ from attn_course.grading.protocol import MAX_REPLY_HEADER_BYTES, ProtocolError, 
 from attn_course.grading.sandbox import Limits
 
 SCRIPT = Path(fork_server.__file__)
-START_S = 60.0
+START_S, END_S = 60.0, 1.0
 _ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 KILLED = -9  # exit status of a process that SIGKILL ended
@@ -37,6 +38,40 @@ class OutOfTime(WorkerGone):
     """It did not answer in time."""
 
 
+class Printed:
+    """What a worker prints: counted, its first words kept, the rest thrown away, so that it neither waits nor fails for having printed.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the pipe that it prints to, which is closed here at its end.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor: int | None = descriptor
+        self.count, self.first_words = 0, b""
+
+    def take(self) -> None:
+        """Wait for some of it, and take it in."""
+        if self.descriptor is not None:
+            part = os.read(self.descriptor, 2**16)
+            self.count += len(part)
+            self.first_words = (self.first_words + part)[:1_000]
+            if not part:
+                self.close()
+
+    def take_all(self) -> None:
+        """Take in whatever comes, until nobody can print any more."""
+        while self.descriptor is not None:
+            self.take()
+
+    def close(self) -> None:
+        """Let go of the pipe."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+
 class Worker:
     """One confined process that runs one submission.
 
@@ -44,21 +79,34 @@ class Worker:
     ----------
     line : socket
         To the process.
-    output : int or None
-        Descriptor of the pipe that it prints to.
     home : Path
-        Its own temporary folder; what it prints goes to output.txt in it if there is no pipe.
-    limits : Limits
-        Of which the output is held here.
+        Its own temporary folder.
+    printed : Printed
+        What it prints.
+    watched : bool
+        Whether that is taken in here, while the worker is waited for, and not in a thread.
     """
 
-    def __init__(self, line: socket.socket, output: int | None, home: Path, limits: Limits) -> None:
-        self._line, self._output, self.home, self._limits = line, output, home, limits
-        self._printed = 0
+    def __init__(self, line: socket.socket, home: Path, printed: Printed, *, watched: bool) -> None:
+        self._line, self.home, self._printed, self._watched = line, home, printed, watched
         self._nonce = ""
         self._came = bytearray()  # and is not taken yet
-        self.first_words = b""  # of what it printed
         line.setblocking(False)
+
+    @property
+    def first_words(self) -> bytes:
+        """The beginning of what it printed."""
+        return self._printed.first_words
+
+    def printed_bytes(self) -> int:
+        """Return how much it has printed until now."""
+        if self._output is not None and select.select([self._output], [], [], 0)[0]:
+            self._printed.take()  # a pipe holds no more than is taken at a time
+        return self._printed.count
+
+    @property
+    def _output(self) -> int | None:
+        return self._printed.descriptor if self._watched else None
 
     def tell(self, do: str, within_s: float, **message: Any) -> None:
         """Send a request; `hear` returns what comes back, of which there may be several pieces.
@@ -141,32 +189,19 @@ class Worker:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise OutOfTime("did not finish in time: is there a loop that never ends?")
-            watched: list[Any] = [] if writing else [self._line]
             outputs = [] if self._output is None else [self._output]
-            ready, able, _ = select.select([*watched, *outputs], [self._line] if writing else [], [], left if outputs else min(left, 0.2))
+            watched: list[Any] = [] if writing else [self._line]
+            ready, able, _ = select.select([*watched, *outputs], [self._line] if writing else [], [], left)
             if self._output in ready:
-                self._drain()
-            elif not outputs:
-                self._printed = _size(self.home / "output.txt")
-            if self._printed > self._limits.output_bytes:
-                raise WorkerGone(f"printed more than {self._limits.output_bytes / 2**20:g} MiB")
+                self._printed.take()
             if self._line in ready or self._line in able:
                 return
-
-    def _drain(self) -> None:
-        part = os.read(self._output, 2**16) if self._output is not None else b""
-        self._printed += len(part)
-        self.first_words = (self.first_words + part)[:1_000]
-        if not part and self._output is not None:  # closed by the learner's code
-            os.close(self._output)
-            self._output = None
 
     def close(self) -> None:
         """Let go of the lines to the worker; the process and its folder are dealt with by who started it."""
         self._line.close()
-        if self._output is not None:
-            os.close(self._output)
-            self._output = None
+        if self._watched:
+            self._printed.close()
 
 
 def how_it_ended(code: int | None) -> str:
@@ -279,7 +314,7 @@ class ForkServer:
         finally:
             theirs.close()
             os.close(writing)
-        return Worker(ours, reading, home, limits)
+        return Worker(ours, home, Printed(reading), watched=True)
 
     def _empty_folder(self) -> Path:
         """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time.
@@ -343,7 +378,7 @@ class PlainProcesses:
 
     def __init__(self) -> None:
         self.layers: Collection[str] | None = None
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._processes: dict[int, tuple[subprocess.Popen[bytes], threading.Thread]] = {}
 
     def prepare(self) -> None:
         """Nothing is kept ready."""
@@ -351,20 +386,26 @@ class PlainProcesses:
     def start(self, limits: Limits, exercise: Mapping[str, Any], *, formulas: bool = False) -> Worker:
         """Return a fresh worker; see `ForkServer.start`."""
         home = Path(tempfile.mkdtemp(prefix="attn-"))
+        reading, writing = os.pipe()
+        printed = Printed(reading)
+        reader = threading.Thread(target=printed.take_all, daemon=True)  # not every system can wait for a pipe and a line at a time
+        reader.start()
         try:
-            line, process = self._start(limits, exercise, home, formulas)
+            line, process = self._start(limits, exercise, home, writing, formulas)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
-        worker = Worker(line, None, home, limits)
-        self._processes[id(worker)] = process
+        finally:
+            os.close(writing)
+        worker = Worker(line, home, printed, watched=False)
+        self._processes[id(worker)] = process, reader
         return worker
 
     def _start(
-        self, limits: Limits, exercise: Mapping[str, Any], home: Path, formulas: bool
+        self, limits: Limits, exercise: Mapping[str, Any], home: Path, output: int, formulas: bool
     ) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
         token = secrets.token_bytes(32)
-        with socket.create_server(("127.0.0.1", 0)) as server, (home / "output.txt").open("wb") as output:
+        with socket.create_server(("127.0.0.1", 0)) as server:
             command = [sys.executable, "-I", str(SCRIPT), "--once", str(server.getsockname()[1])]
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment(), start_new_session=True
@@ -378,7 +419,7 @@ class PlainProcesses:
 
     def end(self, worker: Worker, *, wait_s: float = 0.0) -> int | None:
         """End a worker; return its exit status, or None if it had to be killed, which is done after `wait_s`."""
-        process = self._processes.pop(id(worker))
+        process, reader = self._processes.pop(id(worker))
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(wait_s)
         code = process.poll()
@@ -388,6 +429,7 @@ class PlainProcesses:
                     os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
+        reader.join(END_S)  # what it left behind might hold the pipe open
         worker.close()
         shutil.rmtree(worker.home, ignore_errors=True)
         return code
@@ -417,10 +459,3 @@ def _accept(server: socket.socket, token: bytes, process: subprocess.Popen[bytes
 def _environment() -> Mapping[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, **_ENVIRONMENT, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

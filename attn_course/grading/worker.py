@@ -73,7 +73,7 @@ class _WithoutCourse(ast.NodeTransformer):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if not _is_course(node.module or "") or node.level:
             return node
-        return [_absent(alias.asname or alias.name, node) for alias in node.names if alias.name != "*"] or ast.copy_location(
+        return [_absent(alias.asname or alias.name, node, alias.name) for alias in node.names if alias.name != "*"] or ast.copy_location(
             ast.Pass(), node
         )
 
@@ -82,8 +82,11 @@ def _is_course(module: str) -> bool:
     return module.partition(".")[0] == "attn_course"
 
 
-def _absent(name: str, node: ast.stmt) -> ast.stmt:
-    assign = ast.Assign([ast.Name(name, ast.Store())], ast.Name("_attn_course_is_absent", ast.Load()))
+def _absent(name: str, node: ast.stmt, imported: str = "") -> ast.stmt:
+    value: ast.expr = ast.Name("_attn_course_is_absent", ast.Load())
+    if imported == "question":  # the one thing that is there
+        value = ast.Attribute(value, imported, ast.Load())
+    assign = ast.Assign([ast.Name(name, ast.Store())], value)
     return ast.fix_missing_locations(ast.copy_location(assign, node))
 
 
@@ -126,7 +129,14 @@ class Session:
         """Take the stubs away, for another session in the same process."""
         self._stubs.remove()
 
-    def begin(self, cells: list[str], numbers: list[int], tasks: list[dict[str, Any]], seed: int) -> dict[str, Any]:
+    def begin(
+        self,
+        cells: list[str],
+        numbers: list[int],
+        tasks: list[dict[str, Any]],
+        seed: int,
+        questions: Mapping[str, tuple[Any, ...]] = types.MappingProxyType({}),
+    ) -> dict[str, Any]:
         """Read the cells, and say what forbidden things the answers' texts use.
 
         Nothing of the learner's has run when this returns, so what it says can be trusted.
@@ -142,6 +152,8 @@ class Session:
             cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the entry.
         seed : int
             Of the random generators that the learner's code may use.
+        questions : mapping, optional
+            By task id, what `attn_course.question` returns: the numbers of this learner.
 
         Returns
         -------
@@ -149,6 +161,7 @@ class Session:
             By task id: `at` the number of cells, `refusals` what is forbidden in its text, `defined` the cells that bind its entry.
         """
         _seed(seed)
+        self._module.__dict__["_attn_course_is_absent"].question = questions.__getitem__
         os.environ.update(self._variables)
         trees = [self._read(text, number) for text, number in zip(cells, numbers, strict=True)]
         parsed = Cells(trees, self._given)

@@ -8,8 +8,9 @@ from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.judge import judge
 from attn_course.tasks.notebook import VERDICT_MIME, CheckFailed, assess, check
 from attn_course.tasks.reading import read
-from attn_course.tasks.registry import UnknownTask, all_tasks, figure_data, get_task, lessons
+from attn_course.tasks.registry import UnknownTask, all_tasks, get_task, lessons
 from attn_course.tasks.run import Result, run
+from attn_course.tasks.variants import figure_data, question
 
 __all__ = [
     "VERDICT_MIME",
@@ -27,6 +28,7 @@ __all__ = [
     "get_task",
     "judge",
     "lessons",
+    "question",
     "read",
     "run",
 ]

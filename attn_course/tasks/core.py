@@ -1,11 +1,13 @@
 """What a graded task is: its question, its cases, its right answer, and the mistakes it knows by name."""
 
+import hashlib
 import inspect
+import itertools
 import keyword
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -85,6 +87,11 @@ def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Se
     return AtSizes(dict(zip(named, sets, strict=True)), make)  # a single size may come a second time
 
 
+def every(**values: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the variants of a task that take each combination of these values; the first of each are those of the solution."""
+    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """One graded exercise.
@@ -113,8 +120,12 @@ class Task:
     `must_use`: derivation tasks: labels of the equations that some step must use, each with the symbol it is about. A step uses an
     equation if it stops being true once that symbol has other numbers.
     `broken`: repair tasks: the function that the exercise shows, named `entry`.
-    `figure_data`: figure tasks: takes nothing, returns what the figure to be read is drawn from.
+    `figure_data`: figure tasks: returns what the figure to be read is drawn from.
+    `variants`: predict and figure tasks: the sets of numbers that students may get, by the names that the text gives them. The answer,
+    the known mistakes and the figure take them by name; the first set is that of solutions, lessons and tests.
     `module`: of a task whose answer is a class of torch modules: how it is put to a case.
+    `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
+    passed, as all tasks, only if all are right. Its text says so.
     """
 
     id: str
@@ -140,8 +151,10 @@ class Task:
     least_steps: int = 1
     must_use: Mapping[str, str] = field(default_factory=dict)
     broken: Callable[..., Any] | None = None
-    figure_data: Callable[[], dict[str, Any]] | None = None
+    figure_data: Callable[..., dict[str, Any]] | None = None
+    variants: Sequence[Mapping[str, Any]] = ({},)
     module: ModuleCall | None = None
+    partial: bool = False
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -165,7 +178,10 @@ class Task:
             ("equations to use that are about its symbols", {*self.must_use.values()} <= {*self.symbols}),
             ("no helper functions", not (self.wants_latex and self.given)),
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
+            ("variants of the same names", len({tuple(each) for each in self.variants}) == 1),
+            ("variants only if it is a predict or a figure task", self.kind in ("predict", "figure") or not any(self.variants)),
             ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
+            ("a function to be written or repaired, if parts of it count", self.wants_function or not self.partial),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
             if not holds:
@@ -190,6 +206,31 @@ class Task:
     def wants_latex(self) -> bool:
         """Whether the learner writes LaTeX: a formula, or the lines of a derivation."""
         return self.kind in ("formula", "derivation")
+
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """The numbers of this variant, by name; empty if everybody has the same."""
+        return self.variants[0]
+
+    def variant(self, key: str) -> "Task":
+        """Return the task with the numbers of a student, and no other variants.
+
+        `key`: the student's id. "" keeps the numbers of the solution, which no student gets where there are others.
+        """
+        if not key or len(self.variants) == 1:
+            return self
+        drawn = int.from_bytes(hashlib.sha256(f"{self.id} {key}".encode()).digest()[:8], "big")
+        return replace(self, variants=[self.variants[1 + drawn % (len(self.variants) - 1)]])
+
+    def each_variant(self) -> "Iterator[Task]":
+        """The task with each of its sets of numbers, that of the solution first."""
+        return (replace(self, variants=[numbers]) for numbers in self.variants)
+
+    def numbers_in(self, text: str) -> list[str]:
+        """List the numbers of a predict task's variant that a text says; small whole ones may be anything's."""
+        values = [number for value in self.numbers.values() for number in np.ravel(value)] if self.kind == "predict" else []
+        own = dict.fromkeys(f"{number:g}" for number in values if number >= 10 or number % 1)
+        return [number for number in own if re.search(rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)", text)]
 
     @cached_property
     def question(self) -> Question:
@@ -256,6 +297,14 @@ class Task:
         return numbers.cite("\n\n\n".join(parts))
 
     @property
+    def question_source(self) -> str:
+        """Text of the cell that prints a student's numbers and names them; empty if everybody has the same, or they are in a figure."""
+        if self.kind != "predict" or not self.numbers:
+            return ""
+        names = ", ".join(self.numbers)
+        return f'from attn_course import question\n\n{names}{"," if len(self.numbers) == 1 else ""} = question("{self.id}")'
+
+    @property
     def broken_source(self) -> str:
         """Text of the function to repair, under the name the learner keeps; empty for other kinds."""
         if self.broken is None:
@@ -276,8 +325,8 @@ class Verdict:
     task: str
     title: str
     passed: bool
-    points: int
-    max_points: int
+    points: float
+    max_points: float
     message: str
     mistake: str | None = None
     hint: str | None = None

@@ -18,6 +18,7 @@ from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
 from attn_course.tasks.notebook import assess, plain
 from attn_course.tasks.run import Result
+from attn_course.tasks.wording import SECRET
 
 SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
 MIN_RIGHT_ANSWERS = 2
@@ -59,7 +60,7 @@ def as_answer(task: Task, function: Any) -> Any:
         import sympy
 
         return function(*(sympy.Symbol(name, real=True) for name in task.symbols))
-    return function()
+    return function(**task.numbers) if inspect.signature(function).parameters else function()
 
 
 def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
@@ -72,6 +73,9 @@ def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
             numbers.cite(text)
         except numbers.UnknownName as error:
             found.append(str(error))
+    found += [
+        f"wanted no number of one student in what all read, got {number} in {text!r}" for text in texts for number in task.numbers_in(text)
+    ]
     kept = [task.title, task.trains, task.entry, *(wrong.name for wrong in task.wrong)]
     kept += [case.name for case in task.cases(np.random.default_rng(2))]
     return found + [
@@ -137,9 +141,16 @@ def retyping_problems(task: Task) -> list[str]:
 
 
 def wrong_answer_problems(task: Task) -> list[str]:
-    """Every known wrong answer fails under its own name, in float32 too, and a function to repair fails."""
+    """Every known wrong answer fails under its own name, whatever a student's numbers, in float32 too, and a function to repair fails."""
+    for each in task.each_variant():
+        if found := _wrong_answer_problems(each):
+            return [f"with {dict(each.numbers)}: {said}" for said in found] if each.numbers else found
+    return []
+
+
+def _wrong_answer_problems(task: Task) -> list[str]:
     found = []
-    benches = [Bench(task, seed) for seed in SEEDS]
+    benches = [Bench(task, seed) for seed in (SEEDS[:1] if task.kind in SECRET else SEEDS)]
     if task.wants_latex and (refused := next((said for bench in benches if not (said := bench.assess(task.answer)).passed), None)):
         found.append(f"its own answer is refused: {refused.message}")
     for wrong in task.wrong:
@@ -166,13 +177,13 @@ def _mistaken(verdict: Verdict, name: str, words: tuple[str, ...] = ("",)) -> st
 def _leaks(bench: Bench) -> list[str]:
     """No message tells a number that is the learner's to find."""
     task = bench.task
-    if task.kind not in ("predict", "figure"):
+    if task.kind not in SECRET:
         return []
-    rights = {f"{number:.3g}" for number in np.ravel(task.answer())}
+    rights = {f"{number:.3g}" for number in np.ravel(task.answer(**task.numbers))}
     found = []
     for wrong in task.wrong:
         message = bench.verdict(wrong.function).message
-        given = {f"{number:.3g}" for number in np.ravel(wrong.function())}
+        given = {f"{number:.3g}" for number in np.ravel(wrong.function(**task.numbers))}
         said = {f"{float(number):.3g}" for number in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", message.removeprefix(task.entry))}
         found += [f"the message about “{wrong.name}” tells the right number {number}" for number in sorted((said - given) & rights)]
     return found
@@ -271,3 +282,23 @@ def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]
     verdicts = [Bench(task, seed).assess(names[task.entry], cells, names) for seed in SEEDS]
     refused = [f"the solution is refused: {plain(verdict)}".replace("\n", " ") for verdict in verdicts if not verdict.passed]
     return refused[:1] or fill_problems(task, cells, names)
+
+
+def variant_problems(task: Task, cell: str, names: Mapping[str, Any]) -> list[str]:
+    """The answer of the solution passes with the numbers of every student.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    cell : str
+        The cell of the solution that answers it.
+    names : mapping
+        The names that the solution defines.
+    """
+    for each in task.each_variant() if task.question_source else ():
+        own = {**names, **each.numbers}
+        exec(cell, own)  # our own solution
+        if not (verdict := Bench(each).assess(own[task.entry], [cell], own)).passed:
+            return [f"the solution is refused with {dict(each.numbers)}: {plain(verdict)}".replace("\n", " ")]
+    return []

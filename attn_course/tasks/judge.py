@@ -33,8 +33,8 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     `expect`: runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it
     gave.
 
-    Returns `verdict`: all points or none; a failed one says why, names the mistake if it is known, and points to the
-    equation.
+    Returns `verdict`: all points or none, or a share of them if parts of the task count; a failed one says why, names the
+    mistake if it is known, and points to the equation.
 
     Raises ValueError if there is not one result for each case, or the task's own answer fails.
     """
@@ -68,6 +68,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     misses = {n: miss for n, result in enumerate(results) if (miss := differ(n, result))}
     if not misses:
         return _passed(task)
+    with_parts = partial(_with_parts, task, results=results, rights=rights, differ=differ)
     known, explained, sure = _recognise(task, cases, results, rights, list(misses), expect)
     forms = [n for n, miss in misses.items() if miss.reason]
     if not {*forms} <= {*explained}:
@@ -75,9 +76,9 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     number = min({*forms} & {*explained} or explained or forms or misses)
     where, words = _in_case(task, cases[number]), shown(task, cases[number], misses[number])
     if known and len(explained) < len(misses):
-        return _failed(task, f"it looks like “{known.name}”{where}, but not in every case that fails.{words}", known)
+        return with_parts(_failed(task, f"it looks like “{known.name}”{where}, but not in every case that fails.{words}", known))
     if known and sure:
-        return _failed(task, f"this is “{known.name}”{where}.{words}", known)
+        return with_parts(_failed(task, f"this is “{known.name}”{where}.{words}", known))
     if task.left:
         remark = _formula_remark(task, cases, results, rights, expect)
     else:
@@ -87,13 +88,13 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
         ]
         remark = truths(task, outcomes, number, guessed=known is not None)
     opening = f"this may be “{known.name}”" if known else f"{task.entry} is not right"
-    return _failed(task, f"{opening}{where}.{words}{remark}", known, of_form=bool(misses[number].reason))
+    return with_parts(_failed(task, f"{opening}{where}.{words}{remark}", known, of_form=bool(misses[number].reason)))
 
 
 def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
-    `task`: says how the function is called: on arrays, on symbols (derive) or on nothing (predict, figure, module).
+    `task`: says how the function is called: on arrays, on symbols (derive), on its numbers (predict, figure) or on nothing (module).
     `function`: `task.answer` or the function of a `Wrong`.
     `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at all if empty.
 
@@ -107,7 +108,7 @@ def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") 
 
         value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
     elif task.module or not task.wants_function:
-        value = function()
+        value = function(**task.numbers)
     inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
     return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
 
@@ -182,6 +183,24 @@ def _recognised_line(task: Task, cases: Sequence[Case], line: Sequence[np.ndarra
         if all(arrays and compare([ours], arrays[-1:], task.tolerance) is None for ours, arrays in zip(line, theirs, strict=True)):
             return wrong
     return None
+
+
+def _with_parts(
+    task: Task, verdict: Verdict, results: Sequence[Result], rights: Sequence[Result], differ: Callable[[int, Result], Miss | None]
+) -> Verdict:
+    """A failed verdict with the points of those arrays that are right in every case, if they count."""
+    count = len(_arrays(rights[0]))
+    if not task.partial or any(len(_arrays(result)) != count for result in results):
+        return verdict
+
+    def is_right(item: int, n: int) -> bool:
+        ours, theirs = _arrays(results[n]), _arrays(rights[n])
+        return differ(n, Result((*theirs[:item], ours[item], *theirs[item + 1 :]))) is None
+
+    right = sum(all(is_right(item, n) for n in range(len(rights))) for item in range(count))
+    points = task.points * right // count
+    words = f" {right} of {count} arrays are right in every case: {points} of {counted(task.points, 'point')} in class marks."
+    return replace(verdict, points=points, message=verdict.message + words) if points else verdict
 
 
 def _passed(task: Task) -> Verdict:

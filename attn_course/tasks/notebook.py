@@ -4,7 +4,6 @@ import contextlib
 import html
 import io
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
 from attn_course.tasks.slips import CUT
 from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbidden_calls
+from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
@@ -54,7 +54,7 @@ def check(task_id: str, answer: Any) -> None:
     written to, the verdict stands and one line more says why it is not recorded.
     """
     with quiet():  # a first call loads the chapter
-        task = get_task(task_id)
+        task = get_task(task_id).variant(student())
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())
@@ -184,8 +184,8 @@ def _record(verdict: Verdict) -> ValueError | OSError | None:
 
 def _course() -> Path | None:
     """The course whose work/ folder the kernel was started in; where we are now counts only where that is none."""
-    shell = _shell()
-    root = progress.course_root(Path(shell.starting_dir)) if shell is not None else None
+    running = shell()
+    root = progress.course_root(Path(running.starting_dir)) if running is not None else None
     return root or progress.course_root()  # a cell may have left the folder, or deleted it
 
 
@@ -206,20 +206,15 @@ class _Printed(io.StringIO):
 
 def _notebook_context() -> tuple[list[str], dict[str, Any]]:
     """The cells run so far and the global names, if we are inside IPython; `In` may have become something else by now."""
-    shell = _shell()
-    if shell is None:
+    running = shell()
+    if running is None:
         return [], {}
-    cells = getattr(getattr(shell, "history_manager", None), "input_hist_parsed", None)
-    return [cell for cell in cells or [] if isinstance(cell, str)], dict(shell.user_ns)
-
-
-def _shell() -> Any:
-    """IPython's shell, if we are inside it, else None."""
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cells = getattr(getattr(running, "history_manager", None), "input_hist_parsed", None)
+    return [cell for cell in cells or [] if isinstance(cell, str)], dict(running.user_ns)
 
 
 def _display(verdict: Verdict) -> None:
-    if _shell() is not None:
+    if shell() is not None:
         from IPython.core.display_functions import publish_display_data
 
         publish_display_data({"text/html": rich(verdict), "text/plain": plain(verdict), VERDICT_MIME: verdict.to_dict()})

@@ -2,7 +2,6 @@
 
 import importlib
 from functools import cache
-from typing import Any
 
 from attn_course import numbers
 from attn_course.tasks.core import Task
@@ -22,19 +21,6 @@ def get_task(task_id: str) -> Task:
     if not found:
         raise UnknownTask(numbers.unknown("task", task_id, [name for slug in lessons() for name in numbers.names("tasks", slug)]))
     return found[0]
-
-
-def figure_data(task_id: str) -> dict[str, Any]:
-    """Return what the figure of a figure task is drawn from; the exercise passes it on to a function of `figures`.
-
-    Returns `data`: arguments of the figure, by name.
-
-    Raises ValueError if there is no such task, or it is not about a figure.
-    """
-    task = get_task(task_id)
-    if task.figure_data is None:
-        raise ValueError(f"task_id must name a figure task; task {task_id} is of the kind {task.kind!r}")
-    return task.figure_data()
 
 
 def all_tasks(lesson: str | None = None) -> list[Task]:

@@ -12,7 +12,7 @@ from typing import Any
 
 COURSE = re.compile(r"attn_course\.(reference|tasks|lessons\.\w+\.(?!(figures|experiments)(_|\b))\w+)(\.|$)")  # where the right answers are
 HARMLESS = re.compile(
-    r"attn_course\.tasks\.((notebook|reading)\.)?(check|read|Reading|CheckFailed|_Printed)"
+    r"attn_course\.tasks\.((notebook|reading|variants)\.)?(check|read|question|Reading|CheckFailed|_Printed)"
 )  # _Printed: what sys.stdout is during a check
 BEHIND = "_behind_a_stub"  # where a stub of the grader's keeps the function that it stands in front of
 KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels

@@ -20,6 +20,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="absorbed-head-matrices-text"
 # Write `my_forms(w_query, w_key, n_heads)`: the bilinear form of every head, **with the scale folded in**. `w_query` has shape
 # `(d_query, n_heads * d_k)`, `w_key` `(d_key, n_heads * d_k)`; the integer `n_heads` divides the columns, and head $h$ owns the
@@ -140,23 +142,23 @@ check("read-bilinear-form", my_reading)
 # $0.5 + 1.2 - 0.4 + 0.1 = 1.4$; {eq}`self-score-symmetric-part` gives the same from $W_+$, $0.5 + 2 \cdot 0.4 + 0.1$.
 
 # %% [markdown] id="latent-cache-size-text"
-# A model has 48 layers of latent attention, 40 heads of width 80, latent vectors of 320 numbers (keys and values) and 960
-# (queries); each rotary query and the shared rotary key have 32. The cache holds 16-bit numbers. Write `my_cache = (a, b)`,
-# each to within 0.03.
+# A model has $L$ layers of latent attention, $H$ heads of width $d$, latent vectors of $d_c$ numbers (keys and values) and $d_q$
+# (queries); each rotary query and the shared rotary key have $d_r$ (numbers below). The cache holds 16-bit numbers. Write
+# `my_cache = (a, b)`, each to within 0.02.
 #
 # - `a`: by how many kB (1000 bytes) does the model's cache grow with each token?
-# - `b`: how many groups (key heads of width 80, with values) would fill as many bytes (not rounded)?
+# - `b`: how many groups (key heads of width $d$, with values) would fill as many bytes (not rounded)?
 
 # %% id="latent-cache-size" tags=["task"]
 ### BEGIN SOLUTION
-my_cache = (48 * (320 + 32) * 2 / 1000, (320 + 32) / (2 * 80))
+my_cache = (L * (d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))
 ### END SOLUTION
 
 # %% id="latent-cache-size-check" tags=["check"]
 check("latent-cache-size", my_cache)
 
 # %% [markdown] id="latent-cache-size-why" tags=["solution-only"]
-# **Why.** {eq}`latent-cache-bytes`: $352$ numbers in each of 48 layers, 33.79 kB. A group keeps a key and a value, 160 numbers: 2.2 groups.
+# **Why.** {eq}`latent-cache-bytes`: here $352$ numbers in each of 48 layers, 33.79 kB. A group keeps a key and a value, 160 numbers: 2.2 groups.
 # Neither heads nor the queries' latent vector play a part.
 
 # %% [markdown] id="joint-key-value-compression-text"

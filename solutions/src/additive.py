@@ -19,6 +19,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="additive-attention-text"
 # Write additive attention: `my_additive_attention(query, key, value, w_query, w_key, w_score)` takes float64 arrays of
 # shape `(..., q_len, d_q)`, `(..., kv_len, d_k)`, `(..., kv_len, d_v)`, `(d_q, d_hidden)`, `(d_k, d_hidden)` and
@@ -48,19 +50,19 @@ check("additive-attention", my_additive_attention)
 # sum, `w_score` after tanh. Any other order lets the query cancel or leaves more than one number per pair.
 
 # %% [markdown] id="largest-additive-weight-text"
-# The score vector is $v = (0.5, -1, 1)$ and there are 32 keys. Which number is the largest weight that a key can get, by the
+# There are a score vector $v$ and $n$ keys; the cell below prints yours. Which number is the largest weight that a key can get, by the
 # bound of {eq}`additive-weight-bound`? Three correct digits are enough; an expression with `np.exp` is welcome.
 
 # %% id="largest-additive-weight" tags=["task"]
 ### BEGIN SOLUTION
-my_ceiling = 1 / (1 + 31 * np.exp(-5))
+my_ceiling = 1 / (1 + (n - 1) * np.exp(-2 * np.abs(v).sum()))
 ### END SOLUTION
 
 # %% id="largest-additive-weight-check" tags=["check"]
 check("largest-additive-weight", my_ceiling)
 
 # %% [markdown] id="largest-additive-weight-why" tags=["solution-only"]
-# **Why.** $\|v\|_1 = 2.5$: the best score is at most 2.5, the others at least $-2.5$, and 31 keys share what is left.
+# **Why.** Here $\|v\|_1 = 2.5$: the best score is at most 2.5, the others at least $-2.5$, and 31 keys share what is left.
 
 # %% [markdown] id="query-key-interaction-text"
 # One hidden unit, and a query $q$ and a key $k$ that are numbers: $e = v \tanh(a q + b k + c)$. Write $t$ for the tanh. Derive
@@ -171,19 +173,20 @@ check("read-padded-alignment", my_reading)
 # others, so the weight is divided by the sum of the real ones: 0.45 / 0.75 = 0.6.
 
 # %% [markdown] id="additive-training-memory-text"
-# A training step: 64 sentences at a time, 30 target words, 50 source words, $d_h = 100$ hidden units, float32. How many megabytes
-# (millions of bytes) does the hidden layer of the additive scores of all pairs take, stored once? Three correct digits are enough.
+# A training step: $B$ sentences at a time, $T_q$ target words, $T_k$ source words, $d_h$ hidden units, float32; the cell below prints your
+# numbers. How many megabytes (millions of bytes) does the hidden layer of the additive scores of all pairs take, stored once? Three
+# correct digits are enough.
 
 # %% id="additive-training-memory" tags=["task"]
 ### BEGIN SOLUTION
-my_megabytes = 64 * 30 * 50 * 100 * 4 / 1e6
+my_megabytes = B * T_q * T_k * d_h * 4 / 1e6
 ### END SOLUTION
 
 # %% id="additive-training-memory-check" tags=["check"]
 check("additive-training-memory", my_megabytes)
 
 # %% [markdown] id="additive-training-memory-why" tags=["solution-only"]
-# **Why.** A number for each sentence, pair and unit, {eq}`additive-memory-overhead`: 9.6 million of them. The scores take a hundredth.
+# **Why.** A number for each sentence, pair and unit, {eq}`additive-memory-overhead`: here 9.6 million of them. The scores take a hundredth.
 
 # %% [markdown] id="additive-backward-text"
 # Write the backward pass of additive scores for one example:

@@ -17,6 +17,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="scaled-attention-text"
 # Write attention: `my_attention(query, key, value)` takes float64 arrays of shape `(..., q_len, d_k)`,
 # `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns the outputs, `(..., q_len, d_v)`, with the scale
@@ -173,20 +175,20 @@ check("attention-backward", my_attention_backward)
 # times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
 
 # %% [markdown] id="query-on-its-key-text"
-# A query lies exactly on its own key: $q = k_1 = (1, 1, 0, 0)$. There is one other key, $k_2 = (3, 1, 2, 5)$. Which
+# A query lies exactly on its own key: $q = k_1$. There is one other key, $k_2$; the cell below prints yours. Which
 # weight does attention, {eq}`attention-of-one-query`, give to $k_1$? Work it out on paper, then write the number (three correct digits are
 # enough; an expression with `np.exp` is welcome).
 
 # %% id="query-on-its-key" tags=["task"]
 ### BEGIN SOLUTION
-my_weight = 1 / (1 + np.exp(1))
+my_weight = 1 / (1 + np.exp((np.dot(k_1, k_2) - np.dot(k_1, k_1)) / 2))
 ### END SOLUTION
 
 # %% id="query-on-its-key-check" tags=["check"]
 check("query-on-its-key", my_weight)
 
 # %% [markdown] id="query-on-its-key-why" tags=["solution-only"]
-# **Why.** The dot products are $q \cdot k_1 = 2$ and $q \cdot k_2 = 4$; divided by $\sqrt{4} = 2$ they differ by 1. The
+# **Why.** Here the dot products are $q \cdot k_1 = 2$ and $q \cdot k_2 = 4$; divided by $\sqrt{4} = 2$ they differ by 1. The
 # query sits on the first key, at distance 0, and yet the longer key gets about 73 % of the weight.
 
 # %% [markdown] id="attention-slope-text"

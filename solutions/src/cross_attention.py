@@ -19,6 +19,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="cross-attention-text"
 # Write `my_cross_attention(x, y, w_query, w_key, w_value)`: the target `x` of shape `(q_len, d_x)` asks the source
 # `y` of shape `(kv_len, d_y)`, with one head and no output projection. The projections have the shapes `(d_x, d_k)`,
@@ -163,9 +165,8 @@ check("context-slope", my_context_slope)
 # term is the way through the value, the second the way through the key. Both carry the factor $\alpha$.
 
 # %% [markdown] id="source-cache-flops-text"
-# A decoder writes $T_q = 30$ tokens with a cross-attention layer (one head, no output projection) of $d_x = 32$,
-# $d_y = 48$, $d_k = 16$ and $d_v = 24$, over a source of $T_k = 40$ rows, whose keys and values are computed once and
-# kept. A multiply-add counts as 2 operations, softmax and scale as none. Write `my_flops = (a, b, c)`:
+# A decoder writes $T_q$ tokens with a cross-attention layer (one head, no output projection) of $d_x$, $d_y$, $d_k$ and $d_v$ features,
+# over a source of $T_k$ rows, whose keys and values are computed once and kept (numbers below). A multiply-add counts as 2 operations, softmax and scale as none. Write `my_flops = (a, b, c)`:
 #
 # - `a`: operations for the keys and values of the source;
 # - `b`: operations of one step, from the row of the target to the output;
@@ -173,16 +174,16 @@ check("context-slope", my_context_slope)
 
 # %% id="source-cache-flops" tags=["task"]
 ### BEGIN SOLUTION
-my_flops = (2 * 40 * 48 * (16 + 24), 2 * 32 * 16 + 2 * 40 * (16 + 24), 153_600 + 30 * 4_224)
+once, step = 2 * T_k * d_y * (d_k + d_v), 2 * d_x * d_k + 2 * T_k * (d_k + d_v)
+my_flops = (once, step, once + T_q * step)
 ### END SOLUTION
 
 # %% id="source-cache-flops-check" tags=["check"]
 check("source-cache-flops", my_flops)
 
 # %% [markdown] id="source-cache-flops-why" tags=["solution-only"]
-# **Why.** This is {eq}`cross-attention-decoding-flops`. Without the cache, each step would pay the 153 600 again, 36 times what the step
-# itself
-# costs.
+# **Why.** This is {eq}`cross-attention-decoding-flops`. Without the cache, each step would pay for the source again: here
+# 153 600 operations, 36 times what the step itself costs.
 
 # %% [markdown] id="read-date-alignment-text"
 # Run the cell below: weights of five written tokens over six source tokens, both counted from 0. Write

@@ -31,6 +31,8 @@ if not torch.cuda.is_available():
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="merge-two-states-text"
 # Two programs saw disjoint blocks of keys, A and B, for the same $n$ queries. Each kept, measured from its maximum $m$
 # `(n,)`: the sum $\ell$ `(n,)` of $e^{s - m}$ and the accumulator $a$ `(n, d_v)`, the same sum times values. Write
@@ -61,17 +63,15 @@ check("merge-two-states", my_merge)
 # subtract 0 instead, and $e^{-\infty} = 0$ does the rest.
 
 # %% [markdown] id="bytes-saved-by-tiles-text"
-# One head attends over $T = 4096$ positions ($T_q = T_k$) with $d_k = d_v = 128$, all numbers (log-sum-exps too) of the
-# same size, no mask. By what factor does tiling reduce the bytes moved: $M_{\mathrm{plain}} / M_{\mathrm{tiled}}$,
-# {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`? Write `my_factors = (a, b)` with $a$ for blocks of $B_q = 64$ queries and $b$
-# for $B_q = 256$,
-# exact for this length, not the limit (four correct digits are enough; expressions are welcome).
+# One head attends over $T$ positions ($T_q = T_k$) with $d_k = d_v = d$; all numbers (log-sum-exps too) have the same size, and there is
+# no mask. By what factor does tiling reduce the bytes moved: $M_{\mathrm{plain}} / M_{\mathrm{tiled}}$, {eq}`plain-attention-bytes` and
+# {eq}`tiled-attention-bytes`? The cell below prints your $T$, $d$ and two sizes $B$ of a block of queries. Write `my_factors = (a, b)`,
+# one for each size, exact for this length, not the limit (four correct digits are enough; expressions are welcome).
 
 # %% id="bytes-saved-by-tiles" tags=["task"]
 ### BEGIN SOLUTION
-length, width = 4096, 128
-plain = 4 * length * width + 4 * length**2
-my_factors = tuple(plain / (length * (2 * width + 1) + length / block * length * 2 * width) for block in (64, 256))
+plain = 4 * T * d + 4 * T**2
+my_factors = tuple(plain / (T * (2 * d + 1) + T / block * T * 2 * d) for block in B)
 ### END SOLUTION
 
 # %% id="bytes-saved-by-tiles-check" tags=["check"]

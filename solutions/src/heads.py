@@ -20,6 +20,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="split-heads-text"
 # Write `my_split(x, n_heads)`. It takes projected queries of shape `(..., T, n_heads * d_k)`, with none, one or several
 # leading axes, and an integer that divides the last axis. It returns shape `(..., n_heads, T, d_k)`; head $h$ holds the
@@ -93,20 +95,20 @@ check("decoding-step-flops", my_step_flops)
 # smaller, not the scores.
 
 # %% [markdown] id="cache-capacity-in-tokens-text"
-# A model has 28 layers, 24 query heads and 6 key heads, all of width 96 (keys and values alike). It keeps its cache in
-# 16-bit numbers, and 3 GiB ($3 \cdot 2^{30}$ bytes) of memory are free for the cache of one text. How many tokens fit at most?
-# Write the number (three correct digits are enough; an expression is welcome).
+# A model has $L$ layers, $H$ query heads and $G$ key heads, all of width $d$ (keys and values alike); the cell below prints your numbers.
+# It keeps its cache in 16-bit numbers, and $M$ GiB ($M \cdot 2^{30}$ bytes) of memory are free for the cache of one text. How many tokens
+# fit at most? Write the number (three correct digits are enough; an expression is welcome).
 
 # %% id="cache-capacity-in-tokens" tags=["task"]
 ### BEGIN SOLUTION
-my_tokens = 3 * 2.0**30 // (2 * 28 * 6 * 96 * 2)
+my_tokens = M * 2.0**30 // (2 * L * G * d * 2)
 ### END SOLUTION
 
 # %% id="cache-capacity-in-tokens-check" tags=["check"]
 check("cache-capacity-in-tokens", my_tokens)
 
 # %% [markdown] id="cache-capacity-in-tokens-why" tags=["solution-only"]
-# **Why.** {eq}`kv-cache-bytes`: $2 \cdot 28 \cdot 6 \cdot 96 \cdot 2 = 64512$ bytes for one token. The 24 query heads keep nothing.
+# **Why.** {eq}`kv-cache-bytes`, here $2 \cdot 28 \cdot 6 \cdot 96 \cdot 2 = 64512$ bytes for one token. The query heads keep nothing.
 
 # %% [markdown] id="repair-grouped-heads-text"
 # The function below should compute grouped-query attention, {eq}`grouped-query-attention`: `query` has shape `(H, q_len, d_k)`, `key`

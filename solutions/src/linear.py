@@ -18,6 +18,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="positive-random-features-text"
 # Write `my_features(x, omega)`: positive random features whose dot products estimate $e^{q \cdot k}$ without bias,
 # {eq}`positive-features-are-unbiased`. `x` has shape `(..., T, d)` with none or one leading axis, `omega` holds $m$ draws from $N(0, I)$,
@@ -171,24 +173,25 @@ check("read-interference", my_reading)
 # its squared overlap: .30, .34, .49 and .37 in the four rows, without the diagonal. Key 2 has the largest.
 
 # %% [markdown] id="three-delta-writes-text"
-# Two unit keys $a$, $b$ have $a \cdot b = 0.6$; values are single numbers. A state that begins at zero is written three times
-# by the delta rule, {eq}`delta-rule`, with $\beta = 0.5$: first 2 under $a$, then $-1$ under $b$, then 4 under $a$. What does
-# reading with $b$ return? Write the number (four correct digits; an expression is welcome).
+# Two unit keys $a$, $b$ have $a \cdot b = c$; values are single numbers. A state that begins at zero is written three times
+# by the delta rule, {eq}`delta-rule`, with the step size $\beta$: first $v_1$ under $a$, then $v_2$ under $b$, then $v_3$ under $a$. The
+# cell below prints your $c$, $\beta$ and $v = (v_1, v_2, v_3)$. What does reading with $b$ return? Write the number (four correct
+# digits; an expression is welcome).
 
 # %% id="three-delta-writes" tags=["task"]
 ### BEGIN SOLUTION
-s_a = 0.5 * (2 - 0)
-s_b = 0.5 * (-1 - 0.6 * s_a)
-s_a = s_a + 0.5 * (4 - (s_a + 0.6 * s_b))
-my_read = 0.6 * s_a + s_b
+s_a = beta * (v[0] - 0)
+s_b = beta * (v[1] - c * s_a)
+s_a = s_a + beta * (v[2] - (s_a + c * s_b))
+my_read = c * s_a + s_b
 ### END SOLUTION
 
 # %% id="three-delta-writes-check" tags=["check"]
 check("three-delta-writes", my_read)
 
 # %% [markdown] id="three-delta-writes-why" tags=["solution-only"]
-# **Why.** The state is $s_a a + s_b b$: 1, then $s_b = -0.8$, then $s_a = 2.74$. So $b$ reads $0.844$, far from its value
-# $-1$: half a step was taken, and the write under $a$ came on top.
+# **Why.** The state is $s_a a + s_b b$: here $s_a = 1$, then $s_b = -0.8$, then $s_a = 2.74$. So $b$ reads $0.844$, far from its value
+# $-1$: only half a step was taken, and the write under $a$ came on top.
 
 # %% [markdown] id="delta-rule-text"
 # Write the delta rule, {eq}`delta-rule`, for one head: `my_delta_rule(query, key, value, beta, state)` takes `query`, `key` `(T,

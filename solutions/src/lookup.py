@@ -19,6 +19,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="similarities-to-weights-text"
 # Write `my_weights(similarity)`: it takes a float64 array of shape `(T_out, T_in)`, the similarity of each query (row)
 # with each key (column), and returns the weights of {eq}`normalised-similarities`, in the same shape. Similarities are never negative. A
@@ -67,21 +69,21 @@ check("kernel-regression", my_regression)
 # by the row sum is the same as dividing the weights.
 
 # %% [markdown] id="duplicated-pair-text"
-# A query has the similarities 1, 2 and 3 with the keys of three pairs, whose values are 0, 9 and 8. Now the *second*
-# pair is noted a second time. What does attention answer, {eq}`duplicated-pair-counts-twice`? Work it out on paper, then write the number
-# (three
-# correct digits are enough).
+# A query has three `similarities` with the keys of three pairs, and these have three `values`; the cell below prints yours. Now the
+# *second* pair is noted a second time. What does attention answer, {eq}`duplicated-pair-counts-twice`? Work it out on paper, then
+# write the number (three correct digits are enough; an expression is welcome).
 
 # %% id="duplicated-pair" tags=["task"]
 ### BEGIN SOLUTION
-my_answer = (1 * 0 + 2 * 9 + 2 * 9 + 3 * 8) / (1 + 2 + 2 + 3)
+sums = np.dot(similarities, values), sum(similarities)
+my_answer = (sums[0] + similarities[1] * values[1]) / (sums[1] + similarities[1])
 ### END SOLUTION
 
 # %% id="duplicated-pair-check" tags=["check"]
 check("duplicated-pair", my_answer)
 
 # %% [markdown] id="duplicated-pair-why" tags=["solution-only"]
-# **Why.** Both sums get one more term: 60 over 8 instead of 42 over 6. The answer moves from 7 to 7.5, towards the
+# **Why.** Both sums get one more term: here 60 over 8 instead of 42 over 6. The answer moves from 7 to 7.5, towards the
 # value 9, and the weight of the pair from 2/6 to 4/8: not doubled.
 
 # %% [markdown] id="read-lookup-weights-text"

@@ -19,6 +19,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="masked-weights-text"
 # Write `my_masked_weights(scores, mask)`: it takes float64 scores of shape `(..., q_len, kv_len)` and a boolean mask that
 # broadcasts to them, perhaps with fewer axes, and returns the weights, of the shape of the scores: a softmax over the
@@ -104,22 +106,22 @@ check("combined-masks", my_masked_scores)
 # $-\infty$, {eq}`added-masks-intersect`. Position, not row number, decides: `past` is added once, and both comparisons use it.
 
 # %% [markdown] id="window-counts-text"
-# A text of 100 tokens, a causal mask with a window of 7: each token sees itself and at most the 7 tokens before it. Write
-# two numbers as `my_count = (a, b)`:
+# A text of $T$ tokens, a causal mask with a window of $w$: each token sees itself and at most the $w$ tokens before it. The cell below
+# prints your $T$ and $w$. Write two numbers as `my_count = (a, b)`:
 #
 # - `a`: how many pairs of query and key are visible in one layer?
 # - `b`: how many such layers, stacked, does it take until the last token can depend on the first?
 
 # %% id="window-counts" tags=["task"]
 ### BEGIN SOLUTION
-my_count = (100 * 8 - 7 * 8 // 2, 15)
+my_count = (T * (w + 1) - w * (w + 1) // 2, -((1 - T) // w))
 ### END SOLUTION
 
 # %% id="window-counts-check" tags=["check"]
 check("window-counts", my_count)
 
 # %% [markdown] id="window-counts-why" tags=["solution-only"]
-# **Why.** Full rows have 8 keys; the first seven lack $7 + 6 + \dots + 1 = 28$. The first token is 99 positions before the
+# **Why.** Here full rows have 8 keys; the first seven lack $7 + 6 + \dots + 1 = 28$. The first token is 99 positions before the
 # last, one layer goes back 7 of them, and $99 / 7 = 14.1$, so fourteen layers do not quite reach it.
 
 # %% [markdown] id="large-enough-fill-text"

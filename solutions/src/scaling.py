@@ -14,6 +14,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="scaled-scores-text"
 # Write `my_scaled_scores(query, key)`: `query` has shape `(..., q_len, d_k)`, `key` `(..., kv_len, d_k)`, with the same leading
 # axes (there may be none), both float64. Return the dot product of each query with each key, divided by the square root of
@@ -35,19 +37,19 @@ check("scaled-scores", my_scaled_scores)
 # **Why.** A score sums $d_k$ products, so its variance is $d_k$ whatever the lengths of the two sequences are.
 
 # %% [markdown] id="score-variance-by-hand-text"
-# Entries of $q$ are independent with mean 0 and standard deviation 2, those of $k$ the same with 3, and $q$ is independent of $k$.
-# With $d_k = 50$, what is the variance of $q \cdot k / \sqrt{d_k}$? Write the number.
+# Entries of $q$ are independent with mean 0 and standard deviation $\sigma_q$, those of $k$ the same with $\sigma_k$, and $q$ is independent
+# of $k$; the cell below prints your numbers. What is the variance of $q \cdot k / \sqrt{d_k}$? Write the number.
 
 # %% id="score-variance-by-hand" tags=["task"]
 ### BEGIN SOLUTION
-my_variance = 2**2 * 3**2
+my_variance = sigma_q**2 * sigma_k**2
 ### END SOLUTION
 
 # %% id="score-variance-by-hand-check" tags=["check"]
 check("score-variance-by-hand", my_variance)
 
 # %% [markdown] id="score-variance-by-hand-why" tags=["solution-only"]
-# **Why.** {eq}`score-variance-from-deviations` gives $50 \cdot 4 \cdot 9$, and the factor $1 / \sqrt{50}$ divides a variance by 50.
+# **Why.** {eq}`score-variance-from-deviations` gives $d_k \sigma_q^2 \sigma_k^2$, and the factor $1 / \sqrt{d_k}$ divides a variance by $d_k$.
 
 # %% [markdown] id="uncentred-score-variance-text"
 # Entries of $q$ are independent, each with mean $m_q$ and **variance** $v_q$; those of $k$ are independent of them and of each

@@ -20,6 +20,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="self-attention-text"
 # Write self-attention: `my_self_attention(x, w_query, w_key, w_value)` takes tokens `x` of shape `(..., T, d_model)` and the
 # projections `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64, and returns the outputs,
@@ -161,7 +163,8 @@ check("rotary-positions", my_rope)
 # $V = X W_V$ are known. Write `my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)`, which
 # returns the tuple `(d_w_query, d_w_key, d_w_value, d_x)` of gradients, each of the shape of what it belongs to: `x` is
 # `(T, d_model)`, the matrices are `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64. No automatic
-# differentiation, please.
+# differentiation, please. In class marks each of the four gradients that is right in every case counts a quarter of the
+# points.
 
 
 # %% id="projection-gradients" tags=["task"]
@@ -181,9 +184,9 @@ check("projection-gradients", my_projection_gradients)
 # roles it plays.
 
 # %% [markdown] id="attention-and-rnn-counts-text"
-# A sentence of $T = 80$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d = 64$. Count only
+# A sentence of $T$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d$, as printed below. Count only
 # matrix products, a multiplication with its addition as 2. Self-attention has three projections, scores and output; the
-# RNN multiplies input and state by a matrix each, every step. Write four numbers as `my_counts = (a, b, c, d)`:
+# RNN multiplies input and state by a matrix each, every step. Write `my_counts = (a, b, c, d)`:
 #
 # - `a`: FLOPs of self-attention; `b`: of the RNN;
 # - `c`: products in the longest chain of self-attention, each in need of the one before;
@@ -191,14 +194,14 @@ check("projection-gradients", my_projection_gradients)
 
 # %% id="attention-and-rnn-counts" tags=["task"]
 ### BEGIN SOLUTION
-my_counts = (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80)
+my_counts = (6 * T * d**2 + 4 * T**2 * d, 4 * T * d**2, 3, T)
 ### END SOLUTION
 
 # %% id="attention-and-rnn-counts-check" tags=["check"]
 check("attention-and-rnn-counts", my_counts)
 
 # %% [markdown] id="attention-and-rnn-counts-why" tags=["solution-only"]
-# **Why.** 3 604 480 against 1 310 720 FLOPs: nearly three times the work, with 3 products in a row in place of 80.
+# **Why.** Here 3 604 480 against 1 310 720 FLOPs: nearly three times the work, with 3 products in a row in place of 80.
 
 # %% [markdown] id="attention-between-features-text"
 # Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, a row for each of $m$ individuals, a column

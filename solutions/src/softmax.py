@@ -18,6 +18,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="stable-softmax-text"
 # Write softmax for an array of any number of axes: `my_softmax(scores, axis)` returns weights of the shape of
 # `scores` that are not negative and sum to 1 along `axis`.
@@ -45,19 +47,19 @@ check("stable-softmax", my_softmax)
 # it with 0 / 0.
 
 # %% [markdown] id="entropy-by-hand-text"
-# Three scores: $z = (0, 0, \ln 2)$. What is the entropy $H(\sigma(z))$ in nats? Work it out on paper, then write
-# the number (three correct digits are enough; an expression such as `2 * np.log(3)` is welcome).
+# The scores $z$ are $n$ times 0 and once $\ln r$; the cell below prints your $n$ and $r$. What is the entropy $H(\sigma(z))$ in nats? Work
+# it out on paper, then write the number (three correct digits are enough; an expression such as `2 * np.log(7)` is welcome).
 
 # %% id="entropy-by-hand" tags=["task"]
 ### BEGIN SOLUTION
-my_entropy = 1.5 * np.log(2)
+my_entropy = np.log(n + r) - r / (n + r) * np.log(r)
 ### END SOLUTION
 
 # %% id="entropy-by-hand-check" tags=["check"]
 check("entropy-by-hand", my_entropy)
 
 # %% [markdown] id="entropy-by-hand-why" tags=["solution-only"]
-# **Why.** The exponentials are 1, 1, 2, so the weights are 1/4, 1/4, 1/2. Their entropy is
+# **Why.** With $n = r = 2$ the exponentials are 1, 1, 2, so the weights are 1/4, 1/4, 1/2. Their entropy is
 # $2 \cdot \frac14 \ln 4 + \frac12 \ln 2 = \ln 2 + \frac12 \ln 2$. {eq}`softmax-entropy` gives the same:
 # $\mathrm{lse}(z) = \ln 4$, minus the mean score $\frac12 \ln 2$.
 

@@ -19,6 +19,8 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
 # %% [markdown] id="dot-product-table-text"
 # Rows are positions. Write `my_scores(query, key)`: for queries of shape `(q_len, d_k)` and keys of shape
 # `(kv_len, d_k)`, both float64, it returns the table of shape `(q_len, kv_len)` whose row $i$, column $j$ holds the dot
@@ -41,21 +43,21 @@ check("dot-product-table", my_scores)
 # one who asks stands on the left, so its number is the row.
 
 # %% [markdown] id="shapes-in-columns-text"
-# A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are 5 queries and 11
-# keys; queries and keys have 7 features, values have 6. Which shapes have $K^\top Q$ and the output? Write four
+# A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$
+# keys; queries and keys have $d_k$ features, values have $d_v$; the cell below prints your numbers. Which shapes have $K^\top Q$ and the output? Write four
 # numbers in one tuple, `my_shapes = (a, b, c, d)`: rows `a` and columns `b` of $K^\top Q$, then rows `c` and columns `d` of the
 # output.
 
 # %% id="shapes-in-columns" tags=["task"]
 ### BEGIN SOLUTION
-my_shapes = (11, 5, 6, 5)
+my_shapes = (T_k, T_q, d_v, T_q)
 ### END SOLUTION
 
 # %% id="shapes-in-columns-check" tags=["check"]
 check("shapes-in-columns", my_shapes)
 
 # %% [markdown] id="shapes-in-columns-why" tags=["solution-only"]
-# **Why.** $K^\top Q$ is $(11 \times 7)(7 \times 5)$, and $V$ times the weights is $(6 \times 11)(11 \times 5)$. Inner lengths
+# **Why.** $K^\top Q$ is $(T_k \times d_k)(d_k \times T_q)$, and $V$ times the weights is $(d_v \times T_k)(T_k \times T_q)$. Inner lengths
 # vanish. One output per query, as long as a value: in every dialect.
 
 # %% [markdown] id="columns-to-rows-text"

@@ -124,6 +124,9 @@ def toy_task(number: str) -> Any:
         card=f"## Task {number}: {entry}\n\n*write, {points} points*",
         hints_markdown="<details><summary>Hint 1</summary>\n\nThink.\n\n</details>",
         given_source="two = 2" if number == "slope-of-double" else "",
+        question_source="",
+        variants=({},),
+        numbers_in=lambda text: [],
         broken_source="def my_half(x):\n    return x // 2" if number == "half-it" else "",
     )
 

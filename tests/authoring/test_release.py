@@ -12,9 +12,15 @@ import nbformat
 import pytest
 
 from attn_course.authoring import AuthoringError
+from attn_course.authoring.course import units
+from attn_course.authoring.fingerprint import Fingerprints
+from attn_course.authoring.imports import ImportGraph
+from attn_course.authoring.notebook import to_text
+from attn_course.authoring.numbering import numbering
 from attn_course.authoring.release import ENVIRONMENT, release
+from attn_course.authoring.render import render
 from attn_course.commands.course import is_course
-from attn_course.tasks import all_tasks
+from attn_course.tasks import all_tasks, get_task
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,3 +135,50 @@ def test_nothing_is_overwritten_and_nothing_left_half_written(small_course, tmp_
         release(small_course, tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {"taken", "course"}
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["mine.txt"]
+
+
+@pytest.fixture(scope="module")
+def class_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders for two students, of exercises built from their present sources."""
+    root = tmp_path_factory.mktemp("course")
+    for name in ("attn_course", "notebooks", "solutions", *ENVIRONMENT):
+        (root / name).symlink_to(ROOT / name)
+    (root / "exercises").mkdir()
+    counted = numbering(root)
+    fingerprints = Fingerprints(ImportGraph(root, counted.tables), counted)
+    for unit in units(root, ["masking"]):
+        if unit.folder == "exercises":
+            unit.path.write_text(to_text(render(unit, fingerprints, get_task)), encoding="utf-8")
+    out = tmp_path_factory.mktemp("class") / "handout"
+    release(root, out, ["masking"], with_lessons=False, students=["ada", "Zoë O'Neil"])
+    return out
+
+
+def test_each_student_of_a_class_gets_a_whole_folder_with_the_own_id(class_folder):
+    assert {path.name for path in class_folder.iterdir()} == {"ada", "Zoë O'Neil"}
+    for student in ("ada", "Zoë O'Neil"):
+        folder = class_folder / student
+        assert is_course(folder)
+        assert "yours alone" in (folder / "README.md").read_text(encoding="utf-8")
+        (exercise,) = (folder / "exercises").iterdir()
+        cells = nbformat.read(exercise, as_version=4).cells
+        names: dict[str, object] = {}
+        (asking,) = (cell.source for cell in cells if "STUDENT" in cell.source)
+        exec(asking, names)
+        assert names["STUDENT"] == student
+        nbformat.validate(nbformat.read(exercise, as_version=4))
+
+
+def test_what_two_students_get_differs_in_their_ids_alone(class_folder):
+    first, second = (
+        {path.relative_to(folder): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*")) if path.is_file()}
+        for folder in (class_folder / "ada", class_folder / "Zoë O'Neil")
+    )
+    assert first.keys() == second.keys()
+    assert [str(path.parent) for path in first if first[path] != second[path]] == ["exercises"]
+    for path, text in first.items():
+        assert text.replace('STUDENT = \\"ada\\"', 'STUDENT = \\"Zoë O\'Neil\\"') == second[path]
+
+
+def test_without_a_roster_nobody_is_named(handout):
+    assert "yours alone" not in (handout / "README.md").read_text(encoding="utf-8")

@@ -2,9 +2,10 @@
 
 import pytest
 
-from attn_course.authoring import AuthoringError
+from attn_course.authoring import AuthoringError, task_cells
 from attn_course.authoring.source import Cell, parse, task_id
 from attn_course.authoring.stub import stub
+from attn_course.tasks import get_task
 
 from .conftest import LESSON, SOLUTION
 
@@ -181,3 +182,56 @@ def test_only_task_cells_have_a_task():
     ids = ["double-it-text", *tagged, "double-it-other", "a-double-it", "setup"]
     cells = [Cell(cell_id, "code", "1", tagged.get(cell_id, ())) for cell_id in ids]
     assert [task_id(cell, {"double-it"}) for cell in cells] == ["double-it"] * 4 + [""] * 3
+
+
+VARIED = """\
+# %% id="setup"
+from attn_course import check
+
+STUDENT = ""  # whose numbers
+
+# %% [markdown] id="window-counts-text"
+# A text of $T$ tokens.
+
+# %% id="window-counts" tags=["task"]
+### BEGIN SOLUTION
+my_count = (T, w)
+### END SOLUTION
+
+# %% id="window-counts-check" tags=["check"]
+check("window-counts", my_count)
+"""
+
+
+def dressed(text):
+    """The cells of a solution with a task whose numbers differ from student to student."""
+    return task_cells.dress(parse(text, "toy.py"), get_task, "toy.py")
+
+
+def test_a_locked_cell_prints_and_names_the_numbers_of_a_student():
+    cells = dressed(VARIED)
+    (asking,) = (cell for cell in cells if cell.id == "window-counts-given")
+    assert (asking.text, asking.tags) == ('from attn_course import question\n\nT, w = question("window-counts")', ("question",))
+    assert (asking.nbgrader["locked"], asking.nbgrader["solution"], asking.nbgrader["grade"]) == (True, False, False)
+    assert [cell.id for cell in cells].index("window-counts-given") == [cell.id for cell in cells].index("window-counts") - 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('STUDENT = ""  # whose numbers', "", 'wanted the line STUDENT = "" once; got it 0 times'),
+        ("my_count = (T, w)", 'my_count = (T, w)\nSTUDENT = ""', 'wanted the line STUDENT = "" once; got it 2 times'),
+        ("of $T$ tokens", "of 100 tokens", r"'window-counts-text': wanted no number that differs from student to student, got 100"),
+    ],
+)
+def test_a_source_that_one_student_could_not_be_given_is_refused(old, new, message):
+    with pytest.raises(AuthoringError, match=message):
+        dressed(VARIED.replace(old, new))
+
+
+def test_a_student_is_asked_for_only_where_numbers_differ(course):
+    course.write(
+        "solutions/src/double.py", SOLUTION.replace("from attn_course import check", 'from attn_course import check\nSTUDENT = ""')
+    )
+    with pytest.raises(AuthoringError, match='wanted the line STUDENT = "" only where numbers differ'):
+        course.build()

@@ -85,5 +85,5 @@ def test_a_class_is_graded_alike(lesson, grader, tmp_path):
         book = notebooks.answered(ROOT, lesson, {task: answer.code for task, answer in row.items()})
         graded = grader.grade(notebooks.save(book, tmp_path / f"{number}_{lesson}.ipynb"), student="ada")
         wrong += [f"{row[verdict.task]}: {verdict.message}" for verdict in graded.verdicts
-                  if verdict.task in row and (verdict.points > 0) != (row[verdict.task].kind == "right")]  # fmt: skip
+                  if verdict.task in row and verdict.passed != (row[verdict.task].kind == "right")]  # fmt: skip
     assert not wrong

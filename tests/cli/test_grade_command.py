@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from attn_course.grading.budget import USUAL
 from attn_course.grading.classroom.store import StoreError
 from tests.grading.classroom.stand_in import StandIn, Unsafe
 
@@ -46,6 +49,43 @@ def test_a_resumed_run_says_what_is_not_as_it_was(attn_course, room):
     assert "graded again, because changed (1): s01/02_softmax.ipynb" in lines
     assert "graded before, and gone now (1): s02/02_softmax.ipynb" in lines
     assert json.loads((room / "out" / "report.json").read_text())["due"] == "2026-12-01T23:59:59+00:00"
+
+
+@pytest.mark.parametrize(
+    ("limits", "complaint"),
+    [
+        (
+            ["tea=5"],
+            "wanted NAME=VALUE with a number and one of the names cell, call, cpu, notebook, student, memory, output, copies; got 'tea=5'",
+        ),
+        (["cell"], "wanted NAME=VALUE with a number and one of the names"),
+        (["cell=long"], "got 'cell=long'"),
+        (["cell=-1"], "cell must be a number of seconds for a code cell, above 0; got -1"),
+        (["memory=nan"], "memory must be a number of MiB for a notebook"),
+        (["copies=1.5"], "copies must be a whole number of notebooks of a student on one chapter, above 0; got 1.5"),
+        (["notebook=200", "student=100"], "student must be at least notebook, the time for one; got 100 and 200 s"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_one_line_and_nothing_is_written(attn_course, room, limits, complaint):
+    room.with_students(1)
+    said = attn_course("grade", "in", "--out", "out", *(word for limit in limits for word in ("--limit", limit)))
+    assert (said.code, (room / "out").exists()) == (2, False)
+    assert "attn-course: --limit: " in said.err
+    assert complaint in said.err
+
+
+def test_limits_are_handed_on_kept_and_stand_in_the_report(attn_course, room, monkeypatch):
+    room.with_students(1)
+    made = []
+    monkeypatch.setattr("attn_course.grading.grader.Grader", lambda **options: made.append(options["limits"]) or StandIn(**options))
+    words = ("grade", "in", "--out", "out", "--limit", "cell=30", "--limit", "memory=2048")
+    assert attn_course(*words).code == 0
+    assert [(limits.cell, limits.memory, limits.call) for limits in made] == [(30.0, 2048.0, USUAL.call)]
+    for name in ("run.json", "report.json"):
+        assert USUAL.changed(json.loads((room / "out" / name).read_text())["limits"].split()) == made[0]
+    assert attn_course(*words, "--resume").code == 0
+    said = attn_course("grade", "in", "--out", "out", "--limit", "cell=31", "--resume")
+    assert (said.code, "was begun with --limit cell=30" in " ".join(said.err.split())) == (2, True)
 
 
 def test_without_a_sandbox_it_says_what_to_do(attn_course, room, monkeypatch):

@@ -13,3 +13,22 @@ def test_it_lists_the_chapters_and_the_folder(attn_course, tmp_path, monkeypatch
     assert said.out.splitlines()[1:] == [f"02 softmax: {len(tasks)} tasks, {sum(task.points for task in tasks)} points", "made handout"]
     assert {path.name for path in Path("handout/exercises").iterdir()} == {"ex_01_lookup.ipynb", "ex_02_softmax.ipynb"}
     assert Path("handout/attn_course/grading/classroom/templates/page.html").is_file()
+
+
+def test_with_a_roster_it_makes_a_folder_for_each_student(attn_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("class.csv").write_text("id,name\nada,Ada Lovelace\nbob,Bob\n", encoding="utf-8")
+    said = attn_course("release", "--out", "handout", "--chapters", "softmax", "--no-lessons", "--roster", "class.csv")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines()[-1] == "made handout, a folder in it for each of 2 students"
+    assert {path.name for path in Path("handout").iterdir()} == {"ada", "bob"}
+    assert Path("handout/ada/exercises/ex_02_softmax.ipynb").is_file()
+
+
+def test_a_roster_that_names_no_folders_is_refused(attn_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("class.csv").write_text("id,name\n../ada,Ada\n", encoding="utf-8")
+    said = attn_course("release", "--out", "handout", "--chapters", "softmax", "--roster", "class.csv")
+    assert said.code == 2
+    assert "an id that can name a folder, without slashes; got '../ada'" in " ".join(said.err.split())
+    assert not Path("handout").exists()

@@ -1,6 +1,7 @@
 """`attn-course similarity` names the pair that copied, shows what it shares, and runs nothing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -39,6 +40,14 @@ def test_the_pair_is_named_and_nothing_is_run(attn_course, submitted):
     assert "di/04_attention.ipynb: " in said.out.replace("\n", "")
     assert json.loads(Path("pairs.json").read_text(encoding="utf-8"))["pairs"][0]["students"] == ["al", "bo <b>"]
     assert not Path("ran").exists()
+
+
+def test_a_zip_archive_is_compared_too(attn_course, submitted):
+    shutil.make_archive("class", "zip", submitted)
+    assert attn_course("similarity", "class.zip").out == attn_course("similarity", "submitted").out
+    Path("class.zip").write_bytes(b"no archive")
+    said = attn_course("similarity", "class.zip")
+    assert (said.code, said.err) == (2, "attn-course: class.zip: is neither a folder nor a zip archive that can be read\n")
 
 
 def test_the_page_shows_both_sides_and_escapes_them(attn_course, submitted):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attn_course.grading.classroom.marks import Marked, status_of
-from attn_course.tasks import all_tasks, lessons
+from attn_course.tasks import all_tasks, get_task, lessons
 from tests.grading import notebooks, toy
 from tests.grading.conftest import beside
 from tests.grading.toy import cell
@@ -172,6 +172,18 @@ def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, ro
     assert graded.verdicts[0].message.startswith(reason)
 
 
+@pytest.mark.usefixtures("toy_chapter")
+def test_of_tasks_that_are_not_asked_for_nothing_is_called_or_said(grade):
+    answers = {
+        "twice": "def twice(x):\n    global called\n    called = True",
+        "thrice": "def thrice(x):\n    return x if 'called' in globals() else 3 * x",
+    }
+    cells = [each for each in toy.cells(answers) if not each["id"].startswith(("setup", "four-times"))]
+    graded = grade(book(*cells), tasks=("thrice",))
+    assert (points(graded), graded.notes) == ({"thrice": 3}, ())
+    assert points(grade(b"no notebook", tasks=("thrice",), lesson="toy")) == {"thrice": 0}
+
+
 # --- what learners do to notebooks ---------------------------------------------------------------------
 
 
@@ -301,3 +313,64 @@ def test_grading_twice_gives_the_same(grade, root):
     scratch = "import random\nmy_entropy = np.log(2) * random.choice([1.5, 1.0, 2.0]) + np.random.normal()"
     noisy = notebooks.answered(root, "softmax", {"entropy-by-hand": scratch})
     assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts
+
+
+# --- numbers of a student's own ------------------------------------------------------------------------
+
+ADAS = {"n": 3, "r": 2}
+OWN = "from attn_course import question\nn, r = question('entropy-by-hand')\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)"
+
+
+@pytest.fixture
+def entropy(grade, grader, root, monkeypatch):
+    """The verdict on an answer to a task with variants, and the notes; each student has numbers of their own."""
+    monkeypatch.setattr(grader, "_variants", True)
+
+    def judged(text, **keywords):
+        graded = grade(notebooks.answered(root, "softmax", {"entropy-by-hand": text}), "softmax.ipynb", **keywords)
+        return next(verdict for verdict in graded.verdicts if verdict.task == "entropy-by-hand"), graded.notes
+
+    return judged
+
+
+def test_each_student_is_judged_by_numbers_of_their_own(entropy, grader, monkeypatch):
+    assert get_task("entropy-by-hand").variant("ada").numbers == ADAS
+    assert entropy(OWN)[0].passed  # what it asks for is what the grader sends
+    right = f"my_entropy = np.log({ADAS['n'] + ADAS['r']}) - {ADAS['r'] / (ADAS['n'] + ADAS['r'])} * np.log({ADAS['r']})"
+    assert entropy(right)[0].passed
+    copied, _ = entropy("my_entropy = 1.5 * np.log(2)")  # the solution's
+    assert (copied.passed, copied.mistake) == (False, None)
+    bits, _ = entropy(f"{right}\nmy_entropy /= np.log(2)")
+    assert bits.mistake == "measured in bits"
+    monkeypatch.setattr(grader, "_variants", False)
+    assert entropy("my_entropy = 1.5 * np.log(2)")[0].passed
+    assert not entropy(right)[0].passed
+
+
+def test_the_notebook_does_not_say_by_whose_numbers_it_is_judged_and_where_it_tries_that_is_said(entropy, grader, monkeypatch):
+    other = "it is judged by those of 'ada'"
+    assert entropy('STUDENT = "ada"\n' + OWN)[1] == ()
+    for name, said in (("bob", "'bob'"), ("", "''")):
+        verdict, notes = entropy(f'STUDENT = "{name}"\n{OWN}')
+        assert verdict.passed
+        assert notes == (f"the notebook asks for the numbers of {said} (STUDENT); {other}",)
+    monkeypatch.setattr(grader, "_variants", False)
+    verdict, (said,) = entropy(f'STUDENT = "ada"\n{OWN}')
+    assert verdict.passed
+    assert said.endswith("it is judged by those that all have (attn-course grade --variants judges each student by their own)")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "import attn_course\nn, r = attn_course.question('entropy-by-hand')",
+        "from attn_course.tasks import question as q\nn, r = q('entropy-by-hand')",
+    ],
+)
+def test_the_numbers_are_there_however_they_are_asked_for(entropy, asked):
+    assert entropy(f"{asked}\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)")[0].passed
+
+
+def test_the_numbers_are_there_where_their_task_is_not_asked_for(grade, root):
+    book = notebooks.answered(root, "softmax", {"entropy-by-hand": OWN})
+    assert grade(book, "softmax.ipynb", tasks=["stable-softmax"]).notes == ()

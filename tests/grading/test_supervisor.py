@@ -8,9 +8,10 @@ import tempfile
 import pytest
 
 from attn_course.grading import grader as grader_module
+from attn_course.grading.budget import Budget
 from attn_course.grading.grader import Grader, Unconfined
 from attn_course.grading.sandbox import Limits
-from attn_course.grading.supervisor import ForkServer
+from attn_course.grading.supervisor import KILLED, ForkServer
 from tests.grading import notebooks, toy
 from tests.grading.conftest import beside
 from tests.grading.hostile.attacks import ATTACKS, ENDLESS
@@ -42,10 +43,20 @@ def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
 @pytest.mark.parametrize("attack", ["ends Python", "crashes", "floods", "loops", "hangs up", "forges a frame"])
 def test_without_fork_attacks_get_nothing_too(plain, toy_chapter, tmp_path, monkeypatch, attack):
     if attack in ENDLESS:
-        monkeypatch.setattr(plain, "_cell_s", 1.0)
+        monkeypatch.setattr(plain, "_limits", Budget(cell=1.0))
     graded = plain.grade(toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells({**toy.RIGHT, "thrice": ATTACKS[attack][0]})), student="eve")
     assert points(graded)[:2] == [2, 0]
     assert not plain._workers._processes, "no process is left"
+
+
+@pytest.mark.parametrize("which", ["grader", "plain"])
+def test_what_is_printed_beyond_the_limit_is_thrown_away_and_costs_no_task(request, toy_chapter, tmp_path, which):
+    answers = {**toy.RIGHT, "thrice": "print('x' * 2**21)\ndef thrice(x):\n    print('y' * 2**25)\n    return 3 * x"}
+    graded = request.getfixturevalue(which).grade(toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(answers)), student="ada")
+    assert points(graded) == [2, 3, 4]
+    assert [note.partition(" printed ")[2] for note in graded.notes if " printed " in note] == [
+        "past the 1 MiB of a notebook: the rest was thrown away"
+    ]
 
 
 def test_a_killed_fork_server_costs_its_notebook_and_no_other(grader, toy_chapter, tmp_path):
@@ -70,12 +81,33 @@ def test_a_fork_server_or_worker_killed_from_outside_costs_the_student_nothing(g
 
 
 def test_the_time_for_a_whole_notebook_is_limited(exercises, toy_chapter, tmp_path, grader):
-    slow = beside(grader, seed=1, exercises=exercises, limits=Limits(wall_s=4.0))
+    slow = beside(grader, seed=1, exercises=exercises, limits=Budget(notebook=6.0))
     grader.grade(toy.write(tmp_path / "97_right.ipynb", toy.cells(toy.RIGHT)), student="ada")  # so that it is warm
     path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells({**toy.RIGHT, "thrice": "import time\ntime.sleep(600)"}))
     graded = slow.grade(path, student="eve")
     assert points(graded) == [2, 0, 0]
-    assert graded.notes[-1] == "code cell 4 was running when the 4 s for one notebook were over"
+    assert graded.notes[-1] == "code cell 4 was running when the time for the notebook was over (4.5 s for its cells)"
+
+
+def test_a_worker_that_dies_again_and_again_gets_no_more_than_the_time_for_one_notebook(
+    grader, exercises, toy_chapter, tmp_path, monkeypatch
+):
+    given = []
+    sit = grader_module.Grader._sit
+
+    def as_if_killed(self, submission, student, within_s):
+        given.append(within_s)
+        sitting, _ = sit(self, submission, student, within_s)
+        sitting.seconds = 30.0
+        return sitting, KILLED
+
+    monkeypatch.setattr(grader_module.Grader, "_sit", as_if_killed)
+    limited = beside(grader, seed=1, exercises=exercises, limits=Budget(notebook=100.0))
+    path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT))
+    limited.grade(path, student="eve")
+    assert given == [75.0, 45.0]
+    limited.grade(path, student="eve", within_s=60.0)
+    assert given[2:] == [45.0], "more than half of its time is gone: another pass might judge less than the first"
 
 
 def test_nothing_is_graded_where_nothing_confines(monkeypatch):

@@ -196,6 +196,23 @@ def test_our_marks_stand_in_its_gradebook(course, interpreter, gradebook, known)
     assert comments["entropy-by-hand"].endswith("is not right  think")
 
 
+def test_what_the_teacher_decided_on_a_chapter_is_extra_credit(interpreter, gradebook):
+    """Also for somebody who handed in nothing; of a submission it goes when the decision goes."""
+    report = two_chapters()
+    decided = {"ada": report["students"][0]["notebooks"][1], "cy": report["students"][2]["notebooks"][1]}
+    query = "select student_id, sum(coalesce(auto_score, 0) + coalesce(extra_credit, 0)) from grade join submitted_notebook on "
+    query += (
+        "submitted_notebook.id = grade.notebook_id join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
+    )
+    for points in (1.5, None):
+        for each in decided.values():
+            each |= {"points": points if points is not None else sum(task["points"] for task in each["tasks"])}
+        assert export(interpreter, report, gradebook).returncode == 0
+        with closing(sqlite3.connect(gradebook)) as database:
+            found = dict(database.execute(f"{query} group by student_id"))
+        assert (found["ada"], found["cy"]) == (2 + (points or 3), 1.5)
+
+
 def test_nbgraders_own_export_lists_our_marks(course, interpreter, python, tmp_path):
     folder = shutil.copytree(course, tmp_path / "course")
     assert export(interpreter, report_of({"stable-softmax": 3}), folder / "gradebook.db").returncode == 0

@@ -109,6 +109,7 @@ THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]
         (WRITE, {"symbols": ("s",)}, "symbols if, and only if"),
         (DERIVE, {"symbols": ()}, "symbols if, and only if"),
         (REPAIR, {"broken": None}, "a broken function if, and only if"),
+        (PREDICT, {"partial": True}, "a function to be written or repaired, if parts of it count"),
         (WRITE, {"broken": abs}, "a broken function if, and only if"),
         (FIGURE, {"figure_data": None}, "figure data if, and only if"),
         (PREDICT, {"figure_data": dict}, "figure data if, and only if"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.tasks import Case, Result, judge
+from attn_course.tasks import Case, Result, get_task, judge
 from attn_course.tasks.compare import compare
 from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
@@ -229,6 +229,42 @@ def test_roundings_are_measured_by_plain_numbers_and_lists_too():
     assert not verdict_of(task, lambda x, others, axis, fill: np.full(1, 1e-10)).passed
     only_plain = changed(task, cases=lambda rng: [Case("plain", x=1000.1)], answer=lambda x: np.asarray(x - 1000.0 - 0.1))
     assert verdict_of(only_plain, lambda x: 0.0).passed
+
+
+# --- part of the points ------------------------------------------------------------------------------
+
+
+SIZES = ((2, 3), (2, 3, 5))
+TWO = changed(PAIR, partial=True, points=5, cases=lambda rng: [Case("", blocks=[rng.normal(size=n) for n in sizes]) for sizes in SIZES])
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [
+        (lambda blocks: (blocks[0].max() - 9, np.concatenate(blocks)), 2),  # half of 5, rounded down
+        (lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks)[:1]), 2),  # a wrong shape is wrong for its array alone
+        (lambda blocks: (np.concatenate(blocks).min(), np.concatenate(blocks)), 2),  # also of a known mistake
+        (lambda blocks: (np.concatenate(blocks).max() + (len(blocks) > 2), np.concatenate(blocks)), 2),  # right in one case alone
+        (lambda blocks: (blocks[0].max() - 9, np.concatenate(blocks)[::-1]), 0),
+        (lambda blocks: (np.concatenate(blocks).max(),), 0),
+        (lambda blocks: 1 / 0, 0),
+    ],
+)
+def test_each_array_that_is_right_in_every_case_counts_where_the_task_says_so(answer, points):
+    verdict = verdict_of(TWO, answer)
+    assert (verdict.passed, verdict.points, verdict.max_points) == (False, points, 5)
+    assert ("1 of 2 arrays are right in every case: 2 of 5 points in class marks" in verdict.message) == bool(points)
+    assert verdict_of(changed(TWO, partial=False), answer).points == 0
+
+
+def test_three_of_four_gradients_count_three_quarters():
+    def three(x, w_query, w_key, w_value, d_query, d_key, d_value):
+        return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_value @ w_value.T
+
+    task = get_task("projection-gradients")
+    verdict = verdict_of(task, three)
+    assert (verdict.points / task.points, verdict.passed) == (0.75, False)
+    assert verdict.mistake == "only the path through the values"
 
 
 # --- misuse ------------------------------------------------------------------------------------------

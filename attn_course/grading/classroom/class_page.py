@@ -14,7 +14,7 @@ from attn_course.numbers import counted, lesson_number, place, task_number
 if TYPE_CHECKING:
     from attn_course.figures.base import Picture
 
-_URGENCY = ("not judged", "note", "late", "duplicate", "not asked for", "missing")
+_URGENCY = ("not judged", "note", "late", "decision", "duplicate", "not asked for", "missing")
 
 
 def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
@@ -119,11 +119,17 @@ def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> dict[str, "Pi
 def _notes(found: Class, marked: Sequence[Marked]) -> list[tuple[str, str, str, str]]:
     """What asks for a look: student, assignment, kind and text, the most urgent first."""
     wanted = [each for each in marked if each.status != "not asked for"]
-    rows = [(each.student, each.assignment, kind, text) for each in wanted for kind, text in remarks(each)]
+    rows = [(each.who, each.assignment, kind, text) for each in wanted for kind, text in remarks(each)]
     rows += [
-        (each.student, each.assignment, "missing", f"no notebook for chapter {lesson_number(each.lesson)}")
+        (each.who, each.assignment, "missing", f"no notebook for chapter {lesson_number(each.lesson)}")
         for each in marked
         if each.status == "missing"
+    ]
+    rows += [
+        (each.who, each.assignment, "decision", f"task {task_number(decided.decision.task)}: {decided}")
+        for each in wanted
+        for decided in each.decided
+        if decided.decision.task
     ]
     rows += [("", "", "note", note) for note in found.notes]
     if left_out := len(marked) - len(wanted):

@@ -5,14 +5,21 @@ from attn_course.grading.classroom.pages import page
 from attn_course.numbers import cite, lesson_number
 from attn_course.tasks.core import Verdict
 
-_SIGNS = {"passed": "✓ passed", "failed": "✗ not right", "unanswered": "○ not answered", "not judged": "! not judged"}
+_SIGNS = {
+    "passed": "✓ passed",
+    "partly": "◐ partly right",
+    "failed": "✗ not right",
+    "unanswered": "○ not answered",
+    "not judged": "! not judged",
+    "decided": "✎ decided by the teacher",
+}
 
 
 def feedback_page(marked: Marked) -> str:
     """Return the feedback on a notebook that was handed in, as HTML."""
     return page(
         "feedback.html",
-        title=f"{marked.assignment or marked.notebook}: feedback for {marked.student}",
+        title=f"{marked.assignment or marked.notebook}: feedback for {marked.who}",
         chapter=f"chapter {lesson_number(marked.lesson)}" if marked.lesson is not None else "no chapter of the course",
         marked=marked,
         remarks=remarks(marked),

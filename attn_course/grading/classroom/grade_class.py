@@ -3,21 +3,27 @@
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from attn_course import __version__
+from attn_course.grading.budget import USUAL
+from attn_course.grading.classroom.copies import at_most
+from attn_course.grading.classroom.desk import Decision, Desk, Papers, read_desk
+from attn_course.grading.classroom.downloads import SubmissionsError, opened
 from attn_course.grading.classroom.engines import Engine
-from attn_course.grading.classroom.hand_ins import Class, HandIn, SubmissionsError, find_submissions, students_folder
+from attn_course.grading.classroom.hand_ins import Class, HandIn, find_submissions, students_folder
+from attn_course.grading.classroom.lateness import notes_on_platforms, notes_on_times
 from attn_course.grading.classroom.marks import Marked, mark
-from attn_course.grading.classroom.outputs import write_outputs
-from attn_course.grading.classroom.process import Setup, course_fingerprint
+from attn_course.grading.classroom.outputs import platform_tables, write_outputs
+from attn_course.grading.classroom.process import Setup
 from attn_course.grading.classroom.run import ClassRun
 from attn_course.grading.classroom.store import NotebookResult, OtherRun, Store
-from attn_course.numbers import lesson_number, lesson_place
+from attn_course.numbers import lesson_number, lesson_of, lesson_place, task_number
+from attn_course.tasks import registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +33,7 @@ class Order:
     Attributes
     ----------
     submissions, out : Path
-        Where the class's notebooks lie; where everything is written.
+        Where the class's notebooks lie, a folder or a zip archive; where everything is written.
     engine : Engine
         Where to grade.
     grader : callable
@@ -38,6 +44,16 @@ class Order:
         Those asked for; None asks for all that anybody handed in, or for those of the run that goes on.
     due : datetime or None
         When notebooks were due; None takes it from the run that goes on.
+    tasks : tuple of str or None
+        The tasks asked for; None asks for all, or for those of the run that goes on.
+    papers : Papers
+        Roster, gradebook, decisions and points; what is left out is as in the run that goes on.
+    again : tuple of str
+        Students of a run that goes on, whose notebooks alone are graded, and graded again; all others stay as they are.
+    variants : bool
+        Judge each student by numbers of their own; a run that goes on keeps to what it was begun with.
+    limits : tuple of str
+        Those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
     resume, allow_unsafe : bool
         Go on with the run in `out`; grade without confinement.
     """
@@ -49,6 +65,11 @@ class Order:
     seed: int | None = None
     lessons: tuple[str, ...] | None = None
     due: datetime | None = None
+    tasks: tuple[str, ...] | None = None
+    papers: Papers = field(default_factory=Papers)
+    again: tuple[str, ...] = ()
+    variants: bool = False
+    limits: tuple[str, ...] = ()
     resume: bool = False
     allow_unsafe: bool = False
 
@@ -94,12 +115,15 @@ class GradedClass:
         The lessons asked for.
     seconds : float
         Time the run took.
+    tables : tuple of str
+        Which tables were written for learning platforms.
     """
 
     marked: tuple[Marked, ...]
     found: Class
     lessons: tuple[str, ...]
     seconds: float
+    tables: tuple[str, ...] = ()
 
 
 def grade_class(
@@ -128,6 +152,10 @@ def grade_class(
     ------
     SubmissionsError
         If there is no class to grade.
+    TableError
+        If a table of the teacher's cannot be used.
+    LimitError
+        If a limit cannot be as it is asked for.
     StoreError
         If `order.out` cannot be used or written.
     ClassError
@@ -138,75 +166,152 @@ def grade_class(
     store = Store(order.out, resume=order.resume)
     if order.resume and (before := store.started()):
         order = _as_begun(order, before)
-    found, lessons = _asked_for(order)
-    results: dict[str, NotebookResult] = {}
-    with store:
-        before = store.started()
+    elif order.again:
+        raise OtherRun(f"{order.out}: holds no class run, in which a student could be graded again; leave --student out")
+    desk, limits = read_desk(order.papers), USUAL.changed(order.limits)
+    with opened(order.submissions) as (folder, left_out):
+        found, lessons = _asked_for(order, folder, desk)
+        found = at_most(replace(found, notes=(*left_out, *found.notes)), int(limits.copies))
+        decisions = desk.decisions(found.students, _most(lessons, order.tasks, desk.worth))
+        if nobody := sorted(set(order.again) - set(found.students)):
+            raise SubmissionsError(f"--student: wanted a student of this class; got {', '.join(nobody)}")
         seed = order.seed if order.seed is not None else secrets.randbits(31)
-        about = {
+        plan = _Plan(
+            order,
+            found,
+            lessons,
+            desk,
+            decisions,
+            Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks, variants=order.variants),
+        )
+        with store:
+            results, sandbox = _graded(plan, store, on_start, on_result)
+            return _written(plan, store, results, sandbox, begun)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be graded, once hand-ins and tables are read."""
+
+    order: Order
+    found: Class
+    lessons: tuple[str, ...]
+    desk: Desk
+    decisions: Sequence[Decision]
+    setup: Setup
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What makes it this run and no other."""
+        order = self.order
+        return {
             "submissions": str(order.submissions.resolve()),
             "lessons": list(order.lessons) if order.lessons is not None else None,
+            "tasks": list(order.tasks) if order.tasks is not None else None,
             "due": order.due.isoformat() if order.due else None,
-            "seed": seed,
+            "seed": self.setup.seed,
+            "limits": str(self.setup.limits),
+            "variants": order.variants,
             "version": __version__,
-            "course_sha256": course_fingerprint()[:16],
+            "course_sha256": self.setup.course[:16],
         }
-        if before is not None:
-            _same_run(order.out, before, about)
-        to_grade = [each for each in found.hand_ins if not each.problem and each.lesson in lessons]
-        results |= {each.place: kept for each in to_grade if (kept := store.kept(each.key, each.place, each.sha256))}
-        waiting = [each for each in to_grade if each.place not in results]
-        known, there = store.known(), {each.key for each in found.hand_ins}
-        changed = tuple(each.place for each in waiting if each.key in known and known[each.key][1] != each.sha256)
-        gone = tuple(sorted(place for key, (place, _) in known.items() if key not in there))
-        with contextlib.ExitStack() as opened:
-            sandbox = (before or {}).get("sandbox")
-            if waiting or before is None:
-                run = opened.enter_context(ClassRun(order.engine, Setup(seed, order.allow_unsafe, order.grader)))
-                now = run.probe()
-                if sandbox not in (None, now):
-                    raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{now}”")
-                sandbox = now
-                if before is None:
-                    store.start(about | {"sandbox": sandbox})
-            on_start(Started(len(to_grade), len(results), str(sandbox), order.due, before is not None, changed, gone))
 
-            def keep(hand_in: HandIn, result: NotebookResult) -> None:
-                if not result.problem:  # one that was given up gets another chance from --resume
-                    store.keep(hand_in.key, result)
-                results[hand_in.place] = result
-                on_result(result)
 
-            if waiting:
-                run.grade(waiting, keep)
-        marked = mark(found, results, lessons=lessons, due=order.due)
-        seconds = time.monotonic() - begun
-        write_outputs(
-            store,
-            found,
-            marked,
-            about={"seed": seed, "version": __version__, "lessons": list(lessons), "due": about["due"], "sandbox": sandbox},
-            times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
-        )
-    return GradedClass(tuple(marked), found, lessons, seconds)
+def _graded(
+    plan: _Plan, store: Store, on_start: Callable[[Started], None], on_result: Callable[[NotebookResult], None]
+) -> tuple[dict[str, NotebookResult], str]:
+    """Grade what is not graded yet; return all results by place, and what confines."""
+    order, found, again = plan.order, plan.found, plan.order.again
+    before = store.started()
+    if before is not None:
+        _same_run(order.out, before, plan.about)
+    to_grade = [each for each in found.hand_ins if not each.problem and each.lesson in plan.lessons]
+    results = dict(_kept(store, to_grade, again))
+    waiting = [each for each in to_grade if each.place not in results and (not again or each.student in again)]
+    known, there = store.known(), {each.key for each in found.hand_ins}
+    changed = tuple(each.place for each in waiting if each.key in known and known[each.key][1] != each.sha256)
+    gone = tuple(sorted(place for key, (place, _) in known.items() if key not in there))
+    with contextlib.ExitStack() as running:
+        sandbox = (before or {}).get("sandbox")
+        if waiting or before is None:
+            run = running.enter_context(ClassRun(order.engine, plan.setup))
+            now = run.probe()
+            if sandbox not in (None, now):
+                raise OtherRun(f"{order.out}: its first part was graded with “{sandbox}”; now there is “{now}”")
+            sandbox = now
+        store.start(plan.about | {"sandbox": sandbox, "papers": order.papers.kept()})
+        on_start(Started(len(results) + len(waiting), len(results), str(sandbox), order.due, before is not None, changed, gone))
+
+        def keep(hand_in: HandIn, result: NotebookResult) -> None:
+            if not result.problem:  # one that was given up gets another chance from --resume
+                store.keep(hand_in.key, result)
+            results[hand_in.place] = result
+            on_result(result)
+
+        if waiting:
+            run.grade(waiting, keep, [(each.student, results[each.place].seconds) for each in to_grade if each.place in results])
+    return results, str(sandbox)
+
+
+def _written(plan: _Plan, store: Store, results: Mapping[str, NotebookResult], sandbox: str, begun: float) -> GradedClass:
+    """Mark what was graded, and write all tables and pages."""
+    order, found, lessons, desk = plan.order, plan.found, plan.lessons, plan.desk
+    marked = mark(found, results, lessons=lessons, due=order.due, worth=desk.worth, decisions=plan.decisions, tasks=order.tasks)
+    tables, notes = platform_tables(desk, found, marked, lessons, order.papers.assignment)
+    of_times = notes_on_times([each for each in found.hand_ins if each.student not in found.owners], lessons, order.due)
+    of_times += notes_on_platforms(found, desk.gradebook.platform if desk.gradebook else "", order.due)
+    found = replace(found, notes=(*found.notes, *of_times, *notes))
+    seconds = time.monotonic() - begun
+    write_outputs(
+        store,
+        found,
+        marked,
+        about={**{name: plan.about[name] for name in ("seed", "version", "due", "limits")}, "lessons": list(lessons), "sandbox": sandbox},
+        times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
+        tables=tables,
+        anonymous=order.papers.anonymous,
+    )
+    return GradedClass(tuple(marked), found, lessons, seconds, tuple(tables))
+
+
+def _kept(store: Store, to_grade: Sequence[HandIn], again: Collection[str]) -> Iterator[tuple[str, NotebookResult]]:
+    """What an earlier run found, by place. Where single students are graded again, that of all others holds, also if they changed."""
+    for each in to_grade:
+        if each.student not in again and (kept := store.kept(each.key, each.place, None if again else each.sha256)):
+            yield each.place, kept
+
+
+def _most(lessons: Sequence[str], tasks: Collection[str] | None, worth: Mapping[str, float]) -> dict[str, float]:
+    """The points of each task that is asked for."""
+    asked = [task for lesson in lessons for task in registry.all_tasks(lesson) if tasks is None or task.id in tasks]
+    return {task.id: worth.get(task.id, task.points) for task in asked}
 
 
 def _apart(submissions: Path, out: Path) -> None:
     """Neither folder may lie in the other: a report is no student, and a submission no result."""
+    if submissions.is_file():
+        return
     first, second = students_folder(submissions).resolve(), out.resolve()
     if first == second or first in second.parents or second in first.parents:
         raise OtherRun(f"{out}: must not lie in the folder of the submissions, nor they in it; name another folder")
 
 
-def _asked_for(order: Order) -> tuple[Class, tuple[str, ...]]:
-    from attn_course.tasks.registry import lessons as with_tasks
-
-    there = with_tasks()
+def _asked_for(order: Order, folder: Path, desk: Desk) -> tuple[Class, tuple[str, ...]]:
+    """What was handed in, and the lessons asked for: those that are named, those of the tasks that are, else all that anybody handed in."""
+    there = registry.lessons()
     if unknown := sorted(set(order.lessons or ()) - set(there)):
         raise SubmissionsError(f"--chapters: there are no tasks on {', '.join(unknown)}; those with tasks: {_listed(there)}")
-    found = find_submissions(order.submissions, lessons=there)
+    named, of_tasks = order.lessons, {str(lesson_of("tasks", task)) for task in order.tasks or ()}
+    if named is not None and (apart := sorted(of_tasks - set(named))):
+        raise SubmissionsError(f"--tasks: names tasks of chapter {_listed(apart)}; --chapters asks for {_listed(named)}")
+    found = find_submissions(folder, lessons=there, roster=desk.roster)
+    if desk.gradebook is not None:
+        late = desk.gradebook.late()
+        number = {each.student: found.owners[each.student].number for each in found.hand_ins if each.student in found.owners}
+        hand_ins = [replace(each, late=each.late or late.get(number.get(each.student, ""), "")) for each in found.hand_ins]
+        found = replace(found, hand_ins=tuple(hand_ins))
     handed_in = {each.lesson for each in found.hand_ins if each.lesson is not None}
-    lessons = tuple(sorted(set(order.lessons) if order.lessons is not None else handed_in, key=lesson_place))
+    lessons = tuple(sorted(of_tasks or (set(named) if named is not None else handed_in), key=lesson_place))
     if not lessons:
         raise SubmissionsError(f"{order.submissions}: nobody handed in a notebook of the course, and --chapters names none")
     if nobody := [lesson for lesson in lessons if lesson not in handed_in]:
@@ -218,7 +323,12 @@ def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
     """An order to go on, with what it leaves open taken from the run that is there."""
     lessons = order.lessons if order.lessons is not None or before.get("lessons") is None else tuple(map(str, before["lessons"]))
     due = order.due if order.due is not None or not before.get("due") else datetime.fromisoformat(before["due"])
-    return replace(order, lessons=lessons, due=due, seed=int(before["seed"]) if order.seed is None else order.seed)
+    tasks = order.tasks if order.tasks is not None or before.get("tasks") is None else tuple(map(str, before["tasks"]))
+    seed = int(before["seed"]) if order.seed is None else order.seed
+    papers = order.papers.over(before.get("papers", {}))
+    limits = (*str(before.get("limits", "")).split(), *order.limits)
+    variants = order.variants or bool(before.get("variants"))
+    return replace(order, lessons=lessons, tasks=tasks, due=due, limits=limits, seed=seed, papers=papers, variants=variants)
 
 
 def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -227,7 +337,10 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
         "submissions": "the class in",
         "seed": "--seed",
         "lessons": "--chapters",
+        "tasks": "--tasks",
         "due": "--due",
+        "limits": "--limit",
+        "variants": "--variants",
         "version": "version",
         "course_sha256": "another state of attn_course (hash",
     }
@@ -243,5 +356,6 @@ def _value(value: Any) -> str:
     return "none" if value is None else _listed(value) if isinstance(value, list) else str(value)[:200]
 
 
-def _listed(lessons: Sequence[str]) -> str:
-    return ", ".join(map(lesson_number, lessons))
+def _listed(names: Sequence[str]) -> str:
+    """Numbers of lessons or tasks."""
+    return ", ".join(task_number(name) if lesson_of("tasks", name) else lesson_number(name) for name in names)

@@ -1,7 +1,7 @@
 """Find what a class handed in: whose it is, which lesson it answers, when it came, and what is odd about it.
 
-Two layouts are read, also mixed: SUBMISSIONS/<student>/<notebook>.ipynb, and nbgrader's
-submitted/<student>/<assignment>/<notebook>.ipynb. Nothing is executed here and no JSON is parsed: files are hostile.
+Four layouts are read, also mixed: SUBMISSIONS/<student>/<notebook>.ipynb, nbgrader's submitted/<student>/<assignment>/<notebook>.ipynb,
+and what Canvas and Moodle give out (`downloads`). Nothing is executed here and no JSON is parsed: files are hostile.
 """
 
 import hashlib
@@ -9,12 +9,14 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
+from attn_course.grading.classroom.downloads import Found, SubmissionsError, of_file, of_folder
+from attn_course.grading.classroom.roster import Owner, Roster, Student
+from attn_course.grading.classroom.times import parse_time
 from attn_course.grading.submission import MAX_BYTES
 from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place
 
@@ -22,10 +24,6 @@ _SKIPPED = {"__pycache__", "__MACOSX"}
 _CELL_ID = re.compile(rb'"(?:grade_id|id)"\s*:\s*"([a-z0-9-]{1,100}?)(?:-check)?"')  # inside a JSON text the quotes would be escaped
 _TIMESTAMP = "timestamp.txt"
 _DEEPEST = 4  # folders below a student's that are looked through, to say that a notebook lies too deep
-
-
-class SubmissionsError(ValueError):
-    """A folder does not hold a class; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class HandIn:
         What the teacher should know about it.
     handed_in : datetime or None
         From nbgrader's timestamp.txt.
+    late : str
+        What a learning platform says of its lateness, in words; empty if nothing.
     """
 
     student: str
@@ -62,6 +62,7 @@ class HandIn:
     problem: str = ""
     notes: tuple[str, ...] = ()
     handed_in: datetime | None = None
+    late: str = ""
 
     @property
     def key(self) -> str:
@@ -76,27 +77,36 @@ class Class:
     Attributes
     ----------
     students : tuple of str
-        Everyone who has a folder, sorted.
+        Everyone who handed in or stands on the roster, sorted.
     hand_ins : tuple of HandIn
         Sorted by student, assignment (`assignment_place`) and notebook.
     notes : tuple of str
-        What lies beside the students' folders.
+        What lies beside the students' folders, and who is not on the roster.
+    roster : mapping of str to Student
+        What the roster says of them; empty without one.
+    owners : mapping of str to Owner
+        By student, what a learning platform calls those whose hand-ins it gave out.
     """
 
     students: tuple[str, ...]
     hand_ins: tuple[HandIn, ...]
     notes: tuple[str, ...] = ()
+    roster: Mapping[str, Student] = field(default_factory=dict)
+    owners: Mapping[str, Owner] = field(default_factory=dict)
 
 
-def find_submissions(folder: Path, *, lessons: Collection[str]) -> Class:
+def find_submissions(folder: Path, *, lessons: Collection[str], roster: Roster | None = None) -> Class:
     """Return what a class handed in.
 
     Parameters
     ----------
     folder : Path
-        The folder of the students' folders, or a course folder of nbgrader that holds submitted/.
+        The folder of the students' folders, a course folder of nbgrader that holds submitted/, or what Canvas or Moodle gave out.
     lessons : collection of str
         Lessons that have tasks. Where no folder names an assignment, it is called like its lesson.
+    roster : Roster, optional
+        Who is in the class: who is on it has the roster's id for a name, and stands in the class also with nothing handed in. Who is
+        not on it is graded all the same, and a note says so.
 
     Returns
     -------
@@ -109,26 +119,59 @@ def find_submissions(folder: Path, *, lessons: Collection[str]) -> Class:
         If the folder is missing, cannot be read, or holds no student's folder.
     """
     root = students_folder(folder)
-    students: dict[str, os.DirEntry[str]] = {}
+    entries: list[tuple[os.DirEntry[str], Found]] = []
     notes = []
-    hand_ins: list[HandIn] = []
     for entry in _top(root):
         if entry.is_dir(follow_symlinks=False):
-            students[_unused(printable(entry.name), students)] = entry
+            entries.append((entry, of_folder(printable(entry.name))))
         elif entry.is_symlink() and Path(entry.path).is_dir():
             notes.append(f"{printable(entry.name)} is a symbolic link to a folder: it was not followed")
         elif _is_notebook(entry.name):
-            notes.append(f"{printable(entry.name)} lies in no student's folder: it was not graded")
-    if not students:
+            if said := of_file(printable(entry.name)):
+                entries.append((entry, said))
+            else:
+                notes.append(f"{printable(entry.name)} lies in no student's folder: it was not graded")
+    if not entries:
         raise SubmissionsError(f"{folder}: holds no student's folder; wanted {folder.name}/<student>/<notebook>.ipynb")
-    for student, entry in students.items():
+    names, more = _names(entries, roster)
+    notes += more
+    hand_ins: list[HandIn] = []
+    places: set[str] = set()
+    for (entry, said), student in zip(entries, names, strict=True):
         try:
-            found = _of_student(student, Path(entry.path), lessons)
+            if said.file:
+                place = _unused(f"{student}/{said.file}", places)
+                hand_in = replace(HandIn(student, "", said.file, Path(entry.path), place), late=said.late)
+                found = [_examined(hand_in, lessons)]
+            else:
+                found = list(_of_student(student, Path(entry.path), lessons, places, timed=not said.owner.platform))
+            places |= {each.place for each in found}
             hand_ins += [replace(each, assignment=each.assignment or each.lesson or "") for each in found]
         except OSError as error:
             notes.append(f"the folder of {student} cannot be read: {error.strerror}")
     hand_ins.sort(key=lambda each: (each.student, *assignment_place(each.assignment), each.notebook, each.place))
-    return Class(tuple(sorted(students)), tuple(hand_ins), tuple(notes))
+    on_it = roster.by_id if roster else {}
+    if strangers := sorted({student for student in names if roster and student not in on_it}):
+        notes.append(f"not on the roster, and graded all the same ({len(strangers)}): {', '.join(strangers)}")
+    owners = {student: said.owner for (_, said), student in zip(entries, names, strict=True) if said.owner.platform}
+    return Class(tuple(sorted({*names, *on_it})), tuple(hand_ins), tuple(notes), on_it, owners)
+
+
+def _names(entries: Sequence[tuple[os.DirEntry[str], Found]], roster: Roster | None) -> tuple[list[str], list[str]]:
+    """What each owner of an entry is called, and notes on those who may be one or another of the roster.
+
+    Entries of one number are of one student; two folders never are, also if their names look the same.
+    """
+    matched, notes = roster.matched(said.owner for _, said in entries) if roster else ({}, [])
+    called: dict[tuple[str, str], str] = {}
+    names = []
+    for entry, said in entries:
+        key = (said.owner.platform, said.owner.number or said.owner.label) if said.owner.platform else ("", entry.path)
+        if key not in called:
+            student = matched.get(said.owner)
+            called[key] = student.id if student else _unused(said.owner.label, {*called.values(), *(roster.by_id if roster else ())})
+        names.append(called[key])
+    return names, notes
 
 
 def students_folder(folder: Path) -> Path:
@@ -199,8 +242,8 @@ def _unused(name: str, taken: Collection[str]) -> str:
     return next(candidate for candidate in (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3))) if candidate not in taken)
 
 
-def _of_student(student: str, folder: Path, lessons: Collection[str]) -> Iterator[HandIn]:
-    places: set[str] = set()
+def _of_student(student: str, folder: Path, lessons: Collection[str], taken: Collection[str], *, timed: bool) -> Iterator[HandIn]:
+    places = set(taken)
     for depth, path in _notebooks(folder):
         inside = [printable(part) for part in path.relative_to(folder).parts]
         place = _unused("/".join([student, *inside]), places)
@@ -209,7 +252,8 @@ def _of_student(student: str, folder: Path, lessons: Collection[str]) -> Iterato
         if depth > 1:
             yield replace(hand_in, problem=f"lies too deep: {student}/<assignment>/<notebook>.ipynb is the deepest place looked at")
         else:
-            yield _with_time(_examined(hand_in, lessons))
+            examined = _examined(hand_in, lessons)
+            yield _with_time(examined) if timed else examined
 
 
 def _notebooks(folder: Path, depth: int = 0) -> Iterator[tuple[int, Path]]:
@@ -277,42 +321,3 @@ def _with_time(hand_in: HandIn) -> HandIn:
         return replace(hand_in, handed_in=parse_time(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return replace(hand_in, notes=(*hand_in.notes, f"its {_TIMESTAMP} holds no time that can be read"))
-
-
-def parse_time(text: str, *, last_of_day: bool = False) -> datetime:
-    """Return the time that a text means, in UTC.
-
-    Parameters
-    ----------
-    text : str
-        As nbgrader writes it, "2026-11-20 23:59:00.000000 UTC" or with a zone such as Europe/Berlin, or ISO 8601.
-        Without a zone it is UTC.
-    last_of_day : bool, optional
-        What a day without a time means: its last second, rather than its first.
-
-    Returns
-    -------
-    time : datetime
-        With its zone, UTC.
-
-    Raises
-    ------
-    ValueError
-        If the text is no time.
-
-    Examples
-    --------
-    >>> parse_time("2026-11-20 23:59 Europe/Berlin").isoformat()
-    '2026-11-20T22:59:00+00:00'
-    >>> parse_time("2026-11-20", last_of_day=True).isoformat()
-    '2026-11-20T23:59:59+00:00'
-    """
-    words = text.split()
-    try:
-        zone = ZoneInfo(words.pop()) if len(words) > 1 and words[-1][0].isalpha() else None
-        when = datetime.fromisoformat("T".join(words[:2]) + "".join(words[2:]))
-        if last_of_day and len(words) == 1 and len(words[0]) <= len("2026-11-20"):
-            when = datetime.combine(when, time(23, 59, 59))
-    except (ValueError, LookupError):  # LookupError: a zone nobody knows
-        raise ValueError(f"wanted a time such as '2026-11-20 23:59 UTC'; got {text.strip()!r}") from None
-    return (when.replace(tzinfo=zone or UTC) if when.tzinfo is None else when).astimezone(UTC)

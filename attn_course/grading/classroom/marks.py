@@ -1,21 +1,44 @@
 """From results to marks: which notebook counts, what is missing, and the tables grades.csv and summary.csv."""
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from attn_course.grading.classroom.desk import Decision, due_of
 from attn_course.grading.classroom.hand_ins import Class, HandIn, assignment_place
+from attn_course.grading.classroom.roster import Student
 from attn_course.grading.classroom.run import no_points
 from attn_course.grading.classroom.store import NotebookResult
+from attn_course.grading.classroom.tables import cell, tidy, write_table
 from attn_course.numbers import lesson_number, lesson_place
 from attn_course.tasks.core import Verdict
 
 GRADES = ("student", "assignment", "task", "points", "max_points", "status", "diagnosis")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What the teacher decided about a notebook or one of its tasks, and the points that the grader gave.
+
+    Attributes
+    ----------
+    decision : Decision
+        The teacher's.
+    before : float
+        The grader's points.
+    """
+
+    decision: Decision
+    before: float
+
+    def __str__(self) -> str:
+        points, due = self.decision.points, self.decision.due
+        parts = [] if points is None else [f"{tidy(points)} in place of {tidy(self.before)} points"]
+        parts += [f"due {due:%Y-%m-%d %H:%M} UTC"] if due else []
+        parts += [self.decision.comment] if self.decision.comment else []
+        return f"the teacher's decision: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)
@@ -40,6 +63,14 @@ class Marked:
         What confined it while it was graded.
     place : str
         Path of the notebook below the folder of all submissions.
+    name : str
+        The student's name, if a roster says it.
+    late : str
+        What a learning platform says of its lateness.
+    decided : tuple of Decided
+        What the teacher decided about it.
+    handed_in : datetime or None
+        When it came, by its timestamp.txt.
     """
 
     student: str
@@ -52,6 +83,20 @@ class Marked:
     late_by: timedelta | None = None
     sandbox: str = ""
     place: str = ""
+    name: str = ""
+    late: str = ""
+    decided: tuple[Decided, ...] = ()
+    handed_in: datetime | None = None
+
+    @property
+    def who(self) -> str:
+        """The student, by name and id if both are known."""
+        return f"{self.name} ({self.student})" if self.name and self.name != self.student else self.student
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it came after it was due, or a platform says so."""
+        return self.late_by is not None or bool(self.late)
 
     @property
     def counts(self) -> bool:
@@ -59,17 +104,31 @@ class Marked:
         return self.status in ("graded", "missing", "not judged")
 
     @property
-    def points(self) -> int:
-        """Points reached."""
-        return sum(verdict.points for verdict in self.verdicts)
+    def points(self) -> float:
+        """Points reached, or what the teacher decided on the whole."""
+        whole = [each.decision.points for each in self.decided if not each.decision.task and each.decision.points is not None]
+        return whole[0] if whole else tidy(sum(verdict.points for verdict in self.verdicts))
 
     @property
-    def max_points(self) -> int:
+    def max_points(self) -> float:
         """Points to be had."""
-        return sum(verdict.max_points for verdict in self.verdicts)
+        return tidy(sum(verdict.max_points for verdict in self.verdicts))
+
+    def decided_on(self, task: str) -> Decided | None:
+        """Return what the teacher decided about a task."""
+        return next((each for each in self.decided if each.decision.task == task), None)
 
 
-def mark(found: Class, results: Mapping[str, NotebookResult], *, lessons: Sequence[str], due: datetime | None = None) -> list[Marked]:
+def mark(
+    found: Class,
+    results: Mapping[str, NotebookResult],
+    *,
+    lessons: Sequence[str],
+    due: datetime | None = None,
+    worth: Mapping[str, float] | None = None,
+    decisions: Sequence[Decision] = (),
+    tasks: Collection[str] | None = None,
+) -> list[Marked]:
     """Return the marks of every student in every chapter.
 
     Parameters
@@ -81,7 +140,13 @@ def mark(found: Class, results: Mapping[str, NotebookResult], *, lessons: Sequen
     lessons : sequence of str
         The lessons asked for.
     due : datetime, optional
-        When notebooks were due.
+        When notebooks were due, unless the roster or a decision says otherwise.
+    worth : mapping of str to float, optional
+        Points of some tasks, in place of the course's.
+    decisions : sequence of Decision, optional
+        The teacher's, about students of this class.
+    tasks : collection of str, optional
+        The tasks asked for; all by default.
 
     Returns
     -------
@@ -92,24 +157,55 @@ def mark(found: Class, results: Mapping[str, NotebookResult], *, lessons: Sequen
     usual = _usual_names(found.hand_ins, lessons)
     marked: list[Marked] = []
     for student in found.students:
-        own = [_marked(hand_in, results, lessons, due) for hand_in in found.hand_ins if hand_in.student == student]
-        marked += _best_counts(own)
+        name = found.roster[student].name if student in found.roster else ""
+        own = []
+        for hand_in in (each for each in found.hand_ins if each.student == student):
+            when = due_of(student, hand_in.lesson, decisions, found.roster, due)
+            own.append(_marked(hand_in, results, lessons, when, tasks, is_own=when != due))
         present = {each.lesson for each in own}
-        marked += [
-            Marked(student, usual[lesson], "", lesson, "missing", no_points(lesson, f"no notebook for chapter {lesson_number(lesson)}"))
-            for lesson in lessons
-            if lesson not in present
-        ]
+        for lesson in lessons:
+            if lesson not in present:
+                verdicts = no_points(lesson, f"no notebook for chapter {lesson_number(lesson)}", tasks)
+                own.append(Marked(student, usual[lesson], "", lesson, "missing", verdicts))
+        own = [replace(each, name=name, verdicts=tuple(_worth(verdict, worth or {}) for verdict in each.verdicts)) for each in own]
+        here = [each for each in decisions if each.student == student]
+        marked += [_decided(each, here) if each.counts else each for each in _best_counts(own)]
     return sorted(marked, key=lambda each: (each.student, *assignment_place(each.assignment), lesson_place(each.lesson), each.place))
 
 
+def _worth(verdict: Verdict, worth: Mapping[str, float]) -> Verdict:
+    """A verdict in the points that the teacher gives for the task."""
+    most = worth.get(verdict.task)
+    if most is None:
+        return verdict
+    return replace(verdict, points=tidy(verdict.points * most / verdict.max_points), max_points=tidy(most))
+
+
+def _decided(marked: Marked, decisions: Sequence[Decision]) -> Marked:
+    """A notebook with what the teacher decided about it."""
+    tasks = {verdict.task: verdict.points for verdict in marked.verdicts}
+    decided = [Decided(each, tasks[each.task]) for each in decisions if each.task in tasks]
+    points = {each.decision.task: each.decision.points for each in decided}
+    verdicts = tuple(
+        replace(verdict, points=given) if (given := points.get(verdict.task)) is not None else verdict for verdict in marked.verdicts
+    )
+    whole = tidy(sum(verdict.points for verdict in verdicts))
+    decided += [Decided(each, whole) for each in decisions if not each.task and each.lesson in ("", marked.lesson)]
+    return replace(marked, verdicts=verdicts, decided=tuple(decided))
+
+
 def status_of(verdict: Verdict, marked: Marked) -> str:
-    """Return the word for one task: passed, failed, unanswered, missing or not judged."""
+    """Return the word for one task: decided (by the teacher), passed, partly, failed, unanswered, missing or not judged."""
+    decided = marked.decided_on(verdict.task)
+    if decided is not None and decided.decision.points is not None:
+        return "decided"
     if marked.status in ("missing", "not judged"):
         return marked.status
     if verdict.message.startswith("not judged: "):
         return "not judged"
-    return "passed" if verdict.passed else "unanswered" if " has no answer yet" in verdict.message[:120] else "failed"
+    if verdict.passed or verdict.points:
+        return "passed" if verdict.passed else "partly"
+    return "unanswered" if " has no answer yet" in verdict.message[:120] else "failed"
 
 
 def grades_csv(marked: Sequence[Marked]) -> str:
@@ -128,7 +224,10 @@ def grades_csv(marked: Sequence[Marked]) -> str:
     rows: list[list[Any]] = []
     for each in marked:
         if each.counts:
-            rows += [[each.student, each.assignment, v.task, v.points, v.max_points, status_of(v, each), v.message] for v in each.verdicts]
+            for verdict in each.verdicts:
+                said = filter(None, (str(each.decided_on(verdict.task) or ""), verdict.message))
+                points = verdict.points, verdict.max_points
+                rows.append([each.student, each.assignment, verdict.task, *points, status_of(verdict, each), "; ".join(said)])
         rows += [[each.student, each.assignment, "", "", "", word, text] for word, text in remarks(each)]
     return _csv(GRADES, rows)
 
@@ -142,11 +241,15 @@ def remarks(marked: Marked) -> list[tuple[str, str]]:
     else:
         said += [("note", name + note) for note in marked.notes]
     if marked.late_by is not None:
-        said.append(("late", f"{name}handed in {_span(marked.late_by)} after it was due"))
-    return said
+        said.append(("late", f"{name}handed in {_span(marked.late_by)} after it was due, by its timestamp.txt"))
+    if marked.late:
+        said.append(("late", f"{name}{marked.late}"))
+    return said + [("decision", str(each)) for each in marked.decided if not each.decision.task]
 
 
-def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
+def summary_csv(
+    marked: Sequence[Marked], students: Sequence[str], roster: Mapping[str, Student] | None = None, aliases: Mapping[str, str] | None = None
+) -> str:
     """Return summary.csv: a row for each student with the points of each assignment, to be read by a learning platform.
 
     A chapter stands in the column of the assignment that most of the class handed it in for, whatever a student calls the folder.
@@ -157,6 +260,10 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
         The marks of the class.
     students : sequence of str
         Everyone, also who handed in nothing.
+    roster : mapping of str to Student, optional
+        What adds name, e-mail address and section.
+    aliases : mapping of str to str, optional
+        What pages call them.
 
     Returns
     -------
@@ -166,15 +273,19 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
     counting = [each for each in marked if each.counts and each.verdicts]
     usual = _usual_names(counting, {str(each.lesson) for each in counting})
     assignments = sorted(set(usual.values()), key=assignment_place)
-    header = ["student", "points", "max_points", "percent", "remarks"]
+    header = ["student", *(("name", "email", "section") if roster else ()), *(("alias",) if aliases else ())]
+    header += ["points", "max_points", "percent", "remarks"]
     header += [f"{assignment} {what}" for assignment in assignments for what in ("points", "max_points")]
     rows = []
     for student in students:
         own = [each for each in marked if each.student == student and each.counts]
         points, most = points_of(own)
         words = Counter(each.status for each in marked if each.student == student and each.status not in ("graded", "not asked for"))
-        words.update("late" for each in own if each.late_by is not None)
-        row: list[Any] = [student, points, most, f"{percent(points, most):.1f}"]
+        words.update("late" for each in own if each.is_late)
+        words.update("decision" for each in own for decided in each.decided)
+        known = (roster or {}).get(student, Student(student))
+        row: list[Any] = [student, *((known.name, known.email, known.section) if roster else ()), *((aliases[student],) if aliases else ())]
+        row += [points, most, f"{percent(points, most):.1f}"]
         row.append("; ".join(f"{count} {word}" for word, count in sorted(words.items())))
         for assignment in assignments:
             here = [each for each in own if each.verdicts and usual[each.lesson] == assignment]
@@ -183,13 +294,13 @@ def summary_csv(marked: Sequence[Marked], students: Sequence[str]) -> str:
     return _csv(header, rows)
 
 
-def points_of(own: Iterable[Marked]) -> tuple[int, int]:
+def points_of(own: Iterable[Marked]) -> tuple[float, float]:
     """Return the points reached in all of these, and the points to be had."""
     kept = list(own)
-    return sum(each.points for each in kept), sum(each.max_points for each in kept)
+    return tidy(sum(each.points for each in kept)), tidy(sum(each.max_points for each in kept))
 
 
-def percent(points: int, max_points: int) -> float:
+def percent(points: float, max_points: float) -> float:
     """Return the share of the points reached, in percent; 0 where there are none."""
     return 100.0 * points / max_points if max_points else 0.0
 
@@ -203,18 +314,30 @@ def _usual_names(handed_in: Sequence[HandIn] | Sequence[Marked], lessons: Iterab
     return usual
 
 
-def _marked(hand_in: HandIn, results: Mapping[str, NotebookResult], lessons: Sequence[str], due: datetime | None) -> Marked:
+def _marked(
+    hand_in: HandIn,
+    results: Mapping[str, NotebookResult],
+    lessons: Sequence[str],
+    due: datetime | None,
+    tasks: Collection[str] | None,
+    *,
+    is_own: bool,
+) -> Marked:
+    """A notebook with its verdicts; `is_own`: it is not due with all others."""
     late_by = hand_in.handed_in - due if due and hand_in.handed_in and hand_in.handed_in > due else None
+    late = f"{hand_in.late}; it was due {due:%Y-%m-%d %H:%M} UTC" if hand_in.late and due and is_own else hand_in.late
     who = (hand_in.student, hand_in.assignment, hand_in.notebook, hand_in.lesson)
     if hand_in.lesson is not None and hand_in.lesson not in lessons:
         return Marked(*who, "not asked for", notes=(f"chapter {lesson_number(hand_in.lesson)} is not asked for",), place=hand_in.place)
     result = results.get(hand_in.place)
     problem = hand_in.problem or (result.problem if result else "it has no result")
     if problem or result is None:
-        verdicts = no_points(hand_in.lesson, f"not judged: {hand_in.notebook} {problem}" if hand_in.problem else f"not judged: {problem}")
+        verdicts = no_points(hand_in.lesson, f"not judged: {f'{hand_in.notebook} ' if hand_in.problem else ''}{problem}", tasks)
         why = f"{hand_in.notebook}{'' if hand_in.problem else ':'} {problem}"
-        return Marked(*who, "not judged", verdicts, (why, *hand_in.notes), late_by, place=hand_in.place)
-    return Marked(*who, "graded", result.verdicts, result.notes, late_by, result.sandbox, hand_in.place)
+        marked = Marked(*who, "not judged", verdicts, (why, *hand_in.notes))
+    else:
+        marked = Marked(*who, "graded", result.verdicts, result.notes, sandbox=result.sandbox)
+    return replace(marked, late_by=late_by, place=hand_in.place, late=late, handed_in=hand_in.handed_in)
 
 
 def _best_counts(own: Sequence[Marked]) -> list[Marked]:
@@ -234,26 +357,12 @@ def _best_counts(own: Sequence[Marked]) -> list[Marked]:
     return kept
 
 
-def _rank(each: Marked) -> tuple[int, bool]:
+def _rank(each: Marked) -> tuple[float, bool]:
     return each.points, each.status == "graded"
 
 
 def _csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerows([[cell(value) for value in row] for row in (header, *rows)])
-    return stream.getvalue()
-
-
-def cell(value: Any) -> Any:
-    """Return a value for a CSV cell: text that a spreadsheet would run as a formula gets an apostrophe before it.
-
-    Examples
-    --------
-    >>> cell("=1+1"), cell("anna"), cell(-1)
-    ("'=1+1", 'anna', -1)
-    """
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
+    return write_table([[cell(value) for value in row] for row in (header, *rows)])
 
 
 def _span(late: timedelta) -> str:

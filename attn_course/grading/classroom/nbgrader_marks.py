@@ -166,7 +166,7 @@ class _Export:
 
     def marks(self) -> int:
         """Write them; return how many cells were marked."""
-        there = [(student, notebook) for student, notebook in self._hand_ins if notebook["status"] != "missing"]
+        there = [(student, each) for student, each in self._hand_ins if each["status"] != "missing" or each.get("points")]  # decided
         names: dict[tuple[str, str], str] = {}
         for _, notebook in there:
             key = notebook["assignment"], notebook["lesson"]
@@ -186,7 +186,7 @@ class _Export:
             submission = submissions.get((notebook["assignment"], student))
             name = names.get((notebook["assignment"], notebook["lesson"]))
             if submission is not None and name is not None:
-                count += self._mark(submission, name, notebook["tasks"])
+                count += self._mark(submission, name, notebook)
         self._book.db.commit()
         return count
 
@@ -225,8 +225,10 @@ class _Export:
                 self._book.db.add(submitted)
         self._book.db.commit()
 
-    def _mark(self, submission: Any, name: str, tasks: Sequence[Mapping[str, Any]]) -> int:
-        """Mark one notebook; return how many cells."""
+    def _mark(self, submission: Any, name: str, notebook: Mapping[str, Any]) -> int:
+        """Mark one notebook; return how many cells. What the teacher decided on the whole is extra credit of its first cell."""
+        tasks = notebook["tasks"]
+        extra = round(notebook["points"] - sum(task["points"] for task in tasks), 2) if "points" in notebook else 0
         submitted = next(each for each in submission.notebooks if each.name == name)
         grades = {grade.cell.name: grade for grade in submitted.grades}
         comments = {comment.cell.name: comment for comment in submitted.comments}
@@ -234,6 +236,7 @@ class _Export:
             cell = str(task["task"])
             grade = grades[f"{cell}-check"]
             grade.auto_score, grade.manual_score, grade.needs_manual_grade = float(task["points"]), None, False
+            grade.extra_credit = extra if task is tasks[0] and extra else None
             if cell in comments:
                 comments[cell].manual_comment = None if task["passed"] else "  ".join(filter(None, (task["message"], task["hint"])))
         return len(tasks)

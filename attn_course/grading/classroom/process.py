@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import attn_course
+from attn_course.grading.budget import USUAL, Budget
 from attn_course.grading.cells import exercise_files, read_code_cells
 from attn_course.grading.classroom.hand_ins import HandIn
 from attn_course.grading.classroom.store import NotebookResult
@@ -60,14 +61,23 @@ class Setup:
         Grade without confinement.
     grader : callable
         Makes a grader: `Grader` of attn_course.grading.grader, or a stand-in with the same methods.
+    limits : Budget
+        What a cell, a notebook and a student may use.
     course : str
         Fingerprint of the course in the process that asks.
+    tasks : tuple of str or None
+        The tasks asked for; None for all.
+    variants : bool
+        Whether each student has numbers of their own.
     """
 
     seed: int
     allow_unsafe: bool
     grader: Callable[..., Any]
+    limits: Budget = USUAL
     course: str = field(default_factory=course_fingerprint)
+    tasks: tuple[str, ...] | None = None
+    variants: bool = False
 
 
 def start_process() -> None:
@@ -88,7 +98,7 @@ def probe_here(setup: Setup) -> str:
     return str(_grader(setup).probe)
 
 
-def grade_here(setup: Setup, hand_in: HandIn) -> NotebookResult:
+def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult:
     """Grade one notebook in this process.
 
     Parameters
@@ -97,6 +107,8 @@ def grade_here(setup: Setup, hand_in: HandIn) -> NotebookResult:
         How to grade.
     hand_in : HandIn
         What to grade.
+    within_s : float
+        Seconds that its student has left.
 
     Returns
     -------
@@ -116,11 +128,12 @@ def grade_here(setup: Setup, hand_in: HandIn) -> NotebookResult:
         raise NoGrader(f"{hand_in.place} is not to be seen (any more) where it is to be graded; workers need the same file system")
     start = time.perf_counter()
     try:
-        graded = grader.grade(hand_in.path, student=hand_in.student, lesson=hand_in.lesson)
+        graded = grader.grade(hand_in.path, student=hand_in.student, lesson=hand_in.lesson, tasks=setup.tasks, within_s=within_s)
     except Unconfined as error:
         raise NoGrader(str(error)) from error
     seconds = round(time.perf_counter() - start, 3)
-    wanted, got = [task.id for task in all_tasks(hand_in.lesson)], [verdict.task for verdict in graded.verdicts]
+    wanted = [task.id for task in all_tasks(hand_in.lesson) if setup.tasks is None or task.id in setup.tasks]
+    got = [verdict.task for verdict in graded.verdicts]
     if wanted != got:
         raise RuntimeError(f"wanted verdicts on {wanted}; got {got}")
     if graded.problem:  # nothing of it ran
@@ -139,7 +152,7 @@ def _grader(setup: Setup) -> Any:
         if getattr(_own, "close", None) is not None:
             _own.close()
         try:
-            made = setup.grader(seed=setup.seed, allow_unsafe=setup.allow_unsafe)
+            made = setup.grader(seed=setup.seed, allow_unsafe=setup.allow_unsafe, limits=setup.limits, variants=setup.variants)
             made.__enter__()
         except Exception as error:
             raise NoGrader(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__) from error

@@ -1,7 +1,8 @@
 """Grade the notebooks of a class side by side, so that no notebook is lost to a process that dies."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from types import TracebackType
 
@@ -29,12 +30,16 @@ class ClassRun:
     -----
     When a process dies, every notebook under way is suspect, because nobody can tell which of them ended it. Suspects
     are graded again one at a time; one that ends its process twice when alone is given up. No notebook pays for another.
+
+    Notebooks of one student are graded one after the other, so that nobody holds more than one process, and for no longer than
+    a student's time in all.
     """
 
     def __init__(self, engine: Engine, setup: Setup) -> None:
         self.engine = engine
         self.setup = setup
         self._executor: Executor | None = None
+        self._used: defaultdict[str, float] = defaultdict(float)  # seconds by student
         self._opened = contextlib.ExitStack()
 
     def __enter__(self) -> "ClassRun":
@@ -58,7 +63,7 @@ class ClassRun:
         except Exception as error:
             raise NoGrader(f"no grading process starts: {_line(error)}") from error
 
-    def grade(self, hand_ins: Sequence[HandIn], on_result: OnResult) -> None:
+    def grade(self, hand_ins: Sequence[HandIn], on_result: OnResult, used: Iterable[tuple[str, float]] = ()) -> None:
         """Grade notebooks; each result is handed over as it ends.
 
         Parameters
@@ -67,6 +72,8 @@ class ClassRun:
             The notebooks, none with a problem.
         on_result : callable
             Takes the notebook and its result, in this process.
+        used : iterable of (str, float), optional
+            Students, and seconds that notebooks of theirs took before.
 
         Raises
         ------
@@ -74,6 +81,9 @@ class ClassRun:
             If grading cannot go on; results handed over so far stand.
         """
         waiting = list(hand_ins)
+        self._used.clear()
+        for student, seconds in used:
+            self._used[student] += seconds
         in_a_row = 0
         while waiting:
             for suspect, _ in self._grade_until_a_crash(waiting, self.engine.width, on_result):
@@ -84,16 +94,23 @@ class ClassRun:
                 for _, reason in again:
                     if in_a_row == _MOST_GIVEN_UP_IN_A_ROW:
                         raise ClassError(f"the last {in_a_row} notebooks have no verdict, so the fault is hardly theirs: {reason}")
-                    on_result(suspect, given_up(suspect, reason))
+                    on_result(suspect, given_up(suspect, reason, self.setup.tasks))
 
     def _grade_until_a_crash(self, waiting: list[HandIn], width: int, on_result: OnResult) -> list[tuple[HandIn, str]]:
         """Grade, and take what is graded out of `waiting`, until all is done or a process dies; return what was under way then."""
         under_way: dict[Future[NotebookResult], HandIn] = {}
         crashed: list[tuple[HandIn, str]] = []
         while under_way or (waiting and not crashed):
-            while waiting and not crashed and len(under_way) < max(width, 1):
-                under_way[self._submit(waiting[0])] = waiting[0]
-                del waiting[0]
+            busy = {hand_in.student for hand_in in under_way.values()}
+            while not crashed and len(under_way) < max(width, 1) and (free := [each for each in waiting if each.student not in busy][:1]):
+                hand_in = free[0]
+                waiting.remove(hand_in)
+                if self._left_s(hand_in) > 0:
+                    under_way[self._submit(hand_in)] = hand_in
+                    busy.add(hand_in.student)
+                else:
+                    problem = f"the {self.setup.limits.student:g} s for all notebooks of a student were used up before it"
+                    on_result(hand_in, given_up(hand_in, problem, self.setup.tasks))
             for future in sorted(wait(under_way, return_when=FIRST_COMPLETED).done, key=_failed):
                 hand_in = under_way.pop(future)
                 try:
@@ -107,15 +124,20 @@ class ClassRun:
                     if isinstance(error, BrokenExecutor):
                         self._executor = None
                 else:
+                    self._used[hand_in.student] += result.seconds
                     on_result(hand_in, result)
         return crashed
 
+    def _left_s(self, hand_in: HandIn) -> float:
+        """Seconds that the student of a notebook has left."""
+        return self.setup.limits.student - self._used[hand_in.student]
+
     def _submit(self, hand_in: HandIn) -> "Future[NotebookResult]":
         try:
-            return self._open().submit(grade_here, self.setup, hand_in)
+            return self._open().submit(grade_here, self.setup, hand_in, self._left_s(hand_in))
         except BrokenExecutor:  # an idle process has died since the last result
             self._executor = None
-            return self._open().submit(grade_here, self.setup, hand_in)
+            return self._open().submit(grade_here, self.setup, hand_in, self._left_s(hand_in))
 
     def _open(self) -> Executor:
         if self._executor is None:
@@ -124,7 +146,7 @@ class ClassRun:
         return self._executor
 
 
-def given_up(hand_in: HandIn, problem: str) -> NotebookResult:
+def given_up(hand_in: HandIn, problem: str, tasks: Collection[str] | None = None) -> NotebookResult:
     """Return the result of a notebook that could not be judged: no points, and the reason.
 
     Parameters
@@ -133,17 +155,19 @@ def given_up(hand_in: HandIn, problem: str) -> NotebookResult:
         The notebook.
     problem : str
         Why.
+    tasks : collection of str, optional
+        The tasks asked for; all by default.
 
     Returns
     -------
     result : NotebookResult
         With one verdict for each task, if its chapter is known.
     """
-    verdicts = no_points(hand_in.lesson, f"not judged: {problem}")
+    verdicts = no_points(hand_in.lesson, f"not judged: {problem}", tasks)
     return NotebookResult(hand_in.place, hand_in.sha256, verdicts, hand_in.notes, hand_in.lesson, problem=problem)
 
 
-def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
+def no_points(lesson: str | None, message: str, asked: Collection[str] | None = None) -> tuple[Verdict, ...]:
     """Return a verdict of no points for each task of a lesson.
 
     Parameters
@@ -152,6 +176,8 @@ def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
         None has no tasks.
     message : str
         The reason.
+    asked : collection of str, optional
+        The tasks asked for; all by default.
 
     Returns
     -------
@@ -161,6 +187,7 @@ def no_points(lesson: str | None, message: str) -> tuple[Verdict, ...]:
     from attn_course.tasks import all_tasks
 
     tasks = all_tasks(lesson) if lesson is not None else []
+    tasks = [task for task in tasks if asked is None or task.id in asked]
     return tuple(Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation) for task in tasks)
 
 

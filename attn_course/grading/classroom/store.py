@@ -127,15 +127,15 @@ class Store:
         """Store one result."""
         self.write(f"{RESULTS}/{key}.json", as_json(asdict(result)))
 
-    def kept(self, key: str, place: str, sha256: str) -> NotebookResult | None:
-        """Return the result of a notebook in this very state, if it was stored whole."""
+    def kept(self, key: str, place: str, sha256: str | None) -> NotebookResult | None:
+        """Return the result of a notebook in this very state, None for any, if it was stored whole."""
         try:
             data = json.loads((self.folder / RESULTS / f"{key}.json").read_text(encoding="utf-8"))
             verdicts = tuple(Verdict(**verdict) for verdict in data.pop("verdicts"))
             result = NotebookResult(**data | {"verdicts": verdicts, "notes": tuple(data["notes"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        return result if (result.place, result.sha256) == (place, sha256) else None
+        return result if result.place == place and sha256 in (None, result.sha256) else None
 
     def known(self) -> dict[str, tuple[str, str]]:
         """Return place and state of each notebook that has a whole result, by key."""

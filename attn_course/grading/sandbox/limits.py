@@ -19,32 +19,28 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. The worker's kernel holds all but `wall_s` and `output_bytes`, which the parent holds.
+    """What one worker may use; its kernel holds all of them.
 
     Parameters
     ----------
     address_space_bytes : int
         Memory on top of what the process has when it is confined: a fork of a process that imported torch starts with gigabytes.
-    cpu_s, wall_s : float
-        Seconds of processor time and of waiting. The kernel rounds `cpu_s` up to whole seconds and adds one before it kills.
+    cpu_s : float
+        Seconds of processor time, which the kernel rounds up to whole seconds; it adds one before it kills.
     file_bytes, directory_bytes : int
         The largest file, and all files of the temporary directory together (the latter only with the layer namespaces).
     open_files : int
         Open descriptors, the three standard ones included.
     processes : int
         Processes and threads of the worker; root's are not counted by Linux, there the address space bounds the threads.
-    output_bytes : int
-        What the parent takes from a worker before it gives it up.
     """
 
     address_space_bytes: int = 1536 * MIB
     cpu_s: float = 10.0
-    wall_s: float = 20.0
     file_bytes: int = 16 * MIB
     directory_bytes: int = 64 * MIB
     open_files: int = 64
     processes: int = 32
-    output_bytes: int = MIB
 
 
 @dataclass(frozen=True)

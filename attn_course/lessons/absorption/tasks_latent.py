@@ -1,18 +1,32 @@
 """Tasks on latent attention: its cache, its cost, rotary positions, and one step of decoding; tasks.py lists them."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from attn_course.reference import softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 # ---- 10.6 bytes
 
-_LAYERS, _LATENT, _ROPE, _HEADS, _HEAD, _QUERY = 48, 320, 32, 40, 80, 960
-_KB = 2e-3 * _LAYERS  # of one number in every layer
-_BYTES = _KB * (_LATENT + _ROPE)
-_GROUPS = (_LATENT + _ROPE) / (2 * _HEAD)
+
+def _cache(
+    L: int,
+    H: int,
+    d: int,
+    d_c: int,
+    d_q: int,
+    d_r: int,
+    *,
+    kept: Callable[..., float] = lambda d_c, d_r, H, d_q: d_c + d_r,
+    size: float = 2e-3,
+) -> tuple[float, float]:
+    """The kB that a token adds in L layers if these numbers are kept of it, and as how many groups."""
+    count = kept(d_c=d_c, d_r=d_r, H=H, d_q=d_q)
+    return size * L * count, count / (2 * d)
+
 
 BYTES = Task(
     id="latent-cache-size",
@@ -25,50 +39,51 @@ BYTES = Task(
     minutes=5,
     trains="what is cached, and in groups of what size",
     tolerance=1e-3,
-    answer=lambda: (_BYTES, _GROUPS),
+    variants=every(L=(48, 40, 60), H=(40,), d=(80, 96), d_c=(320, 384), d_q=(960,), d_r=(32, 64)),
+    answer=_cache,
     wrong=[
         Wrong(
             "a latent vector for keys and one for values",
-            lambda: (_KB * (2 * _LATENT + _ROPE), (2 * _LATENT + _ROPE) / (2 * _HEAD)),
+            partial(_cache, kept=lambda d_c, d_r, H, d_q: 2 * d_c + d_r),
             "keys and values are made from the same latent vector: it is kept once",
         ),
         Wrong(
             "no rotary key",
-            lambda: (_KB * _LATENT, _LATENT / (2 * _HEAD)),
+            partial(_cache, kept=lambda d_c, d_r, H, d_q: d_c),
             "the rotary key is no function of the latent vector, so it is kept as well",
         ),
         Wrong(
             "a rotary key for each head",
-            lambda: (_KB * (_LATENT + _HEADS * _ROPE), (_LATENT + _HEADS * _ROPE) / (2 * _HEAD)),
+            partial(_cache, kept=lambda d_c, d_r, H, d_q: d_c + H * d_r),
             "the rotary queries differ from head to head; the rotary key is shared by all of them",
         ),
         Wrong(
             "the latent vector of the query kept",
-            lambda: (_KB * (_LATENT + _ROPE + _QUERY), (_LATENT + _ROPE + _QUERY) / (2 * _HEAD)),
+            partial(_cache, kept=lambda d_c, d_r, H, d_q: d_c + d_r + d_q),
             "old queries are never needed again: their latent vector is not kept",
         ),
         Wrong(
             "one layer",
-            lambda: (_BYTES / _LAYERS, _GROUPS),
-            "the ratio is right; but each of the 48 layers has a cache of its own",
+            lambda L, **sizes: (_cache(L, **sizes)[0] / L, _cache(L, **sizes)[1]),
+            "the ratio is right; but each of the layers has a cache of its own",
         ),
-        Wrong("1024 bytes", lambda: (_BYTES * 1000 / 1024, _GROUPS), "the ratio is right; but a kB has 1000 bytes here (1024 are a KiB)"),
-        Wrong("32-bit numbers", lambda: (2.0 * _BYTES, _GROUPS), "the ratio is right; but a 16-bit number has 2 bytes"),
+        Wrong("1024 bytes", partial(_cache, size=2 / 1024), "the ratio is right; but a kB has 1000 bytes here (1024 are a KiB)"),
+        Wrong("32-bit numbers", partial(_cache, size=4e-3), "the ratio is right; but a 16-bit number has 2 bytes"),
         Wrong(
             "a group that keeps keys only",
-            lambda: (_BYTES, 2 * _GROUPS),
-            "the bytes are right; but a key head of grouped attention keeps a key and a value, 2 * 80 numbers",
+            lambda **sizes: (_cache(**sizes)[0], 2 * _cache(**sizes)[1]),
+            "the bytes are right; but a key head of grouped attention keeps a key and a value, 2 * d numbers",
         ),
         Wrong(
             "multi-head attention",
-            lambda: (2 * _KB * _HEADS * _HEAD, float(_HEADS)),
+            lambda d, **sizes: _cache(d=d, kept=lambda d_c, d_r, H, d_q: 2 * H * d, **sizes),
             "that is what keeping the keys and values of all heads would cost",
         ),
     ],
     hints=[
         "Which vectors of a past token does a later query need?",
-        "One latent vector and one rotary key: 320 + 32 numbers in each layer.",
-        "(48 * 352 * 2 / 1000, 352 / (2 * 80))",
+        "One latent vector and one rotary key, d_c + d_r numbers, in each layer.",
+        "(L * (d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))",
     ],
 )
 

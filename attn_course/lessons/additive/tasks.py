@@ -1,13 +1,15 @@
 """The graded tasks on additive attention."""
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.lessons.additive.tasks_formulas import PROJECTION_GRADIENT, SATURATED_SCORE, WEIGHT_GRADIENT
 from attn_course.reference import additive_scores, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 Five = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -162,6 +164,14 @@ ATTENTION = Task(
     ],
 )
 
+
+def _ceiling(
+    v: Sequence[float], n: int, *, reach: Callable[..., float] = lambda v: np.abs(v).sum(), others: int = 1, gap: float = 2.0
+) -> float:
+    """The largest weight among n, if two scores differ by at most `gap` times what v can reach."""
+    return 1 / (1 + (n - others) * math.exp(-gap * reach(np.array(v))))
+
+
 BOUND = Task(
     id="largest-additive-weight",
     title="How sharp can it be?",
@@ -173,36 +183,37 @@ BOUND = Task(
     minutes=4,
     trains="the bound that the score vector sets",
     tolerance=1e-3,
-    answer=lambda: 1 / (1 + 31 * math.exp(-5)),
+    variants=every(v=((0.5, -1, 1), (0.75, -0.5, 1), (0.5, -0.75, 1), (0.25, -1, 1)), n=(32, 24, 40)),
+    answer=_ceiling,
     wrong=[
         Wrong(
             "the length of v",
-            lambda: 1 / (1 + 31 * math.exp(-2 * 1.5)),
+            partial(_ceiling, reach=np.linalg.norm),
             "the bound has the sum of absolute values, not the root of squares",
         ),
         Wrong(
             "the plain sum of v",
-            lambda: 1 / (1 + 31 * math.exp(-2 * 0.5)),
+            partial(_ceiling, reach=np.sum),
             "entries of both signs do not cancel: each unit can be at +1 or at -1, so absolute values count",
         ),
         Wrong(
             "only the largest score counted",
-            lambda: 1 / (1 + 31 * math.exp(-2.5)),
+            partial(_ceiling, gap=1.0),
             "the best score can be as high as the sum and the others as low as minus the sum: the gap is twice as wide",
         ),
         Wrong(
             "the largest entry of v",
-            lambda: 1 / (1 + 31 * math.exp(-2)),
+            partial(_ceiling, reach=np.max),
             "all units can work together: the bound adds the absolute values of all entries",
         ),
-        Wrong("the winner counted among the others", lambda: 1 / (1 + 32 * math.exp(-5)), "there are n - 1 other keys"),
-        Wrong("the sign of the gap", lambda: 1 / (1 + 31 * math.exp(5)), "the others lie below the winner: the exponent is negative"),
-        Wrong("no bound at all", lambda: 1.0, "the scores are bounded, so no weight can come arbitrarily close to 1"),
+        Wrong("the winner counted among the others", partial(_ceiling, others=0), "there are n - 1 other keys"),
+        Wrong("the sign of the gap", partial(_ceiling, gap=-2.0), "the others lie below the winner: the exponent is negative"),
+        Wrong("no bound at all", lambda v, n: 1.0, "the scores are bounded, so no weight can come arbitrarily close to 1"),
     ],
     hints=[
         "How large can the score of a key be at most? And how small that of the others?",
-        "The sum of the absolute values is 2.5, so two scores differ by at most 5.",
-        "One key at the top and thirty-one at the bottom: one over one plus thirty-one times the exponential of minus five.",
+        "Two scores differ by at most twice the sum of the absolute values.",
+        "One key at the top, all others at the bottom: one over one plus (n - 1) times the exponential of minus that difference.",
     ],
 )
 
@@ -582,6 +593,12 @@ READ_ALIGNMENT = Task(
     ],
 )
 
+
+def _megabytes(B: int, T_q: int, T_k: int, d_h: int, *, size: int = 4, mega: float = 1e6, together: bool = False) -> float:
+    """The hidden layer of a batch, of numbers of this size: for each pair of positions, or `together` for each position."""
+    return B * (T_q + T_k if together else T_q * T_k) * d_h * size / mega
+
+
 MEMORY = Task(
     id="additive-training-memory",
     title="What a training step must hold",
@@ -593,19 +610,28 @@ MEMORY = Task(
     minutes=4,
     trains="counting numbers for pairs and units",
     tolerance=1e-3,
-    answer=lambda: 38.4,
+    variants=every(B=(64, 48), T_q=(30, 24), T_k=(50, 40, 60), d_h=(100, 80)),
+    answer=_megabytes,
     wrong=[
-        Wrong("numbers instead of bytes", lambda: 9.6, "a float32 number has 4 bytes"),
-        Wrong("one sentence only", lambda: 0.6, "the batch has 64 sentences, and each has a hidden layer of its own"),
-        Wrong("the scores", lambda: 0.384, "that is one number per pair; the hidden layer has d_h for each pair"),
-        Wrong("counted in mebibytes", lambda: 38.4e6 / 2**20, "a megabyte here is a million bytes, not 2 to the power of 20"),
-        Wrong("double precision", lambda: 76.8, "float32 takes 4 bytes, not 8"),
-        Wrong("units for positions, not pairs", lambda: 64 * (30 + 50) * 100 * 4 / 1e6, "tanh acts on each pair: the two lengths multiply"),
-        Wrong("in bytes", lambda: 38.4e6, "the question asks for millions of bytes"),
+        Wrong("numbers instead of bytes", partial(_megabytes, size=1), "a float32 number has 4 bytes"),
+        Wrong(
+            "one sentence only",
+            lambda B, **sizes: _megabytes(1, **sizes),
+            "the batch has many sentences, and each has a hidden layer of its own",
+        ),
+        Wrong(
+            "the scores",
+            lambda d_h, **sizes: _megabytes(d_h=1, **sizes),
+            "that is one number per pair; the hidden layer has d_h for each pair",
+        ),
+        Wrong("counted in mebibytes", partial(_megabytes, mega=2**20), "a megabyte here is a million bytes, not 2 to the power of 20"),
+        Wrong("double precision", partial(_megabytes, size=8), "float32 takes 4 bytes, not 8"),
+        Wrong("units for positions, not pairs", partial(_megabytes, together=True), "tanh acts on each pair: the two lengths multiply"),
+        Wrong("in bytes", partial(_megabytes, mega=1.0), "the question asks for millions of bytes"),
     ],
     hints=[
         "The hidden layer has an entry for each sentence, each pair and each unit.",
-        "64 sentences, 30 times 50 pairs, 100 units, 4 bytes.",
+        "Sentences, target words times source words, units, and bytes of a number.",
         "Multiply the five numbers and divide by a million.",
     ],
 )

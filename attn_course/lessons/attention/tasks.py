@@ -1,13 +1,15 @@
 """The graded tasks on scaled dot-product attention."""
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.lessons.attention.tasks_formulas import CHAIN_RULE, KEY_GRADIENT, SCORE_GRADIENTS
 from attn_course.reference import attention, attention_backward, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -499,6 +501,12 @@ BACKWARD = Task(
     ],
 )
 
+
+def _own_weight(k_1: Sequence[float], k_2: Sequence[float], *, root: float = 0.5) -> float:
+    """The weight of the query k_1 on its own key beside k_2, if the scores are divided by this power of their width."""
+    return 1 / (1 + math.exp((np.dot(k_1, k_2) - np.dot(k_1, k_1)) / len(k_1) ** root))
+
+
 PREDICT_WEIGHT = Task(
     id="query-on-its-key",
     title="A query on top of its key",
@@ -510,25 +518,26 @@ PREDICT_WEIGHT = Task(
     minutes=5,
     trains="telling a dot product from a distance",
     tolerance=1e-3,
-    answer=lambda: 1 / (1 + math.e),
+    variants=every(k_1=((1, 1, 0, 0), (0, 1, 1, 0)), k_2=((3, 1, 2, 5), (2, 1, 3, 1), (3, 2, 3, 0), (1, 4, 1, 2))),
+    answer=_own_weight,
     wrong=[
-        Wrong("no scale", lambda: 1 / (1 + math.e**2), "the difference of the dot products is divided by sqrt(d_k) before the softmax"),
-        Wrong("divided by d_k", lambda: 1 / (1 + math.e**0.5), "the divisor is the root of d_k"),
+        Wrong("no scale", partial(_own_weight, root=0.0), "the difference of the dot products is divided by sqrt(d_k) before the softmax"),
+        Wrong("divided by d_k", partial(_own_weight, root=1.0), "the divisor is the root of d_k"),
         Wrong(
             "the query finds its key",
-            lambda: 1.0,
+            lambda k_1, k_2: 1.0,
             "a dot product is no distance: compare the two scores, the other key is longer",
         ),
-        Wrong("both keys alike", lambda: 0.5, "the two scores differ, so the weights do"),
+        Wrong("both keys alike", lambda k_1, k_2: 0.5, "the two scores differ, so the weights do"),
         Wrong(
             "the weight of the other key",
-            lambda: math.e / (1 + math.e),
+            lambda k_1, k_2: 1 - _own_weight(k_1, k_2),
             "that is the weight of the second key; the question asks for the first",
         ),
     ],
     hints=[
         "Two dot products decide: the query with itself, and the query with the other key.",
-        "They are 2 and 4; divide by the root of d_k, which is 2. The softmax sees the difference only.",
+        "Divide both by the root of d_k, and count the numbers of a key for that. The softmax sees the difference only.",
         "With two keys the first weight is one over one plus the exponential of (second score minus first score).",
     ],
 )

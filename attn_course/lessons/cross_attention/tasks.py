@@ -1,13 +1,14 @@
 """The graded tasks on cross-attention."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.lessons.cross_attention.tasks_formulas import BOTH_DIRECTIONS, SOURCE_ROW
 from attn_course.reference import attention, padding_mask, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 
@@ -497,6 +498,28 @@ CONTEXT_SLOPE = Task(
 
 # --- 9.6 operations of decoding ------------------------------------------------------------------------
 
+
+def _flops(
+    T_q: int,
+    T_k: int,
+    d_x: int,
+    d_y: int,
+    d_k: int,
+    d_v: int,
+    *,
+    size: int = 2,
+    source: float = 1,
+    query: float = 1,
+    values: float = 1,
+    mixed: float = 1,
+    again: bool = False,
+) -> tuple[float, ...]:
+    """Operations for the source, of a step, and altogether; a switch scales one part, `again` pays for the source at each step."""
+    once = size * T_k * d_y * source * (d_k + values * d_v)
+    step = size * (query * d_x * d_k + T_k * (d_k + mixed * d_v))
+    return (once, step, once + T_q * step) if not again else (once, once + step, T_q * (once + step))
+
+
 PREDICT_COST = Task(
     id="source-cache-flops",
     title="What the cache of the source saves",
@@ -508,39 +531,40 @@ PREDICT_COST = Task(
     minutes=6,
     trains="what is paid once and what at each step",
     tolerance=1e-6,
-    answer=lambda: (153_600.0, 4_224.0, 280_320.0),
+    variants=every(T_q=(30, 20), T_k=(40, 50), d_x=(32,), d_y=(48, 64), d_k=(16,), d_v=(24, 20)),
+    answer=_flops,
     wrong=[
-        Wrong("a multiply-add counted as one", lambda: (76_800.0, 2_112.0, 140_160.0), "a multiplication and an addition are 2 operations"),
+        Wrong("a multiply-add counted as one", partial(_flops, size=1), "a multiplication and an addition are 2 operations"),
         Wrong(
             "the target's width for the source",
-            lambda: (102_400.0, 4_224.0, 229_120.0),
-            "the source has rows of d_y = 48 features; d_x is the width of the target",
+            lambda d_x, d_y, **sizes: _flops(d_x=d_x, d_y=d_y, source=d_x / d_y, **sizes),
+            "the source has rows of d_y features; d_x is the width of the target",
         ),
         Wrong(
             "the source projected at each step",
-            lambda: (153_600.0, 157_824.0, 4_734_720.0),
+            partial(_flops, again=True),
             "keys and values of the source do not change while the target is written: they are paid once",
         ),
         Wrong(
             "no projection of the query",
-            lambda: (153_600.0, 3_200.0, 249_600.0),
+            partial(_flops, query=0),
             "each step projects its own query, 2 d_x d_k, and then pays for scores and for the sum of values",
         ),
         Wrong(
             "scores without the sum of values",
-            lambda: (153_600.0, 2_304.0, 222_720.0),
+            partial(_flops, mixed=0),
             "a step also sums the values: T_k rows of d_v features",
         ),
         Wrong(
             "values not projected",
-            lambda: (61_440.0, 4_224.0, 188_160.0),
+            partial(_flops, values=0),
             "the source is projected twice, to keys and to values",
         ),
     ],
     hints=[
         "Three parts: the source's two projections, one step, and all steps with the source.",
         "The source: 2 T_k d_y (d_k + d_v). A step: 2 d_x d_k for the query and 2 T_k (d_k + d_v) for the rest.",
-        "The last number is the first plus 30 times the second.",
+        "The last number is the first plus T_q times the second.",
     ],
 )
 

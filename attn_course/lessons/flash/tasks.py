@@ -1,21 +1,28 @@
 """The graded tasks on fast attention: bytes and tiles here; blocks, gradients, kernels and formulas in files of their own."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import numpy as np
 
 from attn_course.lessons.flash.tasks_blocks import MERGE, REPAIR, STREAM
 from attn_course.lessons.flash.tasks_formulas import GRADIENT_FORMULA, MERGE_DERIVED, UPDATE_FORMULA
 from attn_course.lessons.flash.tasks_kernels import FIRST_KERNEL, READ_SCHEDULE, SPLITS, TILE_GRADIENT
-from attn_course.tasks.core import Case, Task, Wrong
-
-LENGTH, WIDTH, BLOCKS = 4096, 128, (64, 256)
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 
-def _factors(plain: float, block_numbers: float = 2.0 * LENGTH * WIDTH, rows: float = LENGTH * (2 * WIDTH + 1)) -> tuple[float, ...]:
-    """Numbers moved plain over numbers moved in tiles, if each block of queries lets `block_numbers` pass by."""
-    return tuple(plain / (rows + LENGTH / block * block_numbers) for block in BLOCKS)
+def _saved(
+    T: int,
+    d: int,
+    B: Sequence[int],
+    *,
+    plain: Callable[[int, int], float] = lambda T, d: 4 * T * d + 4 * T**2,
+    passed: Callable[[int, int, int], float] = lambda T, d, block: T / block * T * 2 * d,
+    rows: Callable[[int], float] = lambda d: 2 * d + 1,
+) -> tuple[float, ...]:
+    """Numbers moved plain over numbers moved in tiles, for each block size: `passed` of keys and values, `rows` for each query."""
+    return tuple(plain(T, d) / (T * rows(d) + passed(T, d, block)) for block in B)
 
-
-PLAIN = 4.0 * LENGTH * WIDTH + 4.0 * LENGTH**2
 
 SAVED = Task(
     id="bytes-saved-by-tiles",
@@ -28,35 +35,40 @@ SAVED = Task(
     minutes=8,
     trains="counting bytes before measuring time",
     tolerance=2e-4,
-    answer=lambda: _factors(PLAIN),
+    variants=every(T=(4096, 2048, 3072), d=(128, 64), B=((64, 256), (32, 512), (64, 512))),
+    answer=_saved,
     wrong=[
         Wrong(
             "the limit",
-            lambda: tuple(2 * block / WIDTH for block in BLOCKS),
+            lambda T, d, B: tuple(2 * block / d for block in B),
             "that is the limit for long sequences; the question is about this one",
         ),
-        Wrong("turned round", lambda: tuple(1 / factor for factor in _factors(PLAIN)), "the bytes of plain attention over those in tiles"),
+        Wrong(
+            "turned round",
+            lambda T, d, B: tuple(1 / factor for factor in _saved(T, d, B)),
+            "the bytes of plain attention over those in tiles",
+        ),
         Wrong(
             "scores and weights counted once",
-            lambda: _factors(4.0 * LENGTH * WIDTH + 2.0 * LENGTH**2),
+            partial(_saved, plain=lambda T, d: 4 * T * d + 2 * T**2),
             "scores are written and read, weights are written and read: four times the square",
         ),
         Wrong(
             "keys and values read once in all",
-            lambda: tuple(PLAIN / (LENGTH * (2 * WIDTH + 1) + 2 * LENGTH * WIDTH) for _ in BLOCKS),
+            partial(_saved, passed=lambda T, d, block: 2 * T * d),
             "keys and values pass by once for EACH block of queries",
         ),
-        Wrong("keys without values", lambda: _factors(PLAIN, LENGTH * WIDTH), "values pass by as well as keys"),
+        Wrong("keys without values", partial(_saved, passed=lambda T, d, block: T / block * T * d), "values pass by as well as keys"),
         Wrong(
             "keys read for every query",
-            lambda: tuple(PLAIN / (LENGTH * (2 * WIDTH + 1) + LENGTH * 2.0 * LENGTH * WIDTH) for _ in BLOCKS),
+            partial(_saved, passed=lambda T, d, block: T * T * 2 * d),
             "a key that has been read serves all queries of the block",
         ),
-        Wrong("the scores alone", lambda: _factors(4.0 * LENGTH**2), "plain attention also reads Q, K, V and writes the output"),
-        Wrong("the blocks alone", lambda: _factors(PLAIN, rows=0.0), "queries, outputs and log-sum-exps move as well, once each"),
+        Wrong("the scores alone", partial(_saved, plain=lambda T, d: 4 * T**2), "plain attention also reads Q, K, V and writes the output"),
+        Wrong("the blocks alone", partial(_saved, rows=lambda d: 0), "queries, outputs and log-sum-exps move as well, once each"),
         Wrong(
             "no log-sum-exp",
-            lambda: _factors(PLAIN, rows=2.0 * LENGTH * WIDTH),
+            partial(_saved, rows=lambda d: 2 * d),
             "the log-sum-exp of each query is written too: one number for each row",
         ),
     ],
@@ -66,7 +78,7 @@ SAVED = Task(
             "on the block?"
         ),
         "Plain: 4 T d + 4 T^2 numbers. In tiles: T (2 d + 1) + (T / B) T 2 d.",
-        "plain / (T * (2 * d + 1) + T / B * T * 2 * d) for B = 64 and B = 256.",
+        "plain / (T * (2 * d + 1) + T / B * T * 2 * d) for each of the two B.",
     ],
 )
 

@@ -1,13 +1,15 @@
 """Tasks on gradients, split keys and a first kernel; tasks.py lists them."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.lessons.flash.tasks_blocks import LIBRARY_CALLS, Result
 from attn_course.reference import logsumexp, merge_partial_attention, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 # ---- 12.7 the gradient of one tile of scores
 
@@ -219,8 +221,16 @@ SPLITS = Task(
 # ---- 12.9 read a schedule
 
 
-def _schedule_to_read() -> dict[str, Any]:
-    return {"products": 3.0, "exponentials": 2.0, "tiles": 3, "overlap": False}
+def _schedule_to_read(t_1: float, t_2: float) -> dict[str, Any]:
+    return {"products": t_1, "exponentials": t_2, "tiles": 3, "overlap": False}
+
+
+def _read(
+    t_1: float, t_2: float, *, tiles: int = 10, between: Callable[..., float] = max, more: int = -1, ends: bool = True
+) -> list[float]:
+    """Ticks of a tile on each unit, of all tiles with overlap, and how many times as long they take without."""
+    overlapped = ends * (t_1 + t_2) + (tiles + more) * between(t_1, t_2)
+    return [t_1, t_2, overlapped, tiles * (t_1 + t_2) / overlapped]
 
 
 READ_SCHEDULE = Task(
@@ -233,42 +243,41 @@ READ_SCHEDULE = Task(
     difficulty=2,
     minutes=6,
     trains="what overlap can gain",
-    answer=lambda: (3.0, 2.0, 32.0, 50.0 / 32.0),
+    variants=every(t_1=(3.0, 4.0, 5.0), t_2=(2.0, 1.0)),
+    answer=_read,
     tolerance=2e-4,
     figure_data=_schedule_to_read,
     wrong=[
         Wrong(
             "the two units exchanged",
-            lambda: (2.0, 3.0, 32.0, 50.0 / 32.0),
+            lambda t_1, t_2: _read(t_2, t_1),
             "the upper row is the matrix unit, the lower one the exponentials",
         ),
         Wrong(
             "no overlap",
-            lambda: (3.0, 2.0, 50.0, 1.0),
+            lambda t_1, t_2: (t_1, t_2, 10 * (t_1 + t_2), 1.0),
             "with overlap the slower unit never waits: the steps of the other are hidden behind it",
         ),
-        Wrong(
-            "nothing but the slower unit", lambda: (3.0, 2.0, 30.0, 50.0 / 30.0), "the last tile's exponentials still follow its products"
-        ),
+        Wrong("nothing but the slower unit", partial(_read, more=0, ends=False), "the last tile's exponentials still follow its products"),
         Wrong(
             "the faster unit sets the pace",
-            lambda: (3.0, 2.0, 23.0, 50.0 / 23.0),
+            partial(_read, between=min),
             "the slower unit sets the pace, {eq}`overlapped-tile-time`",
         ),
         Wrong(
             "the tiles of the figure",
-            lambda: (3.0, 2.0, 11.0, 15.0 / 11.0),
+            partial(_read, tiles=3),
             "the last two questions are about ten tiles, the figure shows three",
         ),
-        Wrong("a tile too many", lambda: (3.0, 2.0, 35.0, 50.0 / 35.0), "one of the products is the first term already: n - 1 more follow"),
+        Wrong("a tile too many", partial(_read, more=0), "one of the products is the first term already: n - 1 more follow"),
         Wrong(
             "the limit of many tiles",
-            lambda: (3.0, 2.0, 32.0, 5.0 / 3.0),
+            lambda t_1, t_2: (*_read(t_1, t_2)[:3], (t_1 + t_2) / max(t_1, t_2)),
             "that is the factor for very many tiles; with ten of them the first products and the last exponentials still count",
         ),
         Wrong(
             "the factor turned round",
-            lambda: (3.0, 2.0, 32.0, 32.0 / 50.0),
+            lambda t_1, t_2: (*_read(t_1, t_2)[:3], 1 / _read(t_1, t_2)[3]),
             "how many times as long it takes WITHOUT overlap: a number above 1",
         ),
     ],

@@ -1,12 +1,13 @@
 """Tasks on shared heads, the cache and packed weights; tasks.py lists them."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.reference import attention, merge_heads, softmax, split_heads
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 from attn_course.tasks.forbidden import ATTENTION_CALLS
 
 
@@ -81,7 +82,11 @@ STEP_FLOPS = Task(
     ],
 )
 
-_TOKEN_BYTES = 2 * 28 * 6 * 96 * 2
+
+def _capacity(L: int, H: int, G: int, d: int, M: int, *, kept: int = 2, size: float = 2.0, gibi: float = 2.0**30) -> float:
+    """How many tokens M GiB hold, of which each keeps keys and values of G heads in L layers."""
+    return M * gibi // (kept * L * G * d * size)
+
 
 CACHE = Task(
     id="cache-capacity-in-tokens",
@@ -94,23 +99,24 @@ CACHE = Task(
     minutes=5,
     trains="bytes of a cache",
     tolerance=1e-3,
-    answer=lambda: 3 * 2.0**30 // _TOKEN_BYTES,
+    variants=every(L=(28, 32, 40), H=(24,), G=(6, 8), d=(96, 80, 112), M=(3, 5)),
+    answer=_capacity,
     wrong=[
         Wrong(
             "counted with the query heads",
-            lambda: 3 * 2.0**30 // (4 * _TOKEN_BYTES),
-            "only the key heads keep something: 6 of them, not 24",
+            lambda H, G, **sizes: _capacity(H=H, G=H, **sizes),
+            "only the key heads keep something",
         ),
-        Wrong("keys only", lambda: 3 * 2.0**30 // (_TOKEN_BYTES / 2), "keys and values are both kept, and a number has 2 bytes"),
-        Wrong("one layer", lambda: 3 * 2.0**30 // (_TOKEN_BYTES / 28), "each of the 28 layers has a cache of its own"),
-        Wrong("32-bit numbers", lambda: 3 * 2.0**30 // (2 * _TOKEN_BYTES), "a 16-bit number has 2 bytes, not 4"),
-        Wrong("bits taken for bytes", lambda: 3 * 2.0**30 // (8 * _TOKEN_BYTES), "memory is given in bytes: 16 bits are 2 of them"),
-        Wrong("a gibibyte as a billion", lambda: 3e9 // _TOKEN_BYTES, "1 GiB is 2**30 bytes"),
+        Wrong("keys only", partial(_capacity, kept=1), "keys and values are both kept, and a number has 2 bytes"),
+        Wrong("one layer", lambda L, **sizes: _capacity(L=1, **sizes), "each of the layers has a cache of its own"),
+        Wrong("32-bit numbers", partial(_capacity, size=4), "a 16-bit number has 2 bytes, not 4"),
+        Wrong("bits taken for bytes", partial(_capacity, size=16), "memory is given in bytes: 16 bits are 2 of them"),
+        Wrong("a gibibyte as a billion", partial(_capacity, gibi=1e9), "1 GiB is 2**30 bytes"),
     ],
     hints=[
         "How many numbers does one layer keep for one token?",
-        "Key and value, 6 heads, 96 numbers each, 2 bytes, 28 layers.",
-        "One token takes 2 * 28 * 6 * 96 * 2 bytes; divide 3 * 2**30 by it.",
+        "Key and value, key heads, numbers of each, bytes of a number, layers.",
+        "One token takes 2 * L * G * d * 2 bytes; divide M * 2**30 by it.",
     ],
 )
 

@@ -1,11 +1,13 @@
 """Tasks on gates, interference and the delta rule; tasks.py lists them."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.reference import delta_rule_attention, linear_attention
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 
 def _gated(
@@ -190,13 +192,15 @@ OVERLAPS = Task(
 )
 
 
-def _after(rule: str, beta: float) -> float:
-    """What is read with b after a = 2, b = -1, a = 4, for unit keys with a . b = 0.6."""
-    a, b = np.array([1.0, 0.0]), np.array([0.6, 0.8])
+def _after(
+    c: float, beta: float, v: Sequence[float], *, rule: str = "delta", step: float | None = None, writes: int = 3, read: str = "b"
+) -> float:
+    """What is read with b after three values written under a, b and a again, for unit keys with a . b = c."""
+    keys = {"a": np.array([1.0, 0.0]), "b": np.array([c, (1 - c**2) ** 0.5])}
     state = np.zeros(2)
-    for key, value in ((a, 2.0), (b, -1.0), (a, 4.0)):
-        state = state + beta * key * (value - (key @ state if rule == "delta" else 0.0))
-    return float(b @ state)
+    for key, value in list(zip((keys["a"], keys["b"], keys["a"]), v, strict=True))[:writes]:
+        state = state + (beta if step is None else step) * key * (value - (key @ state if rule == "delta" else 0.0))
+    return float(keys[read] @ state)
 
 
 DELTA_READ = Task(
@@ -210,28 +214,37 @@ DELTA_READ = Task(
     minutes=8,
     trains="correcting instead of adding",
     tolerance=1e-4,
-    answer=lambda: _after("delta", 0.5),
+    variants=every(c=(0.6, 0.4, 0.7), beta=(0.5,), v=((2, -1, 4), (3, -2, 1), (-2, 3, 5))),
+    answer=_after,
     wrong=[
-        Wrong("Hebb's rule", lambda: _after("hebb", 1.0), "the delta rule writes what is missing, not the value: ask the state first"),
+        Wrong(
+            "Hebb's rule",
+            partial(_after, rule="hebb", step=1.0),
+            "the delta rule writes what is missing, not the value: ask the state first",
+        ),
         Wrong(
             "Hebb's rule with a step size",
-            lambda: _after("hebb", 0.5),
+            partial(_after, rule="hebb"),
             "a step size alone makes no delta rule: subtract what the state answers to the key",
         ),
-        Wrong("a whole step", lambda: _after("delta", 1.0), "the step size is 0.5: half of what is missing"),
-        Wrong("keys at right angles", lambda: -0.5, "the keys overlap: a . b = 0.6, so a write under a moves what b reads"),
-        Wrong("read with a", lambda: 2.26, "the question asks what key b reads"),
-        Wrong("before the third write", lambda: -0.2, "there is a third write, under a, and it disturbs b"),
+        Wrong("a whole step", partial(_after, step=1.0), "the step size is beta: only a part of what is missing is written"),
+        Wrong(
+            "keys at right angles",
+            lambda c, **rest: _after(0.0, **rest),
+            "the keys overlap: a . b = c, so a write under a moves what b reads",
+        ),
+        Wrong("read with a", partial(_after, read="a"), "the question asks what key b reads"),
+        Wrong("before the third write", partial(_after, writes=2), "there is a third write, under a, and it disturbs b"),
         Wrong(
             "the value written last under b",
-            lambda: -1.0,
+            lambda c, beta, v: v[1],
             "with half steps, and a write under a in between, b does not read its value exactly",
         ),
     ],
     hints=[
         "Keep the state as s_a times a plus s_b times b: each write changes one of the two numbers.",
-        "Reading a gives s_a + 0.6 s_b, reading b gives 0.6 s_a + s_b. The first write makes s_a = 1.",
-        "s_b = 0.5 (-1 - 0.6), then s_a grows by 0.5 (4 - (1 + 0.6 s_b)).",
+        "Reading a gives s_a + c s_b, reading b gives c s_a + s_b. The first write makes s_a = beta v_1.",
+        "s_b = beta (v_2 - c s_a), then s_a grows by beta (v_3 - (s_a + c s_b)).",
     ],
 )
 

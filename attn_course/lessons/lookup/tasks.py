@@ -1,11 +1,13 @@
 """The graded tasks on attention as lookup."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.lessons.lookup.tasks_formulas import LEFT_OUT, QUERY_SLOPE
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 
 def _normalised(similarity: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -191,6 +193,22 @@ REGRESSION = Task(
     ],
 )
 
+
+def _noted_twice(
+    similarities: Sequence[float],
+    values: Sequence[float],
+    *,
+    copied: int | None = 1,
+    above: bool = True,
+    below: bool = True,
+    alike: bool = False,
+) -> float:
+    """The answer where one pair is noted a second time, in the sum of the values and in that of the similarities."""
+    weights = np.ones(len(values)) if alike else np.array(similarities, dtype=float)
+    twice = np.arange(len(values)) == copied
+    return float((weights + above * twice * weights) @ values / (weights + below * twice * weights).sum())
+
+
 PREDICT_COPY = Task(
     id="duplicated-pair",
     title="A pair noted twice",
@@ -202,21 +220,32 @@ PREDICT_COPY = Task(
     minutes=5,
     trains="what a copy changes",
     tolerance=1e-3,
-    answer=lambda: 7.5,
+    variants=every(similarities=((1, 2, 3), (1, 4, 3), (2, 3, 1)), values=((0, 9, 8), (1, 8, 3), (2, 9, 4), (1, 9, 4))),
+    answer=_noted_twice,
     wrong=[
         Wrong(
-            "a set ignores copies", lambda: 7.0, "the copy is a pair of its own: it adds to both sums, {eq}`duplicated-pair-counts-twice`"
+            "a set ignores copies",
+            partial(_noted_twice, copied=None),
+            "the copy is a pair of its own: it adds to both sums, {eq}`duplicated-pair-counts-twice`",
         ),
-        Wrong("counted above only", lambda: 10.0, "the copy counts in the sum of the similarities as well"),
-        Wrong("counted below only", lambda: 5.25, "the copy brings its value too, not only its similarity"),
-        Wrong("the plain average", lambda: 17 / 3, "the pairs count by their similarities, 1, 2 and 3"),
-        Wrong("the plain average with the copy", lambda: 6.5, "the pairs count by their similarities, also the two copies"),
-        Wrong("the first pair doubled", lambda: 6.0, "it is the second pair that is noted twice, {eq}`duplicated-pair-counts-twice`"),
+        Wrong("counted above only", partial(_noted_twice, below=False), "the copy counts in the sum of the similarities as well"),
+        Wrong("counted below only", partial(_noted_twice, above=False), "the copy brings its value too, not only its similarity"),
+        Wrong("the plain average", partial(_noted_twice, copied=None, alike=True), "the pairs count by their similarities"),
+        Wrong(
+            "the plain average with the copy",
+            partial(_noted_twice, alike=True),
+            "the pairs count by their similarities, also the two copies",
+        ),
+        Wrong(
+            "the first pair doubled",
+            partial(_noted_twice, copied=0),
+            "it is the second pair that is noted twice, {eq}`duplicated-pair-counts-twice`",
+        ),
     ],
     hints=[
         "Write down all four pairs with their similarities, the copy as a pair of its own.",
         "Numerator: similarity times value, added up over the four pairs. Denominator: the similarities added up.",
-        "The copy adds 2 · 9 above and 2 below; without it the fraction is 42 / 6.",
+        "The copy adds its similarity times its value above, and its similarity below.",
     ],
 )
 

@@ -1,5 +1,8 @@
 """The graded tasks on masking: weights, masks, counts."""
 
+import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -336,6 +339,15 @@ COMBINED_MASK = Task(
 
 # --- 7.4 counting --------------------------------------------------------------------------------------
 
+
+def _window(
+    T: int, w: int, *, own: int = 1, full: bool = False, rounded: Callable[[float], float] = math.ceil, step: int = 0
+) -> tuple[float, ...]:
+    """Visible pairs where a row sees w keys before its own, and the layers that reach from the last token to the first."""
+    keys = w + own
+    return T * keys - (0 if full else keys * (keys - 1) // 2), rounded((T - 1) / (w + step))
+
+
 COUNT_PAIRS = Task(
     id="window-counts",
     title="What a window leaves",
@@ -346,32 +358,41 @@ COUNT_PAIRS = Task(
     difficulty=2,
     minutes=6,
     trains="counting pairs and layers",
-    answer=lambda: (772.0, 15.0),
+    variants=[{"T": T, "w": w} for T, w in ((100, 7), (120, 9), (90, 8), (80, 6), (140, 9), (125, 7), (95, 7), (135, 8))],
+    answer=_window,
     wrong=[
-        Wrong("the first rows counted as full", lambda: (800.0, 15.0), "the first rows have fewer keys: there is nothing before the text"),
+        Wrong(
+            "the first rows counted as full",
+            partial(_window, full=True),
+            "the first rows have fewer keys: there is nothing before the text",
+        ),
         Wrong(
             "the token itself forgotten",
-            lambda: (672.0, 15.0),
+            lambda T, w: (_window(T, w)[0] - T, _window(T, w)[1]),
             "each query also sees its own position: one more key in each row",
         ),
         Wrong(
             "the window taken to hold the token itself",
-            lambda: (679.0, 15.0),
-            "a full row has the token itself and 7 more: 8 keys, not 7",
+            partial(_window, own=0),
+            "a full row has the token itself and w more",
         ),
-        Wrong("no window", lambda: (5050.0, 15.0), "that is the whole triangle of a causal mask; most of it lies outside of the window"),
-        Wrong("not rounded", lambda: (772.0, 99.0 / 7.0), "there are whole layers only: how many are needed to go at least 99 back?"),
-        Wrong("rounded down", lambda: (772.0, 14.0), "the last layer is needed even if it goes only a part of its way"),
+        Wrong(
+            "no window",
+            lambda T, w: (T * (T + 1) // 2, _window(T, w)[1]),
+            "that is the whole triangle of a causal mask; most of it lies outside of the window",
+        ),
+        Wrong("not rounded", partial(_window, rounded=float), "there are whole layers only: how many are needed to go back far enough?"),
+        Wrong("rounded down", partial(_window, rounded=math.floor), "the last layer is needed even if it goes only a part of its way"),
         Wrong(
             "the token itself counted as a step",
-            lambda: (772.0, 13.0),
+            partial(_window, step=1),
             "a window of w earlier keys reaches w back in one layer, {eq}`reach-of-stacked-windows`; seeing oneself brings nobody further",
         ),
     ],
     hints=[
         "A full row has the window and the token itself; the first rows have fewer. Then: how far back does one layer reach?",
-        "The rows lack as many keys as the numbers from the window down to one, summed up. The last token is 99 positions after the first.",
-        "Use {eq}`window-pair-count` with T = 100 and w = 7; then divide 99 by 7 and round up.",
+        "The rows lack as many keys as the numbers from the window down to one, summed up. The last token is T - 1 after the first.",
+        "Use {eq}`window-pair-count`; then divide T - 1 by w and round up.",
     ],
 )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from attn_course.lessons.scaling.tasks_formulas import ROW_SPREAD, SCALE_SLOPE, VARIANCE
 from attn_course.reference import cosine_scores, scaled_dot_scores, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 
 def _pairs(rng: np.random.Generator) -> list[Case]:
@@ -81,15 +81,28 @@ PREDICT_VARIANCE = Task(
     minutes=5,
     trains="how deviations enter a score",
     tolerance=1e-3,
-    answer=lambda: 36.0,
+    variants=every(sigma_q=(2, 4), sigma_k=(3, 5), d_k=(50, 30, 80)),
+    answer=lambda sigma_q, sigma_k, d_k: sigma_q**2 * sigma_k**2,
     wrong=[
-        Wrong("deviations not squared", lambda: 6.0, "each deviation enters with its square, {eq}`score-variance-from-deviations`"),
-        Wrong("variances added", lambda: 13.0, "the variance of a product of independent entries is the product of their variances"),
         Wrong(
-            "the scale forgotten", lambda: 1800.0, "that is the variance of the plain dot product; the question divides by the root of d_k"
+            "deviations not squared",
+            lambda sigma_q, sigma_k, d_k: sigma_q * sigma_k,
+            "each deviation enters with its square, {eq}`score-variance-from-deviations`",
         ),
-        Wrong("divided by d_k", lambda: 0.72, "you divided the score by d_k, not by its root"),
-        Wrong("unit variance assumed", lambda: 1.0, "that holds for entries of variance 1 only"),
+        Wrong(
+            "variances added",
+            lambda sigma_q, sigma_k, d_k: sigma_q**2 + sigma_k**2,
+            "the variance of a product of independent entries is the product of their variances",
+        ),
+        Wrong(
+            "the scale forgotten",
+            lambda sigma_q, sigma_k, d_k: d_k * sigma_q**2 * sigma_k**2,
+            "that is the variance of the plain dot product; the question divides by the root of d_k",
+        ),
+        Wrong(
+            "divided by d_k", lambda sigma_q, sigma_k, d_k: sigma_q**2 * sigma_k**2 / d_k, "you divided the score by d_k, not by its root"
+        ),
+        Wrong("unit variance assumed", lambda sigma_q, sigma_k, d_k: 1.0, "that holds for entries of variance 1 only"),
     ],
     hints=[
         "Start with {eq}`score-variance-from-deviations`.",
@@ -335,11 +348,11 @@ HEADS_REPAIR = Task(
 )
 
 
-def _three_densities() -> dict[str, Any]:
+def _three_densities(widths: tuple[int, ...]) -> dict[str, Any]:
     x = np.linspace(-6.0, 6.0, 121)
     rng = np.random.default_rng(0)
     curves = {}
-    for name, d_k in (("A", 4), ("B", 64), ("C", 1)):
+    for name, d_k in zip("ABC", widths, strict=True):
         deviation = np.sqrt(rng.chisquare(d_k, size=(20_000, 1)) / d_k)
         curves[name] = (np.exp(-((x / deviation) ** 2) / 2) / deviation).mean(axis=0) / math.sqrt(2 * math.pi)
     title = "Three densities of scaled scores: which d_k is which?"
@@ -357,17 +370,18 @@ READ_DENSITIES = Task(
     minutes=4,
     trains="seeing a kurtosis",
     tolerance=1e-3,
-    answer=lambda: (4.0, 64.0, 1.0),
+    variants=every(widths=((4, 64, 1), (64, 1, 4), (1, 64, 4), (4, 1, 64))),
+    answer=lambda widths: widths,
     figure_data=_three_densities,
     wrong=[
         Wrong(
             "largest and smallest exchanged",
-            lambda: (4.0, 1.0, 64.0),
+            lambda widths: [{1: 64, 64: 1}.get(width, width) for width in widths],
             "heavy tails and a sharp peak belong to few entries, {eq}`kurtosis-with-normal-entries`",
         ),
-        Wrong("in order of size", lambda: (1.0, 4.0, 64.0), "the curves are not sorted: which one is nearly the normal curve?"),
+        Wrong("in order of size", lambda widths: (1, 4, 64), "the curves are not sorted: which one is nearly the normal curve?"),
         Wrong(
-            "from the largest down", lambda: (64.0, 4.0, 1.0), "the curve that lies on the normal one has the most entries; it is another"
+            "from the largest down", lambda widths: (64, 4, 1), "the curve that lies on the normal one has the most entries; it is another"
         ),
     ],
     hints=[

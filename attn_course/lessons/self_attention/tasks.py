@@ -1,13 +1,14 @@
 """The graded tasks on self-attention."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attn_course.lessons.self_attention.tasks_formulas import ROTARY_SCORE, SCORE_ASYMMETRY, SELF_SCORE_GRADIENT
 from attn_course.reference import attention, rope, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -489,7 +490,8 @@ PATHS = Task(
     entry="my_projection_gradients",
     kind="write",
     equation="gradients-through-projections",
-    points=3,
+    points=4,
+    partial=True,
     difficulty=3,
     minutes=10,
     trains="three paths that meet in one input",
@@ -538,6 +540,14 @@ PATHS = Task(
     ],
 )
 
+
+def _counts(
+    T: int, d: int, *, flops: int = 2, projections: int = 3, pairs: int = 2, of_state: int = 2, chain: int = 3, waits: float = 1
+) -> tuple[float, ...]:
+    """Operations of self-attention and of an RNN, then the products that wait for one another in each."""
+    return (flops * (projections * T * d**2 + pairs * T**2 * d), flops * of_state * T * d**2, chain, waits * T)
+
+
 COUNTS = Task(
     id="attention-and-rnn-counts",
     title="Count before you run",
@@ -548,49 +558,50 @@ COUNTS = Task(
     difficulty=2,
     minutes=6,
     trains="operations and waiting",
-    answer=lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80),
+    variants=every(T=(80, 50, 120), d=(64, 32, 48)),
+    answer=_counts,
     wrong=[
         Wrong(
             "a multiplication with its addition counted as one",
-            lambda: (3 * 80 * 64**2 + 2 * 80**2 * 64, 2 * 80 * 64**2, 3, 80),
+            partial(_counts, flops=1),
             "a multiplication and its addition are 2 FLOPs",
         ),
         Wrong(
             "the projections alone",
-            lambda: (6 * 80 * 64**2, 4 * 80 * 64**2, 3, 80),
+            partial(_counts, pairs=0),
             "scores and output cost as well, and that part grows with the square of T",
         ),
-        Wrong("no projections", lambda: (4 * 80**2 * 64, 4 * 80 * 64**2, 3, 80), "the layer has three projections of every token"),
+        Wrong("no projections", partial(_counts, projections=0), "the layer has three projections of every token"),
         Wrong(
             "one matrix in the RNN",
-            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 2 * 80 * 64**2, 3, 80),
+            partial(_counts, of_state=1),
             "a step of the RNN multiplies the input by one matrix and the state by another",
         ),
         Wrong(
             "the three projections one after the other",
-            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 5, 80),
+            partial(_counts, chain=5),
             "the three projections need nothing of one another: they count as one step",
         ),
         Wrong(
             "an RNN that waits for nothing",
-            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 1),
+            lambda T, d: (*_counts(T, d)[:3], 1),
             "a state needs the state before it: T products in a row",
         ),
         Wrong(
             "an output projection",
-            lambda: (8 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 4, 80),
+            partial(_counts, projections=4, chain=4),
             "this layer has no output projection: three projections, scores, output",
         ),
         Wrong(
             "the products of the input in the chain",
-            lambda: (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 3, 160),
+            partial(_counts, waits=2),
             "the product of an input with its matrix waits for no state; only the other product of a step does",
         ),
     ],
     hints=[
         "List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.",
         "Attention: three of (T, d) by (d, d), then (T, d) by (d, T), then (T, T) by (T, d).",
-        "{eq}`attention-and-rnn-flops` for the first two numbers, {eq}`attention-and-rnn-depth` for the last two, with T = 80 and d = 64.",
+        "{eq}`attention-and-rnn-flops` for the first two numbers, {eq}`attention-and-rnn-depth` for the last two.",
     ],
 )
 

@@ -10,7 +10,7 @@ from attn_course.lessons.softmax.tasks_derivations import BACKWARD_DERIVATION, C
 from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
 from attn_course.lessons.softmax.tasks_formulas import DERIVATIVE_FORMULA, SHIFT_INVARIANCE
 from attn_course.reference import logsumexp, softmax
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 from attn_course.tasks.forbidden import SOFTMAX_CALLS
 
 
@@ -97,6 +97,13 @@ STABLE_SOFTMAX = Task(
     ],
 )
 
+
+def _entropy(n: int, r: int, *, of_low: float = 1.0, of_high: float = 1.0) -> float:
+    """The entropy of n weights 1/(n + r) and one r/(n + r), of which a part may be left out."""
+    low, high = 1 / (n + r), r / (n + r)
+    return -of_low * n * low * math.log(low) - of_high * high * math.log(high)
+
+
 ENTROPY = Task(
     id="entropy-by-hand",
     title="Predict an entropy",
@@ -108,38 +115,43 @@ ENTROPY = Task(
     minutes=5,
     trains="working a softmax by hand",
     tolerance=1e-3,
-    answer=lambda: 1.5 * math.log(2.0),
+    variants=every(n=(2, 3, 5), r=(2, 4, 6)),
+    answer=_entropy,
     wrong=[
-        Wrong("measured in bits", lambda: 1.5, "that is the entropy in bits; with the natural logarithm the unit is the nat"),
-        Wrong("the entropy of equal weights", lambda: math.log(3.0), "ln 3 belongs to three equal weights; here one score is larger"),
         Wrong(
-            "the minus sign forgotten", lambda: -1.5 * math.log(2.0), "every ln s_i is negative, so an entropy is not: H = -sum s_i ln s_i"
+            "measured in bits",
+            lambda n, r: _entropy(n, r) / math.log(2.0),
+            "that is the entropy in bits; with the natural logarithm the unit is the nat",
+        ),
+        Wrong("the entropy of equal weights", lambda n, r: math.log(n + 1.0), "that belongs to equal weights; here one score is larger"),
+        Wrong(
+            "the minus sign forgotten", lambda n, r: -_entropy(n, r), "every ln s_i is negative, so an entropy is not: H = -sum s_i ln s_i"
         ),
         Wrong(
             "the logarithms not weighted",
-            lambda: 5.0 * math.log(2.0),
+            lambda n, r: (n + 1) * math.log(n + r) - math.log(r),
             "you added -ln s_i with weight 1 each; the entropy weights each of them with s_i",
         ),
         Wrong(
             "the mean score forgotten",
-            lambda: math.log(4.0),
-            "ln 4 is lse(z), the first term of {eq}`softmax-entropy`; the mean score must be subtracted",
+            lambda n, r: math.log(n + r),
+            "that is lse(z), the first term of {eq}`softmax-entropy`; the mean score must be subtracted",
         ),
         Wrong(
-            "one of the two equal weights left out",
-            lambda: math.log(2.0),
-            "there are two weights of 1/4, and each adds (1/4) ln 4",
+            "one of the equal weights left out",
+            lambda n, r: _entropy(n, r, of_low=1 - 1 / n),
+            "each of the n equal weights adds its part",
         ),
         Wrong(
             "the scores normalised instead of their exponentials",
-            lambda: 0.0,
-            "dividing the scores by their sum gives (0, 0, 1); the softmax takes exponentials first, {eq}`softmax`",
+            lambda n, r: 0.0,
+            "dividing the scores by their sum gives zeros and a one; the softmax takes exponentials first, {eq}`softmax`",
         ),
     ],
     hints=[
         "Which weights belong to these scores? They are simple fractions.",
-        "exp gives (1, 1, 2), so the weights are (1/4, 1/4, 1/2).",
-        "H = 2 * (1/4) * ln 4 + (1/2) * ln 2; write it with `np.log`.",
+        "exp gives n ones and one r: what do you divide by?",
+        "The weights are 1/(n + r), n times, and r/(n + r); add up -s ln s over all n + 1 of them, with `np.log`.",
     ],
 )
 
@@ -203,8 +215,8 @@ TEMPERED_REPAIR = Task(
 )
 
 
-def _three_temperatures() -> dict[str, Any]:
-    scores, temperatures = np.array([2.0, 1.0, 0.0, -1.0]), (1.0, 4.0, 0.5)
+def _three_temperatures(temperatures: tuple[float, ...]) -> dict[str, Any]:
+    scores = np.array([2.0, 1.0, 0.0, -1.0])
     weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
     return {"scores": scores, "weights": weights, "temperatures": temperatures, "hide_temperatures": True}
 
@@ -220,12 +232,25 @@ READ_TEMPERATURES = Task(
     minutes=5,
     trains="reading a ratio of weights off a figure",
     tolerance=1e-3,
-    answer=lambda: (1.0, 4.0, 0.5),
+    variants=every(temperatures=((1.0, 4.0, 0.5), (4.0, 0.5, 1.0), (0.5, 4.0, 1.0), (1.0, 0.5, 4.0))),
+    answer=lambda temperatures: temperatures,
     figure_data=_three_temperatures,
     wrong=[
-        Wrong("hot and cold exchanged", lambda: (1.0, 0.5, 4.0), "a high temperature flattens: B is the hot one, C the cold one"),
-        Wrong("the inverse temperature", lambda: (1.0, 0.25, 2.0), "that is beta = 1 / T for each panel; the question is T"),
-        Wrong("in order of size", lambda: (0.5, 1.0, 4.0), "the panels are not sorted: in which one do neighbours differ by the factor e?"),
+        Wrong(
+            "hot and cold exchanged",
+            lambda temperatures: [{4.0: 0.5, 0.5: 4.0}.get(t, t) for t in temperatures],
+            "a high temperature flattens: the panel with the most equal bars is the hot one",
+        ),
+        Wrong(
+            "the inverse temperature",
+            lambda temperatures: [1 / t for t in temperatures],
+            "that is beta = 1 / T for each panel; the question is T",
+        ),
+        Wrong(
+            "in order of size",
+            lambda temperatures: (0.5, 1.0, 4.0),
+            "the panels are not sorted: in which one do neighbours differ by the factor e?",
+        ),
     ],
     hints=[
         "Neighbouring scores differ by 1. What is the ratio of their weights?",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.core import Case, Task, Wrong, every
 
 
 def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
@@ -79,31 +79,32 @@ SHAPES = Task(
     difficulty=1,
     minutes=3,
     trains="reading shapes off a formula in another dialect",
-    answer=lambda: (11, 5, 6, 5),
+    variants=every(T_q=(5, 4), T_k=(11, 9, 13), d_k=(7,), d_v=(6, 3, 8)),
+    answer=lambda T_q, T_k, d_k, d_v: (T_k, T_q, d_v, T_q),
     wrong=[
         Wrong(
             "as if rows were positions",
-            lambda: (5, 11, 5, 6),
+            lambda T_q, T_k, d_k, d_v: (T_q, T_k, T_q, d_v),
             "this text puts positions in columns: Q is features by queries, and everything else is turned too",
         ),
         Wrong(
             "the scores not turned",
-            lambda: (5, 11, 6, 5),
+            lambda T_q, T_k, d_k, d_v: (T_q, T_k, d_v, T_q),
             "K^T stands on the left, so the rows of the scores are keys; your output is right",
         ),
         Wrong(
             "the output not turned",
-            lambda: (11, 5, 5, 6),
+            lambda T_q, T_k, d_k, d_v: (T_k, T_q, T_q, d_v),
             "V stands on the left, so the rows of the output are the features of a value; your scores are right",
         ),
         Wrong(
             "one output for each key",
-            lambda: (11, 5, 6, 11),
+            lambda T_q, T_k, d_k, d_v: (T_k, T_q, d_v, T_k),
             "the inner lengths of V times the weights are the keys, and they vanish: what is left is one column per query",
         ),
         Wrong(
             "an output as long as a key",
-            lambda: (11, 5, 7, 5),
+            lambda T_q, T_k, d_k, d_v: (T_k, T_q, d_k, T_q),
             "an output is an average of values, so it is as long as a value",
         ),
     ],

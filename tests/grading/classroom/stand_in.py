@@ -2,19 +2,22 @@
 
 "right stable-softmax" passes that task. "kill" ends the grading process, "kill once FILE" only while FILE is not there, "slow S" waits,
 "break" raises, "say TEXT" makes TEXT the diagnosis of every failed task, "note TEXT" is a note for the teacher,
-"unreadable TEXT" is why the file cannot be judged.
+"unreadable TEXT" is why the file cannot be judged, "partly" gives one point for the first task, failed though it is.
 """
 
 import json
+import math
 import os
 import re
 import signal
 import time
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from attn_course.grading.budget import USUAL, Budget
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Verdict
 
@@ -32,7 +35,7 @@ class Probe:
 class StandIn:
     """The interface of attn_course.grading.grader.Grader."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False) -> None:
+    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
         self.seed = seed
         self.probe = Probe()
 
@@ -42,7 +45,10 @@ class StandIn:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def grade(self, path: Path, *, student: str, lesson: str | None = None) -> Any:
+    def grade(
+        self, path: Path, *, student: str, lesson: str | None = None, tasks: Collection[str] | None = None, within_s: float = math.inf
+    ) -> Any:
+        asked = [task for task in all_tasks(lesson) if tasks is None or task.id in tasks]
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         if wanted := re.search(r"slow ([\d.]+)", text):
             time.sleep(float(wanted[1]))
@@ -58,16 +64,18 @@ class StandIn:
         said = json.loads(f'"{wanted[1]}"') if (wanted := re.search(r"say (.*?)\\n", text)) else f"wrong, with seed {self.seed}"
         notes = tuple(re.findall(r"note (.*?)\\n", text))
         if wanted := re.search(r"unreadable (.*?)\\n", text):
-            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in all_tasks(lesson))
+            verdicts = tuple(_verdict(task, False, f"not judged: {wanted[1]}") for task in asked)
             return SimpleNamespace(verdicts=verdicts, notes=(wanted[1],), lesson=lesson, seconds=0.0, problem=wanted[1])
-        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in all_tasks(lesson))
+        verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in asked)
+        if "partly" in text:
+            verdicts = (replace(verdicts[0], points=1), *verdicts[1:])
         return SimpleNamespace(verdicts=verdicts, notes=notes, lesson=lesson, seconds=0.0, problem="")
 
 
 class Unsafe(StandIn):
     """Refuses to grade, as the real one does without a sandbox."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False) -> None:
+    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
         super().__init__(seed=seed)
         if not allow_unsafe:
             raise RuntimeError("no sandbox here; --allow-unsafe grades without one")

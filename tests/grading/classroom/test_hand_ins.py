@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from attn_course.grading.classroom.hand_ins import SubmissionsError, find_submissions, parse_time, printable
+from attn_course.grading.classroom.downloads import SubmissionsError
+from attn_course.grading.classroom.hand_ins import find_submissions, printable
+from attn_course.grading.classroom.times import parse_time
 from attn_course.grading.submission import MAX_BYTES
 from tests.grading.classroom.stand_in import notebook
 

@@ -1,11 +1,12 @@
 """Which notebook counts, what is missing or late, and the tables that say so."""
 
 import csv
+import json
 
 import pytest
 
-from attn_course.grading.classroom.hand_ins import parse_time
 from attn_course.grading.classroom.marks import cell
+from attn_course.grading.classroom.times import parse_time
 from attn_course.tasks import all_tasks
 
 TASKS = all_tasks("softmax")
@@ -92,13 +93,47 @@ def test_late_is_said_and_costs_nothing(room):
     for student, minute in (("early", 58), ("late", 59)):
         path = room.hand_in(student, "week 1/02_softmax.ipynb", right="1")
         (path.parent / "timestamp.txt").write_text(f"2026-11-21 01:{minute}:00 UTC")
-    marked = room.grade(due=parse_time("2026-11-20 23:58:30 UTC")).marked
+    done = room.grade(due=parse_time("2026-11-20 23:58:30 UTC"))
     assert diagnoses(room, "late") == [
-        "02_softmax.ipynb: handed in 1 h 59 min after it was due",
-        "02_softmax.ipynb: handed in 2 h after it was due",
+        "02_softmax.ipynb: handed in 1 h 59 min after it was due, by its timestamp.txt",
+        "02_softmax.ipynb: handed in 2 h after it was due, by its timestamp.txt",
     ]
-    assert {each.points for each in marked} == {3}
+    assert {each.points for each in done.marked} == {3}
     assert rows(room, "summary.csv")[1]["remarks"] == "1 late"
+
+
+def test_a_due_time_without_times_of_handing_in_is_said_and_so_is_whose_word_a_time_is(room):
+    room.with_students(7)
+    known = room.hand_in("zoe", "week 1/02_softmax.ipynb")
+    (known.parent / "timestamp.txt").write_text("2026-11-20 10:00:00 UTC")
+    done = room.grade("with", due=parse_time("2026-11-20 23:58:30 UTC"))
+    places = ", ".join(f"s0{number}/02_softmax.ipynb" for number in range(5))
+    assert done.found.notes == (
+        f"no timestamp.txt says when 7 of 8 notebooks came, so none of these can be marked as late: {places} and 2 more",
+        "when 1 of 8 notebooks came is what timestamp.txt beside them says, which is written in the student's own account",
+    )
+    students = json.loads((room / "with" / "report.json").read_text())["students"]
+    assert [each["notebooks"][0]["handed_in"] for each in students] == [
+        *[None] * 7,
+        {"time": "2026-11-20T10:00:00+00:00", "from": "timestamp.txt"},
+    ]
+    assert room.grade("without").found.notes == ()
+
+
+def test_of_too_many_notebooks_on_one_chapter_the_first_are_graded_and_each_other_has_a_row_that_says_so(room):
+    for number in range(4):
+        room.hand_in("eve", f"{number} softmax.ipynb", right="1" if number == 1 else "")
+    done = room.grade(limits=("copies=2",))
+    assert [(each.notebook, each.status, each.points) for each in done.marked] == [
+        ("0 softmax.ipynb", "duplicate", 0),
+        ("1 softmax.ipynb", "graded", 3),
+        ("2 softmax.ipynb", "duplicate", 0),
+        ("3 softmax.ipynb", "duplicate", 0),
+    ]
+    assert [text.partition("points; ")[2] for text in diagnoses(room, "duplicate")] == [
+        "",
+        *[f"{number} softmax.ipynb is one of 4 notebooks on chapter 2, of which the first 2 by name are graded" for number in (2, 3)],
+    ]
 
 
 def test_a_file_that_cannot_be_graded_gets_no_points_and_the_reason(room):
@@ -150,3 +185,10 @@ def test_hostile_names_and_words_stay_text_in_the_tables(room):
     room.grade()
     assert (rows(room)[0]["student"], rows(room)[0]["diagnosis"]) == ("'=cmd|' calc'!A0", '\'@SUM(1),"x"')
     assert rows(room, "summary.csv")[0]["student"].startswith("'=")
+
+
+def test_part_of_the_points_is_neither_passed_nor_failed(room):
+    """As of a task whose parts count."""
+    room.hand_in("ada", words="partly")
+    room.grade()
+    assert [(row["status"], row["points"]) for row in rows(room)[:2]] == [("partly", "1"), ("failed", "0")]

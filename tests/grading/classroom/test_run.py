@@ -1,18 +1,33 @@
 """Processes that die: of the pool, of a dask cluster, the grader itself. No notebook is lost, and none pays for another."""
 
+import contextlib
 import gc
 import os
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from attn_course.grading.classroom.engines import Cluster, Pool
 from attn_course.grading.classroom.process import ClassError, NoGrader, Setup, course_fingerprint
-from attn_course.grading.classroom.run import ClassRun
+from attn_course.grading.classroom.run import ClassRun, given_up
 from tests.grading.classroom.class_tools import SOFTMAX_POINTS, Threads, wait_until
 from tests.grading.classroom.stand_in import StandIn, Unsafe
+
+
+class ThreeThreads(Threads):
+    width = 3
+
+    @contextlib.contextmanager
+    def open(self):
+        with ThreadPoolExecutor(3) as executor:
+            yield executor
+
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -28,6 +43,32 @@ def test_a_notebook_that_ends_its_process_twice_is_given_up_and_no_other_is(room
     assert (room / "flag").exists()
     calm = {each.student: each.verdicts for each in room.with_students(6, "calm").grade("quiet", submissions="calm").marked}
     assert {each.student: each.verdicts for each in done.marked} == calm | {"s02": killed.verdicts}
+
+
+def test_a_student_holds_one_process_at_a_time_and_none_for_longer_than_a_students_time(room, monkeypatch):
+    room.with_students(2)
+    for number in range(1, 6):
+        room.hand_in("eve", f"02_softmax ({number}).ipynb")
+    under_way, most, left_s = Counter(), Counter(), []
+
+    def ten_seconds(setup, hand_in, within_s):
+        under_way[hand_in.student] += 1
+        most[hand_in.student] = max(most[hand_in.student], under_way[hand_in.student])
+        left_s.extend([within_s] if hand_in.student == "eve" else [])
+        time.sleep(0.02)  # for others to begin meanwhile
+        under_way[hand_in.student] -= 1
+        return replace(given_up(hand_in, ""), seconds=10.0)
+
+    monkeypatch.setattr("attn_course.grading.classroom.run.grade_here", ten_seconds)
+    limits = ("copies=9", "student=25", "notebook=25")
+    done = room.grade(engine=ThreeThreads(), limits=limits)
+    assert most == {"s00": 1, "s01": 1, "eve": 1}
+    assert left_s == [25.0, 15.0, 5.0]
+    why = "02_softmax ({}).ipynb: the 25 s for all notebooks of a student were used up before it"
+    assert [note for each in done.marked for note in each.notes if "used up" in note] == [why.format(4), why.format(5)]
+    (room / "in" / "eve" / "02_softmax (1).ipynb").write_text("{}")
+    room.grade(engine=ThreeThreads(), limits=limits, resume=True)
+    assert left_s[3:] == [5.0], "what an earlier run took counts"
 
 
 def test_a_fault_of_the_grader_is_said_and_gets_another_chance_from_resume(room):

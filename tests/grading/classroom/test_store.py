@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from attn_course.grading.classroom.hand_ins import parse_time
 from attn_course.grading.classroom.store import OtherRun, Store, StoreError
+from attn_course.grading.classroom.times import parse_time
 from tests.cli.conftest import tree
 from tests.grading.classroom.class_tools import without_times
 
@@ -66,9 +66,12 @@ def test_out_may_lie_in_a_course_folder_beside_what_was_submitted(room):
 
 
 def test_what_a_resumed_run_leaves_open_is_as_it_was_begun(small_room):
-    small_room.grade(lessons=("softmax", "scaling"), due=parse_time("2026-12-01 18:00 UTC"))
+    small_room.grade(lessons=("softmax", "scaling"), due=parse_time("2026-12-01 18:00 UTC"), limits=("cell=7", "student=400"))
     before = without_times(small_room / "out")
+    assert "cell=7 call=10 cpu=60 notebook=120 student=400" in json.loads(before["report.json"])["limits"]
     assert small_room.grade(resume=True, seed=None).lessons == ("softmax", "scaling")
+    assert without_times(small_room / "out") == before
+    small_room.grade(resume=True, limits=("student=400",))
     assert without_times(small_room / "out") == before
 
 
@@ -77,6 +80,8 @@ def test_what_a_resumed_run_leaves_open_is_as_it_was_begun(small_room):
     [
         ({"seed": 8}, "begun with --seed 7, and this run has 8"),
         ({"lessons": ("softmax", "scaling")}, "begun with --chapters none, and this run has 2, 3"),
+        ({"limits": ("cell=7",)}, "begun with --limit cell=20 .* and this run has cell=7 "),
+        ({"variants": True}, "begun with --variants False, and this run has True"),
         ({"submissions": "other"}, "begun with the class in .*/in, and this run has .*/other"),
     ],
 )

@@ -32,7 +32,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
     "loops and catches everything": (CATCHES_EVERYTHING, (LATE,)),
     "awaits without end": ("import asyncio\nasync def f(): await asyncio.sleep(1000)\nawait f()", (LATE, "SyntaxError")),
     "sleeps": (SLEEPS, ("did not finish in time",)),
-    "floods": ("import os\nwhile True: os.write(1, b'x' * 65536)", ("printed more than 1 MiB",)),
+    "floods": ("import os\nwhile True: os.write(1, b'x' * 65536)", (LATE,)),
     "takes all memory": ("hoard = []\nwhile True: hoard.append(bytearray(2**26))", ("MemoryError",)),
     "forks": ("import os\nwhile True: os.fork()", ("PermissionError",)),
     "forges a frame": (FORGED, ("sent the grader an answer to what was not asked",)),
@@ -41,7 +41,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
     "kills its parent": ("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", ("Error",)),
     "reads the memory": ("open('/proc/self/mem')", ("Error", "does not define")),  # its own; open where nothing shuts files
 }
-ENDLESS = {"loops", "loops and catches everything", "awaits without end", "sleeps"}  # these last as long as a cell may
+ENDLESS = {"floods", "loops", "loops and catches everything", "awaits without end", "sleeps"}  # these last as long as a cell may
 
 PATCHED_LIBRARY = """
 import numpy as np

@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from attn_course.grading.budget import Budget
 from attn_course.grading.grader import Grader
-from attn_course.grading.sandbox import Limits
 from tests.grading.conftest import beside
 from tests.grading.sandbox_child import command_in
 
-LIMITS = Limits(address_space_bytes=2**28, cpu_s=30.0, wall_s=120.0)
+LIMITS = Budget(memory=256, cpu=30)
 
 
 @pytest.fixture(scope="session")
@@ -23,8 +24,7 @@ def strict(grader: Grader, exercises: Path) -> Grader:
 @pytest.fixture
 def hasty(strict: Grader, monkeypatch: pytest.MonkeyPatch) -> Grader:
     """The same, while it waits 1 s for a cell or a call: for what never ends, and does next to nothing before."""
-    monkeypatch.setattr(strict, "_cell_s", 1.0)
-    monkeypatch.setattr(strict, "_call_s", 1.0)
+    monkeypatch.setattr(strict, "_limits", replace(LIMITS, cell=1.0, call=1.0))
     return strict
 
 

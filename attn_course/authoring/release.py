@@ -57,6 +57,11 @@ the marks are given on other numbers, and there a task's forbidden library calls
 The notebooks from `work/`, under their own names, saved. Outputs do not matter. A notebook cannot reach files,
 the network or the course's package while it is marked, except for what its first cells import.
 """
+LIMITS = """
+While it is marked, this much is allowed:
+
+{table}
+"""
 _UNWANTED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -80,7 +85,7 @@ class Assignment:
     points: int
 
 
-def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True) -> list[Assignment]:
+def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True, limits: str = "") -> list[Assignment]:
     """Write a folder for students, whole or not at all.
 
     Parameters
@@ -93,6 +98,8 @@ def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_le
         Chapters, as `units` takes them; None means all.
     with_lessons : bool, optional
         Whether the lessons of these chapters come along.
+    limits : str, optional
+        A table in Markdown of what a notebook may use while it is marked, for the instructions.
 
     Returns
     -------
@@ -115,20 +122,21 @@ def release(root: Path, out: Path, only: Iterable[str] | None = None, *, with_le
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent) as name:
             made = Path(name, out.name)
-            _fill(made, root, texts, readme(assignments, with_lessons=with_lessons))
+            _fill(made, root, texts, readme(assignments, with_lessons=with_lessons, limits=limits))
             made.replace(out)
     except OSError as error:
         raise AuthoringError(f"cannot write {out}: {error.strerror or error}") from error
     return assignments
 
 
-def readme(assignments: Sequence[Assignment], *, with_lessons: bool) -> str:
+def readme(assignments: Sequence[Assignment], *, with_lessons: bool, limits: str = "") -> str:
     """Return the instructions for students, as Markdown."""
     rows = [
         f"| {a.unit.stem[3:5]} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
     ]
     read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
-    return README.format(rows="\n".join(rows), read=read, first=assignments[0].unit.stem)
+    text = README.format(rows="\n".join(rows), read=read, first=assignments[0].unit.stem)
+    return text + (LIMITS.format(table=limits) if limits else "")
 
 
 def _pristine(unit: Unit) -> str:

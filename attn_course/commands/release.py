@@ -14,6 +14,7 @@ def release(
     out: Annotated[Path, option("--out", "DIR", "The folder to make; it must be new or empty.")],
     chapters: Annotated[str | None, option("--chapters", "LIST", f"{HELP}; all if left out.")] = None,
     no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
+    limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "A limit that you will give to attn-course grade.")] = None,
 ) -> None:
     """Make a folder for students: exercises, lessons, the package with its pins, and instructions.
 
@@ -28,11 +29,12 @@ def release(
     """
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.release import release as make
+    from attn_course.grading.budget import USUAL, LimitError
 
     root = find_course()
     names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
-    with refusing(AuthoringError):
-        assignments = make(root, out, names, with_lessons=not no_lessons)
+    with refusing(AuthoringError, LimitError):
+        assignments = make(root, out, names, with_lessons=not no_lessons, limits=USUAL.changed(limit or ()).table())
     for assignment in assignments:
         say(f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points")
     say(f"made {shown(out.absolute())}")

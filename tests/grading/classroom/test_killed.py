@@ -24,7 +24,7 @@ SEED = 11  # of the grader that all tests share
 def lent(grader):
     """How a class run makes the grader that all tests share, which it does not close."""
     found = SimpleNamespace(grade=grader.grade, probe=grader.probe, __enter__=lambda: None, __exit__=lambda *_: None)
-    return {"grader": lambda seed, allow_unsafe: found, "seed": SEED}
+    return {"grader": lambda seed, allow_unsafe, limits: found, "seed": SEED}
 
 
 def descendants(pid: int) -> list[int]:

@@ -60,6 +60,11 @@ The notebooks from `work/`, under their own names, saved. Outputs do not matter.
 the network or the course's package while it is marked, except for what its first cells import.
 """
 OWN_NUMBERS = " Some tasks print numbers that are yours alone, by your id, `STUDENT`: leave it as it is, you are marked by these numbers."
+LIMITS = """
+While it is marked, this much is allowed:
+
+{table}
+"""
 _UNWANTED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -84,7 +89,7 @@ class Assignment:
 
 
 def release(
-    root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True, students: Sequence[str] = ()
+    root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True, students: Sequence[str] = (), limits: str = ""
 ) -> list[Assignment]:
     """Write a folder for students, or one in it for each of them, whole or not at all.
 
@@ -100,6 +105,8 @@ def release(
         Whether the lessons of these chapters come along.
     students : sequence of str, optional
         Ids that can name folders. Each gets a folder of this name, whose exercises say `STUDENT = "<id>"`.
+    limits : str, optional
+        A table in Markdown of what a notebook may use while it is marked, for the instructions.
 
     Returns
     -------
@@ -124,7 +131,7 @@ def release(
             made = Path(name, out.name)
             for student in students or [""]:
                 own = {unit: made_out(text, student) for unit, text in texts.items()}
-                instructions = readme(assignments, with_lessons=with_lessons, own=own != texts)
+                instructions = readme(assignments, with_lessons=with_lessons, own=own != texts, limits=limits)
                 _fill(made / student, root, own, instructions)
             made.replace(out)
     except OSError as error:
@@ -138,13 +145,14 @@ def made_out(text: str, student: str) -> str:
     return text.replace(f'"{line}', f'"{own}')  # a line of a cell, as the notebook's JSON has it
 
 
-def readme(assignments: Sequence[Assignment], *, with_lessons: bool, own: bool = False) -> str:
+def readme(assignments: Sequence[Assignment], *, with_lessons: bool, own: bool = False, limits: str = "") -> str:
     """Return the instructions for students, as Markdown; `own`: whether some numbers are the student's alone."""
     rows = [
         f"| {a.unit.stem[3:5]} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
     ]
     read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
-    return README.format(rows="\n".join(rows), read=read, own=OWN_NUMBERS if own else "", first=assignments[0].unit.stem)
+    text = README.format(rows="\n".join(rows), read=read, own=OWN_NUMBERS if own else "", first=assignments[0].unit.stem)
+    return text + (LIMITS.format(table=limits) if limits else "")
 
 
 def _pristine(unit: Unit) -> str:

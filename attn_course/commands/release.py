@@ -16,6 +16,7 @@ def release(
     chapters: Annotated[str | None, option("--chapters", "LIST", f"{HELP}; all if left out.")] = None,
     roster: Annotated[Path | None, option("--roster", "CSV", "A folder for each student of it, with numbers of their own.")] = None,
     no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
+    limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "A limit that you will give to attn-course grade.")] = None,
 ) -> None:
     """Make a folder for students: exercises, lessons, the package with its pins, and instructions.
 
@@ -34,12 +35,14 @@ def release(
     """
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.release import release as make
+    from attn_course.grading.budget import USUAL, LimitError
 
     root = find_course()
     names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
     students = [] if roster is None else _ids(roster)
-    with refusing(AuthoringError):
-        assignments = make(root, out, names, with_lessons=not no_lessons, students=students)
+    with refusing(AuthoringError, LimitError):
+        limits = USUAL.changed(limit or ()).table()
+        assignments = make(root, out, names, with_lessons=not no_lessons, students=students, limits=limits)
     for assignment in assignments:
         say(f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points")
     each = f", a folder in it for each of {counted(len(students), 'student')}" if students else ""

@@ -62,6 +62,9 @@ def similarity(
             write_atomically(out, similarity_page(found, count, tasks))
         except OSError as error:
             raise BadInput(f"--out: {out}: {error.strerror or error}") from None
+    for comparison in found.values():
+        for student, missed in comparison.unread.items():
+            notes.append(f"{student}: {counted(missed, 'code cell')} not compared, being no Python")
     if json_file != "-":
         _show(found, count, notes, out)
 
@@ -70,6 +73,7 @@ def _cells(submissions: Path) -> tuple[dict[str, dict[str, list[str]]], list[str
     """The code cells of each student, less the checks, by lesson."""
     from attn_course.grading.cells import NotebookError, read_code_cells
     from attn_course.grading.classroom.hand_ins import find_submissions
+    from attn_course.grading.submission import MAX_CODE_CHARACTERS
     from attn_course.tasks import lessons
 
     found = find_submissions(submissions, lessons=lessons())
@@ -83,7 +87,10 @@ def _cells(submissions: Path) -> tuple[dict[str, dict[str, list[str]]], list[str
             except NotebookError as error:
                 problem = str(error).removeprefix(f"{hand_in.path}: ")
             else:
-                by_assignment[hand_in.lesson].setdefault(hand_in.student, []).extend(cells)  # two notebooks of one student count together
+                if sum(map(len, cells)) > MAX_CODE_CHARACTERS:
+                    problem = f"holds more than {MAX_CODE_CHARACTERS} characters of code: not compared"
+            if not problem:  # two notebooks of one student count together
+                by_assignment[hand_in.lesson].setdefault(hand_in.student, []).extend(cells)
         if problem:
             notes.append(f"{hand_in.place}: {problem}")
     return by_assignment, notes

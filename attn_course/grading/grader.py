@@ -202,15 +202,15 @@ class Grader:
         """Judge the answers in LaTeX of a submission; a process that is lost over one of them is followed by a fresh one."""
         left = [task for task in sitting.submission.tasks if task.id in sitting.latex]
         while left:
-            if not _left(until):
+            if time.monotonic() >= until:
                 sitting.verdicts |= {task.id: _failed(task, "not judged: the time for the notebook was over") for task in left}
                 break
             worker = self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
-            gone = ""
+            worker.until, gone = until, ""
             try:
                 while left:
                     task = left[0]
-                    sitting.verdicts[task.id], found = self._judge_latex(task, sitting.latex[task.id], worker, until)
+                    sitting.verdicts[task.id], found = self._judge_latex(task, sitting.latex[task.id], worker)
                     sitting.searches |= {task.id: found} if found else {}
                     left.pop(0)
             except WorkerGone as error:
@@ -224,10 +224,10 @@ class Grader:
                 sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {gone}")
         self._explain(sitting, until)
 
-    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker, until: float) -> tuple[Verdict, Search | None]:
+    def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:
         cases = self.cases(task)
-        worker.tell("formula", _left(until), question=asdict(task.question), lines=[*lines], cases=self._blank(task))
-        results = [_latex_result(case, worker.hear(_left(until)), len(lines)) for case in cases]
+        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=self._blank(task))
+        results = [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases]
         verdict = self.judge(task, results)
         return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases))
 
@@ -240,8 +240,9 @@ class Grader:
         for task_id, found in sitting.searches.items():
             task = get_task(task_id)
             worker = worker or self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
+            worker.until = until
             try:
-                words = self._slip(task, sitting.latex[task_id], found, worker, until)
+                words = self._slip(task, sitting.latex[task_id], found, worker)
                 sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
             except WorkerGone:
                 self._workers.end(worker)
@@ -249,10 +250,10 @@ class Grader:
         if worker is not None:
             self._workers.end(worker)
 
-    def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker, until: float) -> str:
+    def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
         asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
-        worker.tell("slip", _left(until), tolerance=task.tolerance, limit_s=SEARCH_S, **asked)
-        return _text(worker.hear(_left(until)).get("words"))[:MAX_WORDS].strip()
+        worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=SEARCH_S, **asked)
+        return _text(worker.hear(LATEX_S).get("words"))[:MAX_WORDS].strip()
 
     def _blank(self, task: Task) -> list[dict[str, Any]]:
         """The cases of a task as an answer in LaTeX may see them."""
@@ -425,11 +426,6 @@ class _Sitting:
             if within_s < left:
                 raise
             raise WorkerGone(f"was running when the time for the notebook was over ({self._within_s:.3g} s for its cells)") from None
-
-
-def _left(until: float) -> float:
-    """How long one step of evaluating LaTeX may take."""
-    return min(LATEX_S, max(0.0, until - time.monotonic()))
 
 
 def _forbidden(task: Task) -> list[str]:

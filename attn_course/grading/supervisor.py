@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import secrets
 import select
@@ -85,10 +86,16 @@ class Worker:
         What it prints.
     watched : bool
         Whether that is taken in here, while the worker is waited for, and not in a thread.
+
+    Attributes
+    ----------
+    until : float
+        When its time is over in any case, by the monotonic clock; never, unless set.
     """
 
     def __init__(self, line: socket.socket, home: Path, printed: Printed, *, watched: bool) -> None:
         self._line, self.home, self._printed, self._watched = line, home, printed, watched
+        self.until = math.inf
         self._nonce = ""
         self._came = bytearray()  # and is not taken yet
         line.setblocking(False)
@@ -126,7 +133,7 @@ class Worker:
             If the worker does not take it.
         """
         self._nonce = secrets.token_hex(8)
-        self._send(encode({"nonce": self._nonce, "do": do, **message}), time.monotonic() + within_s)
+        self._send(encode({"nonce": self._nonce, "do": do, **message}), min(time.monotonic() + within_s, self.until))
 
     def hear(self, within_s: float) -> dict[str, Any]:
         """Return the next piece of the reply to the last request.
@@ -146,7 +153,7 @@ class Worker:
         WorkerGone
             If there is no such reply in time.
         """
-        deadline = time.monotonic() + within_s
+        deadline = min(time.monotonic() + within_s, self.until)
         try:
             reply = receive(lambda count: self._receive(count, deadline), max_header=MAX_REPLY_HEADER_BYTES)
         except ProtocolError as error:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from attn_course.grading.budget import USUAL
 from attn_course.tasks import all_tasks
 
 
@@ -13,6 +14,7 @@ def test_it_lists_the_chapters_and_the_folder(attn_course, tmp_path, monkeypatch
     assert said.out.splitlines()[1:] == [f"02 softmax: {len(tasks)} tasks, {sum(task.points for task in tasks)} points", "made handout"]
     assert {path.name for path in Path("handout/exercises").iterdir()} == {"ex_01_lookup.ipynb", "ex_02_softmax.ipynb"}
     assert Path("handout/attn_course/grading/classroom/templates/page.html").is_file()
+    assert USUAL.table() in Path("handout/README.md").read_text(encoding="utf-8")
 
 
 def test_with_a_roster_it_makes_a_folder_for_each_student(attn_course, tmp_path, monkeypatch):
@@ -32,3 +34,17 @@ def test_a_roster_that_names_no_folders_is_refused(attn_course, tmp_path, monkey
     assert said.code == 2
     assert "an id that can name a folder, without slashes; got '../ada'" in " ".join(said.err.split())
     assert not Path("handout").exists()
+
+
+def test_students_read_the_limits_that_their_teacher_will_set(attn_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("release", "--out", "handout", "--chapters", "softmax", "--no-lessons")
+    said = attn_course(*words, "--limit", "cell=0")
+    assert (said.code, Path("handout").exists()) == (2, False)
+    assert "--limit: cell must be a number of seconds" in said.err
+    assert attn_course(*words, "--limit", "cell=77").code == 0
+    assert "| `cell` | 77 seconds for a code cell |" in Path("handout/README.md").read_text(encoding="utf-8")
+
+
+def test_the_teachers_guide_prints_the_limits_as_they_are(root):
+    assert USUAL.table() in (root / "docs" / "teachers-guide.md").read_text(encoding="utf-8")

@@ -94,3 +94,16 @@ def test_an_answer_is_named_with_its_task(attn_course, submitted):
         hand_in(submitted, f"s{number}", cell)
     attn_course("similarity", "submitted", "--out", "page.html")
     assert f"{task.entry} (task {lesson_number('attention')}.1): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_notebooks_that_cannot_be_compared_are_notes_and_all_others_are_compared(attn_course, submitted):
+    hand_in(submitted, "ed", "x = " + " + ".join(["1"] * 1_000), ORIGINAL)
+    hand_in(submitted, "fy", "x = '\x00'", "def broken(:", HONEST)
+    hand_in(submitted, "gus", "x = 1  #" + "x" * 2**20)
+    said = attn_course("similarity", "submitted", "--out", "page.html")
+    lines = " ".join(said.out.split())
+    assert said.code == 0
+    assert "100% al, bo <b> and ed (8 lines)" in lines
+    assert "Note: fy: 2 code cells not compared, being no Python" in lines
+    assert "Note: gus/04_attention.ipynb: holds more than 1048576 characters of code: not compared" in lines
+    assert "5 notebooks compared; shared parts in page.html" in lines

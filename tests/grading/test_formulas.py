@@ -221,6 +221,18 @@ def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, 
     ]
 
 
+def test_answers_in_latex_are_not_judged_when_the_time_for_the_notebook_is_over(grade, monkeypatch):
+    sit = Grader._sit
+
+    def slow(self, *arguments):
+        sitting, ended = sit(self, *arguments)
+        sitting.seconds = 1_000.0
+        return sitting, ended
+
+    monkeypatch.setattr(Grader, "_sit", slow)
+    assert said_of_the_two(grade()) == [(0, "not judged: the time for the notebook was over")] * 2
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -26,7 +26,7 @@ def notes_on_times(hand_ins: Sequence[HandIn], lessons: Collection[str], due: da
     due : datetime or None
         When notebooks were due; without it times do not matter.
     """
-    wanted = [each for each in hand_ins if each.lesson in lessons] if due is not None else []
+    wanted = [each for each in hand_ins if each.lesson in lessons and not each.late] if due is not None else []
     unknown = [each.place for each in wanted if each.handed_in is None]
     notes = []
     if unknown:

@@ -1,8 +1,9 @@
 """Find pairs of submissions whose code is alike once names, layout and comments are taken away.
 
-Each cell's syntax tree becomes a row of tokens: node types, operators, attributes, constants, and a learner's own names by order
-of appearance. Stretches of SPAN tokens are compared, the idea behind MOSS (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD
-2003), here without sampling: a class is small. What everybody was given says nothing about a pair and is left out.
+Each cell's syntax tree, without lines that do nothing, becomes a row of tokens: node types, operators, attributes, constants, and how
+long ago each of a learner's own names was used. Stretches of SPAN tokens are compared, the idea behind MOSS (Schleimer, Wilkerson and
+Aiken, "Winnowing", SIGMOD 2003), here without sampling: a class is small. What everybody was given says nothing about a pair and is
+left out.
 
 What many share says little if it is short: a formula dictates a line or two, and half of a class writes the same ones. It says
 much if it is long, however many share it, since each further line could have been written, ordered or cut in another way. So
@@ -12,6 +13,7 @@ and told: "no pair stands out" must not be read as "nothing was shared". Alike i
 """
 
 import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from attn_course.grading.classroom.similarity_rows import SPAN, Row, rows_of
 COMMON = 0.25  # of the class: what more share is common; two students never are many
 LONG = 4 * SPAN  # tokens; nearly twice a softmax with its shift
 WHOLE = 0.8  # of the shorter notebook's own code
+_LINE_END = re.compile("\r\n?|\n")  # as Python counts lines
 _GAP = 4  # lines, the docstring of a short function for one, that do not part a passage
 
 
@@ -102,10 +105,13 @@ class Comparison:
         The most alike first.
     left_out : tuple of Common
         What did not count because many share it, and is no part of any pair; the largest group first.
+    unread : mapping of str to int
+        By student, how many cells are no Python and were not compared; only of those who have any.
     """
 
     pairs: tuple[Pair, ...]
     left_out: tuple[Common, ...]
+    unread: Mapping[str, int]
 
 
 def compare(
@@ -136,9 +142,14 @@ def compare(
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie in (0, 1]; got {threshold:g}")
-    given = set(rows_of(shown))
+    given = set(rows_of(shown)[0])
     number: defaultdict[tuple[str, ...], int] = defaultdict(itertools.count().__next__)  # numbers are compared faster than tokens
-    rows = {student: {number[row]: at for row, at in rows_of(cells).items() if row not in given} for student, cells in submissions.items()}
+    rows: dict[str, dict[int, Row]] = {}
+    unread: dict[str, int] = {}
+    for student, cells in submissions.items():
+        own, missed = rows_of(cells)
+        rows[student] = {number[row]: at for row, at in own.items() if row not in given}
+        unread |= {student: missed} if missed else {}
     students_with = Counter(row for found in rows.values() for row in found)
     many = max(2, int(COMMON * len(submissions)))
     common = {row for row, count in students_with.items() if count > many}
@@ -155,7 +166,7 @@ def compare(
             pairs.append(Pair((left, right), share, len(shared), lines, passages))
             counted |= shared
     pairs.sort(key=lambda pair: (-pair.share, -pair.rows, pair.students))
-    return Comparison(tuple(pairs), _left_out(submissions, rows, common - counted))
+    return Comparison(tuple(pairs), _left_out(submissions, rows, common - counted), unread)
 
 
 def groups(pairs: Sequence[Pair]) -> list[tuple[tuple[str, ...], list[Pair]]]:
@@ -228,5 +239,5 @@ def _passages(cells: Sequence[str], rows: Sequence[Row]) -> tuple[Passage, ...]:
     for cell, line in sorted({(row.cell, line) for row in rows for line in row.lines}):
         joins = bool(found) and found[-1].cell == cell and line - found[-1].last <= _GAP
         first = found.pop().first if joins else line
-        found.append(Passage(cell, first, line, "\n".join(cells[cell].splitlines()[first - 1 : line])))
+        found.append(Passage(cell, first, line, "\n".join(_LINE_END.split(cells[cell])[first - 1 : line])))
     return tuple(found)

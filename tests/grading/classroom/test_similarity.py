@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -67,9 +68,51 @@ def test_the_shared_part_is_shown_as_it_stands_in_each():
 
 
 def test_lines_put_between_do_not_hide_a_copy():
-    padded = re.sub(r"\n    (?=\w)", "\n    print('step')\n    ", DISGUISED, count=3)
-    (pair,) = similar_pairs({"al": [ORIGINAL], "bo": [padded], "cy": [HONEST]}, threshold=0.3)
+    between = re.sub(r"\n    (?=\w)", "\n    k = k + 0 * q.sum()\n    ", DISGUISED, count=2)
+    (pair,) = similar_pairs({"al": [ORIGINAL], "bo": [between], "cy": [HONEST]})
     assert pair.students == ("al", "bo")
+
+
+PADDING = {
+    "an assignment to _": "_ = 0",
+    "an unused assignment": "spare{n} = np.zeros(({n}, 3)) + q.sum()",
+    "a chain of unused assignments": "one{n} = {n}; two{n} = one{n} + 1; one{n} = two{n} * 2; two{n} += one{n}",
+    "pass": "pass; pass",
+    "a string": "'step {n}'",
+    "a print": "print('step', {n}, q.shape)",
+    "a branch never taken": "if False:\n        q = k[::{n}] @ v + np.ones((3, {n}))",
+    "a branch always taken": "if True:\n        _ = q[{n}]",
+    "a loop that does nothing": "for i in range({n}):\n        spare = [i, k] * 3",
+    "a function never called": "def helper{n}(a, b):\n        return a @ b + {n}",
+    "an import": "import math as m{n}",
+    "an assertion of nothing": "assert True, 'fine {n}'",
+}
+
+
+def padded(source: str, padding: str) -> str:
+    """The same function, with padding before each line of its body."""
+    numbers = iter(range(1, 100))
+    return re.sub(r"\n    (?=\w)", lambda _: f"\n    {padding.format(n=next(numbers))}\n    ", source)
+
+
+@pytest.mark.parametrize("padding", PADDING)
+def test_padding_before_every_line_does_not_hide_a_copy(padding):
+    copied = padded(DISGUISED, PADDING[padding])
+    (pair,) = similar_pairs({"al": [ORIGINAL], "bo": [copied], "cy": [padded(HONEST, PADDING[padding])]})
+    assert pair.students == ("al", "bo")
+    assert pair.share == 1.0
+
+
+def test_values_that_are_overwritten_do_not_hide_a_copy():
+    copied = DISGUISED.replace("    z = s", "    z = 0\n    e = k\n    t, z = v, k\n    z = s")
+    (pair,) = similar_pairs({"al": [ORIGINAL], "bo": [copied]})
+    assert pair.share == 1.0
+
+
+def test_code_after_a_return_and_around_a_copy_does_not_hide_it():
+    inside = DISGUISED.replace("    return (e / t) @ v", "    if True:\n        return (e / t) @ v\n    return q + k")
+    (pair,) = similar_pairs({"al": [ORIGINAL], "bo": [f"if 1:\n{indent(inside, '    ')}\nelse:\n    x = 3"]})
+    assert pair.share == 1.0
 
 
 def test_answers_written_apart_are_not_alike():
@@ -147,6 +190,34 @@ def test_other_constants_and_attributes_are_other_code():
 def test_magics_and_broken_cells_do_not_stop_it():
     (pair,) = similar_pairs({"al": ["%matplotlib inline\n" + ORIGINAL, "def broken(:"], "bo": ["x = '\x00'", "!ls", DISGUISED]})
     assert pair.share == 1.0
+
+
+STRANGE = {
+    "a sum of many terms": "x = " + " + ".join(["1.5"] * 2_000),
+    "a long chain of calls": "x = y" + ".f(1)" * 900,
+    "a long chain of conditions": "if x == 0:\n    y = 0\n" + "".join(f"elif x == {n}:\n    y = {n}\n" for n in range(1, 500)),
+    "a number without a decimal form": "x = 0x" + "f" * 20_000,
+    "thousands of names": "def f():\n    return [" + ", ".join(f"n{n}" for n in range(5_000)) + "]",
+    "thousands of assignments": "def f(x):\n" + "".join(f"    x{n} = x{n - 1} + 1\n" for n in range(1, 3_000)) + "    return x",
+    "an escape that is none": "x = '\\d'",
+    "lines that Python does not count": "x = 'a\x0cb\u2028c'",
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_strange_code_is_compared_and_keeps_nobody_from_being_compared(strange):
+    found = compare({"al": [ORIGINAL], "bo": [STRANGE[strange], DISGUISED]})
+    assert [(pair.students, pair.share) for pair in found.pairs] == [(("al", "bo"), 1.0)]
+    assert found.unread == {}
+
+
+@pytest.mark.parametrize(
+    "cell", ["def broken(:", "x = '\x00'", "-" * 200_000 + "1", "(" * 3_000], ids=["syntax", "null byte", "minus", "("]
+)
+def test_what_is_no_python_is_counted_and_the_rest_is_compared(cell):
+    found = compare({"al": [ORIGINAL], "bo": [cell, DISGUISED], "cy": [HONEST]})
+    assert [pair.students for pair in found.pairs] == [("al", "bo")]
+    assert found.unread == {"bo": 1}
 
 
 def test_tiny_answers_are_never_reported():

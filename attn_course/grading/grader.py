@@ -23,7 +23,6 @@ from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
 from attn_course.tasks.latex import packed
 from attn_course.tasks.mending import SEARCH_S, Search, search
-from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
 CELL_S, CALL_S = 20.0, 10.0
@@ -179,7 +178,7 @@ class Grader:
     def _given(self, submission: Submission) -> dict[str, Any]:
         """What the worker's session is made from."""
         pristine = read_exercise(submission.lesson, self._exercises)
-        forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
+        forbid = sorted({rule for task in submission.tasks for rule in task.rules})
         return {"setup": pristine.setup, "given": pristine.given, "forbid": forbid}
 
     def _evaluate(self, sitting: "_Sitting") -> None:
@@ -396,10 +395,6 @@ class _Sitting:
             raise WorkerGone(f"was running when the {self.grader._limits.wall_s:g} s for one notebook were over") from None
 
 
-def _forbidden(task: Task) -> list[str]:
-    return [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
-
-
 def _rules(task: Task, submission: Submission) -> dict[str, Any]:
     """What a worker is told of a task: nothing that helps to answer it."""
     return {
@@ -409,7 +404,7 @@ def _rules(task: Task, submission: Submission) -> dict[str, Any]:
         "symbols": list(task.symbols),
         "functions": list(task.functions),
         "module": asdict(task.module) if task.module else None,
-        "forbid": _forbidden(task),
+        "forbid": task.rules,
         "at": submission.judged_after.get(task.id),
         "answers": list(submission.answers[task.id]),
     }

@@ -13,6 +13,7 @@ import numpy as np
 
 from attn_course import numbers
 from attn_course.formulas import size_sets
+from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
 from attn_course.tasks.module_call import ModuleCall
 
@@ -102,7 +103,7 @@ class Task:
     `wrong`: at least three known mistakes, of the same form as `answer`.
     `hints`: three, from a nudge to almost the line.
     `given`: helper functions whose source the exercise shows.
-    `forbid`: library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
+    `forbid`: what would answer the task and is not allowed; the card says it. In every derive task SymPy's calculus is forbidden too.
     `tolerance`: largest error relative to the largest entry, for float64 results; the default is 1e-9.
     `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply. Formula and
     derivation tasks: the givens and the functions that may stand in the LaTeX; the givens of each case (`at_sizes`) are arrays of
@@ -130,7 +131,7 @@ class Task:
     trains: str
     cases: Callable[[np.random.Generator], list[Case]] = _one_case
     given: Sequence[Callable[..., Any]] = ()
-    forbid: Sequence[str] = ()
+    forbid: tuple[Forbidden, ...] = ()
     tolerance: float | None = None
     symbols: Sequence[str] = ()
     functions: Sequence[str] = ()
@@ -180,6 +181,16 @@ class Task:
         return numbers.lesson_of("tasks", self.id) or ""
 
     @property
+    def forbidden(self) -> tuple[Forbidden, ...]:
+        """What it forbids in all: `forbid`, and what follows from that and from its kind."""
+        return all_forbidden(self.forbid, derive=self.kind == "derive")
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules of all that it forbids, as `tasks.forbidden` describes them; both engines go by these."""
+        return list(dict.fromkeys(rule for each in self.forbidden for rule in each.rules))
+
+    @property
     def wants_function(self) -> bool:
         """Whether the learner defines a function, not a value."""
         return self.kind in ("write", "repair")
@@ -218,7 +229,9 @@ class Task:
         facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", numbers.counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
             facts.append(numbers.eq(self.equation))
-        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{self._may_stand}"
+        not_allowed = "; ".join(each.words for each in self.forbidden)
+        said = f"\n\nNot allowed: {not_allowed}." if not_allowed else ""
+        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{said}{self._may_stand}"
 
     @property
     def _may_stand(self) -> str:

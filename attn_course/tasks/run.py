@@ -1,6 +1,6 @@
 """Run an untrusted answer on cases, and return plain arrays or one sentence about what went wrong.
 
-This file and the three that it imports know no right answer and need nothing else of the course, so that a confined worker can
+This file and those that it imports know no right answer and need nothing else of the course, so that a confined worker can
 load them alone.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
+from attn_course.tasks.launches import counted_launches
 from attn_course.tasks.module_call import ModuleCall, call_module
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
@@ -58,6 +59,7 @@ def run(
     symbols: Sequence[str] = (),
     functions: Sequence[str] = (),
     module: ModuleCall | None = None,
+    launches: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> list[Result]:
     """Put an answer through every case.
@@ -66,6 +68,7 @@ def run(
     figure).
     `inputs`: for each case its inputs by name; functions receive them by position.
     `kind`, `entry`, `symbols`, `functions`, `module`: of the task; `entry` is the name used in messages.
+    `launches`: whether each call must launch a Triton kernel.
     `time_limit_s`: longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts
     it.
 
@@ -78,7 +81,7 @@ def run(
             return [Result(problem=f"{entry} must be a function; got {named(answer)}")] * len(inputs)
         ran: list[Result] = []
         for case in inputs:  # after a time-out the rest is not worth the wait
-            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, time_limit_s))
+            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, launches, time_limit_s))
         return ran
     evaluate = evaluate_expression if kind == "derive" else evaluate_value
     results = []
@@ -96,11 +99,11 @@ def run(
 
 
 def _run_function(
-    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, time_limit_s: float
+    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, launches: bool, time_limit_s: float
 ) -> Result:
     given = copy.deepcopy(dict(case))
     try:
-        with quiet(), time_limit(time_limit_s):
+        with counted_launches() if launches else contextlib.nullcontext() as count, quiet(), time_limit(time_limit_s):
             returned = call_module(function, given, entry, module) if module else function(*given.values())
             arrays = as_arrays(returned, entry)
     except AnswerError as error:
@@ -117,6 +120,8 @@ def _run_function(
         text = _one_line(error)
         advice = "did a reduction lose its axis? See keepdims." if any(words in text for words in BROADCAST) else ""
         return Result(problem=f"{entry} raised {type(error).__name__}: {text}{_where(error)}", advice=advice)
+    if launches and not count["launched"]:
+        return Result(problem=f"{entry} launches no kernel: what it returns must be written by one")
     return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)
 
 

@@ -12,7 +12,7 @@ from attn_course.lessons.absorption.tasks_formulas import ABSORBED_BIASES, ABSOR
 from attn_course.lessons.absorption.tasks_latent import BREAK_EVEN, BYTES, DECOUPLED, JOINT, STEP
 from attn_course.reference import absorb_query_key, softmax
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import AUTOGRAD_CALLS
+from attn_course.tasks.forbidden import AUTOGRAD
 
 # ---- 10.1 the forms of all heads
 
@@ -205,7 +205,7 @@ BACKWARD = Task(
     trains="the gradient that the two factors receive",
     answer=_form_backward,
     cases=_form_cases,
-    forbid=AUTOGRAD_CALLS,
+    forbid=(AUTOGRAD,),
     wrong=[
         Wrong(
             "the order exchanged",

@@ -11,9 +11,8 @@ import functools
 import inspect
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from time import process_time_ns, thread_time_ns
 from types import FrameType
 from typing import Any
 
@@ -24,8 +23,7 @@ from attn_course.tasks.source import BEHIND
 CELLS = "<code cell "  # how the file names of a learner's cells begin
 UFUNC_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 DIFFERENTIATING = {".backward", "torch.autograd.grad"}
-STARTS_A_THREAD = ("_thread.start_new_thread", "_thread.start_joinable_thread")  # as Python tells its audit hooks
-LOOKS_BENEATH = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
+LOOKS_BENEATH = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")  # as Python tells its audit hooks
 A_THREAD, NOT_ITS_OWN = "a thread of its own (where a library is forbidden, threads are too)", "what belongs to the grader"
 
 
@@ -108,14 +106,15 @@ class Stubs:
             Whether the engine itself takes gradients meanwhile.
         """
         self.caught, self._rules = "", (held := frozenset(rules))
-        denied = {event: (self, said) for event, said in _denied(held).items()}
+        denied = dict.fromkeys(LOOKS_BENEATH if held else (), self)
         _listen()
         _DENIED.update(denied)
-        others = _working() if THREADS in held else {}
+        watched = THREADS in held and hasattr(signal, "SIGALRM")  # without it, a time limit is a thread of our own
+        _, most = _worked_elsewhere()
         try:
             with _watch(self, held - DIFFERENTIATING if gradients else held):
                 yield
-            if any(_spent(clock) != spent for clock, spent in others.items()):
+            if watched and _worked_elsewhere()[0] > most:
                 self.caught = self.caught or A_THREAD
             if self._rules is not held or denied != _DENIED:
                 self.caught = self.caught or NOT_ITS_OWN
@@ -144,9 +143,13 @@ class Stubs:
 
         @functools.wraps(function)
         def stub(*args: Any, **keywords: Any) -> Any:
-            if rule in self._rules and not _is_called_by(("triton", library) if direct else ("triton",), sys._getframe(1)):
-                self.caught = dotted.removeprefix("builtins.")
-                raise Refused(self.caught)
+            if rule in self._rules:
+                frame: Any = sys._getframe(1)
+                while frame.f_code is stub.__code__:  # a method that is inherited has a stub for each class
+                    frame = frame.f_back
+                if not _is_called_by(("triton", library) if direct else ("triton",), frame):
+                    self.caught = dotted.removeprefix("builtins.")
+                    raise Refused(self.caught)
             return function(*args, **keywords)
 
         vars(stub)[BEHIND] = function
@@ -167,41 +170,28 @@ def _is_called_by(libraries: Collection[str], frame: FrameType) -> bool:
     return module.partition(".")[0] in libraries and names is getattr(sys.modules.get(module), "__dict__", None)
 
 
-_DENIED: dict[str, tuple[Stubs, str]] = {}  # by the event that Python tells of it: what may not happen now, and how it is called
-
-
-def _denied(rules: Collection[str]) -> dict[str, str]:
-    """What may not happen while these rules are in force."""
-    denied = dict.fromkeys(LOOKS_BENEATH, NOT_ITS_OWN) if rules else {}
-    alone = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()  # else a time limit is a thread
-    return denied | (dict.fromkeys(STARTS_A_THREAD, A_THREAD) if THREADS in rules and alone else {})
+_DENIED: dict[str, Stubs] = {}  # by the event that Python tells of it, what may not happen now
 
 
 @functools.cache
 def _listen() -> None:
     """Have Python tell what happens in this process, in any thread; it cannot be told to stop."""
 
-    def heard(event: str, _: Any, denied: Mapping[str, tuple[Stubs, str]] = _DENIED) -> None:
+    def heard(event: str, _: Any, denied: Mapping[str, Stubs] = _DENIED) -> None:
         if event in denied:
-            stubs, said = denied[event]
-            stubs.caught = stubs.caught or said
-            raise Refused(said)
+            denied[event].caught = denied[event].caught or NOT_ITS_OWN
+            raise Refused(NOT_ITS_OWN)
 
     sys.addaudithook(heard)
 
 
-def _working() -> dict[int, int]:
-    """How long each other thread has worked so far, by its clock; where threads have none, any that there is counts as working."""
-    clock = getattr(time, "pthread_getcpuclockid", None)
-    others = [thread for thread in sys._current_frames() if thread != threading.get_ident()]
-    return {number: _spent(number) for number in map(clock, others)} if clock else dict.fromkeys(others, -2)
+def _worked_elsewhere() -> tuple[int, int]:
+    """How long all threads but this have worked since the process began, in ns of processor time: at least, and at most.
 
-
-def _spent(clock: int) -> int:
-    try:
-        return time.clock_gettime_ns(clock)
-    except (OSError, AttributeError):  # it has ended
-        return -1
+    It does not matter whose threads they are, when they began and whether they have ended; one that waits does not work.
+    """
+    before, all_threads, after = thread_time_ns(), process_time_ns(), thread_time_ns()
+    return all_threads - after, all_threads - before
 
 
 def _watch(stubs: Stubs, rules: Collection[str]) -> contextlib.AbstractContextManager[Any]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from attn_course.lessons.flash.tasks_blocks import Result
 from attn_course.reference import logsumexp, merge_partial_attention, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import ATTENTION, EXPONENTIALS, KERNEL_LAUNCHED, SOFTMAX
 
 # ---- 12.7 the gradient of one tile of scores
 
@@ -76,7 +76,7 @@ TILE_GRADIENT = Task(
     minutes=12,
     trains="the delta trick",
     answer=_tile_gradient,
-    forbid=(ATTENTION, SOFTMAX),
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=lambda rng: [
         _tile_case(rng, "the first 3 of 7 keys", (5, 3, 7, 2, 0), 1.0),
         _tile_case(rng, "2 keys in the middle of 11", (3, 2, 11, 5, 4), 2.0),
@@ -171,7 +171,7 @@ SPLITS = Task(
     minutes=12,
     trains="merging finished outputs by their log-sum-exp",
     answer=_splits,
-    forbid=(ATTENTION, SOFTMAX),
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=_split_cases,
     wrong=[
         Wrong("the mean", lambda o, s: (o.mean(axis=0), _splits(o, s)[1]), "splits count by e^{L}, not all the same"),
@@ -324,7 +324,7 @@ FIRST_KERNEL = Task(
     trains="a Triton program: rows, blocks, tails",
     answer=logsumexp,
     tolerance=1e-7,  # of float64 results: a constant in a kernel may be float32 on a GPU
-    forbid=(ATTENTION, SOFTMAX, EXPONENTIALS, KERNEL_LAUNCHED),
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX, forbidden.EXPONENTIALS, forbidden.KERNEL_LAUNCHED),
     cases=lambda rng: [
         Case("three full blocks", scores=rng.normal(size=(5, 48)) - 2.0),
         Case("two blocks and a tail", scores=rng.normal(size=(3, 37)) - 4.0),

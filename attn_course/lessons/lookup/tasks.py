@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from attn_course.lessons.lookup.tasks_formulas import LEFT_OUT, QUERY_SLOPE
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import ATTENTION
 
 
 def _normalised(similarity: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -321,7 +321,7 @@ ROLES = Task(
     trains="who asks, and over whom the weights are normalised",
     answer=_roles,
     broken=_roles_broken,
-    forbid=(ATTENTION,),
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("seven tokens", **_tokens(rng, 7, 11, 5, 3, 1.5)),
         Case("three tokens", **_tokens(rng, 3, 13, 2, 5, 0.5)),

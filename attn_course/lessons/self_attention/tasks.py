@@ -7,8 +7,8 @@ import numpy as np
 
 from attn_course.lessons.self_attention.tasks_formulas import ROTARY_SCORE, SCORE_ASYMMETRY, SELF_SCORE_GRADIENT
 from attn_course.reference import attention, rope, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import ATTENTION, AUTOGRAD
 
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -58,7 +58,7 @@ SELF_ATTENTION = Task(
     minutes=12,
     trains="three views of one sequence",
     answer=_self_attention,
-    forbid=(ATTENTION,),
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("one sentence", **_draw(rng, 5, 7, 3, 2)),
         Case("d_k larger than d_model", **_draw(rng, 7, 3, 11, 5)),
@@ -296,7 +296,7 @@ STACK = Task(
     trains="residuals, and who reads what",
     answer=_stacked,
     broken=_stacked_broken,
-    forbid=(ATTENTION,),
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("one layer", **_draw_stack(rng, 1, 5, 7, 3)),
         Case("two layers", **_draw_stack(rng, 2, 7, 5, 3)),
@@ -474,7 +474,7 @@ PATHS = Task(
     minutes=10,
     trains="three paths that meet in one input",
     answer=_projection_gradients,
-    forbid=(AUTOGRAD,),
+    forbid=(forbidden.AUTOGRAD,),
     cases=lambda rng: [
         _gradient_case(rng, "five tokens", 5, 7, 3, 2),
         _gradient_case(rng, "more tokens than features", 11, 5, 7, 3),
@@ -601,7 +601,7 @@ FEATURES = Task(
     minutes=15,
     trains="saying what a row is",
     answer=_feature_weights,
-    forbid=(ATTENTION,),
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("eleven individuals, five features", table=rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))),
         Case("seven individuals, thirteen features", table=rng.normal(size=(7, 13))),

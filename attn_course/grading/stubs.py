@@ -141,7 +141,6 @@ class Stubs:
         """`direct`: let the library's own functions call each other; SymPy solves and simplifies by derivatives."""
         library = dotted.removeprefix("builtins.").partition(".")[0]
 
-        @functools.wraps(function)
         def stub(*args: Any, **keywords: Any) -> Any:
             if rule in self._rules:
                 frame: Any = sys._getframe(1)
@@ -152,6 +151,7 @@ class Stubs:
                     raise Refused(self.caught)
             return function(*args, **keywords)
 
+        functools.update_wrapper(stub, function)
         vars(stub)[BEHIND] = function
         if type(function).__name__ == "ufunc":  # NumPy's have methods of their own
             vars(stub).update({name: self._stub(getattr(function, name), rule, dotted, direct) for name in UFUNC_METHODS})

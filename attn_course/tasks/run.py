@@ -103,7 +103,7 @@ def _run_function(
 ) -> Result:
     given = copy.deepcopy(dict(case))
     try:
-        with counted_launches() if launches else contextlib.nullcontext() as count, quiet(), time_limit(time_limit_s):
+        with counted_launches() as count, quiet(), time_limit(time_limit_s):
             returned = call_module(function, given, entry, module) if module else function(*given.values())
             arrays = as_arrays(returned, entry)
     except AnswerError as error:

@@ -30,11 +30,7 @@ def test_equivalent_forms_give_the_same_numbers(expression):
     np.testing.assert_allclose(run_expression(expression).arrays[0], [0.125, 0.45, 0.6], rtol=1e-14)
 
 
-class log(sympy.Function):
-    """Not SymPy's."""
-
-    def _numpycode(self, printer):
-        return "1.0"
+BORROWED = type("log", (sympy.Function,), {"_numpycode": lambda self, printer: "1.0"})
 
 
 class Made(sympy.Number):
@@ -49,14 +45,15 @@ class Made(sympy.Number):
     def __float__(self):
         return 1.0
 
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
 
 @pytest.mark.parametrize(
     ("expression", "held"),
     [
-        (log(S_I), "a log that is not SymPy's own"),
+        (BORROWED(S_I), "a log that is not SymPy's own"),
         (S_J * implemented_function("log", np.log)(S_I), "a log that is not SymPy's own"),
         (Made(), "Made"),
-        (S_J + Made() * S_I, "Made"),
     ],
 )
 def test_a_class_that_is_derived_from_sympys_is_none_of_sympys(expression, held):

@@ -288,7 +288,7 @@ DERIVED = {  # each leaves 2 z, or z, or something in z that is divided by it
     "an array's": 'getattr(sympy, "derive_by" + "_array")(z**2, z) / (2 * z)',
     "an implicit one": '-getattr(sympy, "id" + "iff")(sympy.Symbol("y") + z**2, sympy.Symbol("y"), z) / (2 * z)',
     "a matrix of second ones": 'getattr(sympy, "hes" + "sian")(z**2 * sympy.Symbol("y"), [z])[0] / (2 * sympy.Symbol("y"))',
-    "a determinant of them": 'getattr(sympy, "wron" + "skian")([sympy.S(1), z**2], z) / (2 * z)',
+    "a determinant of them": 'getattr(sympy, "wronsk" + "ian")([sympy.S(1), z**2], z) / (2 * z)',
     "a limit": 'getattr(((z + h)**2 - z**2) / h, "lim" + "it")(h, 0) / (2 * z)',
     "a polynomial's": 'getattr(sympy.Poly(z**2, z), "di" + "ff")().as_expr() / (2 * z)',
     "under another file's name": "eval(compile(\"getattr(z**2, 'di' + 'ff')(z)\", sympy.__file__, \"eval\")) / (2 * z)",

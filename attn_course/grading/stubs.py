@@ -11,7 +11,7 @@ import functools
 import inspect
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from time import process_time_ns, thread_time_ns
 from types import FrameType
 from typing import Any
@@ -23,7 +23,6 @@ from attn_course.tasks.source import BEHIND
 CELLS = "<code cell "  # how the file names of a learner's cells begin
 UFUNC_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 DIFFERENTIATING = {".backward", "torch.autograd.grad"}
-LOOKS_BENEATH = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")  # as Python tells its audit hooks
 A_THREAD, NOT_ITS_OWN = "a thread of its own (where a library is forbidden, threads are too)", "what belongs to the grader"
 
 
@@ -106,9 +105,6 @@ class Stubs:
             Whether the engine itself takes gradients meanwhile.
         """
         self.caught, self._rules = "", (held := frozenset(rules))
-        denied = dict.fromkeys(LOOKS_BENEATH if held else (), self)
-        _listen()
-        _DENIED.update(denied)
         watched = THREADS in held and hasattr(signal, "SIGALRM")  # without it, a time limit is a thread of our own
         _, most = _worked_elsewhere()
         try:
@@ -116,11 +112,10 @@ class Stubs:
                 yield
             if watched and _worked_elsewhere()[0] > most:
                 self.caught = self.caught or A_THREAD
-            if self._rules is not held or denied != _DENIED:
+            if self._rules is not held:
                 self.caught = self.caught or NOT_ITS_OWN
         finally:
             self._rules = frozenset()
-            _DENIED.clear()
 
     def _replace(self, owner: Any, name: str, rule: str, *, direct: bool) -> None:
         value = getattr(owner, name, None) if owner is not None else None
@@ -168,21 +163,6 @@ def _is_called_by(libraries: Collection[str], frame: FrameType) -> bool:
         return True
     module = str(names.get("__name__"))
     return module.partition(".")[0] in libraries and names is getattr(sys.modules.get(module), "__dict__", None)
-
-
-_DENIED: dict[str, Stubs] = {}  # by the event that Python tells of it, what may not happen now
-
-
-@functools.cache
-def _listen() -> None:
-    """Have Python tell what happens in this process, in any thread; it cannot be told to stop."""
-
-    def heard(event: str, _: Any, denied: Mapping[str, Stubs] = _DENIED) -> None:
-        if event in denied:
-            denied[event].caught = denied[event].caught or NOT_ITS_OWN
-            raise Refused(NOT_ITS_OWN)
-
-    sys.addaudithook(heard)
 
 
 def _worked_elsewhere() -> tuple[int, int]:

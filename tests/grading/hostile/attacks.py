@@ -262,11 +262,17 @@ FORBIDDEN |= {
     "the watch taken down": TAKEN_DOWN,
     "the last of the running sums": SUMMED,
 }
+BY_LOSS = """
+def by_loss(q, k):
+    loss = getattr(torch.nn.functional, "cosine_" + "embedding_loss")
+    a, b = torch.broadcast_tensors(q[..., :, None, :], k[..., None, :, :])
+    flat = [x.reshape(-1, x.shape[-1]) for x in (a, b)]
+    return (1 - loss(*flat, torch.ones(len(flat[0])), reduction="none")).reshape(a.shape[:-1])
+"""
 COSINES = {
     "an operator": "torch.ops.aten.cosine_similarity(q[..., :, None, :], k[..., None, :, :], -1)",
     "a hidden function": 'getattr(torch, "cosine_" + "similarity")(q[..., :, None, :], k[..., None, :, :], -1)',
-    "a loss": 'torch.stack([torch.stack([1 - getattr(torch.nn.functional, "cosine_" + "embedding_loss")(a[None], b[None], '
-    "torch.ones(1)) for b in k]) for a in q])",
+    "a loss": "by_loss(*(x / x.abs().amax(-1, keepdim=True).clamp_min(1e-300) for x in (q, k)))",
 }
 ATTENTIONS = {
     "hidden": 'getattr(torch.nn.functional, "scaled_dot_" + "product_attention")(q, k, v)',

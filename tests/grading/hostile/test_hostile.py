@@ -9,6 +9,7 @@ from tests.grading.hostile.attacks import (
     ATTACKS,
     ATTENTIONS,
     AWAITED_DIFF,
+    BY_LOSS,
     COSINES,
     DERIVED,
     DISARMED,
@@ -101,7 +102,9 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(verdicts, way):
 
 @pytest.mark.parametrize("way", COSINES)
 def test_a_librarys_cosine_is_found_by_what_is_called(verdicts, way):
-    source = f"import torch\ndef my_cosine_scores(query, key):\n    q, k = map(torch.tensor, (query, key))\n    return {COSINES[way]}"
+    source = (
+        f"import torch{BY_LOSS}def my_cosine_scores(query, key):\n    q, k = map(torch.tensor, (query, key))\n    return {COSINES[way]}"
+    )
     verdict = verdicts("scaling", "cosine-scores", source)["cosine-scores"]
     assert verdict.points == 0
     assert "cosine" in verdict.message

@@ -65,7 +65,20 @@ _KNOWN = {
     *("attn_course.formulas", "attn_course.tasks", "attn_course.grading"),
     *(
         f"attn_course.tasks.{name}"
-        for name in ("compare", "forms", "latex", "module_call", "run", "shapes", "slices", "slips", "source", "time_limit")
+        for name in [
+            "compare",
+            "forbidden",
+            "forms",
+            "latex",
+            "launches",
+            "module_call",
+            "run",
+            "shapes",
+            "slices",
+            "slips",
+            "source",
+            "time_limit",
+        ]
     ),
     *(f"attn_course.grading.{name}" for name in ("formula_worker", "magics", "protocol", "sandbox", "stubs", "worker")),
 }

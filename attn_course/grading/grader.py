@@ -26,7 +26,6 @@ from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
 from attn_course.tasks.latex import packed
 from attn_course.tasks.mending import SEARCH_S, Search, search
-from attn_course.tasks.notebook import DERIVING
 from attn_course.tasks.run import changed_input, quiet
 
 END_S = 0.5  # for a worker that has hung up to be gone
@@ -195,7 +194,7 @@ class Grader:
     def _given(self, submission: Submission) -> dict[str, Any]:
         """What the worker's session is made from."""
         pristine = read_exercise(submission.lesson, self._exercises)
-        forbid = sorted({rule for task in submission.tasks for rule in _forbidden(task)})
+        forbid = sorted({rule for task in submission.tasks for rule in task.rules})
         return {"setup": pristine.setup, "given": pristine.given, "forbid": forbid}
 
     def _evaluate(self, sitting: "_Sitting", until: float) -> None:
@@ -428,10 +427,6 @@ class _Sitting:
             raise WorkerGone(f"was running when the time for the notebook was over ({self._within_s:.3g} s for its cells)") from None
 
 
-def _forbidden(task: Task) -> list[str]:
-    return [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
-
-
 def _rules(task: Task, submission: Submission) -> dict[str, Any]:
     """What a worker is told of a task: nothing that helps to answer it."""
     return {
@@ -441,7 +436,7 @@ def _rules(task: Task, submission: Submission) -> dict[str, Any]:
         "symbols": list(task.symbols),
         "functions": list(task.functions),
         "module": asdict(task.module) if task.module else None,
-        "forbid": _forbidden(task),
+        "forbid": task.rules,
         "at": submission.judged_after.get(task.id),
         "answers": list(submission.answers[task.id]),
     }

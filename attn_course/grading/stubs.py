@@ -1,36 +1,29 @@
 """Stand in front of library functions that a task forbids, so that they refuse while an answer to it runs.
 
 The syntax tree shows what an answer says; these stubs see what it does: an alias, `getattr`, `importlib`, a name put together
-from pieces. Beneath them `_watch` sees which kernels torch runs in the end, by whatever of its many names they were called.
-Both are Python in the learner's own process, and one who digs for what lies beneath finds it: a fence, no wall.
+from pieces. Beneath them `_watch` sees what torch runs in the end, by whatever of its many names it was called; it sees one thread,
+so no other may work meanwhile. All this is Python in the learner's own process, and one who digs for what lies beneath finds it: a
+fence, no wall.
 """
 
 import contextlib
 import functools
 import inspect
+import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from time import process_time_ns, thread_time_ns
+from types import FrameType
 from typing import Any
 
 from attn_course.tasks import module_call
+from attn_course.tasks.forbidden import PLACES, THREADS, WATCHED
 from attn_course.tasks.source import BEHIND
 
 CELLS = "<code cell "  # how the file names of a learner's cells begin
 UFUNC_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
-METHODS_OF = (
-    *("torch.Tensor", "torch", "torch.nn.functional", "torch.special", "torch.autograd", "scipy.special"),
-    *("sympy.Basic", "sympy.Expr", "sympy.Symbol", "sympy.MatrixBase"),
-)
-
-
-_FUSED = ("_scaled_dot_product", "_safe_softmax", "_flash_attention", "_efficient_attention", "_native_multi_head", "_transformer_encoder")
-KERNELS = {  # what torch runs in the end for a function, as the beginnings of names
-    "softmax": ("_softmax", "_log_softmax", "_sparse_softmax", "_sparse_log_softmax", "_masked_softmax", *_FUSED),
-    "logsumexp": ("logsumexp",),
-    "scaled_dot_product_attention": _FUSED,
-}
 DIFFERENTIATING = {".backward", "torch.autograd.grad"}
-OURS = module_call.__file__.rpartition("module_call.py")[0]  # the engine itself takes gradients of a module
+A_THREAD, NOT_ITS_OWN = "a thread of its own (where a library is forbidden, threads are too)", "what belongs to the grader"
 
 
 _INHERITED = object()  # stands for an attribute that an owner has not itself
@@ -63,7 +56,7 @@ class Stubs:
         Parameters
         ----------
         forbid : collection of str
-            As in `Task.forbid`: dotted names, ".name" for a method, "package.*".
+            As `tasks.forbidden` describes them.
 
         Returns
         -------
@@ -78,15 +71,15 @@ class Stubs:
         before = len(self._done)
         for rule in sorted(forbid):
             if rule.startswith("."):
-                for place in METHODS_OF:
-                    self._replace(_loaded(place), rule[1:], rule, direct=False)
+                for place in PLACES:
+                    self._replace(_loaded(place), rule[1:], rule, direct=place.startswith("sympy"))
             elif rule.endswith(".*"):
                 package = _loaded(rule[:-2])
                 for name in [name for name, value in vars(package).items() if _home(value).startswith(rule[:-1])] if package else []:
                     self._replace(package, name, rule, direct=True)
-            else:
+            elif "." in rule:
                 owner, _, name = rule.rpartition(".")
-                self._replace(_loaded(owner), name, rule, direct=False)
+                self._replace(_loaded(owner), name, rule, direct=rule.startswith("sympy."))
         return len(self._done) > before
 
     def remove(self) -> None:
@@ -112,11 +105,15 @@ class Stubs:
             Whether the engine itself takes gradients meanwhile.
         """
         self.caught, self._rules = "", (held := frozenset(rules))
+        watched = THREADS in held and hasattr(signal, "SIGALRM")  # without it, a time limit is a thread of our own
+        _, most = _worked_elsewhere()
         try:
             with _watch(self, held - DIFFERENTIATING if gradients else held):
                 yield
+            if watched and _worked_elsewhere()[0] > most:
+                self.caught = self.caught or A_THREAD
             if self._rules is not held:
-                self.caught = self.caught or "what belongs to the grader"
+                self.caught = self.caught or NOT_ITS_OWN
         finally:
             self._rules = frozenset()
 
@@ -136,73 +133,116 @@ class Stubs:
                 setattr(owner, name, self._stub(value, rule, dotted, direct))
 
     def _stub(self, function: Callable[..., Any], rule: str, dotted: str, direct: bool) -> Callable[..., Any]:
-        """`direct`: refuse only calls from the learner's cells, for the library's own functions call each other."""
+        """`direct`: let the library's own functions call each other; SymPy solves and simplifies by derivatives."""
+        library = dotted.removeprefix("builtins.").partition(".")[0]
 
-        @functools.wraps(function)
         def stub(*args: Any, **keywords: Any) -> Any:
-            caller = sys._getframe(1).f_code.co_filename if rule in self._rules else OURS
-            if caller.startswith(CELLS) if direct else not (caller.startswith(OURS) or _is_tritons(caller)):
-                self.caught = dotted.removeprefix("builtins.")
-                raise Refused(self.caught)
+            if rule in self._rules:
+                frame: Any = sys._getframe(1)
+                while frame.f_code is stub.__code__:  # a method that is inherited has a stub for each class
+                    frame = frame.f_back
+                if not _is_called_by(("triton", library) if direct else ("triton",), frame):
+                    self.caught = dotted.removeprefix("builtins.")
+                    raise Refused(self.caught)
             return function(*args, **keywords)
 
+        functools.update_wrapper(stub, function)
         vars(stub)[BEHIND] = function
         if type(function).__name__ == "ufunc":  # NumPy's have methods of their own
             vars(stub).update({name: self._stub(getattr(function, name), rule, dotted, direct) for name in UFUNC_METHODS})
         return stub
 
 
-def _is_tritons(file: str) -> bool:
-    """Whether a file is Triton's own, whose interpreter computes a kernel's exponentials with NumPy."""
-    home = getattr(sys.modules.get("triton"), "__file__", None) or ""
-    return bool(home) and file.startswith(home.removesuffix("__init__.py"))
+def _is_called_by(libraries: Collection[str], frame: FrameType) -> bool:
+    """Whether a call comes from a module of these libraries, or from the engine, which takes gradients of a module itself.
+
+    Triton is such a library: its interpreter computes a kernel's exponentials with NumPy. A file name would prove nothing.
+    """
+    names = frame.f_globals
+    if names is vars(module_call):
+        return True
+    module = str(names.get("__name__"))
+    return module.partition(".")[0] in libraries and names is getattr(sys.modules.get(module), "__dict__", None)
+
+
+def _worked_elsewhere() -> tuple[int, int]:
+    """How long all threads but this have worked since the process began, in ns of processor time: at least, and at most.
+
+    It does not matter whose threads they are, when they began and whether they have ended; one that waits does not work.
+    """
+    before, all_threads, after = thread_time_ns(), process_time_ns(), thread_time_ns()
+    return all_threads - after, all_threads - before
 
 
 def _watch(stubs: Stubs, rules: Collection[str]) -> contextlib.AbstractContextManager[Any]:
-    """Refuse the kernels that do in torch what these rules forbid, in this thread."""
-    words = {rule.rpartition(".")[2] for rule in rules}
-    kernels = {name: word for word in KERNELS if word in words for name in KERNELS[word]}
+    """Refuse what these rules forbid torch to run, in this thread."""
+    beginnings = tuple(sorted(rule.removeprefix(WATCHED) for rule in rules if rule.startswith(WATCHED)))
     differentiating = not DIFFERENTIATING.isdisjoint(rules)
-    if "torch" not in sys.modules or not (kernels or differentiating):
+    if "torch" not in sys.modules or not (beginnings or differentiating):
         return contextlib.nullcontext()
-    watch: contextlib.AbstractContextManager[Any] = _watch_class()(stubs, kernels, differentiating)
-    return watch
+    return _watching(stubs, beginnings, differentiating)
+
+
+@contextlib.contextmanager
+def _watching(stubs: Stubs, beginnings: tuple[str, ...], differentiating: bool) -> Iterator[None]:
+    calls, operators = _watch_classes()
+    watches = calls(stubs, beginnings, differentiating), operators(stubs, beginnings, differentiating)
+    before = _state(watches)
+    with watches[0], watches[1]:
+        yield
+    if _state(watches) != before:
+        stubs.caught = stubs.caught or NOT_ITS_OWN
+
+
+def _state(watches: Collection[Any]) -> list[dict[str, Any]]:
+    return [dict(vars(part)) for watch in watches for part in (watch, *type(watch).__mro__[:2])]
 
 
 @functools.cache
-def _watch_class() -> Any:
+def _watch_classes() -> Any:
+    """One for calls of torch's functions, of which some are made of many operators, and one for the operators that it runs in the end."""
     import torch
     from torch.autograd import forward_ad
+    from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Watch(TorchDispatchMode):
-        def __init__(self, stubs: Stubs, kernels: Mapping[str, str], differentiating: bool) -> None:
+    class Watch:
+        def __init__(self, stubs: Stubs, beginnings: tuple[str, ...], differentiating: bool) -> None:
             super().__init__()
-            self.stubs, self.kernels, self.differentiating = stubs, kernels, differentiating
+            self.stubs, self.beginnings, self.differentiating = stubs, beginnings, differentiating
 
+        def refuse(self, name: str) -> None:
+            if name.startswith(self.beginnings):
+                self.stubs.caught = self.stubs.caught or f"torch.{name}"
+            elif self.differentiating and (torch._C._current_graph_task_id() != -1 or forward_ad._current_level >= 0):
+                self.stubs.caught = self.stubs.caught or "torch's automatic differentiation"
+            else:
+                return
+            raise Refused(self.stubs.caught)
+
+    class Calls(Watch, TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.refuse(str(getattr(function, "__name__", "")).partition(".")[0])
+            return function(*args, **(kwargs or {}))
+
+    class Operators(Watch, TorchDispatchMode):
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
             return False  # it would import torch's compiler, which takes seconds
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            name = function._schema.name.partition("::")[2]
-            if beginning := next((beginning for beginning in self.kernels if name.startswith(beginning)), None):
-                self.stubs.caught = self.stubs.caught or f"torch's {self.kernels[beginning]} (torch.{name})"
-            elif self.differentiating and (torch._C._current_graph_task_id() != -1 or forward_ad._current_level >= 0):
-                self.stubs.caught = self.stubs.caught or "torch's automatic differentiation"
-            else:
-                return function(*args, **(kwargs or {}))
-            raise Refused(self.stubs.caught)
+            self.refuse(function._schema.name.partition("::")[2])
+            return function(*args, **(kwargs or {}))
 
-    return Watch
+    return Calls, Operators
 
 
 @functools.cache
 def _homes(rules: frozenset[str]) -> tuple[str, ...]:
     """Names of modules, any of which may hold what these rules forbid."""
-    places = {rule.removesuffix(".*") for rule in rules if not rule.startswith(".")}
+    places = {rule.removesuffix(".*") for rule in rules if "." in rule and not rule.startswith(".")}
     if any(rule.startswith(".") for rule in rules):
-        places.update(METHODS_OF)
+        places.update(PLACES)
     return tuple(sorted({".".join(parts[: n + 1]) for parts in (place.split(".") for place in places) for n in range(len(parts))}))
 
 

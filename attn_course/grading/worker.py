@@ -25,7 +25,8 @@ import numpy as np
 from attn_course.grading.magics import Shell, to_python
 from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, encode, is_last, lengths, receive
 from attn_course.grading.stubs import CELLS, Refused, Stubs
-from attn_course.tasks.forms import AnswerError, latex_lines
+from attn_course.tasks.forbidden import UNLAUNCHED
+from attn_course.tasks.forms import AnswerError, latex_lines, sympy_classes
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.run import run
 from attn_course.tasks.slices import Cells, statements
@@ -124,6 +125,7 @@ class Session:
             os.environ.pop(name)
         os.environ.update(before)
         self._stubs.install(forbid)
+        forbidden_calls("", [*forbid], {})  # once for all workers
 
     def discard(self) -> None:
         """Take the stubs away, for another session in the same process."""
@@ -173,8 +175,9 @@ class Session:
             at = task["at"] if task["at"] is not None else max([*defined, *task["answers"], -1]) + 1
             making = parsed.making(entry, at)
             found["at"][name], found["defined"][name] = at, defined
-            found["refusals"][name] = _refusal(entry, making.text, task["forbid"])[:MAX_TEXT]
+            found["refusals"][name] = _refusal(entry, making.text, task["forbid"], self._module.__dict__)[:MAX_TEXT]
             if task["kind"] == "derive":
+                sympy_classes(tuple(task["functions"]))  # before the learner's code could exchange them
                 for cell in {*making.cells, *task["answers"]}:
                     self._forbid[cell] = task["forbid"]
         self._compile(trees)
@@ -248,6 +251,7 @@ class Session:
                     symbols=rules["symbols"],
                     functions=rules["functions"],
                     module=rules["module"] and ModuleCall(**rules["module"]),
+                    launches=UNLAUNCHED in forbid,
                     time_limit_s=limit,
                 )
             if self._stubs.caught or not self._stubs.install(forbid):
@@ -289,11 +293,11 @@ class Session:
             self._cells.append(code)
 
 
-def _refusal(entry: str, text: str, forbid: list[str]) -> str:
-    """Why an answer is not even called, from its text; "" if it may be."""
+def _refusal(entry: str, text: str, forbid: list[str], names: Mapping[str, Any]) -> str:
+    """Why an answer is not even called, from its text; "" if it may be. `names`: what the exercise imports and gives."""
     if "attn_course" in text and (found := course_uses(text, {})):
         return f"{entry} uses {', '.join(found)}, the course's own answer: write it yourself"
-    if any(rule.removesuffix(".*").rpartition(".")[2] in text for rule in forbid) and (found := forbidden_calls(text, forbid, {})):
+    if forbid and (found := forbidden_calls(text, forbid, names)):
         return f"{entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
     return ""
 

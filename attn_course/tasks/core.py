@@ -15,6 +15,7 @@ import numpy as np
 
 from attn_course import numbers
 from attn_course.formulas import size_sets
+from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
 from attn_course.tasks.module_call import ModuleCall
 
@@ -109,7 +110,7 @@ class Task:
     `wrong`: at least three known mistakes, of the same form as `answer`.
     `hints`: three, from a nudge to almost the line.
     `given`: helper functions whose source the exercise shows.
-    `forbid`: library calls that would answer the task: dotted names, ".name" for a method, or "package.*".
+    `forbid`: what would answer the task and is not allowed; the card says it. In every derive task SymPy's calculus is forbidden too.
     `tolerance`: largest error relative to the largest entry, for float64 results; the default is 1e-9.
     `exact_zeros`: an entry that is 0 must be so to the last bit, for a mask made it so.
     `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply. Formula and
@@ -142,7 +143,7 @@ class Task:
     trains: str
     cases: Callable[[np.random.Generator], list[Case]] = _one_case
     given: Sequence[Callable[..., Any]] = ()
-    forbid: Sequence[str] = ()
+    forbid: tuple[Forbidden, ...] = ()
     tolerance: float | None = None
     exact_zeros: bool = False
     symbols: Sequence[str] = ()
@@ -196,6 +197,16 @@ class Task:
     def lesson(self) -> str:
         """The slug of its lesson; "" if none asks it."""
         return numbers.lesson_of("tasks", self.id) or ""
+
+    @property
+    def forbidden(self) -> tuple[Forbidden, ...]:
+        """What it forbids in all: `forbid`, and what follows from that and from its kind."""
+        return all_forbidden(self.forbid, derive=self.kind == "derive")
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules of all that it forbids, as `tasks.forbidden` describes them; both engines go by these."""
+        return list(dict.fromkeys(rule for each in self.forbidden for rule in each.rules))
 
     @property
     def wants_function(self) -> bool:
@@ -269,7 +280,9 @@ class Task:
         facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", numbers.counted(self.points, "point"), f"trains {self.trains}"]
         if self.equation:
             facts.append(numbers.eq(self.equation))
-        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{self._may_stand}"
+        not_allowed = "; ".join(each.words for each in self.forbidden)
+        said = f"\n\nNot allowed: {not_allowed}." if not_allowed else ""
+        return f"## Task {self.number}: {self.title}\n\n*{' · '.join(facts)}*{said}{self._may_stand}"
 
     @property
     def _may_stand(self) -> str:

@@ -4,7 +4,9 @@ Like `run`, this file knows no right answer and imports nothing of the course.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,30 +86,65 @@ def evaluate_value(value: Any, case: Mapping[str, Any], entry: str, symbols: Seq
 
 
 def evaluate_expression(value: Any, case: Mapping[str, Any], entry: str, symbols: Sequence[str], functions: Sequence[str]) -> np.ndarray:
-    """A SymPy expression in the symbols handed out, evaluated at the points of the case."""
+    """A SymPy expression in the symbols handed out, evaluated at the points of the case by NumPy.
+
+    SymPy's own classes count, not what bears their names: a class derived from one may say what it likes of itself.
+    """
     import sympy
 
     expression = sympy.sympify(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if not isinstance(expression, sympy.Expr):
         raise AnswerError(f"{entry} must be a SymPy expression in {', '.join(symbols)}; got {named(value)}")
-    arithmetic = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Number, sympy.NumberSymbol)
-    for node in sympy.preorder_traversal(expression):
-        if isinstance(node, sympy.Symbol):
-            if node.name not in symbols:
-                raise AnswerError(f"{entry} must use no symbols but {', '.join(symbols)}; it holds {node.name}")
-        elif isinstance(node, (sympy.Derivative, sympy.Integral, sympy.Limit, sympy.Subs)):
-            raise AnswerError(
-                f"{entry} holds a {type(node).__name__}: that restates the question; write the result in {', '.join(symbols)}"
-            )
-        elif not isinstance(node, arithmetic) and type(node).__name__ not in functions:
-            allowed = f"arithmetic and {', '.join(functions)}" if functions else "sums, products and powers"
-            raise AnswerError(f"{entry} must be made of {allowed}; it holds {type(node).__name__}")
-    plain = expression.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expression.free_symbols})
-    values = [np.asarray(case[name], dtype=float) for name in symbols]
-    evaluated = np.asarray(sympy.lambdify([sympy.Symbol(name) for name in symbols], plain, "numpy")(*values))
+    points = {name: np.asarray(case[name], dtype=float) for name in symbols}
+    evaluated = _evaluated(expression, points, entry, functions)
     if np.iscomplexobj(evaluated) or np.isnan(evaluated).any():  # NumPy gives NaN for the root of a negative number
         raise AnswerError(f"{entry} is not a real number for some values of its symbols")
-    return np.array(np.broadcast_to(evaluated.astype(float), np.broadcast_shapes(*(v.shape for v in values))))
+    return np.array(np.broadcast_to(evaluated.astype(float), np.broadcast_shapes(*(point.shape for point in points.values()))))
+
+
+def _evaluated(node: Any, points: Mapping[str, np.ndarray], entry: str, functions: Sequence[str]) -> np.ndarray:
+    """An expression at these points, part by part; AnswerError where a part is none that may stand in it."""
+    kind, allowed = type(node), sympy_classes(tuple(functions))
+    if kind in allowed.symbols:
+        if node.name not in points:
+            raise AnswerError(f"{entry} must use no symbols but {', '.join(points)}; it holds {node.name}")
+        return points[node.name]
+    if kind in allowed.numbers:
+        return np.asarray(float(node))
+    if kind in allowed.operations:
+        return np.asarray(allowed.operations[kind](*(_evaluated(part, points, entry, functions) for part in node.args)))
+    name = str(kind.__name__)[:60]
+    if kind in allowed.questions:
+        raise AnswerError(f"{entry} holds a {name}: that restates the question; write the result in {', '.join(points)}")
+    made_of = f"arithmetic and {', '.join(functions)}" if functions else "sums, products and powers"
+    other = f"a {name} that is not SymPy's own" if any(name == one.__name__ for one in allowed.operations) else name
+    raise AnswerError(f"{entry} must be made of {made_of}; it holds {other}")
+
+
+@dataclass(frozen=True)
+class SympyClasses:
+    """What an expression may be made of, and what would restate the question; classes derived from these are others."""
+
+    symbols: frozenset[type]
+    numbers: frozenset[type]
+    operations: Mapping[type, Callable[..., Any]]
+    questions: frozenset[type]
+
+
+@functools.cache
+def sympy_classes(functions: tuple[str, ...]) -> SympyClasses:
+    """Return SymPy's classes as they are at the first call, to be made before anyone could exchange them.
+
+    `functions`: names of those that may be applied.
+    """
+    import sympy
+
+    constants = "Zero One NegativeOne Half Infinity NegativeInfinity NaN Pi Exp1 GoldenRatio TribonacciConstant EulerGamma Catalan"
+    numbers = [sympy.Integer, sympy.Rational, sympy.Float, *(type(getattr(sympy.S, name)) for name in constants.split())]
+    operations = {sympy.Add: lambda *parts: functools.reduce(np.add, parts), sympy.Mul: lambda *parts: functools.reduce(np.multiply, parts)}
+    operations |= {sympy.Pow: np.power, **{getattr(sympy, name): getattr(np, name) for name in functions}}
+    questions = frozenset([sympy.Derivative, sympy.Integral, sympy.Limit, sympy.Subs])
+    return SympyClasses(frozenset([sympy.Symbol, sympy.Dummy]), frozenset(numbers), operations, questions)
 
 
 def latex_lines(value: Any, entry: str, *, several: bool) -> list[str]:

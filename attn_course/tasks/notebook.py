@@ -13,13 +13,14 @@ import numpy as np
 from attn_course.numbers import eq, task_number
 from attn_course.tasks import progress
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
+from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.judge import Expected, expected, judge
 from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
 from attn_course.tasks.slips import CUT
-from attn_course.tasks.source import DERIVING, answer_source, course_uses, forbidden_calls
+from attn_course.tasks.source import answer_source, course_uses, forbidden_calls
 from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
@@ -123,6 +124,7 @@ def _assess(
         symbols=task.symbols,
         functions=task.functions,
         module=task.module,
+        launches=UNLAUNCHED in task.rules,
         time_limit_s=time_limit_s,
     )
     return judge(task, cases, results, expect=expect)
@@ -130,11 +132,10 @@ def _assess(
 
 def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> str:
     """Why an answer is not even run: it uses what would answer the task, in its text or as the answer itself."""
-    forbid = [*task.forbid, *(DERIVING if task.kind == "derive" else ())]
     itself = {task.entry: answer}
     if found := course_uses(task.entry, itself) or course_uses(source, names):
         return f"{task.entry} uses {', '.join(found)}, the course's own answer: write it yourself"
-    if found := forbidden_calls(task.entry, forbid, itself) or forbidden_calls(source, forbid, names):
+    if found := forbidden_calls(task.entry, task.rules, itself) or forbidden_calls(source, task.rules, names):
         return f"{task.entry} uses {', '.join(found)}, which would answer the task for you: write it yourself"
     return ""
 

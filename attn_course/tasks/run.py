@@ -1,6 +1,6 @@
 """Run an untrusted answer on cases, and return plain arrays or one sentence about what went wrong.
 
-This file and the four that it imports know no right answer and need nothing else of the course, so that a confined worker can
+This file and those that it imports know no right answer and need nothing else of the course, so that a confined worker can
 load them alone.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
+from attn_course.tasks.launches import counted_launches
 from attn_course.tasks.module_call import ModuleCall, call_module
 from attn_course.tasks.shapes import advice_on_shapes
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
@@ -59,6 +60,7 @@ def run(
     symbols: Sequence[str] = (),
     functions: Sequence[str] = (),
     module: ModuleCall | None = None,
+    launches: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> list[Result]:
     """Put an answer through every case.
@@ -67,6 +69,7 @@ def run(
     figure).
     `inputs`: for each case its inputs by name; functions receive them by position.
     `kind`, `entry`, `symbols`, `functions`, `module`: of the task; `entry` is the name used in messages.
+    `launches`: whether each call must launch a Triton kernel.
     `time_limit_s`: longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts
     it.
 
@@ -79,7 +82,7 @@ def run(
             return [Result(problem=f"{entry} must be a function; got {named(answer)}")] * len(inputs)
         ran: list[Result] = []
         for case in inputs:  # after a time-out the rest is not worth the wait
-            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, time_limit_s))
+            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, launches, time_limit_s))
         return ran
     evaluate = evaluate_expression if kind == "derive" else evaluate_value
     results = []
@@ -97,11 +100,11 @@ def run(
 
 
 def _run_function(
-    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, time_limit_s: float
+    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, launches: bool, time_limit_s: float
 ) -> Result:
     given = copy.deepcopy(dict(case))
     try:
-        with quiet(), time_limit(time_limit_s):
+        with counted_launches() as count, quiet(), time_limit(time_limit_s):
             returned = call_module(function, given, entry, module) if module else function(*given.values())
             arrays = as_arrays(returned, entry)
     except AnswerError as error:
@@ -119,6 +122,8 @@ def _run_function(
         line, before = _own_line(error)
         advice = advice_on_shapes(text, before)
         return Result(problem=f"{entry} raised {type(error).__name__}: {text}{line}", advice=advice)
+    if launches and not count["launched"]:
+        return Result(problem=f"{entry} launches no kernel: what it returns must be written by one")
     return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)
 
 

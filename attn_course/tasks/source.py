@@ -10,18 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
+from attn_course.tasks.forbidden import LIBRARIES, PLACES, THREADING, THREADS
+
 COURSE = re.compile(r"attn_course\.(reference|tasks|lessons\.\w+\.(?!(figures|experiments)(_|\b))\w+)(\.|$)")  # where the right answers are
 HARMLESS = re.compile(
     r"attn_course\.tasks\.((notebook|reading|variants)\.)?(check|read|question|Reading|CheckFailed|_Printed)"
 )  # _Printed: what sys.stdout is during a check
 BEHIND = "_behind_a_stub"  # where a stub of the grader's keeps the function that it stands in front of
-KERNEL_LANGUAGE = "triton.language."  # its functions have names of tensors' methods, and only write kernels
-_CALCULUS = """
-.diff .fdiff ._eval_derivative .jacobian .differentiate_finite .as_finite_difference .series .nseries .lseries .aseries .fps
-sympy.diff sympy.Derivative sympy.differentiate_finite sympy.finite_diff_weights sympy.apply_finite_diff
-sympy.integrate sympy.Integral sympy.limit sympy.Limit sympy.series sympy.residue sympy.fps
-"""
-DERIVING = tuple(_CALCULUS.split())  # forbidden in every derive task: calculus, and the roads around it (a derivative is a residue)
 
 
 def answer_source(answer: Any, entry: str, cells: Sequence[str], given: Collection[str] = ()) -> str:
@@ -55,36 +50,77 @@ def binds(cell: str, name: str) -> bool:
 def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]) -> list[str]:
     """List the forbidden things that a text uses.
 
-    `forbid`: dotted names such as "torch.softmax", ".name" for a method of that name, "package.*" for all that it
-    defines.
+    `forbid`: rules, as `tasks.forbidden` describes them.
     `names`: the learner's global names, to see through `import torch.nn.functional as F`.
 
     Returns `found`: as they stand in the source, sorted, each once; behind a name of the learner's own stands the
     forbidden one.
     """
-    methods = {name[1:] for name in forbid if name.startswith(".")}
-    packages = tuple(name[:-1] for name in forbid if name.endswith(".*"))
-    dotted = {name for name in forbid if name[0] != "." and name[-1] != "*"}
-    objects = {name: _behind(found) for name in dotted if (found := _loaded(name)) is not None}
+    methods = {rule[1:] for rule in forbid if rule.startswith(".")}
+    packages = (*(rule[:-1] for rule in forbid if rule.endswith(".*")), *(THREADING if THREADS in forbid else ()))
+    places = tuple(sys.modules.get(place) for place in PLACES)
+    objects: dict[int, tuple[str, Any]] = {}
+    for rule in forbid:
+        objects |= _objects(rule, places if rule.startswith(".") else (sys.modules.get(rule.partition(".")[0]),))
     tree = ast.parse(source)
-    imports = _imports(tree)
-    known = _known(tree, imports, names)
+    known = _known(tree, imports := _imports(tree), names)
+    modules = {name: value.__name__ for name, value in known.items() if inspect.ismodule(value)} | imports
+    own = _own_members(tree, names) & methods
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Attribute, ast.Name)):
             continue
         text = _dotted(node)
         head, dot, rest = text.partition(".")
-        path = imports.get(head, head) + dot + rest
+        path = modules[head] + dot + rest if head in modules else ""
         value = _behind(_resolve(node, known))
-        is_method = isinstance(node, ast.Attribute) and node.attr in methods and not path.startswith(KERNEL_LANGUAGE)
-        same = next((name for name, item in objects.items() if value is item), path if head in imports and path in dotted else None)
-        home = f"{value.__module__}.{value.__name__}" if inspect.isfunction(value) else path if head in imports else ""
-        if same is None and home.startswith(packages):
-            same = home
-        if same is not None or is_method:
-            found.add(text if same is None or text.rpartition(".")[2] == same.rpartition(".")[2] else f"{text} ({same})")
+        owner, _, last = path.rpartition(".")
+        named = path in forbid or (last in methods and owner in PLACES)
+        same = (
+            objects[id(value)][0]
+            if id(value) in objects
+            else path
+            if named
+            else next((home for home in (_home(value), path) if home.startswith(packages)), None)
+        )
+        if same is None and not (isinstance(node, ast.Attribute) and node.attr in methods and _may_be_the_librarys(node, modules, own)):
+            continue
+        found.add(text if same is None or text.rpartition(".")[2] == same.rpartition(".")[2] else f"{text} ({same})")
     return sorted(found)
+
+
+@functools.cache
+def _objects(rule: str, loaded: tuple[Any, ...]) -> dict[int, tuple[str, Any]]:
+    """What a rule forbids by being it: its name and itself, by its id. `loaded`: the modules that it may be in."""
+    names = [f"{place}{rule}" for place in PLACES] if rule.startswith(".") else [rule]
+    found = [(name, item) for name in reversed(names) if (item := _behind(_loaded(name))) is not None]
+    return {id(item): (name, item) for name, item in found}  # an id is another's once its owner is gone
+
+
+def _may_be_the_librarys(node: ast.Attribute, modules: Mapping[str, str], own: Collection[str]) -> bool:
+    """Whether an attribute with the name of a forbidden method may be that method, and no function of another library.
+
+    `own`: such names that a class of the learner's has for a member: there only what begins with a library's name counts.
+    """
+    root: ast.expr = node.value
+    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    head = modules.get(root.id, "").partition(".")[0] if isinstance(root, ast.Name) else ""
+    names_another = head and isinstance(node.value, (ast.Name, ast.Attribute))  # np.diff, tl.exp; np.asarray(x).diff may be anything
+    return head in LIBRARIES or not (names_another or node.attr in own)
+
+
+def _own_members(tree: ast.AST, names: Mapping[str, Any]) -> set[str]:
+    """What the learner's own classes and objects have as members: methods, properties, fields, attributes that are set."""
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            found |= _bound(ast.Module(node.body, []))
+    for value in names.values():
+        kind = value if inspect.isclass(value) else type(value)
+        if kind.__module__ == "__main__" or kind.__module__ not in sys.modules:
+            found |= {*vars(kind), *vars(kind).get("__annotations__", ())}
+    return found
 
 
 def course_uses(source: str, names: Mapping[str, Any]) -> list[str]:
@@ -166,7 +202,7 @@ def _known(tree: ast.AST, imports: Mapping[str, str], names: Mapping[str, Any]) 
 
 
 def _collect(function: Any, texts: dict[CodeType, str], given: Collection[str]) -> None:
-    """Add the text of a function, and of those functions of the same module that it names."""
+    """Add the text of a function, and of those functions and methods of classes of the same module that it names."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(text)
@@ -175,9 +211,11 @@ def _collect(function: Any, texts: dict[CodeType, str], given: Collection[str]) 
     texts[function.__code__] = text
     for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}):
         helper = function.__globals__.get(name)
-        own = inspect.isfunction(helper) and helper.__module__ == function.__module__ and name not in given
-        if own and helper.__code__ not in texts:
-            _collect(helper, texts, given)
+        parts = [*vars(helper).values()] if inspect.isclass(helper) else [helper]
+        for part in [getattr(part, "fget", None) or getattr(part, "__func__", part) for part in parts]:  # of properties; static methods
+            own = inspect.isfunction(part) and part.__module__ == function.__module__ and name not in given
+            if own and part.__code__ not in texts:
+                _collect(part, texts, given)
 
 
 def _bound(tree: ast.Module) -> set[str]:
@@ -223,5 +261,5 @@ def _resolve(node: ast.expr, known: Mapping[str, Any]) -> Any:
         return known.get(node.id)
     if isinstance(node, ast.Attribute):
         owner = _resolve(node.value, known)
-        return getattr(owner, node.attr, None) if inspect.ismodule(owner) else None
+        return getattr(owner, node.attr, None) if inspect.ismodule(owner) or inspect.isclass(owner) else None
     return None

@@ -73,8 +73,7 @@ check("repair-columns-attention", columns_attention)
 # %% [markdown] id="absorbed-matrix-backward-text"
 # The forward pass was `form = w_query @ w_key.T`, without a scale: `w_query` has shape `(d_query, d_k)`, `w_key`
 # `(d_key, d_k)`. Write the backward pass `my_form_backward(w_query, w_key, d_form)`: from the gradient of a loss with respect
-# to the form, `(d_query, d_key)`, it returns the tuple `(d_w_query, d_w_key)`, each of the shape of what it belongs to. No
-# automatic differentiation, please.
+# to the form, `(d_query, d_key)`, it returns the tuple `(d_w_query, d_w_key)`, each of the shape of what it belongs to.
 
 
 # %% id="absorbed-matrix-backward" tags=["task"]

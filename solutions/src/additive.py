@@ -67,7 +67,7 @@ check("largest-additive-weight", my_ceiling)
 # %% [markdown] id="query-key-interaction-text"
 # One hidden unit, and a query $q$ and a key $k$ that are numbers: $e = v \tanh(a q + b k + c)$. Write $t$ for the tanh. Derive
 # $\dfrac{\partial^2 e}{\partial q\, \partial k}$, which says how much a key changes the way the query acts, and write it with the
-# symbols `v`, `t`, `a` and `b`. Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
+# symbols `v`, `t`, `a` and `b`. Sums, products and powers of them are all you need.
 
 # %% id="query-key-interaction" tags=["task"]
 ### BEGIN SOLUTION
@@ -193,7 +193,7 @@ check("additive-training-memory", my_megabytes)
 # `my_additive_backward(query, key, w_query, w_key, w_score, d_scores)` takes `(q_len, d_q)`, `(kv_len, d_k)`,
 # `(d_q, d_hidden)`, `(d_k, d_hidden)`, `(d_hidden,)` and the gradient of a loss with respect to the scores of {eq}`additive-score`,
 # `(q_len, kv_len)`. It returns the tuple `(d_query, d_key, d_w_query, d_w_key, d_w_score)` of gradients, each of the shape of what
-# it belongs to. There is no softmax in this task. No automatic differentiation, please.
+# it belongs to. There is no softmax in this task.
 
 
 # %% id="additive-backward" tags=["task"]

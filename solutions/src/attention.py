@@ -25,7 +25,7 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 # $1/\sqrt{d_k}$ and a softmax over the keys.
 #
 # The three arrays have the same leading axes: none, one or several. Scores may lie anywhere between -1000 and 1000, so
-# the softmax must be a stable one, row by row; a library softmax is welcome, a library attention is not.
+# the softmax must be a stable one, row by row; a library's softmax is welcome.
 
 
 # %% id="scaled-attention" tags=["task"]
@@ -127,7 +127,7 @@ check("read-attention-map", my_reading)
 # One query with weights $p_1, \ldots, p_n$ (the softmax of scores $s_1, \ldots, s_n$) and values that are plain numbers
 # gives the output $z = \sum_l p_l v_l$. The loss is $L = \frac12 (z - t)^2$ with a target $t$. Derive
 # $\dfrac{\partial L}{\partial s_j}$ and write it with the symbols `p_j`, `v_j`, `z` and `t`. Sums, products and powers of
-# them are all you need; `diff` and `Derivative` do not count.
+# them are all you need.
 
 # %% id="score-gradient" tags=["task"]
 ### BEGIN SOLUTION
@@ -146,8 +146,7 @@ check("score-gradient", my_score_gradient)
 # Write the backward pass of attention for one example: `my_attention_backward(query, key, value, d_output)` takes
 # `(q_len, d_k)`, `(kv_len, d_k)`, `(kv_len, d_v)` and the gradient of a loss with respect to the output,
 # `(q_len, d_v)`. It returns the tuple `(d_query, d_key, d_value)` of gradients, each of the shape of what it belongs
-# to. The forward pass has the scale $1/\sqrt{d_k}$ and a softmax over the keys; scores are moderate. No automatic
-# differentiation, please.
+# to. The forward pass has the scale $1/\sqrt{d_k}$ and a softmax over the keys; scores are moderate.
 
 
 # %% id="attention-backward" tags=["task"]
@@ -195,7 +194,7 @@ check("query-on-its-key", my_weight)
 # Attention in one dimension ($d_k = d_v = 1$, so the scale is 1): two keys, the numbers $k_1$ and $k_2$, with values
 # $v_1$ and $v_2$. A query $q$ gives them the weights $p$ and $1 - p$ and has the output $z = p\,v_1 + (1 - p)\,v_2$.
 # Derive the slope $\dfrac{\mathrm{d} z}{\mathrm{d} q}$ and write it with the symbols `p`, `v_1`, `v_2`, `k_1` and `k_2`.
-# Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
+# Sums, products and powers of them are all you need.
 
 # %% id="attention-slope" tags=["task"]
 ### BEGIN SOLUTION

@@ -27,7 +27,7 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 # `(d_y, d_k)` and `(d_y, d_v)`; all arrays are float64, used as `x @ w`. Scale the scores by $1/\sqrt{d_k}$, and
 # return the output, `(q_len, d_v)`.
 #
-# Scores are moderate. A library softmax is welcome, a library attention is not.
+# Scores are moderate. A library's softmax is welcome.
 
 
 # %% id="cross-attention" tags=["task"]
@@ -86,7 +86,7 @@ check("repair-padding-both-sides", padded_cross_attention)
 # gradient, shaped as `logits`. Padding may stand anywhere, even fill a target; at least one token is real. Logits may
 # be near a thousand, or a thousand apart.
 #
-# No autograd, no library loss; a library log-softmax is welcome.
+# A library's log-softmax is welcome.
 
 
 # %% id="loss-over-real-tokens" tags=["task"]
@@ -115,8 +115,8 @@ check("loss-over-real-tokens", my_loss)
 # Write `my_source_gradient(x, y, w_query, w_key, w_value, d_output)`: the gradient of a loss with respect to the
 # source $Y$ in cross-attention, {eq}`cross-attention`. The first five arguments are those of task {task}`cross-attention`, with shapes
 # `(q_len, d_x)`, `(kv_len, d_y)`, `(d_x, d_k)`, `(d_y, d_k)`, `(d_y, d_v)`; `d_output` is the gradient at the output,
-# `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate. No automatic
-# and no numerical differentiation, please: the point is the formula.
+# `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate. The point is
+# the formula: nine digits are compared, and a difference quotient has fewer.
 
 
 # %% id="source-gradient" tags=["task"]
@@ -149,7 +149,7 @@ check("source-gradient", my_source_gradient)
 # $\alpha = e^{e_1} / (e^{e_1} + e^{e_2})$, the context $c = \alpha h_1 + (1 - \alpha) h_2$.
 #
 # Derive $\dfrac{\partial c}{\partial h_1}$ with $h_2$, $s$ and $k$ held fixed, and write it with the symbols `alpha`,
-# `h_1`, `h_2`, `k` and `s`. Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
+# `h_1`, `h_2`, `k` and `s`. Sums, products and powers of them are all you need.
 
 # %% id="context-slope" tags=["task"]
 ### BEGIN SOLUTION
@@ -223,7 +223,7 @@ check("read-date-alignment", my_reading)
 # The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
 # `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
 # `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
-# integers, possibly equal. No library attention.
+# integers, possibly equal.
 
 
 # %% id="greedy-decoding" tags=["task"]

@@ -107,8 +107,7 @@ check("shared-key-tile-bytes", my_bytes)
 # value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks once, keeps the state of {eq}`tiled-attention-update`, and returns
 # the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`, {eq}`row-lse-and-output`, natural logarithm.
 #
-# Scores lie between $-1000$ and 1000, in any order. Do not join the blocks: `np.concatenate`, `torch.cat` and
-# their kin are refused. No library softmax, logsumexp or attention.
+# Scores lie between $-1000$ and 1000, in any order.
 
 
 # %% id="streamed-attention" tags=["task"]
@@ -174,7 +173,7 @@ check("causal-tile-counts", my_tiles)
 # The function below should compute attention over blocks of keys: `query` `(q_len, d_k)`, `key` `(kv_len, d_k)`,
 # `value` `(kv_len, d_v)`, and `block`, a whole number that need not divide `kv_len` and is at most `kv_len`. The result
 # has shape `(q_len, d_v)`; scores lie between $-1500$ and 1500. It is wrong in two places, and a test with one block
-# does not notice. Repair it, without a library softmax, logsumexp or attention.
+# does not notice. Repair it.
 
 
 # %% id="repair-tiled-loop" tags=["task"]
@@ -214,7 +213,7 @@ check("repair-tiled-loop", tiled_attention)
 # - `d_output` `(n, d_v)` and `d_lse` `(n,)` are the gradients of the loss with respect to these two.
 #
 # Return the gradient of the loss with respect to the scores of the tile, `(n, c)`, {eq}`score-gradient-with-lse`. Scores may be near
-# $-900$. Use no library softmax or logsumexp.
+# $-900$.
 
 
 # %% id="tile-score-gradient" tags=["task"]
@@ -240,7 +239,7 @@ check("tile-score-gradient", my_score_gradient)
 # tuple `(output, lse)` for all keys, shapes `(n, d_v)` and `(n,)`, {eq}`merge-of-finished-outputs`.
 #
 # Log-sum-exps may be near 1000. A split that held no visible key for a query has output 0 and $L = -\infty$ there; if
-# that is so in all splits, the result is output 0 and $L = -\infty$, without NaN. No library softmax or logsumexp.
+# that is so in all splits, the result is output 0 and $L = -\infty$, without NaN.
 
 
 # %% id="merge-decoding-splits" tags=["task"]
@@ -382,8 +381,8 @@ check("gradient-of-tile-scores", my_gradient)
 # not be a multiple of 16, and may be smaller. Scores lie between $-300$ and 300.
 #
 # Two gaps: the body of the kernel, and the launch (one program for each row). `my_row_lse` gets an array `(n_rows,
-# n_columns)` and returns the float32 tensor `lse`, filled with NaN at first: an entry nobody writes is seen. Outside of
-# the kernel no exponential, logsumexp or softmax is allowed. What float32 rounds off is fine.
+# n_columns)` and returns the float32 tensor `lse`, filled with NaN at first: an entry nobody writes is seen. What float32
+# rounds off is fine.
 
 
 # %% id="row-lse-kernel" tags=["task"]

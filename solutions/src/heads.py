@@ -48,8 +48,7 @@ check("split-heads", my_split)
 # Write self-attention with several heads: `my_multi_head(x, w_query, w_key, w_value, w_output, n_heads)` takes one example,
 # `x` of shape `(T, d)`, with `w_query` and `w_key` of shape `(d, n_heads * d_k)`, `w_value` of shape `(d, n_heads * d_v)` and
 # `w_output` of shape `(n_heads * d_v, d)`. It returns {eq}`multi-head-attention`, shape `(T, d)`: no mask, no biases, the scale
-# $1/\sqrt{d_k}$ with the width $d_k$ of one head. The width need not be $d / H$. A library softmax is welcome, a library attention
-# is not.
+# $1/\sqrt{d_k}$ with the width $d_k$ of one head. The width need not be $d / H$. A library's softmax is welcome.
 
 
 # %% id="multi-head-attention" tags=["task"]
@@ -78,8 +77,7 @@ check("multi-head-attention", my_multi_head)
 # A causal layer (input and output of width $d$) decodes **one** new token with a cache. It has $h$ query heads, $r$ key heads and $r$ value
 # heads, all of width $w$. Each key head holds $t$ keys, that of the new token included. Count the FLOPs:
 # four projections of the new token, scores, weighted sums of values. A multiply-add
-# counts 2; softmax and scale nothing. Use the symbols `d`, `h`, `r`, `w`, `t` with sums, products, powers;
-# `diff` and `Derivative` do not count.
+# counts 2; softmax and scale nothing. Use the symbols `d`, `h`, `r`, `w`, `t` with sums, products, powers.
 
 # %% id="decoding-step-flops" tags=["task"]
 ### BEGIN SOLUTION
@@ -113,7 +111,7 @@ check("cache-capacity-in-tokens", my_tokens)
 # %% [markdown] id="repair-grouped-heads-text"
 # The function below should compute grouped-query attention, {eq}`grouped-query-attention`: `query` has shape `(H, q_len, d_k)`, `key`
 # `(R, kv_len, d_k)`, `value` `(R, kv_len, d_v)`, and $R$ divides $H$. The result has shape `(H, q_len, d_v)`; there is no mask, and
-# the scale is $1/\sqrt{d_k}$. It raises no error, and it is wrong in two places. Repair it, without a library attention.
+# the scale is $1/\sqrt{d_k}$. It raises no error, and it is wrong in two places. Repair it.
 
 
 # %% id="repair-grouped-heads" tags=["task"]
@@ -141,7 +139,7 @@ check("repair-grouped-heads", grouped_attention)
 # the weights of the module `stacked`, shape `(4 * d, d)`, and `n_heads`, which divides $d$. The first $3 d$ rows are torch's
 # `in_proj_weight` ($d$ rows for the queries, then $d$ for the keys, then $d$ for the values), the last $d$ rows its
 # `out_proj.weight`. Torch's linear layers compute $x W^\top$. The result has shape `(T, d)`. It is wrong in two
-# places. Repair it, without a library attention.
+# places. Repair it.
 
 
 # %% id="repair-torch-layer" tags=["task"]
@@ -170,7 +168,7 @@ check("repair-torch-layer", torch_layer)
 # The forward pass was `output = merge(heads) @ w_output`: `heads` has shape `(H, T, d_v)`, `merge` puts the heads side by side
 # into `(T, H * d_v)`, and `w_output` has shape `(H * d_v, d)`, {eq}`output-projection-sums-heads`. Write the backward pass
 # `my_merge_backward(heads, w_output, d_output)`: from the gradient of a loss with respect to the output, `(T, d)`, it returns the tuple
-# `(d_heads, d_w_output)`, each of the shape of what it belongs to. No automatic differentiation, please.
+# `(d_heads, d_w_output)`, each of the shape of what it belongs to.
 
 
 # %% id="output-projection-backward" tags=["task"]
@@ -228,8 +226,7 @@ check("read-two-heads", my_reading)
 #   $H$, and key heads are shared as in {eq}`grouped-query-attention`, with $g = H / R$.
 #
 # Return the tuple of the output `(d,)`, all keys `(R, t + 1, d_k)` and all values `(R, t + 1, d_v)`, new ones last, as new
-# arrays. As in a causal pass, the token sees itself and all before it; the scale is $1/\sqrt{d_k}$. Use no library
-# attention.
+# arrays. As in a causal pass, the token sees itself and all before it; the scale is $1/\sqrt{d_k}$.
 
 
 # %% id="cached-decoding-step" tags=["task"]

@@ -51,7 +51,7 @@ check("positive-random-features", my_features)
 # for each key); then a memory of $m \times v$ numbers works by the **delta rule**: three products with it at every position
 # (ask, correct, read), $2 m v$ FLOPs each. At which length $T$ does this take as many FLOPs as softmax attention without a
 # mask, $2 T^2 (k + v)$? A multiply-add counts 2, everything else nothing. Write $T$ in the symbols `m`, `k`, `v` with sums,
-# products and powers; `diff` and `Derivative` do not count.
+# products and powers.
 
 # %% id="random-feature-crossover" tags=["task"]
 ### BEGIN SOLUTION

@@ -118,7 +118,7 @@ check("read-lookup-weights", my_reading)
 # $j$. `x` has shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, all float64; `beta` is a positive
 # float, the result has shape `(T, d_v)`. The function raises no error and its shapes are right, but each token gets
 # something else. Repair it; there is more than one way. (All scores are moderate, so that no exponential overflows. A
-# library's softmax is allowed, a ready-made attention such as torch's `scaled_dot_product_attention` is not.)
+# library's softmax is welcome.)
 
 
 # %% id="repair-lookup-roles" tags=["task"]
@@ -168,7 +168,7 @@ check("hard-lookup", my_hard_lookup)
 # %% [markdown] id="derivative-by-similarity-text"
 # Two pairs have the similarities $s_1, s_2 > 0$ with a query, and values that are plain numbers, $v_1$ and $v_2$. The answer is
 # $z = (s_1 v_1 + s_2 v_2) / (s_1 + s_2)$. Derive $\dfrac{\partial z}{\partial s_1}$ and write it with the symbols `s_1`, `s_2`,
-# `v_1` and `v_2`. Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
+# `v_1` and `v_2`. Sums, products and powers of them are all you need.
 
 # %% id="derivative-by-similarity" tags=["task"]
 ### BEGIN SOLUTION

@@ -127,8 +127,7 @@ check("window-counts", my_count)
 # %% [markdown] id="large-enough-fill-text"
 # A mask subtracts a finite number $c$ from the scores of the hidden keys. Let `r` be the ratio of the hidden to the visible
 # terms before that, $r = \sum_{j \notin A} e^{s_j} / \sum_{j \in A} e^{s_j}$. Derive the $c$ for which all hidden keys
-# **together** have the weight `epsilon` ($0 < \epsilon < 1$). Write it with `r`, `epsilon` and `log`; `diff`, `Derivative` and the
-# like do not count.
+# **together** have the weight `epsilon` ($0 < \epsilon < 1$). Write it with `r`, `epsilon` and `log`.
 
 # %% id="large-enough-fill" tags=["task"]
 ### BEGIN SOLUTION
@@ -147,7 +146,7 @@ check("large-enough-fill", my_fill)
 # The function below should decode with a cache: `query`, `(q_len, d_k)`, belongs to the **newest** `q_len` positions,
 # `key`, `(kv_len, d_k)`, and `value`, `(kv_len, d_v)`, to all positions so far; `q_len` is at most `kv_len`. Each query may
 # see itself and all earlier ones; the result is `(q_len, d_v)`. A row may hold scores near 1000 and near -1000, or only
-# scores near $-10^{12}$. Shapes are right, numbers are not: repair two mistakes, without torch's own attention.
+# scores near $-10^{12}$. Shapes are right, numbers are not: repair two mistakes.
 
 
 # %% id="repair-cached-causal-mask" tags=["task"]
@@ -176,7 +175,7 @@ check("repair-cached-causal-mask", cached_attention)
 # `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
 # `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$. Scores of real keys may be near -30 000. All
 # queries are real. **A length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
-# Repair it, without torch's own attention.
+# Repair it.
 
 
 # %% id="repair-padded-batch" tags=["task"]
@@ -207,7 +206,7 @@ check("repair-padded-batch", padded_attention)
 # One query has unmasked weights, the softmax of all its scores. Let `w_all` be the sum of the weights of all *visible* keys, `w_j`
 # the weight of one visible key, and `v_j` its value, a number. Under the mask, put on before the softmax, the output is `z`.
 # Derive $\partial z / \partial s_j$, the derivative by the score of that visible key, and write it with the symbols `w_j`,
-# `w_all`, `v_j` and `z`. Sums, products and powers of them are all you need; `diff` and `Derivative` do not count.
+# `w_all`, `v_j` and `z`. Sums, products and powers of them are all you need.
 
 # %% id="masked-score-gradient" tags=["task"]
 ### BEGIN SOLUTION

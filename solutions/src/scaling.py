@@ -71,7 +71,7 @@ check("uncentred-score-variance", my_expression)
 # Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and `(..., kv_len, d_k)`, with the same leading
 # axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A query or a key may be all zeros:
 # its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and still count: add no small number to
-# them, and take none for 0. No library function for cosine similarity, please.
+# them, and take none for 0.
 
 
 # %% id="cosine-scores" tags=["task"]
@@ -94,7 +94,7 @@ check("cosine-scores", my_cosine_scores)
 # shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, and each query's weights over the keys come from scores of
 # variance 1 (for independent entries of mean 0 and variance 1, {eq}`scaled-score-variance`). It is wrong in three places. Repair it. Scores
 # may lie
-# anywhere between -1000 and 1000, also within one row. No library softmax, please.
+# anywhere between -1000 and 1000, also within one row.
 
 
 # %% id="repair-head-weights" tags=["task"]

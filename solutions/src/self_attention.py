@@ -28,7 +28,7 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 # `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
 #
 # There may be none, one or several leading axes; they are separate sentences. Scores may lie beyond a thousand on either
-# side, so use a stable softmax; torch's is welcome, its attention is not.
+# side, so use a stable softmax; torch's is welcome.
 
 
 # %% id="self-attention" tags=["task"]
@@ -162,9 +162,8 @@ check("rotary-positions", my_rope)
 # The gradients `d_query`, `d_key` `(T, d_k)` and `d_value` `(T, d_v)` of a loss with respect to $Q = X W_Q$, $K = X W_K$ and
 # $V = X W_V$ are known. Write `my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)`, which
 # returns the tuple `(d_w_query, d_w_key, d_w_value, d_x)` of gradients, each of the shape of what it belongs to: `x` is
-# `(T, d_model)`, the matrices are `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64. No automatic
-# differentiation, please. In class marks each of the four gradients that is right in every case counts a quarter of the
-# points.
+# `(T, d_model)`, the matrices are `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64. In class marks each
+# of the four gradients that is right in every case counts a quarter of the points.
 
 
 # %% id="projection-gradients" tags=["task"]
@@ -208,7 +207,7 @@ check("attention-and-rnn-counts", my_counts)
 # for each of $n \ge 1$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
 # **features** as tokens. Each feature is shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
 # divides by $m$). Scores are divided by the root of the number of entries of a token; row $a$ sums to 1 over all features,
-# $a$ included. Torch's softmax is welcome, its attention is not.
+# $a$ included. Torch's softmax is welcome.
 
 
 # %% id="attention-between-features" tags=["task"]

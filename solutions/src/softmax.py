@@ -25,7 +25,7 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 # `scores` that are not negative and sum to 1 along `axis`.
 #
 # `scores` is a float64 array of finite numbers and may hold values of a thousand and more, of either sign, also in
-# one row only. `axis` is an integer and may be negative. No library softmax or logsumexp, please.
+# one row only. `axis` is an integer and may be negative.
 
 
 # %% id="stable-softmax" tags=["task"]
@@ -66,7 +66,7 @@ check("entropy-by-hand", my_entropy)
 # %% [markdown] id="log-softmax-derivative-text"
 # Let $s = \sigma(z)$. Derive $\dfrac{\partial \ln s_i}{\partial z_j}$ and write it with the symbols `s_i`, `s_j` and
 # `delta_ij` (the Kronecker delta: 1 if $i = j$, else 0). Sums, products and powers of them are all you need. The
-# check wants the result of the differentiation, so SymPy's `diff` and `Derivative` do not count.
+# check wants the result of the differentiation.
 
 # %% id="log-softmax-derivative" tags=["task"]
 ### BEGIN SOLUTION
@@ -83,7 +83,7 @@ check("log-softmax-derivative", my_derivative)
 # %% [markdown] id="softmax-jacobian-text"
 # Write `my_jacobian(weights)`: for softmax weights $s = \sigma(z)$ along the **last** axis of an array of shape `(..., n)`, return
 # the array of shape `(..., n, n)` whose entry `[..., i, j]` is $\partial s_i / \partial z_j$. There may be no, one or
-# several leading axes, and $n$ may be 1. No automatic differentiation, please.
+# several leading axes, and $n$ may be 1.
 
 
 # %% id="softmax-jacobian" tags=["task"]
@@ -106,7 +106,7 @@ check("softmax-jacobian", my_jacobian)
 # The function below should return, for a matrix of scores with **queries in rows and keys in columns**, the weights
 # of each query over the keys at a given temperature (one positive number for all), {eq}`softmax-with-temperature`. It raises no error, and
 # it is wrong in three places. Repair it. Scores may be in the thousands, of either sign, also within one row, and rows
-# may lie thousands apart; the temperature may be in the thousands as well. No library softmax, please.
+# may lie thousands apart; the temperature may be in the thousands as well.
 
 
 # %% id="repair-softmax-temperature" tags=["task"]
@@ -130,8 +130,8 @@ check("repair-softmax-temperature", tempered_weights)
 # %% [markdown] id="softmax-backward-text"
 # Write the backward pass of softmax: `my_softmax_vjp(weights, d_weights)` takes weights $s$ of shape `(..., n)`, which
 # sum to 1 along the last axis, and the gradient $g$ of a loss with respect to them, of the same shape. It returns
-# the gradient with respect to the scores, of that shape too. No automatic differentiation, please; and though the check
-# cannot see it, do it without the $n \times n$ matrix.
+# the gradient with respect to the scores, of that shape too. Though the check cannot
+# see it, do it without the $n \times n$ matrix.
 
 
 # %% id="softmax-backward" tags=["task"]
@@ -175,7 +175,7 @@ check("read-temperatures", my_temperatures)
 # %% [markdown] id="tempered-cross-entropy-gradient-text"
 # A classifier uses a temperature $T > 0$: $s = \sigma(z / T)$, with the loss $-\ln s_y$ for the right class $y$. Derive
 # $\dfrac{\partial}{\partial z_i}(-\ln s_y)$ and write it with the symbols `s_i`, `delta_iy` (1 if $i = y$, else 0) and
-# `T`. Sums, products, quotients and powers are all you need; `diff` and `Derivative` do not count.
+# `T`. Sums, products, quotients and powers are all you need.
 
 # %% id="tempered-cross-entropy-gradient" tags=["task"]
 ### BEGIN SOLUTION
@@ -195,7 +195,7 @@ check("tempered-cross-entropy-gradient", my_gradient)
 # `my_update(row_max, row_sum, block)` returns the new pair as the tuple `(row_max, row_sum)`.
 #
 # `block` is a 1-D float64 array of one or more finite scores, perhaps a thousand and more, of either sign. Before the
-# first block the pair is `(-np.inf, 0.0)`. Both results are floats. No library softmax or logsumexp, please.
+# first block the pair is `(-np.inf, 0.0)`. Both results are floats.
 
 
 # %% id="blockwise-normaliser" tags=["task"]

@@ -62,7 +62,10 @@ ROOMS = {
 }
 WORKER_HALF = (  # what runs a learner's code knows no answer: these files import but each other and WORKER_NEEDS
     *(f"{COURSE}.grading.{name}" for name in ("magics", "protocol", "sandbox", "stubs", "worker", "fork_server")),
-    *(f"{COURSE}.tasks.{name}" for name in ("forms", "module_call", "run", "shapes", "slices", "source", "time_limit")),
+    *(
+        f"{COURSE}.tasks.{name}"
+        for name in ("forbidden", "forms", "launches", "module_call", "run", "shapes", "slices", "source", "time_limit")
+    ),
 )
 FORMULA_HALF = (  # what evaluates a learner's LaTeX knows none either
     f"{COURSE}.grading.formula_worker",

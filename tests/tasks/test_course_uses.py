@@ -11,6 +11,7 @@ from attn_course import check, figures, verify
 from attn_course.lessons.flash import experiments
 from attn_course.reference import softmax
 from attn_course.tasks import CheckFailed, assess, get_task
+from attn_course.tasks.forbidden import SOFTMAX
 from attn_course.tasks.gates import as_answer
 from attn_course.tasks.source import course_uses
 from tests.tasks.toys import ALL, FIGURE, PREDICT, WRITE, changed
@@ -112,7 +113,7 @@ def test_handing_in_the_courses_function_itself_is_refused(answer):
 
 
 def test_handing_in_a_librarys_function_itself_is_refused():
-    task = changed(WRITE, forbid=("torch.softmax",))
+    task = changed(WRITE, forbid=(SOFTMAX,))
     assert assess(task, torch.softmax).message == (
         "my_centre uses my_centre (torch.softmax), which would answer the task for you: write it yourself"
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy
 import torch
+from sympy.utilities.lambdify import implemented_function
 
 from tests.tasks.runs import S_I, S_J, run_expression, run_value
 
@@ -27,6 +28,46 @@ from tests.tasks.runs import S_I, S_J, run_expression, run_value
 )
 def test_equivalent_forms_give_the_same_numbers(expression):
     np.testing.assert_allclose(run_expression(expression).arrays[0], [0.125, 0.45, 0.6], rtol=1e-14)
+
+
+BORROWED = type("log", (sympy.Function,), {"_numpycode": lambda self, printer: "1.0"})
+
+
+class Made(sympy.Number):
+    """A number that says what it likes."""
+
+    def __new__(cls):
+        return sympy.Basic.__new__(cls)
+
+    def _numpycode(self, printer, **_):
+        return "1.0"
+
+    def __float__(self):
+        return 1.0
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+
+@pytest.mark.parametrize(
+    ("expression", "held"),
+    [
+        (BORROWED(S_I), "a log that is not SymPy's own"),
+        (S_J * implemented_function("log", np.log)(S_I), "a log that is not SymPy's own"),
+        (Made(), "Made"),
+    ],
+)
+def test_a_class_that_is_derived_from_sympys_is_none_of_sympys(expression, held):
+    result = run_expression(expression, functions=("log",))
+    assert result.problem == f"my_e must be made of arithmetic and log; it holds {held}"
+
+
+def test_every_kind_of_number_that_sympy_makes_counts():
+    expression = (
+        sympy.Rational(2, 3) + sympy.Float(0.5) - sympy.E / 7 + sympy.pi * S_I**-2 - sympy.sqrt(2) * sympy.log(S_J) + sympy.EulerGamma
+    )
+    s_i, s_j = np.array([0.25, 0.5, 0.75]), np.array([0.5, 0.1, 0.2])
+    right = 2 / 3 + 0.5 - math.e / 7 + math.pi / s_i**2 - math.sqrt(2) * np.log(s_j) + np.euler_gamma
+    np.testing.assert_allclose(run_expression(expression, functions=("log",)).arrays[0], right)
 
 
 @pytest.mark.parametrize("assumptions", [{}, {"positive": True}, {"real": True}, {"complex": True}, {"commutative": True}])

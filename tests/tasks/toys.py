@@ -7,6 +7,7 @@ import numpy as np
 from attn_course.formulas import derivative, vector
 from attn_course.tasks import Case, Task, Wrong
 from attn_course.tasks.core import at_sizes
+from attn_course.tasks.forbidden import Forbidden
 
 COMMON = {"equation": "softmax", "points": 3, "difficulty": 2, "minutes": 5, "trains": "nothing", "hints": ("a", "b", "c")}
 
@@ -33,7 +34,7 @@ WRITE = Task(
         Wrong("centred over all", lambda x, scale: (x - x.mean()) * scale, "each row has its own mean"),
         Wrong("no number at all", lambda x, scale: np.full_like(x, np.nan), "that is NaN"),
     ],
-    forbid=("torch.nn.functional.layer_norm", ".softmax"),
+    forbid=(Forbidden("layer norms and softmax", ("torch.nn.functional.layer_norm", ".softmax")),),
     **COMMON,
 )
 

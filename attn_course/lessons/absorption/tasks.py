@@ -11,8 +11,8 @@ import numpy as np
 from attn_course.lessons.absorption.tasks_formulas import ABSORBED_BIASES, ABSORBED_QUERY, VALUE_GAUGE
 from attn_course.lessons.absorption.tasks_latent import BREAK_EVEN, BYTES, DECOUPLED, JOINT, STEP
 from attn_course.reference import absorb_query_key, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import AUTOGRAD_CALLS
 
 # ---- 10.1 the forms of all heads
 
@@ -215,7 +215,7 @@ BACKWARD = Task(
     trains="the gradient that the two factors receive",
     answer=_form_backward,
     cases=_form_cases,
-    forbid=AUTOGRAD_CALLS,
+    forbid=(forbidden.AUTOGRAD,),
     wrong=[
         Wrong(
             "the order exchanged",

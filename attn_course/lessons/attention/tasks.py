@@ -9,8 +9,8 @@ import numpy as np
 
 from attn_course.lessons.attention.tasks_formulas import CHAIN_RULE, KEY_GRADIENT, SCORE_GRADIENTS
 from attn_course.reference import attention, attention_backward, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
-from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -83,7 +83,7 @@ ATTENTION = Task(
     minutes=12,
     trains="shapes, the scale and the axis of the softmax",
     answer=attention,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("one example, fewer queries than keys", **_draw(rng, 5, 11, 7, 3)),
         Case("one example, more queries than keys", **_draw(rng, 11, 5, 3, 2)),
@@ -178,7 +178,7 @@ TRANSPOSED = Task(
     trains="which index of a weight asks and which answers",
     answer=attention,
     broken=_weighted_sums_broken,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("seven positions", **_draw(rng, 7, 7, 5, 3)),
         Case("three positions", **_draw(rng, 3, 3, 2, 7)),
@@ -242,7 +242,7 @@ FLATTENED = Task(
     trains="keeping examples apart from positions",
     answer=attention,
     broken=_batched_broken,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("two examples", **_draw(rng, 5, 7, 3, 11, 2)),
         Case("five examples of one query each", **_draw(rng, 1, 3, 7, 2, 5)),
@@ -455,7 +455,7 @@ BACKWARD = Task(
     minutes=20,
     trains="five gradients, five shapes",
     answer=attention_backward,
-    forbid=ATTENTION_CALLS + AUTOGRAD_CALLS,
+    forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
     cases=_backward_cases,
     wrong=[
         Wrong(

@@ -8,8 +8,8 @@ import numpy as np
 
 from attn_course.lessons.cross_attention.tasks_formulas import BOTH_DIRECTIONS, SOURCE_ROW
 from attn_course.reference import attention, padding_mask, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
-from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 
 def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_x: int, d_y: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
@@ -40,7 +40,7 @@ CROSS = Task(
     minutes=10,
     trains="who asks, who answers, and which sizes may differ",
     answer=_cross,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("a source longer and wider than the target", **_draw(rng, 3, 7, 5, 11, 2, 13)),
         Case("a target longer and wider than the source", **_draw(rng, 11, 5, 7, 3, 13, 2)),
@@ -186,7 +186,7 @@ PADDING = Task(
     answer=_translate,
     broken=_translate_broken,
     exact_zeros=True,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("sources and targets padded to one length", **_batch(rng, 7, 7, [5, 3], [2, 7])),
         Case("a long source, a short target", **_batch(rng, 5, 11, [11, 4, 7], [5, 2, 3])),
@@ -307,7 +307,7 @@ LOSS = Task(
     minutes=15,
     trains="the mean over what is there, and its gradient",
     answer=_loss,
-    forbid=(*AUTOGRAD_CALLS, "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss", "torch.nn.functional.nll_loss"),
+    forbid=(forbidden.AUTOGRAD, forbidden.LOSSES),
     cases=_loss_cases,
     wrong=[
         Wrong(
@@ -413,7 +413,7 @@ SOURCE_GRADIENT = Task(
     minutes=18,
     trains="a sequence that is used twice",
     answer=_source_gradient,
-    forbid=ATTENTION_CALLS + AUTOGRAD_CALLS,
+    forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
     cases=_gradient_cases,
     wrong=[
         _gradient_wrong("through the values alone", "values", "y also made the keys: moving it moves the scores, {eq}`gradient-of-source`"),
@@ -725,7 +725,7 @@ WRITER = Task(
     minutes=20,
     trains="the loop of a decoder: read the last token, ask the source, choose the next",
     answer=_write,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         _writer_case(rng, "the end token comes in the middle", (7, 11, 6), 1, "later"),
         _writer_case(rng, "one token is start and end", (4, 7, 8), 3, "at the start token"),

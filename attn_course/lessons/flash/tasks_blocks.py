@@ -6,27 +6,12 @@ from typing import Any
 import numpy as np
 
 from attn_course.reference import attention
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import ATTENTION_CALLS, SOFTMAX_CALLS
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
 Result = tuple[np.ndarray, np.ndarray]
 
-LIBRARY_CALLS = (*ATTENTION_CALLS, *SOFTMAX_CALLS)
-JOINING_CALLS = (
-    "numpy.concatenate",
-    "numpy.concat",
-    "numpy.vstack",
-    "numpy.hstack",
-    "numpy.append",
-    "numpy.block",
-    "numpy.row_stack",
-    "torch.cat",
-    "torch.concat",
-    "torch.concatenate",
-    "torch.vstack",
-    "torch.hstack",
-)
 
 # ---- 12.1 merge two states
 
@@ -210,7 +195,7 @@ STREAM = Task(
     minutes=15,
     trains="the forward pass in tiles",
     answer=_exact,
-    forbid=(*LIBRARY_CALLS, *JOINING_CALLS),
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX, forbidden.JOINING),
     cases=lambda rng: [
         _blocks(rng, "blocks of 4, 4 and 3", 5, (4, 4, 3), 7, 2),
         _blocks(rng, "one block", 3, (5,), 2, 7),
@@ -330,7 +315,7 @@ REPAIR = Task(
     trains="the two classic faults of a first kernel",
     answer=lambda query, key, value, block: attention(query, key, value),
     broken=_loop_broken,
-    forbid=LIBRARY_CALLS,
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=_loop_cases,
     wrong=[
         Wrong(

@@ -8,8 +8,8 @@ import numpy as np
 from attn_course.lessons.heads.tasks_formulas import GROUPED_ROW, SUM_OVER_HEADS
 from attn_course.lessons.heads.tasks_sharing import CACHE, GROUPS, PACKED, STEP, STEP_FLOPS
 from attn_course.reference import merge_heads, multi_head_attention, softmax, split_heads
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 SPLIT = Task(
     id="split-heads",
@@ -121,7 +121,7 @@ MULTI_HEAD = Task(
     answer=lambda x, w_query, w_key, w_value, w_output, n_heads: multi_head_attention(
         x, x, w_query, w_key, w_value, w_output, n_heads=n_heads
     ),
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("two heads", **_layer(rng, 5, 7, 2, 3, 2)),
         Case("three heads, wide values", **_layer(rng, 7, 5, 3, 2, 11)),
@@ -230,7 +230,7 @@ MERGE_BACKWARD = Task(
     minutes=12,
     trains="gradients of a sum over heads",
     answer=_merge_backward,
-    forbid=AUTOGRAD_CALLS,
+    forbid=(forbidden.AUTOGRAD,),
     cases=_merge_cases,
     wrong=[
         Wrong(

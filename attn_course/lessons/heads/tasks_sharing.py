@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from attn_course.reference import attention, merge_heads, softmax, split_heads
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
-from attn_course.tasks.forbidden import ATTENTION_CALLS
 
 
 def _flops_points(rng: np.random.Generator) -> list[Case]:
@@ -172,7 +172,7 @@ GROUPS = Task(
     trains="which query head uses which key head",
     answer=lambda query, key, value: attention(query, key, value, enable_gqa=True),
     broken=_groups_broken,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=_groups_cases,
     wrong=[
         Wrong(
@@ -287,7 +287,7 @@ PACKED = Task(
     trains="packed matrices and transposition",
     answer=_packed,
     broken=_packed_broken,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=_packed_cases,
     wrong=[
         Wrong(
@@ -405,7 +405,7 @@ STEP = Task(
     minutes=20,
     trains="decoding with grouped heads",
     answer=_step,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=_step_cases,
     wrong=[
         Wrong(

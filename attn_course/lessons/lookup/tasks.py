@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.lessons.lookup.tasks_formulas import LEFT_OUT, QUERY_SLOPE
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
 
 
@@ -350,11 +351,7 @@ ROLES = Task(
     trains="who asks, and over whom the weights are normalised",
     answer=_roles,
     broken=_roles_broken,
-    forbid=(
-        ".scaled_dot_product_attention",
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("seven tokens", **_tokens(rng, 7, 11, 5, 3, 1.5)),
         Case("three tokens", **_tokens(rng, 3, 13, 2, 5, 0.5)),

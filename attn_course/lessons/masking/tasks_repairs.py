@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from attn_course.reference import attention, causal_mask, padding_mask, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
-from attn_course.tasks.forbidden import ATTENTION_CALLS
 
 # --- 7.6 decoding with a cache -------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ CACHED = Task(
     trains="the causal mask with a cache, and what a hidden score must be",
     answer=_cached,
     broken=_cached_broken,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("one new position", **_draw(rng, 1, 7, 5, 3)),
         Case("two new positions", **_draw(rng, 2, 5, 3, 7)),
@@ -222,7 +222,7 @@ PADDED = Task(
     answer=_padded,
     broken=_padded_broken,
     exact_zeros=True,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("three sequences", **_draw(rng, 5, 7, 2, 11, 3), lengths=np.array([4, 7, 1])),
         Case("more queries than keys", **_draw(rng, 11, 5, 3, 7, 2), lengths=np.array([5, 2])),

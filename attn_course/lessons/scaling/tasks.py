@@ -7,6 +7,7 @@ import numpy as np
 
 from attn_course.lessons.scaling.tasks_formulas import ROW_SPREAD, SCALE_SLOPE, VARIANCE
 from attn_course.reference import cosine_scores, scaled_dot_scores, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
 
 
@@ -210,7 +211,7 @@ COSINE = Task(
     minutes=10,
     trains="norms along the right axis, and vectors of length 0",
     answer=cosine_scores,
-    forbid=(".cosine_similarity", "torch.nn.CosineSimilarity", "scipy.spatial.*", "sklearn.*"),
+    forbid=(forbidden.COSINE,),
     cases=_with_zeros,
     wrong=[
         Wrong(
@@ -295,7 +296,7 @@ HEADS_REPAIR = Task(
     trains="where the scale goes, and which one it is",
     answer=lambda query, key: softmax(scaled_dot_scores(query, key)),
     broken=_heads_broken,
-    forbid=(".softmax", "torch.nn.functional.*", "scipy.special.*"),
+    forbid=(forbidden.SOFTMAX,),
     cases=lambda rng: [
         Case("two heads", query=rng.normal(size=(2, 3, 7)), key=rng.normal(size=(2, 5, 7))),
         Case("five heads, long vectors", query=3.0 * rng.normal(size=(5, 2, 11)), key=3.0 * rng.normal(size=(5, 7, 11))),

@@ -8,8 +8,8 @@ import numpy as np
 
 from attn_course.lessons.self_attention.tasks_formulas import ROTARY_SCORE, SCORE_ASYMMETRY, SELF_SCORE_GRADIENT
 from attn_course.reference import attention, rope, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
-from attn_course.tasks.forbidden import ATTENTION_CALLS, AUTOGRAD_CALLS
 
 Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -72,7 +72,7 @@ SELF_ATTENTION = Task(
     minutes=12,
     trains="three views of one sequence",
     answer=_self_attention,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("one sentence", **_draw(rng, 5, 7, 3, 2)),
         Case("d_k larger than d_model", **_draw(rng, 7, 3, 11, 5)),
@@ -316,7 +316,7 @@ STACK = Task(
     trains="residuals, and who reads what",
     answer=_stacked,
     broken=_stacked_broken,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("one layer", **_draw_stack(rng, 1, 5, 7, 3)),
         Case("two layers", **_draw_stack(rng, 2, 7, 5, 3)),
@@ -496,7 +496,7 @@ PATHS = Task(
     minutes=10,
     trains="three paths that meet in one input",
     answer=_projection_gradients,
-    forbid=AUTOGRAD_CALLS,
+    forbid=(forbidden.AUTOGRAD,),
     cases=lambda rng: [
         _gradient_case(rng, "five tokens", 5, 7, 3, 2),
         _gradient_case(rng, "more tokens than features", 11, 5, 7, 3),
@@ -632,7 +632,7 @@ FEATURES = Task(
     minutes=15,
     trains="saying what a row is",
     answer=_feature_weights,
-    forbid=ATTENTION_CALLS,
+    forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
         Case("eleven individuals, five features", table=rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))),
         Case("seven individuals, thirteen features", table=rng.normal(size=(7, 13))),

@@ -10,8 +10,8 @@ from attn_course.lessons.softmax.tasks_derivations import BACKWARD_DERIVATION, C
 from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
 from attn_course.lessons.softmax.tasks_formulas import DERIVATIVE_FORMULA, SHIFT_INVARIANCE
 from attn_course.reference import logsumexp, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
-from attn_course.tasks.forbidden import SOFTMAX_CALLS
 
 
 def _plain_softmax(scores: np.ndarray, axis: int) -> np.ndarray:
@@ -34,7 +34,7 @@ STABLE_SOFTMAX = Task(
     minutes=10,
     trains="axes and the maximum trick",
     answer=softmax,
-    forbid=SOFTMAX_CALLS,
+    forbid=(forbidden.SOFTMAX,),
     cases=lambda rng: [
         Case("rows of a matrix", scores=rng.normal(size=(3, 5)), axis=-1),
         Case("columns of a matrix", scores=rng.normal(size=(3, 5)), axis=0),
@@ -175,7 +175,7 @@ TEMPERED_REPAIR = Task(
     trains="finding mistakes that raise no error",
     answer=lambda scores, temperature: softmax(scores, temperature=temperature),
     broken=_tempered_broken,
-    forbid=SOFTMAX_CALLS,
+    forbid=(forbidden.SOFTMAX,),
     cases=lambda rng: [
         Case("a cold softmax", scores=rng.normal(size=(3, 5)), temperature=0.4),
         Case("a hot softmax", scores=rng.normal(size=(5, 7)), temperature=3.0),
@@ -292,7 +292,7 @@ ONLINE_SOFTMAX = Task(
     minutes=12,
     trains="the running maximum and sum of FlashAttention",
     answer=_right_update,
-    forbid=SOFTMAX_CALLS,
+    forbid=(forbidden.SOFTMAX,),
     cases=lambda rng: [
         Case("the first block", row_max=-math.inf, row_sum=0.0, block=rng.normal(size=5)),
         Case("a block that raises the maximum", **_pair_after(rng.normal(size=7)), block=4.0 + rng.normal(size=3)),

@@ -202,6 +202,78 @@ FORBIDDEN |= {
     "under another file's name": FAKE_FILE,
     "in a thread": IN_A_THREAD,
 }
+IN_A_POOL = """
+import torch
+def my_softmax(scores, axis):
+    from concurrent.futures import ThreadPoolExecutor
+    return ThreadPoolExecutor(1).submit(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False).result()
+"""
+IN_A_HIDDEN_POOL = """
+import importlib, torch
+def my_softmax(scores, axis):
+    pool = getattr(importlib.import_module("con" + "current.fut" + "ures"), "Thread" + "PoolExecutor")(1)
+    return pool.submit(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False).result()
+"""
+IN_AN_OLD_THREAD = """
+import importlib, torch
+queue = importlib.import_module("queue")
+asked, told = queue.SimpleQueue(), queue.SimpleQueue()
+def work():
+    while True:
+        told.put(torch.ops.aten._softmax(*asked.get()))
+importlib.import_module("_th" + "read").start_new_thread(work, ())
+def my_softmax(scores, axis):
+    asked.put((torch.as_tensor(scores), axis, False))
+    return told.get()
+"""
+IN_AN_EVENT_LOOP = """
+import asyncio, torch
+def my_softmax(scores, axis):
+    async def far(): return await asyncio.to_thread(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False)
+    return asyncio.run(far())
+"""
+EMPTIED = """
+import gc, torch
+def my_softmax(scores, axis):
+    for found in gc.get_objects():
+        for name in ("kernels", "beginnings"):
+            if hasattr(type(found), "__torch_dispatch__") and hasattr(found, name): setattr(found, name, type(getattr(found, name))())
+    return torch.ops.aten._softmax(torch.as_tensor(scores), axis, False)
+"""
+TAKEN_DOWN = """
+import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+def my_softmax(scores, axis):
+    type(_get_current_dispatch_mode()).__torch_dispatch__ = lambda self, f, types, args=(), kwargs=None: f(*args, **(kwargs or {}))
+    return torch.ops.aten._softmax(torch.as_tensor(scores), axis, False)
+"""
+SUMMED = """
+import torch
+def my_softmax(scores, axis):
+    x = torch.as_tensor(scores)
+    return torch.exp(x - getattr(torch, "logcum" + "sumexp")(x, axis).narrow(axis, x.shape[axis] - 1, 1))
+"""
+FORBIDDEN |= {
+    "an operator in a pool": IN_A_POOL,
+    "an operator in a hidden pool": IN_A_HIDDEN_POOL,
+    "an operator in a thread that was there before": IN_AN_OLD_THREAD,
+    "an operator in a thread of an event loop": IN_AN_EVENT_LOOP,
+    "the watch emptied": EMPTIED,
+    "the watch taken down": TAKEN_DOWN,
+    "the last of the running sums": SUMMED,
+}
+BY_LOSS = """
+def by_loss(q, k):
+    loss = getattr(torch.nn.functional, "cosine_" + "embedding_loss")
+    a, b = torch.broadcast_tensors(q[..., :, None, :], k[..., None, :, :])
+    flat = [x.reshape(-1, x.shape[-1]) for x in (a, b)]
+    return (1 - loss(*flat, torch.ones(len(flat[0])), reduction="none")).reshape(a.shape[:-1])
+"""
+COSINES = {
+    "an operator": "torch.ops.aten.cosine_similarity(q[..., :, None, :], k[..., None, :, :], -1)",
+    "a hidden function": 'getattr(torch, "cosine_" + "similarity")(q[..., :, None, :], k[..., None, :, :], -1)',
+    "a loss": "by_loss(*(x / x.abs().amax(-1, keepdim=True).clamp_min(1e-300) for x in (q, k)))",
+}
 ATTENTIONS = {
     "hidden": 'getattr(torch.nn.functional, "scaled_dot_" + "product_attention")(q, k, v)',
     "beneath": 'getattr(torch._C._nn, "scaled_dot_" + "product_attention")(q, k, v)',
@@ -212,6 +284,39 @@ GRADIENTS = {
     "a hidden method": 'getattr(o, "back" + "ward")(d); return q.grad, k.grad, v.grad',
     "the engine": "e = torch.autograd.Variable._execution_engine\n"
     "    return e.run_backward((o,), (d,), False, False, (q, k, v), False, accumulate_grad=False)",
+}
+GRADIENTS["in a thread"] = """
+    import importlib
+    engine = torch.autograd.Variable._execution_engine
+    pool = getattr(importlib.import_module("con" + "current.fut" + "ures"), "Thread" + "PoolExecutor")(1)
+    return pool.submit(lambda: engine.run_backward((o,), (d,), False, False, (q, k, v), False, accumulate_grad=False)).result()"""
+DERIVED = {  # each leaves 2 z, or z, or something in z that is divided by it
+    "an array's": 'getattr(sympy, "derive_by" + "_array")(z**2, z) / (2 * z)',
+    "an implicit one": '-getattr(sympy, "id" + "iff")(sympy.Symbol("y") + z**2, sympy.Symbol("y"), z) / (2 * z)',
+    "a matrix of second ones": 'getattr(sympy, "hes" + "sian")(z**2 * sympy.Symbol("y"), [z])[0] / (2 * sympy.Symbol("y"))',
+    "a determinant of them": 'getattr(sympy, "wronsk" + "ian")([sympy.S(1), z**2], z) / (2 * z)',
+    "a limit": 'getattr(((z + h)**2 - z**2) / h, "lim" + "it")(h, 0) / (2 * z)',
+    "a polynomial's": 'getattr(sympy.Poly(z**2, z), "di" + "ff")().as_expr() / (2 * z)',
+    "under another file's name": "eval(compile(\"getattr(z**2, 'di' + 'ff')(z)\", sympy.__file__, \"eval\")) / (2 * z)",
+}
+LOOK_ALIKES = {
+    "a function with a borrowed name": """
+class log(sympy.Function):
+    def _numpycode(self, printer): return "numpy.log(r*(1 - epsilon)/epsilon)"
+my_fill = log(r)""",
+    "a function implemented by hand": """
+from sympy.utilities.lambdify import implemented_function
+my_fill = implemented_function("log", lambda x: np.log(x))(r * (1 - epsilon) / epsilon)""",
+    "a number that writes code": """
+class Made(sympy.Number):
+    def __new__(cls): return sympy.Basic.__new__(cls)
+    def _numpycode(self, printer, **_): return "numpy.log(r*(1 - epsilon)/epsilon)"
+my_fill = Made()""",
+    "sympy's own name for another": """
+class log(sympy.Function):
+    def _numpycode(self, printer): return "numpy.log(r*(1 - epsilon)/epsilon)"
+sympy.log = log
+my_fill = log(r)""",
 }
 HIDDEN_DIFF = """
 import sympy

@@ -1,8 +1,12 @@
 """What honest learners do besides answering: nothing of it costs a point."""
 
-import pytest
+import linecache
 
-from attn_course.tasks import all_tasks
+import numpy as np
+import pytest
+import sympy
+
+from attn_course.tasks import all_tasks, assess, get_task
 from tests.grading import notebooks
 
 OWN_CELLS = {
@@ -88,6 +92,39 @@ class Softmax:
         return np.apply_along_axis(lambda r: np.exp(r - r.max()) / np.exp(r - r.max()).sum(), axis, scores)
 my_softmax = Softmax()
 """,
+    "methods and properties of these names": """
+import torch
+class Rows:
+    def __init__(self, scores, axis): self.scores, self.axis = scores, axis
+    @property
+    def logsumexp(self):
+        top = self.scores.max(self.axis, keepdims=True)
+        return top + np.log(np.exp(self.scores - top).sum(self.axis, keepdims=True))
+    def softmax(self): return np.exp(self.scores - self.logsumexp)
+    @staticmethod
+    def backward(): raise NotImplementedError
+class Kept:
+    def __init__(self, rows): self.softmax = rows.softmax()
+def my_softmax(scores, axis): return Kept(Rows(scores, axis)).softmax
+""",
+    "a thread that waits since before": """
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+def my_softmax(scores, axis):
+    e = np.exp(scores - scores.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+""",
+}
+FILLS = {
+    "solved for": "c = sympy.Symbol('c')\nmy_fill, = sympy.solve(sympy.Eq(r / (r + sympy.exp(c)), epsilon), c)",
+    "solved for in positive numbers, and simplified": """
+a, b, c = sympy.symbols("a b c", positive=True)
+found, = sympy.solve(a / (a + sympy.exp(c)) - b, c)
+my_fill = sympy.simplify(found).subs({a: r, b: epsilon})
+assert sympy.simplify(sympy.exp(my_fill) - r * (1 - epsilon) / epsilon).equals(0)
+""",
+    "found where a set is zero": "c = sympy.Symbol('c', real=True)\n"
+    "my_fill = log(next(iter(sympy.solveset(r / (r + c) - epsilon, c, sympy.S.Complexes).args[0])))",
 }
 
 
@@ -109,6 +146,25 @@ def test_a_right_answer_of_any_style_gets_full_marks(grader, root, tmp_path, sty
     assert_full(
         grader, notebooks.answered(root, "softmax", {"stable-softmax": SOFTMAXES[style]}, folder="solutions"), tmp_path / "02_x.ipynb"
     )
+
+
+@pytest.mark.parametrize("style", FILLS)
+def test_solving_and_simplifying_is_no_calculus_in_either_engine(grader, root, tmp_path, style):
+    source = f"import sympy\n{FILLS[style].strip()}"
+    names = {"log": sympy.log} | dict(zip(("r", "epsilon"), sympy.symbols("r epsilon", real=True), strict=True))
+    exec(source, names)
+    verdict = assess(get_task("large-enough-fill"), names["my_fill"], [source], names)
+    assert verdict.passed, verdict.message
+    assert_full(grader, notebooks.answered(root, "masking", {"large-enough-fill": source}, folder="solutions"), tmp_path / "07_x.ipynb")
+
+
+@pytest.mark.parametrize("style", [style for style in SOFTMAXES if "await" not in SOFTMAXES[style]])
+def test_the_notebook_refuses_no_style_by_its_text(style, monkeypatch):
+    source, names = SOFTMAXES[style], {"np": np, "__name__": "__main__"}
+    monkeypatch.setitem(linecache.cache, "<a cell>", (len(source), None, source.splitlines(keepends=True), "<a cell>"))
+    exec(compile(source, "<a cell>", "exec"), names)
+    verdict = assess(get_task("stable-softmax"), names["my_softmax"], [source], names)
+    assert verdict.passed, verdict.message
 
 
 def test_an_answer_may_stand_in_several_cells(grader, root, tmp_path):

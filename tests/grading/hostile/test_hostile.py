@@ -9,6 +9,9 @@ from tests.grading.hostile.attacks import (
     ATTACKS,
     ATTENTIONS,
     AWAITED_DIFF,
+    BY_LOSS,
+    COSINES,
+    DERIVED,
     DISARMED,
     ENDLESS,
     FORBIDDEN,
@@ -16,8 +19,10 @@ from tests.grading.hostile.attacks import (
     GRADIENTS,
     HIDDEN_DIFF,
     LIES,
+    LOOK_ALIKES,
 )
 from tests.grading.hostile.support import assert_neighbour_unharmed, grade
+from tests.tasks.test_forbidden import UNLAUNCHED
 
 
 @pytest.fixture
@@ -95,6 +100,17 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(verdicts, way):
     assert "which would answer the task for you" in verdict.message
 
 
+@pytest.mark.parametrize("way", COSINES)
+def test_a_librarys_cosine_is_found_by_what_is_called(verdicts, way):
+    source = (
+        f"import torch{BY_LOSS}def my_cosine_scores(query, key):\n    q, k = map(torch.tensor, (query, key))\n    return {COSINES[way]}"
+    )
+    verdict = verdicts("scaling", "cosine-scores", source)["cosine-scores"]
+    assert verdict.points == 0
+    assert "cosine" in verdict.message
+    assert "which would answer the task for you" in verdict.message
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [(FROM_THE_ENGINE, "calls what belongs to the grader"), (DISARMED, "'Stubs' object attribute 'forbidding' is read-only")],
@@ -120,6 +136,28 @@ def test_deriving_by_a_hidden_diff_is_refused(verdicts, source):
     verdict = verdicts("softmax", "log-softmax-derivative", source)["log-softmax-derivative"]
     assert verdict.points == 0
     assert "diff, which would answer the task for you" in verdict.message
+
+
+@pytest.mark.parametrize("way", DERIVED)
+def test_what_sympy_derives_by_another_name_is_refused(verdicts, way):
+    source = f'import sympy\nz, h = sympy.symbols("z h")\nmy_derivative = {DERIVED[way]} * delta_ij - s_j'
+    verdict = verdicts("softmax", "log-softmax-derivative", source)["log-softmax-derivative"]
+    assert verdict.points == 0
+    assert "which would answer the task for you" in verdict.message
+
+
+@pytest.mark.parametrize("look", LOOK_ALIKES)
+def test_an_expression_is_made_of_what_sympy_made(verdicts, look):
+    source = f"import numpy as np, sympy\n{LOOK_ALIKES[look]}"
+    verdict = verdicts("masking", "large-enough-fill", source)["large-enough-fill"]
+    assert verdict.points == 0
+    assert "my_fill must be made of arithmetic and log; it holds" in verdict.message
+
+
+def test_right_numbers_that_no_kernel_wrote_do_not_pass(verdicts):
+    verdict = verdicts("flash", "row-lse-kernel", UNLAUNCHED)["row-lse-kernel"]
+    assert verdict.points == 0
+    assert "my_row_lse launches no kernel" in verdict.message
 
 
 def test_what_a_worker_says_is_taken_as_text_of_limited_length(strict, toy_chapter, tmp_path):

@@ -1,0 +1,98 @@
+"""What tasks forbid: said on their cards, nowhere else, and looked for by one list."""
+
+import re
+
+import pytest
+
+from attn_course.tasks import all_tasks, assess, get_task
+from attn_course.tasks import forbidden as room
+from attn_course.tasks.forbidden import ATTENTION, CALCULUS, LIBRARIES, NO_THREADS, Forbidden
+from tests.notebooks.chapters import ROOT
+
+CONCEPTS = [each for each in vars(room).values() if isinstance(each, Forbidden)]
+FORBIDS = re.compile(  # as a sentence would say it
+    r"do(es)? not count|(is|are) (refused|forbidden)|not allowed|\b(no|not|without)\b[^.;:]*"
+    r"(librar|torch's own|autograd|automatic|numerical diff|`(diff|Derivative|np\.concatenate|torch\.cat)`)",
+    re.IGNORECASE,
+)
+
+
+QUESTION = re.compile(r'^# %% \[markdown\] id="([a-z-]+)-text"\n((?:#.*\n)+)', re.MULTILINE)
+
+
+def _texts():
+    """The text of each question, by task."""
+    sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "solutions" / "src").glob("*.py"))]
+    found = [question for source in sources for question in QUESTION.findall(source)]
+    return {name: " ".join(line.lstrip("# ") for line in text.splitlines()) for name, text in found}
+
+
+TEXTS = _texts()
+
+
+def test_each_concept_is_forbidden_somewhere_and_says_what_it_is():
+    used = {each for task in all_tasks() for each in task.forbidden}
+    assert [each.words for each in CONCEPTS if each not in used] == []
+    assert len({each.words for each in CONCEPTS}) == len(CONCEPTS)
+    assert all(each.words and each.rules for each in CONCEPTS)
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.id)
+def test_the_card_says_all_that_a_task_forbids_and_the_text_forbids_nothing_else(task):
+    said = re.search(r"^Not allowed: (.+)\.$", task.card, re.MULTILINE)
+    assert (said[1].split("; ") if said else []) == [part for each in task.forbidden for part in each.words.split("; ")]
+    assert set(task.rules) == {rule for each in task.forbidden for rule in each.rules}
+    assert FORBIDS.findall(TEXTS[task.id]) == [], "the card says what is forbidden: name it in `forbid`"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "`diff` and `Derivative` do not count.",
+        "No library softmax, please.",
+        "Repair it, without torch's own attention.",
+        "`np.concatenate` and its kin are refused.",
+        "No automatic differentiation, please.",
+        "A library softmax is not allowed.",
+    ],
+)
+def test_a_sentence_that_forbids_by_hand_is_found(sentence):
+    assert FORBIDS.search(sentence)
+
+
+def test_what_follows_from_a_task_is_forbidden_with_it():
+    derive = [task for task in all_tasks() if task.kind == "derive"]
+    assert derive
+    assert all(task.forbidden == (CALCULUS,) for task in derive)
+    watched = [task for task in all_tasks() if ATTENTION in task.forbid]
+    assert watched
+    assert all(task.forbidden[-1] is NO_THREADS for task in watched)
+    assert get_task("split-heads").forbidden == ()
+
+
+def test_names_of_places_are_those_of_libraries():
+    assert {"torch", "scipy", "sympy"} == LIBRARIES
+
+
+KERNEL = """
+import torch, triton
+import triton.language as tl
+@triton.jit
+def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
+    tl.store(lse_ptr + tl.program_id(0), 0.0)
+"""
+BY_HAND = "sum(2.718281828459045 ** (v - max(row)) for v in row)"
+UNLAUNCHED = f"""{KERNEL}
+import math
+def my_row_lse(scores):
+    return torch.tensor([max(row) + math.log({BY_HAND}) for row in scores.tolist()], dtype=torch.float64)
+"""
+WARMED_UP = UNLAUNCHED.replace("    return", "    row_lse.warmup(torch.float32, torch.float32, 3, BLOCK=16, grid=(1,))\n    return")
+
+
+@pytest.mark.parametrize("source", [UNLAUNCHED, WARMED_UP])
+def test_right_numbers_without_the_launch_of_a_kernel_do_not_pass(define, source, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    verdict = assess(get_task("row-lse-kernel"), define(source, "my_row_lse"))
+    assert not verdict.passed
+    assert "my_row_lse launches no kernel: what it returns must be written by one" in verdict.message

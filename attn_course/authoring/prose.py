@@ -27,6 +27,7 @@ _RANDOM = re.compile(
 _OLD_NUMPY_RANDOM = re.compile(r"\b(np|numpy)\.random\.(?!default_rng\b|Generator\b)\w+")
 _DISPLAY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
+_CARD = re.compile(r"^(Not allowed: |In `\w+` may stand: ).*$", re.MULTILINE)  # what the builder writes into a task's text
 _INLINE = re.compile(r"\$[^$\n]+(?:\n[^$\n]+)?\$")
 
 
@@ -109,8 +110,8 @@ def _headings(book: NotebookNode) -> list[tuple[str, int, str]]:
 
 
 def _prose_words(markdown: str) -> int:
-    """Count the words a reader meets: an inline formula is one, a displayed one none, and what is folded away none."""
-    return len(_INLINE.sub(" formula ", _DISPLAY.sub(" ", _FOLDED.sub(" ", markdown))).split())
+    """Count the words a reader meets: an inline formula is one, a displayed one none; what is folded away or on the card does not count."""
+    return len(_INLINE.sub(" formula ", _DISPLAY.sub(" ", _CARD.sub(" ", _FOLDED.sub(" ", markdown)))).split())
 
 
 def _code_lines(code: str) -> int:

@@ -23,12 +23,12 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% [markdown] id="masked-weights-text"
 # Write `my_masked_weights(scores, mask)`: it takes float64 scores of shape `(..., q_len, kv_len)` and a boolean mask that
-# broadcasts to them, perhaps with fewer axes, and returns the weights, of the shape of the scores: a softmax over the
-# keys (last axis).
+# broadcasts to them, perhaps with fewer axes, and returns weights of the shape of the scores: a softmax over the keys
+# (last axis).
 #
 # Hidden keys get the weight 0, exactly, and so does **everything in a row without visible keys**. Visible scores may be near
-# 100 000 in one row, near -100 000 in the next; a *hidden* score may be anything, even NaN or infinite, and must have no
-# influence.
+# 100 000 in one row, near -100 000 in the next; a *hidden* score may be anything, even NaN or infinite, and must not
+# matter.
 
 
 # %% id="masked-weights" tags=["task"]

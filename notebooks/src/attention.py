@@ -31,7 +31,7 @@ np.set_printoptions(precision=3, suppress=True)
 # Here it is, with as many queries as keys, so every product fits. Two programmers wrote it; both get rows
 # of the right shape, and both outputs are honest averages, with weights that sum to 1. **Predict** which one is attention.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 rng = np.random.default_rng(4)
 query, key, value = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
 first = softmax(query @ key.T / math.sqrt(3), axis=0).T @ value
@@ -103,7 +103,7 @@ show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [2, 2]])
 # Inner lengths meet and vanish: first $d_k$, then $T_k$. What is left is one output per query, each as long as a value.
 # **Predict** the shapes of weights and output for 3 queries, 5 keys, $d_k = 4$ and $d_v = 2$.
 
-# %% id="loops-code"
+# %% id="loops-code" tags=["predicted"]
 by_loops = np.zeros((3, 2))
 for i in range(3):
     row = np.array([query[i] @ key[j] for j in range(5)]) / math.sqrt(4)
@@ -127,7 +127,7 @@ figures.attention_steps(scores, weights, output)
 # many queries as keys both readings run, and the sentence sounds harmless. **Predict** what the weights in the second
 # calculation below should sum to, and whether they do.
 
-# %% id="spot-transposed-code"
+# %% id="spot-transposed-code" tags=["predicted"]
 show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")
 
 # %% [markdown] id="spot-transposed-notice"
@@ -161,7 +161,7 @@ print("output", batched.shape)
 # gives the same numbers on `(batch, length, d)` and on `(batch * length, d)`. Attention mixes rows, so it does not.
 # The check is to disturb one example and to look at **another**. **Predict** the two numbers.
 
-# %% id="spot-flat-code"
+# %% id="spot-flat-code" tags=["predicted"]
 disturbed = keys.copy()
 disturbed[1] += rng.normal(size=(5, 4))
 
@@ -185,7 +185,7 @@ print("flattened: example 0 moves by", np.abs(flattened(disturbed) - flattened(k
 #
 # **Predict** whether the same holds for a shift of all queries, and for one of all values.
 
-# %% id="shift-code"
+# %% id="shift-code" tags=["predicted"]
 verify("key-shift-invariance")
 shift = np.array([3.0, -2.0, 1.0, 4.0])
 for name, moved in (
@@ -244,7 +244,7 @@ for name, moved in (
 # Shapes prove the transposes: $dK$ has a row for each key, so the query index must be summed. The whole pass is four
 # products and one elementwise line. **Predict** the row sums of `d_scores`.
 
-# %% id="backward-code"
+# %% id="backward-code" tags=["predicted"]
 d_output = rng.normal(size=(3, 2))
 d_value = weights.T @ d_output
 d_weights = d_output @ value.T
@@ -292,7 +292,7 @@ print("autograd agrees with all three")
 # wants the output larger: $dO = -1$. **Predict** the sign of each $dS_j$, and which score rises fastest in a step against
 # the gradient.
 
-# %% id="gains-figure"
+# %% id="gains-figure" tags=["predicted"]
 p, v = np.array([[0.4, 0.3, 0.2, 0.1]]), np.array([-1.0, 0.0, 1.0, 2.0])
 change = p * (v - p @ v)  # minus dS, for dO = -1
 charts.heatmap(
@@ -348,7 +348,7 @@ verify("bounded-slope-in-query")
 # attention an interpolation, so that a query near $k_j$ returns about $v_j$? **Predict** the output at $q = 1$ for the
 # dot product, and for the Gaussian similarity of {eq}`gaussian-score-expansion`.
 
-# %% id="line-figure"
+# %% id="line-figure" tags=["predicted"]
 line = np.linspace(-6.0, 6.0, 241)[:, None]
 line_keys, line_values = np.array([[-2.0], [-0.5], [1.0], [2.5]]), np.array([[1.0], [-1.0], [2.0], [0.0]])
 curves = {
@@ -389,7 +389,7 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 # of {eq}`query-misses-own-key` moved to $(5, 2)$, which changes none of its scores. **Predict** where the dot product gives $k_1$ (value 1,
 # ringed) the say.
 
-# %% id="plane-figure"
+# %% id="plane-figure" tags=["predicted"]
 axis = np.linspace(-6.0, 6.0, 121)
 plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
@@ -432,7 +432,7 @@ figures.query_explorable()
 # chapter {lesson}`linear`, is this.) What fails is a linear map that is **fixed**. **Predict** what a matrix made for one context
 # returns in another.
 
-# %% id="linear-code"
+# %% id="linear-code" tags=["predicted"]
 verify("linear-map-from-context")
 orthonormal = np.linalg.qr(rng.normal(size=(4, 4)))[0]
 labels = np.array([[1.0], [2.0], [3.0], [4.0]])
@@ -486,7 +486,7 @@ for spread in (1.0, 10.0, 100.0):
 # loses its weight at last (Veličković et al., 2024, prove it; Nakanishi, 2025, multiplies the scores by a learnt multiple of $\ln n$).
 # **Predict** the weight that a lead of 7 keeps among a hundred keys, and among a hundred thousand.
 
-# %% id="hold-code"
+# %% id="hold-code" tags=["predicted"]
 verify("doubled-context-same-output")
 verify("variance-of-an-output")
 verify("margin-grows-with-context")
@@ -513,7 +513,7 @@ print("values recovered from all outputs:", np.allclose(np.linalg.solve(mixing, 
 # output ($d_v = 4$) tells one bit. Everything is trained (600 steps, three seeds; `attn_course/lessons/attention/experiments.py`).
 # **Predict** at which $T$ the single output breaks for $d_v = 4$ and for $d_v = 16$.
 
-# %% id="experiment-figure"
+# %% id="experiment-figure" tags=["predicted"]
 record = CAPACITY.load()
 one, many = record.values("one output").mean(axis=0), record.values("one output per question").mean(axis=0)
 shares = {"one output, d_v = 4": one[0], "one output, d_v = 16": one[1], "one output per question": many}
@@ -545,7 +545,7 @@ for name in CAPACITY.conclude(record.results[0]):
 #
 # **Predict** by which factor both grow from $T = 1024$ to $T = 8192$, with $d_k = d_v = 64$.
 
-# %% id="cost-code"
+# %% id="cost-code" tags=["predicted"]
 verify("attention-flops")
 verify("attention-traffic")
 for length in (1024, 8192, 65536):

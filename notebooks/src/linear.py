@@ -33,7 +33,7 @@ np.set_printoptions(precision=3, suppress=True)
 # Three matrices, $Q$, $K$, $V$, of 65 536 rows and 64 columns each. The product $Q K^\top V$ can be computed from the left,
 # $(Q K^\top) V$, or from the right, $Q (K^\top V)$. The result is the same. **Predict** how much cheaper the second is.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 length, d = 65_536, 64
 left = 2 * length * length * d + 2 * length * length * d
 right = 2 * d * length * d + 2 * length * d * d
@@ -62,7 +62,7 @@ print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left
 # The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same distance
 # from the query gets more weight.
 
-# %% id="kernel-code"
+# %% id="kernel-code" tags=["predicted"]
 verify("softmax-as-kernel-smoother")
 verify("exponential-and-gaussian-kernel")
 query, keys = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.0]])
@@ -87,7 +87,7 @@ print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query
 # **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for
 # $d_k = 64$?
 
-# %% id="features-code"
+# %% id="features-code" tags=["predicted"]
 from math import comb, factorial
 
 verify("power-kernel-features")
@@ -116,7 +116,7 @@ for degree in (2, 4, 8, 12):
 #
 # **Predict** which of the three matrices below are symmetric.
 
-# %% id="mercer-code"
+# %% id="mercer-code" tags=["predicted"]
 verify("exponential-kernel-positive-definite")
 verify("token-kernel-is-asymmetric")
 rng = np.random.default_rng(11)
@@ -152,7 +152,7 @@ print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(ker
 # With the mean of $m$ independent draws it is divided by $m$. **Predict** the relative error (standard deviation over kernel)
 # of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
 
-# %% id="random-verify"
+# %% id="random-verify" tags=["predicted"]
 verify("gaussian-moment-generating-function")
 verify("positive-features-are-unbiased")
 verify("variance-of-positive-features")
@@ -180,7 +180,7 @@ for size in (1.0, 2.0):
 # (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
 # many keys that should get almost no weight.
 
-# %% id="trigonometric-verify"
+# %% id="trigonometric-verify" tags=["predicted"]
 verify("trigonometric-features-are-unbiased")
 verify("variance-of-trigonometric-features")
 
@@ -204,7 +204,7 @@ charts.lines(
 # attention: most keys are far away, their weights should be near 0, and with cosines come out with either sign. **Predict**
 # what happens to a row of weights that is then divided by its sum.
 
-# %% id="signs-code"
+# %% id="signs-code" tags=["predicted"]
 rng = np.random.default_rng(3)
 q, k = rng.normal(size=(200, 8)), rng.normal(size=(200, 8))
 omega = draw_projections(8, 64, rng)
@@ -240,7 +240,7 @@ for name, estimate in (
 # right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
 
-# %% id="mixes-verify"
+# %% id="mixes-verify" tags=["predicted"]
 verify("linear-attention-by-associativity")
 verify("linear-attention-mixes-features")
 
@@ -260,7 +260,7 @@ print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @
 # takes one exponential. Then look at what stands between the brackets. **Predict** the rank of $QK^\top$ and of $e^{QK^\top}$
 # (entry by entry) for 7 queries and keys with 2 features.
 
-# %% id="spot-exp-code"
+# %% id="spot-exp-code" tags=["predicted"]
 rng = np.random.default_rng(5)
 q, k = 2 * rng.normal(size=(2, 7, 2))
 print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
@@ -293,7 +293,7 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores
 # first carries a softmax?
 
-# %% id="crossover-verify"
+# %% id="crossover-verify" tags=["predicted"]
 verify("exponential-scores-full-rank")
 verify("linear-attention-flops")
 verify("linear-attention-crossover")
@@ -379,7 +379,7 @@ print("= the package:", np.allclose(rows, linear_attention(query, key, value, fe
 # "$n_t = n_t + \phi(k_t)$", printed with $n_t$ on both sides, reads as if each step began at 0. Others sum the normaliser
 # over all heads. Both run without error. **Predict** a test that finds them: what must come out if *every value is 1*?
 
-# %% id="spot-normaliser-code"
+# %% id="spot-normaliser-code" tags=["predicted"]
 q, k = elu_features(rng.normal(size=(2, 3, 6, 4)))  # three heads
 sums = np.tri(6) * (q @ k.swapaxes(-1, -2))
 right = sums.sum(axis=-1, keepdims=True)
@@ -404,7 +404,7 @@ show("normalised-linear-attention", wrong="only the last key is counted")
 # masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
 # fastest at 512 positions of width 64, in chunks of 64?
 
-# %% id="chunks-code"
+# %% id="chunks-code" tags=["predicted"]
 verify("chunked-linear-attention")
 (query, key), value, start = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
 runs = [("parallel", 1), ("recurrent", 1), ("chunked", 4), ("chunked", 5), ("chunked", 64)]
@@ -431,7 +431,7 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # the three outputs below, for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the
 # write.
 
-# %% id="decay-code"
+# %% id="decay-code" tags=["predicted"]
 verify("linear-attention-with-decay")
 ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
 print("before the write:", linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
@@ -472,7 +472,7 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 #
 # **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
 
-# %% id="interference-code"
+# %% id="interference-code" tags=["predicted"]
 verify("recall-signal-and-interference")
 verify("interference-lower-bound")
 verify("interference-of-random-keys")
@@ -543,7 +543,7 @@ charts.lines(
 # write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
 # with $\beta = 1$ and $\beta = 0.5$ (for both writes).
 
-# %% id="delta-verify"
+# %% id="delta-verify" tags=["predicted"]
 verify("recall-error-gradient")
 verify("delta-rule")
 verify("erase-then-write")
@@ -575,7 +575,7 @@ figures.memory_explorable()
 # many $b$. But the erasing factor becomes $I - (b \odot k)\, k^\top$, which is no longer symmetric. **Predict** whether
 # {eq}`delta-transition-norm` still holds for $0 \le b \le 1$ and a unit key.
 
-# %% id="spot-beta-code"
+# %% id="spot-beta-code" tags=["predicted"]
 k = np.array([0.6, 0.8])
 for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
     norm = np.linalg.norm(np.eye(2) - np.outer(b * k, k), 2)
@@ -638,7 +638,7 @@ for chunk in (1, 4, 5, 64):
 # (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and
 # how many a state can.
 
-# %% id="reading-verify"
+# %% id="reading-verify" tags=["predicted"]
 verify("corrections-reach-least-squares")
 verify("linear-and-softmax-slopes")
 verify("softmax-recall-bound")
@@ -664,7 +664,7 @@ for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitte
 # explains most of the gap between attention and its cheaper rivals in language.) **Predict** the ranking at 32 pairs of
 # softmax, sums with positive features, sums with unit keys, delta rule.
 
-# %% id="recall-figure"
+# %% id="recall-figure" tags=["predicted"]
 once = RECALL.load()
 names = list(once.results[0]["accuracies"])
 means = {name: once.values("accuracies", name).mean(axis=0) for name in names}
@@ -694,7 +694,7 @@ for name in names:
 # So here is a task that asks for it: each key is written
 # **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
 
-# %% id="overwriting-figure"
+# %% id="overwriting-figure" tags=["predicted"]
 again = OVERWRITING.load()
 names = list(again.results[0]["accuracies"])
 means = {name: again.values("accuracies", name).mean(axis=0) for name in names}

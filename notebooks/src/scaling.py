@@ -30,7 +30,7 @@ np.set_printoptions(precision=3, suppress=True)
 # Draw a query and eight keys with standard normal entries, and let the dot products be the scores. Only the number
 # of entries, $d_k$, changes. **Predict** the largest weight at $d_k = 1024$.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 rng = np.random.default_rng(5)
 for d_k in (4, 64, 1024):
     query, key = rng.normal(size=(1, d_k)), rng.normal(size=(8, d_k))
@@ -69,7 +69,7 @@ for d_k in (4, 64, 1024):
 # So the dot product *is* a distance kernel, on keys of equal length, with $h^2$ as the temperature. **Predict**
 # whether the two rows below still agree when one key becomes longer.
 
-# %% id="similar-gauss-code"
+# %% id="similar-gauss-code" tags=["predicted"]
 query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
 equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
 for name, keys in (("equal keys", equal), ("one twice as long", equal * np.array([[1], [1], [2], [1]]))):
@@ -96,7 +96,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # Some texts call $q \cdot k / \sqrt{d_k}$ a cosine similarity, since both divide something. **Predict** which of the two rows
 # below lies between -1 and 1, and whether the two pick the same key.
 
-# %% id="spot-cosine-code"
+# %% id="spot-cosine-code" tags=["predicted"]
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0], [-1.0, 0.5]])
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", cosine_scores(query, key)[0])
@@ -171,7 +171,7 @@ print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  n
 #
 # Both start too flat. **Predict** the four deviations printed below, for $d_k = 64$ and $h = 8$.
 
-# %% id="scale-code"
+# %% id="scale-code" tags=["predicted"]
 query, key = rng.normal(size=(2, 20_000, 64))
 scores = (query * key).sum(axis=-1)
 for name, divisor in (("1", 1), ("sqrt(d_k)", 8), ("d_k", 64), ("sqrt(d_model)", math.sqrt(512))):
@@ -215,7 +215,7 @@ verify("variance-under-wrong-scales")
 #
 # **Predict** for each panel below whether its mean, its variance, or neither differs from 0 and 1.
 
-# %% id="broken-figure"
+# %% id="broken-figure" tags=["predicted"]
 n, d_k = 40_000, 16
 q, k, e = rng.normal(size=(3, n, d_k))
 samples = {
@@ -270,7 +270,7 @@ show("kurtosis-with-normal-entries", wrong="q.k follows N(0, d_k) exactly")
 # normal
 # density of variance $\|q\|^2 / d_k$ over many queries. **Predict** which curve is highest at 0, and which at 5.
 
-# %% id="normal-figure"
+# %% id="normal-figure" tags=["predicted"]
 x = np.linspace(-6, 6, 121)
 densities = {}
 for d_k in (1, 4, 64):
@@ -308,7 +308,7 @@ verify("scaled-score-approaches-normal")
 # Half a nat for $s = 1$. Both hold for many keys and moderate $s$. Unscaled, $s^2 = d_k$ asks for more than there is:
 # one key has it all. **Predict** the entropy of 64 keys with the scale ($\ln 64 = 4.16$).
 
-# %% id="spread-figure"
+# %% id="spread-figure" tags=["predicted"]
 widths = 2 ** np.arange(0, 11, 2)
 rows = {"scaled": [], "unscaled": []}
 for d_k in widths:
@@ -348,7 +348,7 @@ figures.scale_explorable()
 # **Predict** whether two twins, one scaled and one not, give the same attention weights after 20 steps of gradient descent from
 # $W' = W_Q / \sqrt{d_k}$, if the second uses the step $\eta / d_k$ for $W'$.
 
-# %% id="twins-code"
+# %% id="twins-code" tags=["predicted"]
 verify("scale-as-reparametrisation")
 print("step eta / d_k: same weights", two_step_sizes(64, 20) < 1e-9)
 print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e-3)
@@ -364,7 +364,7 @@ print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e
 # a turned copy of it (`attn_course/lessons/scaling/experiments.py`), with Adam and the step 0.003,
 # for both starts. **Predict** the slow curve.
 
-# %% id="training-figure"
+# %% id="training-figure" tags=["predicted"]
 verify("scale-in-the-initialisation")
 record = SCALE.load()
 starts = ("unit variance", "factor in W_Q")
@@ -419,7 +419,7 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 #
 # that is 1/9 and 1/4 of what "unit variance" promises. **Predict** the third bar for $d = 512$.
 
-# %% id="inits-measured"
+# %% id="inits-measured" tags=["predicted"]
 d, d_k = 512, 64
 x = rng.normal(size=(2, d))
 x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
@@ -460,7 +460,7 @@ verify("score-variance-at-initialisation")
 # It lies within $\pm\sqrt{d_k}$ whatever the weights become in training. **Predict** what happens to both scores below when the
 # weights grow a hundredfold.
 
-# %% id="qk-norm-code"
+# %% id="qk-norm-code" tags=["predicted"]
 verify("query-key-normalisation")
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
 for factor in (1.0, 100.0):

@@ -54,8 +54,7 @@ for name, per_token in (
 # of the token that answers; {eq}`bilinear-score` used it already.
 
 # %% id="one-matrix-verify"
-verify("absorbed-inner-product")
-verify("absorbed-score")
+verify("absorbed-inner-product", "absorbed-score")
 show("absorbed-score", x=[[1, 2], [0, 1]], W_Q=[[1], [1]], W_K=[[2], [1]], i=1, j=2)
 
 # %% id="one-matrix-code"
@@ -83,8 +82,7 @@ print("W has shape", form.shape, " equal scores:", np.allclose(x @ w_query @ (x 
 # knows $d_k$, the width before absorbing, not the size $d$ of $W$.
 
 # %% id="whole-verify"
-verify("absorbed-scores-in-columns")
-verify("absorbed-self-attention")
+verify("absorbed-scores-in-columns", "absorbed-self-attention")
 verify("absorbed-attention-in-columns")
 
 # %% [markdown] id="spot-transposed"
@@ -133,8 +131,7 @@ show("absorbed-attention-in-columns", wrong="W as for the inner product")
 # can do alone.
 
 # %% id="parts-verify" tags=["predicted"]
-verify("query-key-rank-bound")
-verify("symmetric-and-antisymmetric-scores")
+verify("query-key-rank-bound", "symmetric-and-antisymmetric-scores")
 verify("self-score-symmetric-part")
 
 # %% id="parts-figure"
@@ -198,8 +195,7 @@ print("largest change of W below 1e-5:", record.values("largest change of the fo
 # the ratio of the left side to the right, as trained and in the other gauge.
 
 # %% id="balanced-code" tags=["predicted"]
-verify("effective-query-key-parameters")
-verify("frobenius-bounds-nuclear-norm")
+verify("effective-query-key-parameters", "frobenius-bounds-nuclear-norm")
 for gauge in ("as trained", "other gauge"):
     print(f"{gauge:12}: left over right {record.values('balance', gauge).round(2)}")
 
@@ -258,9 +254,7 @@ charts.lines(
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
 # %% id="biases-verify" tags=["predicted"]
-verify("score-with-biases")
-verify("key-bias-cancels")
-verify("biases-in-one-matrix")
+verify("score-with-biases", "key-bias-cancels", "biases-in-one-matrix")
 
 # %% id="biases-code"
 b_query, b_key = rng.normal(size=(2, 2))
@@ -295,8 +289,7 @@ for name, option in options.items():
 # factors mean nothing by themselves. **Predict** the OV circuit of our head: rows are the 11 features it may read.
 
 # %% id="values-code" tags=["predicted"]
-verify("absorbed-value-projection")
-verify("absorbed-multi-head-attention")
+verify("absorbed-value-projection", "absorbed-multi-head-attention")
 heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
 wide = multi_head_attention(x, x, *heads, n_heads=3)
 W, U = absorb_query_key(heads[0], heads[1], 3), absorb_value_output(heads[2], heads[3], 3)
@@ -386,8 +379,7 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
 # Absorbed, vectors of length $d$ are compared instead of $d_k$. **Predict** both ratios for $d = 5120$ and $d_k = 128$.
 
 # %% id="when-not-code" tags=["predicted"]
-verify("absorbed-matrices-are-larger")
-verify("factored-and-absorbed-flops")
+verify("absorbed-matrices-are-larger", "factored-and-absorbed-flops")
 print("numbers, absorbed over factored:", 5120**2 / (2 * 5120 * 128))
 factored, absorbed = (costs.query_key_flops(4096, 4096, 5120, 5120, 128, absorbed=each) for each in (False, True))
 print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
@@ -427,9 +419,7 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 # **Predict** the shapes below: 4 heads of width 3, $d_c = 5$, 7 cached tokens.
 
 # %% id="latent-verify" tags=["predicted"]
-verify("absorbed-latent-keys")
-verify("absorbed-latent-values")
-verify("joint-key-value-rank")
+verify("absorbed-latent-keys", "absorbed-latent-values", "joint-key-value-rank")
 
 # %% id="latent-code"
 latent, query = rng.normal(size=(7, 5)), rng.normal(size=(4, 1, 3))
@@ -515,8 +505,7 @@ print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of"
 # **Predict** both limits for DeepSeek-V2: $d_k = d_v = 128$, $d_c = 512$.
 
 # %% id="saves-verify" tags=["predicted"]
-verify("latent-decoding-flops")
-verify("absorption-gain-at-decoding")
+verify("latent-decoding-flops", "absorption-gain-at-decoding")
 verify("absorption-loss-at-prefill")
 
 # %% id="saves-code"
@@ -576,9 +565,7 @@ charts.lines(
 # query, then rotate lifted query and latent vectors.
 
 # %% id="rotary-verify" tags=["predicted"]
-verify("rope-depends-on-distance")
-verify("rope-blocks-absorption")
-verify("rotation-commutator")
+verify("rope-depends-on-distance", "rope-blocks-absorption", "rotation-commutator")
 
 # %% id="rotary-code"
 positions, up = np.arange(7), rng.normal(size=(6, 4))
@@ -612,8 +599,7 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhe
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
 # %% id="together-verify" tags=["predicted"]
-verify("decoupled-rope-score")
-verify("absorbed-latent-attention")
+verify("decoupled-rope-score", "absorbed-latent-attention")
 
 # %% id="together-code"
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
@@ -642,8 +628,7 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
 
 # %% id="bytes-verify" tags=["predicted"]
-verify("latent-cache-bytes")
-verify("latent-cache-equivalent-groups")
+verify("latent-cache-bytes", "latent-cache-equivalent-groups")
 
 # %% id="bytes-figure"
 sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]

@@ -101,8 +101,7 @@ assert np.allclose(additive_scores(queries, key, w_query, w_key, v), scores)
 print("hidden", hidden.shape, " scores", scores.shape)
 
 # %% id="network-verify"
-verify("additive-score")
-verify("concatenation-adds-projections")
+verify("additive-score", "concatenation-adds-projections")
 
 # %% [markdown] id="spot-outside"
 # ### Spot the mistake: tanh outside the sum
@@ -138,8 +137,7 @@ show("additive-score", wrong="tanh of each projection")
 # size acts as one over a temperature. **Predict** the largest possible weight among 64 keys for $\|v\|_1 = 1$, and for 5.
 
 # %% id="bounds-code" tags=["predicted"]
-verify("additive-score-bound")
-verify("additive-weight-bound")
+verify("additive-score-bound", "additive-weight-bound")
 for size in (1, 5):
     print(f"|v|_1 = {size}: no weight among 64 exceeds {1 / (1 + 63 * np.exp(-2 * size)):.3f}")
 
@@ -209,8 +207,7 @@ figures.additive_explorable()
 # depend on the query if all vectors are a hundred times smaller.
 
 # %% id="interaction-code" tags=["predicted"]
-verify("additive-derivative-by-query")
-verify("additive-query-key-interaction")
+verify("additive-derivative-by-query", "additive-query-key-interaction")
 for factor in (1.0, 0.01):
     weights = softmax(additive_scores(factor * queries, factor * key, w_query, w_key, v))
     print(f"vectors times {factor}: rows differ by up to {np.ptp(weights, axis=0).max():.6f}")
@@ -229,8 +226,7 @@ for factor in (1.0, 0.01):
 #  f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \label{tanh-units-make-products}$$
 
 # %% id="imitate-code"
-verify("square-units-make-products")
-verify("tanh-units-make-products")
+verify("square-units-make-products", "tanh-units-make-products")
 
 # %% id="imitate-product"
 beta = 0.5
@@ -300,9 +296,7 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 # additive scores with $d_h = 64$, and for dot products.
 
 # %% id="memory-verify" tags=["predicted"]
-verify("additive-score-flops")
-verify("dot-score-flops")
-verify("additive-memory-overhead")
+verify("additive-score-flops", "dot-score-flops", "additive-memory-overhead")
 
 
 # %% id="memory-code"
@@ -381,8 +375,7 @@ print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, r
 # $$\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1 \label{unscaled-and-scaled-variance}$$
 
 # %% id="spread-code"
-verify("additive-score-variance")
-verify("unscaled-and-scaled-variance")
+verify("additive-score-variance", "unscaled-and-scaled-variance")
 widths, spread = [4, 16, 64, 256], {"unscaled dot": [], "scaled dot": [], "additive": []}
 for d in widths:
     e = []

@@ -84,10 +84,7 @@ print("output of query 0:", sum(term * v for term, v in zip(terms, value, strict
 # with softmax row by row. This is Eq. 1 of Vaswani et al. (2017).
 
 # %% id="matrix-verify"
-verify("scaled-score")
-verify("attention-weights")
-verify("output-of-a-query")
-verify("attention")
+verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 show("attention-weights", s=[[1, 2, 0]], j=2)
 show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [2, 2]])
 
@@ -258,12 +255,9 @@ for mine, theirs in zip((d_query, d_key, d_value), attention_backward(query, key
 print("row sums of d_scores vanish:", np.allclose(d_scores.sum(axis=1), 0.0))
 
 # %% id="backward-verify"
-verify("gradient-of-values")
-verify("gradient-of-weights")
-verify("gradient-of-scores")
-verify("zero-sum-score-gradients")
-verify("score-gradient-against-mixture")
-verify("query-and-key-gradients")
+verify("gradient-of-values", "gradient-of-weights")
+verify("gradient-of-scores", "zero-sum-score-gradients")
+verify("score-gradient-against-mixture", "query-and-key-gradients")
 
 # %% [markdown] id="differences"
 # Two witnesses who share no algebra with us. **Finite differences** move one number at a time and look at the loss
@@ -340,8 +334,7 @@ slope = ((value - z) * p.T).T @ (key - p @ key) / math.sqrt(4)
 nudges = 1e-5 * np.eye(4)
 rise = attention(query[0] + nudges, key, value) - attention(query[0] - nudges, key, value)
 print("finite differences agree to 1e-8:", np.abs(rise.T / 2e-5 - slope).max() < 1e-8)
-verify("output-derivative-by-query")
-verify("bounded-slope-in-query")
+verify("output-derivative-by-query", "bounded-slope-in-query")
 
 # %% [markdown] id="line-predict"
 # Draw it. In one dimension queries and keys are numbers. Four pairs: keys $-2, -0.5, 1, 2.5$, values $1, -1, 2, 0$. Is
@@ -401,9 +394,7 @@ maps = {
 figures.query_plane(axis, maps, plane_keys, plane_values[:, 0], mark=(1.0, 0.0))
 
 # %% id="lead-verify"
-verify("query-misses-own-key")
-verify("lead-of-own-key")
-verify("gaussian-finds-own-key")
+verify("query-misses-own-key", "lead-of-own-key", "gaussian-finds-own-key")
 print("p for q = k1:", attention(plane_keys[:1], plane_keys[:2], np.eye(2))[0].round(2))
 
 # %% [markdown] id="plane-notice"
@@ -487,8 +478,7 @@ for spread in (1.0, 10.0, 100.0):
 # **Predict** the weight that a lead of 7 keeps among a hundred keys, and among a hundred thousand.
 
 # %% id="hold-code" tags=["predicted"]
-verify("doubled-context-same-output")
-verify("variance-of-an-output")
+verify("doubled-context-same-output", "variance-of-an-output")
 verify("margin-grows-with-context")
 for n in (100, 1000, 100_000):
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(np.array([7.0] + [0.0] * (n - 1)))[0]:.2f}")
@@ -546,8 +536,7 @@ for name in CAPACITY.conclude(record.results[0]):
 # **Predict** by which factor both grow from $T = 1024$ to $T = 8192$, with $d_k = d_v = 64$.
 
 # %% id="cost-code" tags=["predicted"]
-verify("attention-flops")
-verify("attention-traffic")
+verify("attention-flops", "attention-traffic")
 for length in (1024, 8192, 65536):
     flops = costs.attention_flops(length * length, 64, 64)
     moved_bytes = costs.materialised_attention_bytes(length, length, 64, 64)

@@ -120,8 +120,7 @@ show("cross-attention", wrong="the source asks")
 #  \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \label{cross-attention-by-masking}$$
 
 # %% id="special-code"
-verify("cross-attention-with-itself")
-verify("cross-attention-by-masking")
+verify("cross-attention-with-itself", "cross-attention-by-masking")
 source, target = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
 w_k, w_v = rng.normal(size=(4, 7)), rng.normal(size=(4, 2))
 both = np.vstack([source, target])
@@ -166,8 +165,7 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 # of an encoder that reads left to right, the way to $h_j$ is a product of $T_k - j$ Jacobians, as in {eq}`recurrent-gradient-product`.
 
 # %% id="alignment-code"
-verify("one-key-ignores-queries")
-verify("context-from-alignment-model")
+verify("one-key-ignores-queries", "context-from-alignment-model")
 verify("context-derivative-by-annotation")
 one_row = attention(x @ w_query, y[:1] @ w_key, y[:1] @ w_value)
 print("one key, three queries:\n", one_row)
@@ -263,8 +261,7 @@ for name, mask in masks.items():
 #  \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r} \label{loss-over-real-tokens}$$
 
 # %% id="loss-code"
-verify("padding-on-both-sides")
-verify("loss-over-real-tokens")
+verify("padding-on-both-sides", "loss-over-real-tokens")
 
 # %% [markdown] id="loss-notice"
 # The gradient is that of {eq}`cross-entropy-gradient` at real positions and zero elsewhere. Divide by the number of real signs, not by

@@ -85,11 +85,8 @@ print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f
 # **Predict** the share of its peak that an H100 can reach in decoding with 16-bit numbers, for $g = 1$ and $g = 8$.
 
 # %% id="wall-verify" tags=["predicted"]
-verify("attention-forward-flops")
-verify("plain-attention-bytes")
-verify("roofline")
-verify("plain-attention-intensity")
-verify("decoding-intensity")
+verify("attention-forward-flops", "plain-attention-bytes", "roofline")
+verify("plain-attention-intensity", "decoding-intensity")
 
 # %% id="intensity-code"
 ridge = costs.ridge_point_flops_per_byte(989e12, 3.35e12)
@@ -211,8 +208,7 @@ charts.lines(
 # 0.) **Predict** what the rule gives below for the scores 0 and $\ln 3$ with the values 8 and 4, one key in each set.
 
 # %% id="pieces-verify" tags=["predicted"]
-verify("reference-score-cancels")
-verify("merge-of-attention-states")
+verify("reference-score-cancels", "merge-of-attention-states")
 verify("merging-is-commutative-monoid")
 
 
@@ -251,8 +247,7 @@ show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_
 # one prints exactly 1.
 
 # %% id="loop-verify" tags=["predicted"]
-verify("tiled-attention-update")
-verify("row-lse-and-output")
+verify("tiled-attention-update", "row-lse-and-output")
 
 # %% id="loop-code"
 rng = np.random.default_rng(12)
@@ -335,8 +330,7 @@ print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().r
 # float64. Scores have standard deviation 1, or 8. **Predict** the order of the four float16 ways.
 
 # %% id="small-verify" tags=["predicted"]
-verify("running-sum-bounds")
-verify("exponential-in-base-two")
+verify("running-sum-bounds", "exponential-in-base-two")
 
 # %% id="errors"
 stored = ERRORS.load()
@@ -432,9 +426,7 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 # from which $B_q$ on tiles move less than plain attention, at $d = 64$.
 
 # %% id="tiles-verify" tags=["predicted"]
-verify("plain-to-tiled-bytes")
-verify("tiled-attention-intensity")
-verify("bytes-by-fast-memory")
+verify("plain-to-tiled-bytes", "tiled-attention-intensity", "bytes-by-fast-memory")
 
 # %% id="tiles-figure"
 blocks = [8, 16, 32, 64, 128, 256]
@@ -477,8 +469,7 @@ figures.tiles_explorable()
 # **Predict** how many of the tiles visited need a mask at all.
 
 # %% id="causal-code" tags=["predicted"]
-verify("causal-tile-share")
-verify("causal-attention-flops")
+verify("causal-tile-share", "causal-attention-flops")
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-notice"
@@ -571,11 +562,8 @@ figures.schedule(2, 1, tiles=4)
 # of $Q$?
 
 # %% id="backward-verify" tags=["predicted"]
-verify("weights-from-lse")
-verify("gradients-through-weighted-sum")
-verify("score-gradient-by-entry")
-verify("row-delta-from-output")
-verify("gradients-through-scaled-scores")
+verify("weights-from-lse", "gradients-through-weighted-sum", "score-gradient-by-entry")
+verify("row-delta-from-output", "gradients-through-scaled-scores")
 
 # %% id="delta-code"
 d_output = rng.normal(size=(23, 5))
@@ -615,9 +603,7 @@ print("dQ with delta by tile", np.allclose(wrong, d_query))
 # **Predict** from the shapes how the tiles of the forward and of the backward pass may differ in size.
 
 # %% id="backward-blocks-verify" tags=["predicted"]
-verify("row-lse-gradient")
-verify("score-gradient-with-lse")
-verify("key-gradient-in-blocks")
+verify("row-lse-gradient", "score-gradient-with-lse", "key-gradient-in-blocks")
 
 # %% id="backward-code"
 d_lse = rng.normal(size=23)
@@ -654,9 +640,7 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # $T = 8192$, $d_v = 128$, 16 bits, for one layer, and what the tiled one keeps.
 
 # %% id="backward-cost-code" tags=["predicted"]
-verify("attention-backward-flops")
-verify("two-kernel-backward-flops")
-verify("tiled-training-memory")
+verify("attention-backward-flops", "two-kernel-backward-flops", "tiled-training-memory")
 for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
     print(f"{name}: {32 * 8192 * per_query * 2 / 2**20:6.1f} MiB for one layer")
 

@@ -143,10 +143,8 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 # layer, $d = 6$, $d_v = 2$.
 
 # %% id="merge-verify" tags=["predicted"]
-verify("multi-head-attention")
-verify("output-projection-sums-heads")
-verify("sum-of-head-maps")
-verify("value-output-rank-bound")
+verify("multi-head-attention", "output-projection-sums-heads")
+verify("sum-of-head-maps", "value-output-rank-bound")
 show("output-projection-sums-heads")
 
 # %% id="merge-code"
@@ -206,8 +204,7 @@ except ValueError:
 # Two heads simply use $p = 1$ in one and $r = 1$ in the other.
 
 # %% id="buys-verify"
-verify("averaging-heads-averages-weights")
-verify("signed-mixture-row-sums")
+verify("averaging-heads-averages-weights", "signed-mixture-row-sums")
 
 # %% id="buys-code"
 pairs = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
@@ -300,9 +297,7 @@ for n_heads in (1, 3, 12):
 # No $H$ anywhere. **Predict** both counts at $d = 512$, $T = 1024$ for 1 and for 8 heads, narrow and full.
 
 # %% id="cost-verify" tags=["predicted"]
-verify("multi-head-parameters")
-verify("parameters-by-head-width")
-verify("multi-head-flops")
+verify("multi-head-parameters", "parameters-by-head-width", "multi-head-flops")
 
 # %% id="cost-code"
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
@@ -368,9 +363,7 @@ print("extra weights:", 512 * 512)
 # convolution for $\alpha = 1$ and $\alpha = 20$.
 
 # %% id="filters-verify" tags=["predicted"]
-verify("shifted-heads-convolve")
-verify("score-peaked-at-shift")
-verify("peaked-scores-become-shift")
+verify("shifted-heads-convolve", "score-peaked-at-shift", "peaked-scores-become-shift")
 
 # %% id="filters-code"
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])

@@ -63,8 +63,7 @@ print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left
 # from the query gets more weight.
 
 # %% id="kernel-code" tags=["predicted"]
-verify("softmax-as-kernel-smoother")
-verify("exponential-and-gaussian-kernel")
+verify("softmax-as-kernel-smoother", "exponential-and-gaussian-kernel")
 query, keys = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.0]])
 gaussian = np.exp(-((query - keys) ** 2).sum(axis=1) / 2)
 print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query))
@@ -90,8 +89,7 @@ print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query
 # %% id="features-code" tags=["predicted"]
 from math import comb, factorial
 
-verify("power-kernel-features")
-verify("exponential-kernel-features")
+verify("power-kernel-features", "exponential-kernel-features")
 for degree in (2, 4, 8, 12):
     share = sum(4.0**n / factorial(n) for n in range(degree + 1)) / np.exp(4.0)
     print(f"degree {degree:2d}: {share:.3f} of the kernel, {comb(64 + degree, degree):.1e} features at d_k = 64")
@@ -117,8 +115,7 @@ for degree in (2, 4, 8, 12):
 # **Predict** which of the three matrices below are symmetric.
 
 # %% id="mercer-code" tags=["predicted"]
-verify("exponential-kernel-positive-definite")
-verify("token-kernel-is-asymmetric")
+verify("exponential-kernel-positive-definite", "token-kernel-is-asymmetric")
 rng = np.random.default_rng(11)
 x, w = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
 kernel = np.exp(x @ x.T)
@@ -153,8 +150,7 @@ print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(ker
 # of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
 
 # %% id="random-verify" tags=["predicted"]
-verify("gaussian-moment-generating-function")
-verify("positive-features-are-unbiased")
+verify("gaussian-moment-generating-function", "positive-features-are-unbiased")
 verify("variance-of-positive-features")
 
 # %% id="random-code"
@@ -181,8 +177,7 @@ for size in (1.0, 2.0):
 # many keys that should get almost no weight.
 
 # %% id="trigonometric-verify" tags=["predicted"]
-verify("trigonometric-features-are-unbiased")
-verify("variance-of-trigonometric-features")
+verify("trigonometric-features-are-unbiased", "variance-of-trigonometric-features")
 
 # %% id="features-figure"
 angle = np.linspace(0, np.pi, 60)
@@ -241,8 +236,7 @@ for name, estimate in (
 # the two matrices for 7 tokens of 3 features.
 
 # %% id="mixes-verify" tags=["predicted"]
-verify("linear-attention-by-associativity")
-verify("linear-attention-mixes-features")
+verify("linear-attention-by-associativity", "linear-attention-mixes-features")
 
 # %% id="mixes-code"
 rng = np.random.default_rng(0)
@@ -294,10 +288,8 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # first carries a softmax?
 
 # %% id="crossover-verify" tags=["predicted"]
-verify("exponential-scores-full-rank")
-verify("linear-attention-flops")
-verify("linear-attention-crossover")
-verify("exponentials-per-flop")
+verify("exponential-scores-full-rank", "linear-attention-flops")
+verify("linear-attention-crossover", "exponentials-per-flop")
 
 # %% id="crossover-code"
 for width in (128, 256):
@@ -359,8 +351,7 @@ for name in ("softmax", "chunked"):
 # $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \label{normalised-linear-attention}$$
 
 # %% id="forms-verify"
-verify("recurrent-linear-attention")
-verify("normalised-linear-attention")
+verify("recurrent-linear-attention", "normalised-linear-attention")
 
 # %% id="forms-code"
 rng = np.random.default_rng(1)
@@ -473,8 +464,7 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 # **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
 
 # %% id="interference-code" tags=["predicted"]
-verify("recall-signal-and-interference")
-verify("interference-lower-bound")
+verify("recall-signal-and-interference", "interference-lower-bound")
 verify("interference-of-random-keys")
 print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], " interference", 0.6 * values[2])
 
@@ -544,12 +534,9 @@ charts.lines(
 # with $\beta = 1$ and $\beta = 0.5$ (for both writes).
 
 # %% id="delta-verify" tags=["predicted"]
-verify("recall-error-gradient")
-verify("delta-rule")
-verify("erase-then-write")
-verify("recall-after-delta-write")
-verify("orthogonal-keys-left-alone")
-verify("delta-transition-norm")
+verify("recall-error-gradient", "delta-rule")
+verify("erase-then-write", "recall-after-delta-write")
+verify("orthogonal-keys-left-alone", "delta-transition-norm")
 show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
 
 # %% id="delta-code"
@@ -598,8 +585,7 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
 # $$O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U \label{chunked-delta-outputs}$$
 
 # %% id="delta-chunks-verify"
-verify("chunked-delta-rule")
-verify("chunked-delta-outputs")
+verify("chunked-delta-rule", "chunked-delta-outputs")
 
 # %% id="delta-chunks-code"
 rng = np.random.default_rng(4)
@@ -639,8 +625,7 @@ for chunk in (1, 4, 5, 64):
 # how many a state can.
 
 # %% id="reading-verify" tags=["predicted"]
-verify("corrections-reach-least-squares")
-verify("linear-and-softmax-slopes")
+verify("corrections-reach-least-squares", "linear-and-softmax-slopes")
 verify("softmax-recall-bound")
 
 # %% id="reading-code"

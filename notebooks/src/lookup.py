@@ -56,8 +56,7 @@ for w in (0.5, 0.9, 1.1):
 # hardly learnt (Bengio et al., 1994).
 
 # %% id="product-verify"
-verify("recurrent-gradient-product")
-verify("recurrent-gradient-bound")
+verify("recurrent-gradient-product", "recurrent-gradient-bound")
 
 # %% [markdown] id="recall"
 # Do larger networks suffer as well? **The experiment.** Two items are named, each with a colour; then comes a stretch of
@@ -142,9 +141,7 @@ print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum(), "  at 10:", note
 # **Predict** roughly the temperature at 10 o'clock.
 
 # %% id="attention-code" tags=["predicted"]
-verify("normalised-similarities")
-verify("weights-on-the-simplex")
-verify("soft-lookup")
+verify("normalised-similarities", "weights-on-the-simplex", "soft-lookup")
 
 
 def closeness(query, key, h):
@@ -217,8 +214,7 @@ print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 # **Predict** the weight of the match for $\beta = 3$ ($e^3 \approx 20$).
 
 # %% id="match-code" tags=["predicted"]
-verify("query-matches-key-name")
-verify("lookup-by-name")
+verify("query-matches-key-name", "lookup-by-name")
 query, key, value = tokens @ w_query, tokens @ w_key, tokens @ w_value
 similarity = np.exp(3.0 * query @ key.T)
 weights = similarity / similarity.sum(axis=1, keepdims=True)
@@ -280,8 +276,7 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 # weight of the 9 o'clock pair, 0.543 now, when it is noted twice. (Is it doubled?)
 
 # %% id="set-code" tags=["predicted"]
-verify("pair-order-invariance")
-verify("duplicated-pair-counts-twice")
+verify("pair-order-invariance", "duplicated-pair-counts-twice")
 
 
 def lookup(query, key, value, h=2.0):
@@ -408,8 +403,7 @@ for h in (0.3, 2.0, 50.0):
 # The factor $A$ passes because a sum is linear, $b$ because $\sum_i \alpha_i b = b$. **Predict** whether squares pass too.
 
 # %% id="affine-code" tags=["predicted"]
-verify("nadaraya-watson-regression")
-verify("affine-maps-pass-through")
+verify("nadaraya-watson-regression", "affine-maps-pass-through")
 weights = closeness(10.0, keys, 2.0) / closeness(10.0, keys, 2.0).sum()
 average = weights @ values
 print(f"Fahrenheit of the average {1.8 * average + 32:.2f}, average of Fahrenheit {weights @ (1.8 * values + 32):.2f}")

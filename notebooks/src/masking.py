@@ -74,8 +74,7 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 # first key of scores $(2, 1, 0)$, with weight .665, is hidden.
 
 # %% id="renormalise-verify" tags=["predicted"]
-verify("score-bias-is-factor")
-verify("minus-infinity-removes-key")
+verify("score-bias-is-factor", "minus-infinity-removes-key")
 verify("masking-renormalises-weights")
 show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
@@ -174,8 +173,7 @@ for size in (np.inf, 1e4):
 # *replaced* by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
 
 # %% id="finite-verify" tags=["predicted"]
-verify("finite-fill-leaks")
-verify("filled-row-hides-nothing")
+verify("finite-fill-leaks", "filled-row-hides-nothing")
 
 # %% id="finite-code"
 half = scores.astype(np.float16) + np.float16(-1e4)
@@ -263,8 +261,7 @@ for need_weights in (True, False):
 # at the top left.
 
 # %% id="causal-verify" tags=["predicted"]
-verify("causal-mask")
-verify("bottom-right-offset")
+verify("causal-mask", "bottom-right-offset")
 
 # %% id="causal-figure"
 figures.mask_patterns(
@@ -335,8 +332,7 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 # That is a **test**: move one token, look which outputs move. Four lines.
 
 # %% id="leak-verify" tags=["predicted"]
-verify("output-derivative-by-score")
-verify("mask-after-softmax-leaks")
+verify("output-derivative-by-score", "mask-after-softmax-leaks")
 verify("causal-mask-hides-future")
 
 
@@ -434,8 +430,7 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 # The future, $l > i$, leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
 
 # %% id="axis-verify" tags=["predicted"]
-verify("masked-attention-in-columns")
-verify("softmax-over-queries-leaks")
+verify("masked-attention-in-columns", "softmax-over-queries-leaks")
 
 # %% id="axis-code"
 added = np.where(mask, 0.0, -np.inf)
@@ -485,8 +480,7 @@ show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagona
 # tokens.
 
 # %% id="several-verify" tags=["predicted"]
-verify("added-masks-intersect")
-verify("key-padding-changes-nothing")
+verify("added-masks-intersect", "key-padding-changes-nothing")
 verify("packed-documents-stay-apart")
 print("hidden by two masks, by one, by one:", softmax(scores + np.array([-2e9, -1e9, -1e9])))
 
@@ -561,9 +555,7 @@ figures.mask_explorable()
 # through.) **Predict** how many layers the last of 13 tokens needs to see the first, with $w = 2$.
 
 # %% id="reach-verify" tags=["predicted"]
-verify("causal-pair-count")
-verify("window-pair-count")
-verify("reach-of-stacked-windows")
+verify("causal-pair-count", "window-pair-count", "reach-of-stacked-windows")
 
 # %% id="reach-figure"
 band = window_mask(13, 13, left=2, right=0).astype(int)

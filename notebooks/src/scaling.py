@@ -76,10 +76,8 @@ for name, keys in (("equal keys", equal), ("one twice as long", equal * np.array
     print(f"{name:18s}", softmax(gaussian_scores(query, keys, 1.0))[0], softmax(dot_scores(query, keys))[0])
 
 # %% id="similar-verify"
-verify("dot-product-by-distance")
-verify("cosine-similarity")
-verify("gaussian-score-expansion")
-verify("equal-length-gaussian-weights")
+verify("dot-product-by-distance", "cosine-similarity")
+verify("gaussian-score-expansion", "equal-length-gaussian-weights")
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="ranking"
@@ -119,9 +117,7 @@ show("ranking-ignores-query-length", wrong="cosine ranks keys as the dot product
 # $$\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{1}{T_q} + \frac{1}{T_k} \label{relative-cost-of-norms}$$
 
 # %% id="flat-verify"
-verify("ranking-ignores-query-length")
-verify("cosine-weight-bound")
-verify("relative-cost-of-norms")
+verify("ranking-ignores-query-length", "cosine-weight-bound", "relative-cost-of-norms")
 print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  norms at T = 1000:", 1 / 1000 + 1 / 1000)
 
 # %% [markdown] id="flat-notice"
@@ -178,12 +174,9 @@ for name, divisor in (("1", 1), ("sqrt(d_k)", 8), ("d_k", 64), ("sqrt(d_model)",
     print(f"divided by {name:13s} deviation {(scores / divisor).std():.2f}")
 
 # %% id="scale-verify"
-verify("mean-of-a-score")
-verify("score-variance-from-covariances")
-verify("variance-of-a-score")
-verify("score-variance-from-deviations")
-verify("scaled-score-variance")
-verify("variance-under-wrong-scales")
+verify("mean-of-a-score", "score-variance-from-covariances")
+verify("variance-of-a-score", "score-variance-from-deviations")
+verify("scaled-score-variance", "variance-under-wrong-scales")
 
 # %% [markdown] id="correlated"
 # ## Break each assumption
@@ -233,10 +226,8 @@ moments = {name: (float((s / 4).mean()), float((s / 4).var())) for name, s in sa
 figures.broken_assumptions(centres, densities, np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi), moments)
 
 # %% id="broken-verify"
-verify("correlated-query-key-moments")
-verify("equal-query-key-moments")
-verify("covariance-within-a-row")
-verify("score-normal-given-query")
+verify("correlated-query-key-moments", "equal-query-key-moments")
+verify("covariance-within-a-row", "score-normal-given-query")
 
 # %% [markdown] id="kurtosis"
 # ## Normal only in the limit
@@ -279,8 +270,7 @@ for d_k in (1, 4, 64):
 figures.towards_normal(x, densities, np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi))
 
 # %% id="normal-verify"
-verify("kurtosis-of-a-score")
-verify("kurtosis-with-normal-entries")
+verify("kurtosis-of-a-score", "kurtosis-with-normal-entries")
 verify("scaled-score-approaches-normal")
 
 # %% [markdown] id="ratios"
@@ -323,9 +313,7 @@ norm = {name: np.linalg.norm(softmax_jacobian(weights), 2, axis=(-2, -1)).mean(-
 figures.spread_and_softmax(widths, entropy, largest, norm, n_keys=64)
 
 # %% id="spread-verify"
-verify("log-weight-ratio-variance")
-verify("effective-share-of-keys")
-verify("entropy-lost-to-spread")
+verify("log-weight-ratio-variance", "effective-share-of-keys", "entropy-lost-to-spread")
 
 # %% [markdown] id="spread-notice"
 # With the scale the entropy ends at 3.67, half a nat below $\ln 64$. Without it, the norm of the Jacobian first grows, for two strong
@@ -444,10 +432,8 @@ charts.bars(
 )
 
 # %% id="inits-verify"
-verify("layer-norm-moments")
-verify("variance-after-projection")
-verify("default-initialisation-variances")
-verify("score-variance-at-initialisation")
+verify("layer-norm-moments", "variance-after-projection")
+verify("default-initialisation-variances", "score-variance-at-initialisation")
 
 # %% [markdown] id="qk-norm"
 # Who wants unit variance has to normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by the

@@ -72,8 +72,7 @@ figures.weight_maps(
 # identity.
 
 # %% id="diagonal-code"
-verify("heavy-diagonal-of-scores")
-verify("self-weight-grows")
+verify("heavy-diagonal-of-scores", "self-weight-grows")
 x = rng.normal(size=(6, 4))
 without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))  # True: may be seen
 print("largest change if a token may not see itself:", np.abs(without_itself - attention(x, x, x)).max().round(2))
@@ -108,8 +107,7 @@ charts.heatmap(
 # asymmetry, and it is there without any parameter.
 
 # %% id="balance-verify"
-verify("detailed-balance-of-weights")
-verify("normalisers-are-stationary")
+verify("detailed-balance-of-weights", "normalisers-are-stationary")
 
 # %% id="balance-code"
 Z = np.exp(scaled_dot_scores(plane, plane)).sum(axis=1)
@@ -152,9 +150,7 @@ print("projected:  eats ->", dict(zip(words, weights[0].round(2).tolist(), stric
 # **Predict**: are the weights symmetric if $W_Q = W_K$?
 
 # %% id="bilinear-verify" tags=["predicted"]
-verify("self-attention")
-verify("bilinear-score")
-verify("asymmetry-of-scores")
+verify("self-attention", "bilinear-score", "asymmetry-of-scores")
 
 # %% id="bilinear-code"
 x, w = rng.normal(size=(5, 4)), rng.normal(size=(4, 3))
@@ -232,9 +228,7 @@ for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "pa
 # Outputs move along with their tokens: **equivariance**. ({eq}`pair-order-invariance` was the invariance of one output.)
 
 # %% id="permute-verify"
-verify("permuted-scores")
-verify("permuted-weights")
-verify("permutation-equivariance")
+verify("permuted-scores", "permuted-weights", "permutation-equivariance")
 
 # %% [markdown] id="spot-near"
 # ### Spot the mistake: the neighbours
@@ -299,10 +293,8 @@ charts.lines(
 )
 
 # %% id="likeness-code"
-verify("score-with-added-positions")
-verify("sinusoidal-positions")
-verify("sinusoid-shift-is-linear")
-verify("sinusoidal-position-similarity")
+verify("score-with-added-positions", "sinusoidal-positions")
+verify("sinusoid-shift-is-linear", "sinusoidal-position-similarity")
 
 # %% [markdown] id="turn"
 # ## Positions to rotate by: RoPE
@@ -339,10 +331,8 @@ verify("sinusoidal-position-similarity")
 # which of the two methods below keeps the scores when the sentence moves seven places on.
 
 # %% id="relative-verify" tags=["predicted"]
-verify("angle-proportional-to-position")
-verify("rotations-compose")
-verify("rotated-pair-score")
-verify("rope-as-complex-rotation")
+verify("angle-proportional-to-position", "rotations-compose")
+verify("rotated-pair-score", "rope-as-complex-rotation")
 
 # %% id="relative-code"
 x, w_query, w_key = rng.normal(size=(5, 8)), rng.normal(size=(8, 6)), rng.normal(size=(8, 6))
@@ -397,8 +387,7 @@ figures.rope_explorable()
 # and $W_K$ are half as large again, so that weights are sharper?
 
 # %% id="residual-verify" tags=["predicted"]
-verify("residual-stream")
-verify("attention-contracts-differences")
+verify("residual-stream", "attention-contracts-differences")
 
 
 # %% id="residual-code"
@@ -570,8 +559,7 @@ print("weights", p + change, "output", (p + change) @ value)
 # together. **Predict** the weight of two perfectly opposite features.
 
 # %% id="features-verify" tags=["predicted"]
-verify("feature-scores-are-correlations")
-verify("feature-weights-from-correlations")
+verify("feature-scores-are-correlations", "feature-weights-from-correlations")
 
 # %% id="features-code"
 data = rng.normal(size=(100, 2)) @ np.array([[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]])
@@ -655,10 +643,8 @@ figures.weight_maps(
 # The RNN reads its matrices again at each step. **Predict** for $T = 1024$, $d = 256$ who wins in work, in traffic, in depth.
 
 # %% id="parallel-verify" tags=["predicted"]
-verify("attention-and-rnn-flops")
-verify("quadratic-cost-crossover")
-verify("attention-and-rnn-depth")
-verify("attention-and-rnn-traffic")
+verify("attention-and-rnn-flops", "quadratic-cost-crossover")
+verify("attention-and-rnn-depth", "attention-and-rnn-traffic")
 
 # %% id="parallel-code"
 T, d = 1024, 256

@@ -125,12 +125,9 @@ figures.softmax_maps(difference, shares, shift=shift)
 # \label{softmax-with-temperature}$$
 
 # %% id="why-exp-verify"
-verify("ratio-of-weights")
-verify("shift-invariant-ratios")
-verify("exponential-functional-equation")
-verify("functional-equation-integrated")
-verify("exponential-differential-equation")
-verify("exponential-unique-solution")
+verify("ratio-of-weights", "shift-invariant-ratios")
+verify("exponential-functional-equation", "functional-equation-integrated")
+verify("exponential-differential-equation", "exponential-unique-solution")
 verify("softmax-with-temperature")
 
 # %% [markdown] id="why-exp-notice"
@@ -192,10 +189,8 @@ print("softmax", softmax(scores), "log-ratios", np.log(softmax(scores)[0] / soft
 # $p = q$. So softmax is the one and only maximiser of "average score plus $T$ times entropy".
 
 # %% id="entropy-verify"
-verify("entropy-lagrangian-gradient")
-verify("unnormalised-gibbs-form")
-verify("gibbs-distribution")
-verify("free-energy-identity")
+verify("entropy-lagrangian-gradient", "unnormalised-gibbs-form")
+verify("gibbs-distribution", "free-energy-identity")
 
 # %% [markdown] id="simplex-predict"
 # All weights of three entries form a triangle. Its corners put everything on one score; its centre is uniform.
@@ -246,9 +241,7 @@ lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
 figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 
 # %% id="lse-verify"
-verify("log-softmax")
-verify("lse-gradient")
-verify("lse-bounds")
+verify("log-softmax", "lse-gradient", "lse-bounds")
 
 # %% [markdown] id="stable"
 # ## Numbers that overflow
@@ -273,9 +266,7 @@ verify("lse-bounds")
 # can put through `np.exp`.
 
 # %% id="stable-verify" tags=["predicted"]
-verify("softmax-shift-invariance")
-verify("shifted-lse")
-verify("stable-softmax")
+verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
@@ -384,10 +375,8 @@ error = np.abs(np.stack(moved, axis=1) / (2 * step) - jacobian).max()
 print("finite differences agree to 1e-9:", error < 1e-9)
 
 # %% id="jacobian-verify"
-verify("softmax-derivative")
-verify("softmax-jacobian")
-verify("softmax-jacobian-annihilates-constants")
-verify("softmax-jacobian-is-variance")
+verify("softmax-derivative", "softmax-jacobian")
+verify("softmax-jacobian-annihilates-constants", "softmax-jacobian-is-variance")
 verify("softmax-vector-jacobian-product")
 
 # %% [markdown] id="spot-elementwise"
@@ -439,9 +428,7 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% id="temperature-verify"
-verify("softmax-entropy")
-verify("softmax-entropy-derivative")
-verify("temperature-limits")
+verify("softmax-entropy", "softmax-entropy-derivative", "temperature-limits")
 
 # %% [markdown] id="temperature-notice"
 # A tie stays a tie at every temperature: equal scores have equal weights, and no cooling can break that. Move
@@ -483,8 +470,7 @@ entropy = logsumexp(sharpness[:, None] * scores) - (rows * sharpness[:, None] * 
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% id="saturation-verify"
-verify("softmax-jacobian-frobenius-norm")
-verify("softmax-jacobian-norm-bound")
+verify("softmax-jacobian-frobenius-norm", "softmax-jacobian-norm-bound")
 verify("saturated-softmax-jacobian-vanishes")
 falling = sharpness > 2.0
 print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[falling]).round(1))
@@ -511,8 +497,7 @@ print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[
 # goes through $J$.
 
 # %% id="cross-entropy-code" tags=["predicted"]
-verify("cross-entropy")
-verify("cross-entropy-gradient")
+verify("cross-entropy", "cross-entropy-gradient")
 truth = np.array([0.0, 0.0, 1.0])
 weights = softmax(np.array([7.0, 1.0, 0.0]))
 print("weights:      ", weights)
@@ -555,8 +540,7 @@ for score in (1000.0, 1003.0, 1001.0):
 # (chapter {lesson}`flash`), where blocks of scores come and go and no full row is ever stored.
 
 # %% id="merge-code"
-verify("online-softmax-update")
-verify("merge-of-softmax-sums")
+verify("online-softmax-update", "merge-of-softmax-sums")
 scores = rng.normal(size=1000) * 50
 blocks = np.split(scores, [130, 700])
 maxima = np.array([block.max() for block in blocks])

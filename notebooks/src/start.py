@@ -113,8 +113,7 @@ show("dot-product-in-columns", wrong="entry by entry, without the sum")
 # %% id="columns-code" tags=["predicted"]
 from attn_course.notation import columns_from_rows, rows_from_columns
 
-verify("scores-in-columns")
-verify("attention-in-columns")
+verify("scores-in-columns", "attention-in-columns")
 q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
 second = v_c @ softmax(k_c.T @ q_c, axis=0)
 print("two texts, one attention:", np.allclose(first, rows_from_columns(second)))
@@ -148,8 +147,7 @@ figures.notation_explorable()
 # inside $K_c^\top Q_c$, is it too.
 
 # %% id="projections-code" tags=["predicted"]
-verify("projection-in-columns")
-verify("absorbed-matrix-in-columns")
+verify("projection-in-columns", "absorbed-matrix-in-columns")
 w_query, w_key = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
 wq_c, wk_c = columns_from_rows(w_query), columns_from_rows(w_key)
 print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, w_query @ w_key.T), " W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, w_query @ w_key.T))

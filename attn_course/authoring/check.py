@@ -106,6 +106,7 @@ def _content_problems(unit: Unit, text: str) -> Iterator[Finding]:
     from attn_course.authoring.links import dead_links
     from attn_course.authoring.notebook import code_cells, from_text
     from attn_course.authoring.outputs import count_findings, findings
+    from attn_course.authoring.predictions import spoilt_findings
 
     notebook = from_text(text)
     if notebook is None:
@@ -117,5 +118,6 @@ def _content_problems(unit: Unit, text: str) -> Iterator[Finding]:
             yield cell.id, f"wanted a pristine exercise, got {len(cell.outputs)} outputs and execution count {cell.execution_count}"
     if unit.is_executed:
         yield from count_findings(notebook)
+        yield from spoilt_findings(notebook)
     for cell_id, link in dead_links(notebook, unit.path.parent, unit.root):
         yield cell_id, f"wanted links to files that exist, got {link!r}"

@@ -20,6 +20,9 @@ LANGUAGE_INFO = {  # what ipykernel reports, less the interpreter's version
     "pygments_lexer": "ipython3",
 }
 LIVE = "live"  # tag of a cell that runs, but whose output is neither stored nor compared
+PREDICTED = "predicted"  # tag of a cell whose output is folded until it is run or opened
+ANSWER = "answer"  # tag of a text that is folded
+HIDDEN = "hide-output"  # what Jupyter Book calls it
 
 
 def assemble(cells: list[Cell], record: Record) -> NotebookNode:
@@ -82,6 +85,9 @@ def _node(cell: Cell) -> NotebookNode:
     metadata: dict[str, Any] = {}
     if cell.tags:
         metadata["tags"] = list(cell.tags)
+    if PREDICTED in cell.tags:
+        metadata["tags"].append(HIDDEN)
+        metadata["jupyter"] = {"outputs_hidden": True}
     if cell.nbgrader:
         metadata["nbgrader"] = cell.nbgrader
     new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell

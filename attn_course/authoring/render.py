@@ -5,6 +5,7 @@ from nbformat import NotebookNode
 from attn_course.authoring.course import Unit
 from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.notebook import assemble
+from attn_course.authoring.predictions import fold
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.source import Cell, parse
 from attn_course.authoring.stub import BEGIN, END
@@ -31,6 +32,7 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     cells = parse(fingerprints.text(unit), unit.source_name)
     if unit.folder == "notebooks":
         _hold_lesson(cells, unit.source_name)
+        cells = [fold(cell) for cell in cells]
     else:
         cells = dress(cells, get_task, unit.source_name)
     if unit.folder == "exercises":

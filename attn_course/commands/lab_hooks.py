@@ -1,8 +1,11 @@
-"""What the server behind `attn-course lab` does when it saves a notebook of the course."""
+"""What the server behind `attn-course lab` does when it reads and saves a notebook."""
 
 import json
+import platform
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
 BUILT = ("notebooks", "solutions", "exercises")
 
@@ -38,3 +41,16 @@ def keep_built(model: dict[str, Any], path: str, contents_manager: Any, **_: obj
 def _sources(notebook: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return what the author of a notebook wrote: id, type and text of each cell."""
     return [(cell.get("id", ""), cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+class CourseContents(AsyncLargeFileManager):
+    """Files as they are, but for the version of Python: a notebook that says the kernel's own does not open as unsaved."""
+
+    async def get(self, path: str, content: bool = True, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Return the model of a file or folder."""
+        model: dict[str, Any] = await super().get(path, content, *arguments, **options)
+        if content and model["type"] == "notebook":
+            language = model["content"]["metadata"].get("language_info", {})
+            if language.get("name") == "python":
+                language["version"] = platform.python_version()
+        return model

@@ -10,6 +10,7 @@ from typing import Any
 from jupyter_core.paths import jupyter_config_dir
 
 from attn_course.commands.lab_files import PROFILE, exercises, lessons, write_json
+from attn_course.files import write_atomically
 
 # Defaults only: what the learner has set in JupyterLab wins. The first line is what keeps the news pop-up away.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -46,7 +47,9 @@ def server_options(root: Path, ip: str, port: int) -> list[str]:
         "ServerApp.open_browser": False,
         "ServerApp.answer_yes": True,
         "ServerApp.allow_root": True,
+        "ServerApp.contents_manager_class": "attn_course.commands.lab_hooks.CourseContents",
         "ContentsManager.pre_save_hook": "attn_course.commands.lab_hooks.keep_built",
+        "LabApp.custom_css": True,
         "LabApp.extension_manager": "readonly",
         "LabApp.news_url": None,
         "LabApp.check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",
@@ -78,6 +81,7 @@ def write_profile(root: Path) -> None:
     write_json(folder / "labconfig" / "default_setting_overrides.json", SETTINGS)
     write_json(folder / "labconfig" / "page_config.json", PAGE)
     write_json(folder / "share" / "kernels" / "python3" / "kernel.json", _kernel())
+    write_atomically(folder / "custom" / "custom.css", Path(__file__).with_name("lab.css").read_text(encoding="utf-8"))
     layout = folder / "lab" / "workspaces" / f"default-{hashlib.sha256(b'default').hexdigest()[:4]}.jupyterlab-workspace"
     if not _can_be_restored(layout, root):
         write_json(layout, _first_layout(root))

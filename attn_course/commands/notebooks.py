@@ -1,15 +1,14 @@
-"""`attn-course notebooks build|check`: from sources to notebooks, for authors."""
+"""`attn-course notebooks build|check|pages`: from sources to notebooks, for authors."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attn_course.commands.course import find_course
-from attn_course.commands.terminal import BadInput, Failure, console
+from attn_course.commands.course import find_course, shown
+from attn_course.commands.terminal import BadInput, Failure, console, option
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from attn_course.authoring import Step
     from attn_course.authoring.course import Unit
 
@@ -97,6 +96,33 @@ def check(
     out.print("nothing is wrong")
 
 
+@app.command()
+def pages(
+    names: Names = None,
+    out: Annotated[Path, option("--out", "DIR", "Folder for the pages.")] = Path("pages"),
+) -> None:
+    """Write lessons and exercises as web pages, to read without Jupyter and without a network.
+
+    What answers a prediction is folded. Nothing is run: the pages show the outputs that are stored.
+
+    Exit code: 0 if all are written, 1 if a notebook has not been built, 2 if there is no such lesson.
+
+    Examples:
+
+        attn-course notebooks pages --out site
+        attn-course notebooks pages softmax
+    """
+    root = _course_with(names)
+    from attn_course.authoring import AuthoringError
+    from attn_course.authoring.pages import write_pages
+
+    try:
+        written = write_pages(root, out, only=names or None)
+    except AuthoringError as error:
+        raise Failure(str(error)) from error
+    console().print(f"{len(written)} pages in {shown(out)}", markup=False)
+
+
 def _run_problems(unit: "Unit") -> list[str]:
     """The cells whose output is not the stored one."""
     from attn_course.authoring.nbval import run_nbval
@@ -107,7 +133,7 @@ def _run_problems(unit: "Unit") -> list[str]:
     return [f"{unit.name} [{cell}]: it fails, or its output is not the stored one" for cell in cells] + broke_off
 
 
-def _course_with(names: list[str] | None) -> "Path":
+def _course_with(names: list[str] | None) -> Path:
     """The course's root, if it has these lessons."""
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.course import chosen_lessons

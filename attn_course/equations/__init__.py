@@ -4,19 +4,9 @@ from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.errors import EquationError, UnknownEquation
 from attn_course.equations.latex import normalise_latex
 from attn_course.equations.show import show
+from attn_course.equations.verified import verify
 
 __all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "get_equation", "lessons", "normalise_latex", "show", "verify"]
-
-
-def verify(label: str) -> None:
-    r"""Check the equation whose name in `\label{...}` this is, and print one fixed line.
-
-    Raises EquationError if it does not hold, UnknownEquation if there is none.
-
-    >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
-    Eq. (...) holds as printed (n = 3, 5, 6, 7)
-    """
-    REGISTRY.verify(label)
 
 
 def get_equation(label: str) -> Equation:

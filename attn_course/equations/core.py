@@ -346,12 +346,6 @@ class Registry:
             raise UnknownEquation(numbers.unknown("eq", label, {*known, *self._equations}))
         return self._equations[label]
 
-    def verify(self, label: str) -> None:
-        """Check one equation and print one fixed line."""
-        equation = self.get_equation(label)
-        equation.check()
-        print(equation.success_line)
-
     def _load(self, lesson: str) -> None:
         """Import the equations of a lesson."""
         for module in numbers.lesson_modules("equations", lesson) if self._of_the_course else []:

@@ -5,7 +5,6 @@ Nothing is replaced in the LaTeX: the formula is read, its tree is evaluated, an
 
 import contextlib
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from attn_course.equations.asked import ShowError, asked
 from attn_course.equations.calculation import EQUALS, Row, calculated, refuting
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.plain import plain
+from attn_course.equations.publish import publish
 from attn_course.equations.small import all_draws, counterexample
 from attn_course.equations.worked import MOST_ENTRIES, latex, literal
 from attn_course.formulas import Formula, Malformed, Node, Refuted, write
@@ -76,12 +76,7 @@ def show(label: str, /, *, wrong: str | None = None, **values: Any) -> None:
       ln(σ(z)_2) = 1 - lse(0, 1)
                  ≈ -0.313
     """
-    found = shown(label, wrong, values)
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is None:
-        print(found)
-    else:
-        shell.display_pub.publish({"text/markdown": found._repr_markdown_(), "text/plain": str(found)})
+    publish(shown(label, wrong, values))
 
 
 def shown(label: str, wrong: str | None = None, values: Mapping[str, Any] | None = None, registry: Registry = REGISTRY) -> Shown:

@@ -31,7 +31,7 @@ np.set_printoptions(precision=3, suppress=True)
 # $2 \cdot 128 \cdot 128 = 32\,768$ numbers for one token and layer. The model keeps **576**, and yet each of its 128 heads has
 # keys and values of its own. How? **Predict** both caches for a text of 131 072 tokens in 16-bit numbers.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 for name, per_token in (
     ("every head keeps its own", costs.cache_bytes_per_token(128, 128, 128, n_layers=60)),
     ("576 numbers in each layer", costs.latent_cache_bytes_per_token(512, 64, n_layers=60)),
@@ -54,8 +54,7 @@ for name, per_token in (
 # of the token that answers; {eq}`bilinear-score` used it already.
 
 # %% id="one-matrix-verify"
-verify("absorbed-inner-product")
-verify("absorbed-score")
+verify("absorbed-inner-product", "absorbed-score")
 show("absorbed-score", x=[[1, 2], [0, 1]], W_Q=[[1], [1]], W_K=[[2], [1]], i=1, j=2)
 
 # %% id="one-matrix-code"
@@ -83,8 +82,7 @@ print("W has shape", form.shape, " equal scores:", np.allclose(x @ w_query @ (x 
 # knows $d_k$, the width before absorbing, not the size $d$ of $W$.
 
 # %% id="whole-verify"
-verify("absorbed-scores-in-columns")
-verify("absorbed-self-attention")
+verify("absorbed-scores-in-columns", "absorbed-self-attention")
 verify("absorbed-attention-in-columns")
 
 # %% [markdown] id="spot-transposed"
@@ -94,7 +92,7 @@ verify("absorbed-attention-in-columns")
 # $X\,\mathrm{softmax}(X^\top W X)$." The first half is {eq}`absorbed-inner-product`. **Predict** what is wrong with the second
 # (columns are positions, softmax runs down a column), and whether it is enough to put the scale in, as below.
 
-# %% id="spot-transposed-code"
+# %% id="spot-transposed-code" tags=["predicted"]
 show("absorbed-attention-in-columns", wrong="W as for the inner product")
 show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], W_K=[[0, 1], [1, 0]])
 
@@ -133,9 +131,8 @@ show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], 
 # figures, entry $(a, b)$ *is* the score of name $a$ with name $b$. **Predict** what $W$ looks like, and what its two parts
 # can do alone.
 
-# %% id="parts-verify"
-verify("query-key-rank-bound")
-verify("symmetric-and-antisymmetric-scores")
+# %% id="parts-verify" tags=["predicted"]
+verify("query-key-rank-bound", "symmetric-and-antisymmetric-scores")
 verify("self-score-symmetric-part")
 
 # %% id="parts-figure"
@@ -166,7 +163,7 @@ for name in ("as trained", "symmetric part", "antisymmetric part", "transposed")
 # of **gauge**: nothing that can be observed depends on it. **Predict** how often our trained head is right after a random
 # $G$, and what its queries look like.
 
-# %% id="gauge-figure"
+# %% id="gauge-figure" tags=["predicted"]
 queries = {gauge: record.values("w_query", gauge)[0] for gauge in ("as trained", "other gauge")}
 figures.two_gauges(queries, learned, title="Two gauges: other queries, the same head (first seed)")
 
@@ -198,9 +195,8 @@ print("largest change of W below 1e-5:", record.values("largest change of the fo
 # charges the **sum of singular values** of $W$: a charge that favours low rank. Our head was trained with decay. **Predict**
 # the ratio of the left side to the right, as trained and in the other gauge.
 
-# %% id="balanced-code"
-verify("effective-query-key-parameters")
-verify("frobenius-bounds-nuclear-norm")
+# %% id="balanced-code" tags=["predicted"]
+verify("effective-query-key-parameters", "frobenius-bounds-nuclear-norm")
 for gauge in ("as trained", "other gauge"):
     print(f"{gauge:12}: left over right {record.values('balance', gauge).round(2)}")
 
@@ -211,7 +207,7 @@ for gauge in ("as trained", "other gauge"):
 # to
 # its $r$ largest singular values, or train a head of width $d_k = r$. **Predict** which does better at $r = 2$.
 
-# %% id="rank-figure"
+# %% id="rank-figure" tags=["predicted"]
 cut, narrow = record.values("truncated").mean(axis=0), record.values("trained").mean(axis=0)
 charts.lines(
     np.arange(1, 7),
@@ -258,10 +254,8 @@ charts.lines(
 # The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
-# %% id="biases-verify"
-verify("score-with-biases")
-verify("key-bias-cancels")
-verify("biases-in-one-matrix")
+# %% id="biases-verify" tags=["predicted"]
+verify("score-with-biases", "key-bias-cancels", "biases-in-one-matrix")
 
 # %% id="biases-code"
 b_query, b_key = rng.normal(size=(2, 2))
@@ -295,9 +289,8 @@ for name, option in options.items():
 # Elhage et al. (2021) call them the **QK circuit**, *where to look*, and the **OV circuit**, *what to write*. In both, single
 # factors mean nothing by themselves. **Predict** the OV circuit of our head: rows are the 11 features it may read.
 
-# %% id="values-code"
-verify("absorbed-value-projection")
-verify("absorbed-multi-head-attention")
+# %% id="values-code" tags=["predicted"]
+verify("absorbed-value-projection", "absorbed-multi-head-attention")
 heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
 wide = multi_head_attention(x, x, *heads, n_heads=3)
 W, U = absorb_query_key(heads[0], heads[1], 3), absorb_value_output(heads[2], heads[3], 3)
@@ -334,7 +327,7 @@ charts.heatmap(
 #
 # $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
 
-# %% id="spot-ffn-code"
+# %% id="spot-ffn-code" tags=["predicted"]
 verify("residual-blocks-absorption")
 show(
     "residual-blocks-absorption",
@@ -355,7 +348,7 @@ show("residual-blocks-absorption", wrong="one matrix for both paths")
 # So $b_V$ could be dropped and $b_V W_O$ added to the output bias. **Predict** what happens to a row that may attend to
 # nothing, and under dropout on the weights (some set to 0, the others enlarged).
 
-# %% id="value-bias-verify"
+# %% id="value-bias-verify" tags=["predicted"]
 verify("value-bias-becomes-constant")
 
 # %% id="value-bias-code"
@@ -386,9 +379,8 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
 #
 # Absorbed, vectors of length $d$ are compared instead of $d_k$. **Predict** both ratios for $d = 5120$ and $d_k = 128$.
 
-# %% id="when-not-code"
-verify("absorbed-matrices-are-larger")
-verify("factored-and-absorbed-flops")
+# %% id="when-not-code" tags=["predicted"]
+verify("absorbed-matrices-are-larger", "factored-and-absorbed-flops")
 print("numbers, absorbed over factored:", 5120**2 / (2 * 5120 * 128))
 factored, absorbed = (costs.query_key_flops(4096, 4096, 5120, 5120, 128, absorbed=each) for each in (False, True))
 print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
@@ -427,10 +419,8 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 #
 # **Predict** the shapes below: 4 heads of width 3, $d_c = 5$, 7 cached tokens.
 
-# %% id="latent-verify"
-verify("absorbed-latent-keys")
-verify("absorbed-latent-values")
-verify("joint-key-value-rank")
+# %% id="latent-verify" tags=["predicted"]
+verify("absorbed-latent-keys", "absorbed-latent-values", "joint-key-value-rank")
 
 # %% id="latent-code"
 latent, query = rng.normal(size=(7, 5)), rng.normal(size=(4, 1, 3))
@@ -459,7 +449,7 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # first $d_c$ singular directions. Compare at the **same number of kept numbers** with merging key heads. Nothing is retrained.
 # **Predict** which fares better with 16 numbers.
 
-# %% id="compression-load"
+# %% id="compression-load" tags=["predicted"]
 squeezed, kept = COMPRESSION.load(), [2, 4, 6, 8, 12, 16, 32]
 by_latent = np.array([squeezed.values("latent", str(n)).mean() for n in kept[:-1]] + [np.nan])
 by_groups = np.array([np.nan] * 5 + [squeezed.values("shared", str(n)).mean() for n in kept[-2:]])
@@ -515,9 +505,8 @@ print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of"
 #
 # **Predict** both limits for DeepSeek-V2: $d_k = d_v = 128$, $d_c = 512$.
 
-# %% id="saves-verify"
-verify("latent-decoding-flops")
-verify("absorption-gain-at-decoding")
+# %% id="saves-verify" tags=["predicted"]
+verify("latent-decoding-flops", "absorption-gain-at-decoding")
 verify("absorption-loss-at-prefill")
 
 # %% id="saves-code"
@@ -576,10 +565,8 @@ charts.lines(
 # square, is none. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
 # query, then rotate lifted query and latent vectors.
 
-# %% id="rotary-verify"
-verify("rope-depends-on-distance")
-verify("rope-blocks-absorption")
-verify("rotation-commutator")
+# %% id="rotary-verify" tags=["predicted"]
+verify("rope-depends-on-distance", "rope-blocks-absorption", "rotation-commutator")
 
 # %% id="rotary-code"
 positions, up = np.arange(7), rng.normal(size=(6, 4))
@@ -612,9 +599,8 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhe
 # with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`.
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
-# %% id="together-verify"
-verify("decoupled-rope-score")
-verify("absorbed-latent-attention")
+# %% id="together-verify" tags=["predicted"]
+verify("decoupled-rope-score", "absorbed-latent-attention")
 
 # %% id="together-code"
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
@@ -642,9 +628,8 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 # token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
 
-# %% id="bytes-verify"
-verify("latent-cache-bytes")
-verify("latent-cache-equivalent-groups")
+# %% id="bytes-verify" tags=["predicted"]
+verify("latent-cache-bytes", "latent-cache-equivalent-groups")
 
 # %% id="bytes-figure"
 sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]
@@ -658,7 +643,7 @@ figures.cache_sizes(models, title="DeepSeek-V2 keeps less of a token than an 8B 
 # V2, with 236 billion parameters, keeps about half of what Llama 3 8B keeps. Now a published claim: "reduces the KV cache by
 # 93.3 %" against DeepSeek 67B (abstract of the paper). **Predict** whether the sizes above account for it.
 
-# %% id="bytes-claim-code"
+# %% id="bytes-claim-code" tags=["predicted"]
 old, latest = models[1][2], models[3][2]
 print(f"by the sizes alone: {100 * (1 - latest / old):.1f} % less")
 print(f"bits for a number that would make it 93.3 %: {16 * (1 - 0.933) * old / latest:.1f} instead of 16")
@@ -685,7 +670,7 @@ figures.latent_explorable()
 # our formulas do not have), decode token by token, and weigh the cache: `MeasuredCache` adds up the memory its tensors really
 # hold. **Predict** the bytes for 9 tokens in float64 ($d_c = 5$, $d_R = 2$).
 
-# %% id="module-code"
+# %% id="module-code" tags=["predicted"]
 layer = LatentAttention.from_weights({name: torch.tensor(w) for name, w in vars(weights).items()}, n_heads=2, norm=False)
 layer.requires_grad_(False)
 cache, text = MeasuredCache(), torch.tensor(tokens)
@@ -701,7 +686,7 @@ print("bytes held:", cache.n_bytes, " by {eq}`latent-cache-bytes`:", 9 * 8 * (5 
 # step
 # behind 1024 tokens differs, in FLOPs and in time.
 
-# %% id="measured-code"
+# %% id="measured-code" tags=["predicted"]
 measured = DECODING.load()
 for name, held in measured.results[0]["bytes per token"].items():
     print(f"{name:20} holds {held:6.0f} bytes per token")

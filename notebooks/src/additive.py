@@ -32,7 +32,7 @@ np.set_printoptions(precision=3, suppress=True)
 # similarity $\tanh(q + k_i)$", says a tutorial, "as the weight of value $i$." Suppose the lengths were equal.
 # **Predict** the shape of the weights for one query, five keys and $d = 4$, and what `weights @ value` does with them.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 rng = np.random.default_rng(6)
 query, key, value = rng.normal(size=4), rng.normal(size=(5, 4)), rng.normal(size=(5, 3))
 weights = np.tanh(query + key)
@@ -57,7 +57,7 @@ except ValueError:
 #
 # $$\sigma(a\,\mathbf{1} + b)_j = \frac{e^{b_j}}{\sum_{l=1}^{n} e^{b_l}} \label{plain-sum-ignores-query}$$
 
-# %% id="plain-sum-code"
+# %% id="plain-sum-code" tags=["predicted"]
 verify("plain-sum-ignores-query")
 key = rng.normal(size=(5, 2))
 u, w = rng.normal(size=4), rng.normal(size=2)
@@ -101,8 +101,7 @@ assert np.allclose(additive_scores(queries, key, w_query, w_key, v), scores)
 print("hidden", hidden.shape, " scores", scores.shape)
 
 # %% id="network-verify"
-verify("additive-score")
-verify("concatenation-adds-projections")
+verify("additive-score", "concatenation-adds-projections")
 
 # %% [markdown] id="spot-outside"
 # ### Spot the mistake: tanh outside the sum
@@ -111,7 +110,7 @@ verify("concatenation-adds-projections")
 # The check: two different queries must be able to weigh the same keys differently. **Predict** for both versions
 # whether the rows of weights differ.
 
-# %% id="spot-outside-code"
+# %% id="spot-outside-code" tags=["predicted"]
 outside = (np.tanh(queries @ w_query)[:, None] + np.tanh(key @ w_key)) @ v
 for name, e in (("tanh of the sum", scores), ("sum of the tanh", outside)):
     weights = softmax(e)
@@ -137,9 +136,8 @@ show("additive-score", wrong="tanh of each projection")
 # Long keys cannot take over, as they do with dot products, {eq}`query-misses-own-key`. In exchange a small $v$ keeps attention flat: its
 # size acts as one over a temperature. **Predict** the largest possible weight among 64 keys for $\|v\|_1 = 1$, and for 5.
 
-# %% id="bounds-code"
-verify("additive-score-bound")
-verify("additive-weight-bound")
+# %% id="bounds-code" tags=["predicted"]
+verify("additive-score-bound", "additive-weight-bound")
 for size in (1, 5):
     print(f"|v|_1 = {size}: no weight among 64 exceeds {1 / (1 + 63 * np.exp(-2 * size)):.3f}")
 
@@ -163,7 +161,7 @@ for size in (1, 5):
 # cancel: a **ridge** along the diagonal. **Predict** what is left for $b = 0$, and which panels are odd as in {eq}`additive-score-is-odd`.
 # (Purple is above zero, orange below, and each panel has its own scale.)
 
-# %% id="surfaces-figure"
+# %% id="surfaces-figure" tags=["predicted"]
 axis = np.linspace(-4, 4, 81)
 q, k = axis[:, None], axis[None, :]
 surfaces = {
@@ -183,7 +181,7 @@ verify("additive-score-is-odd")
 # the product rewards being large with the same sign. Move the query below. **Predict** what "No bias" and "Far away" do to the
 # weights; start on key 3, then press them.
 
-# %% id="explorable"
+# %% id="explorable" tags=["predicted"]
 figures.additive_explorable()
 
 # %% [markdown] id="explorable-notice"
@@ -208,9 +206,8 @@ figures.additive_explorable()
 # weights
 # depend on the query if all vectors are a hundred times smaller.
 
-# %% id="interaction-code"
-verify("additive-derivative-by-query")
-verify("additive-query-key-interaction")
+# %% id="interaction-code" tags=["predicted"]
+verify("additive-derivative-by-query", "additive-query-key-interaction")
 for factor in (1.0, 0.01):
     weights = softmax(additive_scores(factor * queries, factor * key, w_query, w_key, v))
     print(f"vectors times {factor}: rows differ by up to {np.ptp(weights, axis=0).max():.6f}")
@@ -229,8 +226,7 @@ for factor in (1.0, 0.01):
 #  f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \label{tanh-units-make-products}$$
 
 # %% id="imitate-code"
-verify("square-units-make-products")
-verify("tanh-units-make-products")
+verify("square-units-make-products", "tanh-units-make-products")
 
 # %% id="imitate-product"
 beta = 0.5
@@ -245,7 +241,7 @@ for epsilon in (0.5, 0.1, 0.02):
 # them, turned by a fixed rotation; the layer is trained by its output alone (300 steps, three seeds, $d_h = 64$). **Predict**
 # the order of three scores: additive without bias, additive with bias, scaled dot product.
 
-# %% id="vectors-data"
+# %% id="vectors-data" tags=["predicted"]
 record = LOOKUPS.load()
 kinds = ("additive", "additive without bias", "scaled dot")
 curves = {kind: record.values("vectors", kind, "accuracy").mean(axis=0) for kind in kinds}
@@ -299,10 +295,8 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 # for the backward pass. Torch tells us what it keeps. **Predict** how many numbers per pair for
 # additive scores with $d_h = 64$, and for dot products.
 
-# %% id="memory-verify"
-verify("additive-score-flops")
-verify("dot-score-flops")
-verify("additive-memory-overhead")
+# %% id="memory-verify" tags=["predicted"]
+verify("additive-score-flops", "dot-score-flops", "additive-memory-overhead")
 
 
 # %% id="memory-code"
@@ -381,8 +375,7 @@ print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, r
 # $$\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1 \label{unscaled-and-scaled-variance}$$
 
 # %% id="spread-code"
-verify("additive-score-variance")
-verify("unscaled-and-scaled-variance")
+verify("additive-score-variance", "unscaled-and-scaled-variance")
 widths, spread = [4, 16, 64, 256], {"unscaled dot": [], "scaled dot": [], "additive": []}
 for d in widths:
     e = []
@@ -415,7 +408,7 @@ charts.lines(
 # seeds). A run counts as learnt when the right key has the largest weight in over 90 % of the lookups of the last 10 batches.
 # **Predict** the order of the nine bars: $d_h = 8$, 64, 256.
 
-# %% id="words-data"
+# %% id="words-data" tags=["predicted"]
 steps = {
     kind: [float(np.median(record.values("words", kind, str(d)))) for d in (8, 64, 256)]
     for kind in ("additive", "scaled dot", "unscaled dot")
@@ -466,7 +459,7 @@ for claim in concluded[0]:
 # the **same** annotations $h_j$; values of their own are a generalisation. The check is short. Change what the values would be,
 # and in {eq}`additive-attention` the scores must change too. **Predict** the two lines.
 
-# %% id="aligner-code"
+# %% id="aligner-code" tags=["predicted"]
 verify("additive-attention")
 state, annotations = (torch.tensor(rng.normal(size=shape), dtype=torch.float32) for shape in ((1, 4), (5, 2)))
 aligner = AdditiveAttention(4, 2, 7)
@@ -483,7 +476,7 @@ print("separate values, doubled: weights change:", not torch.equal(before, pairs
 # the sum", says a forum answer. **Predict** the score and the weight of a zero row. The check: a sentence must get the same context
 # whether its batch is wide or narrow.
 
-# %% id="spot-padding-code"
+# %% id="spot-padding-code" tags=["predicted"]
 padded = torch.cat([annotations, torch.zeros(3, 2)])[None]
 alone, _ = aligner(state, annotations)
 unmasked, weights = aligner(state[None], padded)
@@ -502,7 +495,7 @@ for name, context in (("no mask", unmasked), ("mask", masked)):
 # numbers per state; one with the aligner, one with the fixed vector of 48 numbers; 350 steps each, three seeds. Then both
 # translate fresh sentences, also longer ones than any they saw. **Predict** both curves.
 
-# %% id="translation-data"
+# %% id="translation-data" tags=["predicted"]
 record = TRANSLATIONS.load()
 shares = {name: record.values(kind) for name, kind in (("aligner", "additive"), ("fixed vector", "none"))}
 

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.attention import figures
 from attn_course.lessons.attention.experiments import CAPACITY
 from attn_course.reference import attention, attention_backward, gaussian_scores, scaled_dot_scores, softmax, softmax_vjp
@@ -31,16 +30,19 @@ np.set_printoptions(precision=3, suppress=True)
 # Here it is, with as many queries as keys, so every product fits. Two programmers wrote it; both get rows
 # of the right shape, and both outputs are honest averages, with weights that sum to 1. **Predict** which one is attention.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 rng = np.random.default_rng(4)
 query, key, value = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
 first = softmax(query @ key.T / math.sqrt(3), axis=0).T @ value
 second = softmax(query @ key.T / math.sqrt(3), axis=1) @ value
 print("first: ", first[0], "\nsecond:", second[0])
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The second one is attention. In the first one the *keys* ask and the *queries* answer, and no error message will ever say
+# so, because every shape still fits.
+
 # %% [markdown] id="hook-notice"
-# The second. In the first one the *keys* ask and the *queries* answer, and no error message will ever say so. To tell
-# such twins apart we need to know, for each index, who it is. So we begin with one query and no matrices.
+# To tell such twins apart we need to know, for each index, what it stands for. So we begin with one query and no matrices.
 
 # %% [markdown] id="one-query"
 # A query $q$ meets $T_k$ pairs of a key $k_j$ and a value $v_j$. Score each key by the scaled dot product, {eq}`scaled-score-variance`;
@@ -84,10 +86,7 @@ print("output of query 0:", sum(term * v for term, v in zip(terms, value, strict
 # with softmax row by row. This is Eq. 1 of Vaswani et al. (2017).
 
 # %% id="matrix-verify"
-verify("scaled-score")
-verify("attention-weights")
-verify("output-of-a-query")
-verify("attention")
+verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 show("attention-weights", s=[[1, 2, 0]], j=2)
 show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [2, 2]])
 
@@ -103,7 +102,7 @@ show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [2, 2]])
 # Inner lengths meet and vanish: first $d_k$, then $T_k$. What is left is one output per query, each as long as a value.
 # **Predict** the shapes of weights and output for 3 queries, 5 keys, $d_k = 4$ and $d_v = 2$.
 
-# %% id="loops-code"
+# %% id="loops-code" tags=["predicted"]
 by_loops = np.zeros((3, 2))
 for i in range(3):
     row = np.array([query[i] @ key[j] for j in range(5)]) / math.sqrt(4)
@@ -127,11 +126,11 @@ figures.attention_steps(scores, weights, output)
 # many queries as keys both readings run, and the sentence sounds harmless. **Predict** what the two weights in the sum
 # below should add up to, and whether they do.
 
-# %% id="spot-transposed-code"
+# %% id="spot-transposed-code" tags=["predicted"]
 show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")
 
-# %% [markdown] id="spot-transposed-notice"
-# Sentence and sum contradict each other, and the sum is right. With the other reading, an output adds up *columns*, and
+# %% [markdown] id="spot-transposed-notice" tags=["answer"]
+# They should sum to 1, and they do not. Sentence and sum contradict each other, and the sum is right. With the other reading, an output adds up *columns*, and
 # no column sums to 1, so it is no average: if all values are equal, it does not return that value. Test with
 # $T_q \ne T_k$ as well: most transpositions then refuse to run.
 
@@ -161,7 +160,7 @@ print("output", batched.shape)
 # gives the same numbers on `(batch, length, d)` and on `(batch * length, d)`. Attention mixes rows, so it does not.
 # The check is to disturb one example and to look at **another**. **Predict** the two numbers.
 
-# %% id="spot-flat-code"
+# %% id="spot-flat-code" tags=["predicted"]
 disturbed = keys.copy()
 disturbed[1] += rng.normal(size=(5, 4))
 
@@ -173,8 +172,9 @@ def flattened(keys):
 print("batched:  example 0 moves by", np.abs(attention(queries, disturbed, values)[0] - batched[0]).max())
 print("flattened: example 0 moves by", np.abs(flattened(disturbed) - flattened(keys)).max().round(2))
 
-# %% [markdown] id="spot-flat-notice"
-# Flattened, your sentence attends to a stranger's. Rows are **positions of one sequence**; the batch is another axis.
+# %% [markdown] id="spot-flat-notice" tags=["answer"]
+# In the batched version example 0 does not move at all. In the flattened one it moves, because your sentence now attends to
+# a stranger's. Rows are **positions of one sequence**; the batch is another axis.
 # (No error stops you from training it; it just gives other answers whenever it is served with another batch.)
 
 # %% [markdown] id="shift"
@@ -185,8 +185,10 @@ print("flattened: example 0 moves by", np.abs(flattened(disturbed) - flattened(k
 #
 # **Predict** whether the same holds for a shift of all queries, and for one of all values.
 
-# %% id="shift-code"
+# %% id="shift-verify"
 verify("key-shift-invariance")
+
+# %% id="shift-code" tags=["predicted"]
 shift = np.array([3.0, -2.0, 1.0, 4.0])
 for name, moved in (
     ("keys", attention(query, key + shift, value)),
@@ -195,8 +197,8 @@ for name, moved in (
 ):
     print(f"{name:8} shifted: output moves by {np.abs(moved - output).max():.2f}")
 
-# %% [markdown] id="shift-notice"
-# Only the keys. A shifted query adds $u \cdot k_j$, which differs from key to key; shifted values shift the output, by
+# %% [markdown] id="shift-notice" tags=["answer"]
+# It holds for the keys only. A shifted query adds $u \cdot k_j$, which differs from key to key; shifted values shift the output, by
 # 3 and $-2$ here, because the weights sum to 1. (So a bias on the keys is wasted, as chapter {lesson}`absorption` uses.)
 
 # %% [markdown] id="backward"
@@ -244,7 +246,7 @@ for name, moved in (
 # Shapes prove the transposes: $dK$ has a row for each key, so the query index must be summed. The whole pass is four
 # products and one elementwise line. **Predict** the row sums of `d_scores`.
 
-# %% id="backward-code"
+# %% id="backward-code" tags=["predicted"]
 d_output = rng.normal(size=(3, 2))
 d_value = weights.T @ d_output
 d_weights = d_output @ value.T
@@ -258,12 +260,9 @@ for mine, theirs in zip((d_query, d_key, d_value), attention_backward(query, key
 print("row sums of d_scores vanish:", np.allclose(d_scores.sum(axis=1), 0.0))
 
 # %% id="backward-verify"
-verify("gradient-of-values")
-verify("gradient-of-weights")
-verify("gradient-of-scores")
-verify("zero-sum-score-gradients")
-verify("score-gradient-against-mixture")
-verify("query-and-key-gradients")
+verify("gradient-of-values", "gradient-of-weights")
+verify("gradient-of-scores", "zero-sum-score-gradients")
+verify("score-gradient-against-mixture", "query-and-key-gradients")
 
 # %% [markdown] id="differences"
 # Two witnesses who share no algebra with us. **Finite differences** move one number at a time and look at the loss
@@ -292,23 +291,13 @@ print("autograd agrees with all three")
 # wants the output larger: $dO = -1$. **Predict** the sign of each $dS_j$, and which score rises fastest in a step against
 # the gradient.
 
-# %% id="gains-figure"
+# %% id="gains-figure" tags=["predicted"]
 p, v = np.array([[0.4, 0.3, 0.2, 0.1]]), np.array([-1.0, 0.0, 1.0, 2.0])
 change = p * (v - p @ v)  # minus dS, for dO = -1
-charts.heatmap(
-    np.vstack([p, change]),
-    rows=["weight", "step of the score"],
-    columns=["v = −1", "v = 0", "v = 1", "v = 2"],
-    row_label="",
-    column_label="values",
-    signed=True,
-    color_label="weight, step",
-    title="Scores of values above the mixture rise, those below fall",
-    alt="Two rows over the values −1, 0, 1 and 2. Weights 0.4, 0.3, 0.2 and 0.1; steps of the scores −0.4, 0, 0.2 and 0.2.",
-)
+figures.gains(v, p[0], change[0])
 
-# %% [markdown] id="gains-notice"
-# The steps are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that
+# %% [markdown] id="gains-notice" tags=["answer"]
+# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that
 # of 1: it is twice as far above the mixture but has half the weight. A key with almost no weight learns almost nothing,
 # however good its value: the saturation of {eq}`saturated-softmax-jacobian-vanishes` again.
 
@@ -340,15 +329,14 @@ slope = ((value - z) * p.T).T @ (key - p @ key) / math.sqrt(4)
 nudges = 1e-5 * np.eye(4)
 rise = attention(query[0] + nudges, key, value) - attention(query[0] - nudges, key, value)
 print("finite differences agree to 1e-8:", np.abs(rise.T / 2e-5 - slope).max() < 1e-8)
-verify("output-derivative-by-query")
-verify("bounded-slope-in-query")
+verify("output-derivative-by-query", "bounded-slope-in-query")
 
 # %% [markdown] id="line-predict"
 # Draw it. In one dimension queries and keys are numbers. Four pairs: keys $-2, -0.5, 1, 2.5$, values $1, -1, 2, 0$. Is
 # attention an interpolation, so that a query near $k_j$ returns about $v_j$? **Predict** the output at $q = 1$ for the
 # dot product, and for the Gaussian similarity of {eq}`gaussian-score-expansion`.
 
-# %% id="line-figure"
+# %% id="line-figure" tags=["predicted"]
 line = np.linspace(-6.0, 6.0, 241)[:, None]
 line_keys, line_values = np.array([[-2.0], [-0.5], [1.0], [2.5]]), np.array([[1.0], [-1.0], [2.0], [0.0]])
 curves = {
@@ -357,10 +345,12 @@ curves = {
 }
 figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0])
 
-# %% [markdown] id="counterexample"
+# %% [markdown] id="line-answer" tags=["answer"]
 # At $q = 1$ the outputs are 0.3 and 2.0. The dot product never gets near $v_2$ and $v_3$, wherever the query is: a larger
-# $q$ favours the larger key, so only the two extreme keys can win. "A query near a key returns about its value" is
-# **false** in general. A small counterexample in the plane puts the query exactly *on* a key:
+# $q$ favours the larger key, so only the two extreme keys can win.
+
+# %% [markdown] id="counterexample"
+# "A query near a key returns about its value" is **false** in general for the dot product. A small counterexample in the plane puts the query exactly *on* a key:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
@@ -389,7 +379,7 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 # of {eq}`query-misses-own-key` moved to $(5, 2)$, which changes none of its scores. **Predict** where the dot product gives $k_1$ (value 1,
 # ringed) the say.
 
-# %% id="plane-figure"
+# %% id="plane-figure" tags=["predicted"]
 axis = np.linspace(-6.0, 6.0, 121)
 plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
@@ -400,15 +390,15 @@ maps = {
 }
 figures.query_plane(axis, maps, plane_keys, plane_values[:, 0], mark=(1.0, 0.0))
 
+# %% [markdown] id="plane-answer" tags=["answer"]
+# There is no such place. $k_1$ lies inside the triangle of the other three, so in every direction another key reaches further.
+
 # %% id="lead-verify"
-verify("query-misses-own-key")
-verify("lead-of-own-key")
-verify("gaussian-finds-own-key")
+verify("query-misses-own-key", "lead-of-own-key", "gaussian-finds-own-key")
 print("p for q = k1:", attention(plane_keys[:1], plane_keys[:2], np.eye(2))[0].round(2))
 
 # %% [markdown] id="plane-notice"
-# Nowhere: $k_1$ lies inside the triangle of the other three, so in every direction another key reaches further. Move the
-# query yourself. Start on key 1, then press "Keys of equal length"; then find the place where the Jacobian is
+# Move the query yourself. Start on key 1, then press "Keys of equal length"; then find the place where the Jacobian is
 # largest.
 
 # %% id="explorable"
@@ -432,8 +422,10 @@ figures.query_explorable()
 # chapter {lesson}`linear`, is this.) What fails is a linear map that is **fixed**. **Predict** what a matrix made for one context
 # returns in another.
 
-# %% id="linear-code"
+# %% id="linear-verify"
 verify("linear-map-from-context")
+
+# %% id="linear-code" tags=["predicted"]
 orthonormal = np.linalg.qr(rng.normal(size=(4, 4)))[0]
 labels = np.array([[1.0], [2.0], [3.0], [4.0]])
 made = orthonormal.T @ labels
@@ -486,10 +478,11 @@ for spread in (1.0, 10.0, 100.0):
 # loses its weight at last (Veličković et al., 2024, prove it; Nakanishi, 2025, multiplies the scores by a learnt multiple of $\ln n$).
 # **Predict** the weight that a lead of 7 keeps among a hundred keys, and among a hundred thousand.
 
-# %% id="hold-code"
-verify("doubled-context-same-output")
-verify("variance-of-an-output")
+# %% id="hold-verify"
+verify("doubled-context-same-output", "variance-of-an-output")
 verify("margin-grows-with-context")
+
+# %% id="hold-code" tags=["predicted"]
 for n in (100, 1000, 100_000):
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(np.array([7.0] + [0.0] * (n - 1)))[0]:.2f}")
 
@@ -513,18 +506,18 @@ print("values recovered from all outputs:", np.allclose(np.linalg.solve(mixing, 
 # output ($d_v = 4$) tells one bit. Everything is trained (600 steps, three seeds; `attn_course/lessons/attention/experiments.py`).
 # **Predict** at which $T$ the single output breaks for $d_v = 4$ and for $d_v = 16$.
 
-# %% id="experiment-figure"
+# %% id="experiment-figure" tags=["predicted"]
 record = CAPACITY.load()
 one, many = record.values("one output").mean(axis=0), record.values("one output per question").mean(axis=0)
 shares = {"one output, d_v = 4": one[0], "one output, d_v = 16": one[1], "one output per question": many}
 figures.bits_held(record.values("lengths")[0], shares)
 
-# %% id="experiment-code"
+# %% id="experiment-code" tags=["predicted"]
 for name in CAPACITY.conclude(record.results[0]):
     held = [CAPACITY.conclude(result)[name] for result in record.results]
     print(f"{name:24}: 99 % right up to T =", held)
 
-# %% [markdown] id="experiment-notice"
+# %% [markdown] id="experiment-notice" tags=["answer"]
 # The single output breaks where $T$ passes $d_v$, in all three seeds: too few numbers to keep the bits apart. An output per
 # question (with $d_v = 4$) holds to the end. (In theory one
 # real number can hold any count of bits in its digits; our training did not find that, and rounding limits it.) The
@@ -545,37 +538,30 @@ for name in CAPACITY.conclude(record.results[0]):
 #
 # **Predict** by which factor both grow from $T = 1024$ to $T = 8192$, with $d_k = d_v = 64$.
 
-# %% id="cost-code"
-verify("attention-flops")
-verify("attention-traffic")
+# %% id="cost-verify"
+verify("attention-flops", "attention-traffic")
+
+# %% id="cost-code" tags=["predicted"]
 for length in (1024, 8192, 65536):
     flops = costs.attention_flops(length * length, 64, 64)
     moved_bytes = costs.materialised_attention_bytes(length, length, 64, 64)
     moved, stored = moved_bytes / 1e6, 2 * length**2 / 1e6
     print(f"T = {length:5d}: {flops / 1e9:7.1f} GFLOP  {moved:8.1f} MB moved  {stored:7.1f} MB of scores")
 
-# %% id="cost-figure"
+# %% id="cost-figure" tags=["predicted"]
 lengths = np.geomspace(64, 65536, 31).round()
 in_and_out = 2 * lengths * 128 * 2 / 1e6
 score_traffic = 4 * lengths**2 * 2 / 1e6
-charts.lines(
-    lengths,
-    {"scores and weights": score_traffic, "Q, K, V and Z": in_and_out},
-    title="From a thousand positions on, nearly all traffic is for a matrix nobody asked for",
-    alt="Megabytes moved against the length on two logarithmic axes, d_k = d_v = 64. The traffic of scores and "
-    "weights has twice the slope of that of Q, K, V and Z: equal at 64 positions, about a thousand times larger "
-    "at 65536.",
-    x_label="positions T",
-    y_label="MB moved, 16-bit numbers",
-    x_log=True,
-    y_log=True,
-)
+figures.traffic(lengths, score_traffic, in_and_out)
 
-# %% [markdown] id="cost-notice"
-# Sixty-four for the operations, eight times the length squared, and 61 for the traffic. At $T = 65536$ the scores of
+# %% [markdown] id="cost-notice" tags=["answer"]
+# The operations grow by 64, which is the square of eight times the length, and the traffic by 61. At $T = 65536$ the scores of
 # **one** head fill 8.6 GB, though the result has 8 MB. And only about 64 operations are done for each number moved, where
 # an accelerator could do some hundreds meanwhile: memory sets the pace. FlashAttention (Dao et al., 2022) never stores
-# the matrix: chapter {lesson}`flash`. The next cell measures your own machine.
+# the matrix: chapter {lesson}`flash`.
+
+# %% [markdown] id="cost-yours"
+# The next cell measures your own machine.
 
 # %% id="cost-live" tags=["live"]
 import time

@@ -34,7 +34,7 @@ np.set_printoptions(precision=3, suppress=True)
 # with one layer of attention, before each sign. **Predict** the share of unseen dates that each translates without a
 # mistake.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 record = DATES.load()
 for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
     print(f"{name:12}", record.values("new dates", kind), " (three trainings)")
@@ -62,7 +62,7 @@ for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
 # for each row of $X$. **Predict** the shapes of weights and output below, and which of the six sizes appear in
 # neither.
 
-# %% id="roles-code"
+# %% id="roles-code" tags=["predicted"]
 verify("cross-attention")
 rng = np.random.default_rng(9)
 x, y = rng.normal(size=(3, 4)), rng.normal(size=(5, 6))  # target 3 x 4, source 5 x 6
@@ -90,7 +90,7 @@ verify("rectangular-bilinear-score")
 # in translation the source asks, since it comes first." Three mistakes, all from public texts. **Predict** what NumPy
 # says to the raw product, and the shape that the last one leads to.
 
-# %% id="spot-raw-code"
+# %% id="spot-raw-code" tags=["predicted"]
 try:
     x @ y.T
 except ValueError:
@@ -120,8 +120,7 @@ show("cross-attention", wrong="the source asks")
 #  \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \label{cross-attention-by-masking}$$
 
 # %% id="special-code"
-verify("cross-attention-with-itself")
-verify("cross-attention-by-masking")
+verify("cross-attention-with-itself", "cross-attention-by-masking")
 source, target = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
 w_k, w_v = rng.normal(size=(4, 7)), rng.normal(size=(4, 2))
 both = np.vstack([source, target])
@@ -166,8 +165,7 @@ print("one masked self-attention:", np.allclose(as_self, attention(target @ w_qu
 # of an encoder that reads left to right, the way to $h_j$ is a product of $T_k - j$ Jacobians, as in {eq}`recurrent-gradient-product`.
 
 # %% id="alignment-code"
-verify("one-key-ignores-queries")
-verify("context-from-alignment-model")
+verify("one-key-ignores-queries", "context-from-alignment-model")
 verify("context-derivative-by-annotation")
 one_row = attention(x @ w_query, y[:1] @ w_key, y[:1] @ w_value)
 print("one key, three queries:\n", one_row)
@@ -215,7 +213,7 @@ print("source shuffled, same output:", np.allclose(output, again))
 # **Predict**: a batch of two, sources of 5 and 3 pieces padded to 5, targets of 2 and 4 signs padded to 4. Which
 # cells of the two masks are hidden?
 
-# %% id="padding-figure"
+# %% id="padding-figure" tags=["predicted"]
 visible = padding_mask(np.array([5, 3]), 5)  # (batch, 1, source_len)
 pairs = rng.normal(size=(2, 4, 7)), rng.normal(size=(2, 5, 7)), rng.normal(size=(2, 5, 2))
 _, batched = attention(*pairs, mask=visible, return_weights=True)
@@ -239,7 +237,7 @@ charts.heatmap(
 # one common length everything runs. Below, the source has 3 real rows of 5, the target 5 of 5. **Predict** which
 # masks return the outputs that the source has without its padding.
 
-# %% id="spot-padding-code"
+# %% id="spot-padding-code" tags=["predicted"]
 queries, keys, values = rng.normal(size=(5, 4)) @ w_query, y @ w_key, y @ w_value  # rows 3 and 4 of y: padding
 alone = attention(queries, keys[:3], values[:3])
 masks = {
@@ -263,8 +261,7 @@ for name, mask in masks.items():
 #  \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r} \label{loss-over-real-tokens}$$
 
 # %% id="loss-code"
-verify("padding-on-both-sides")
-verify("loss-over-real-tokens")
+verify("padding-on-both-sides", "loss-over-real-tokens")
 
 # %% [markdown] id="loss-notice"
 # The gradient is that of {eq}`cross-entropy-gradient` at real positions and zero elsewhere. Divide by the number of real signs, not by
@@ -289,7 +286,7 @@ verify("loss-over-real-tokens")
 # target, which it shifts itself, and cross-attention between them. **Predict** which of the six rows of logits move
 # when `target[0, 2]` is changed (counted from 0, as in code).
 
-# %% id="decoder-code"
+# %% id="decoder-code" tags=["predicted"]
 verify("shifted-input-hides-target")
 model = SequenceToSequence(n_source=20, n_target=14)
 read, target = torch.tensor([[3, 4, 5, 6]]), torch.tensor([[5, 6, 7, 8, 9, 2]])
@@ -314,7 +311,7 @@ print("rows that moved:", moved.nonzero().flatten().tolist())
 # asked it. And the query way is missing: queries come from $X$. **Predict** whether a source word with weight zero
 # everywhere learns anything.
 
-# %% id="gradient-code"
+# %% id="gradient-code" tags=["predicted"]
 verify("gradient-of-source")
 queries, d_output = x @ w_query, rng.normal(size=(3, 2))
 d_query, d_key, d_value = attention_backward(queries, keys, values, d_output)
@@ -340,7 +337,7 @@ print("autograd agrees:", np.allclose(leaf.grad.numpy(), d_key @ w_key.T + d_val
 # Compare the cache of chapter {lesson}`heads`: that of self-attention grows by a row at each step, this one is full from the
 # start. **Predict** the factor that is saved for $T_q = T_k = 100$ and all widths 64.
 
-# %% id="cost-figure"
+# %% id="cost-figure" tags=["predicted"]
 verify("cross-attention-decoding-flops")
 steps, width, source_len = np.arange(1, 101), 64, 100
 once = 2 * source_len * width * 2 * width + steps * (2 * width**2 + 4 * source_len * width)
@@ -387,7 +384,7 @@ for example in record.results[0]["examples"]["additive"]:
 # A translation counts if all ten signs are right. **Predict** the ranking; and whether the days of years that were
 # never seen are harder than new days of known years.
 
-# %% id="dates-figure"
+# %% id="dates-figure" tags=["predicted"]
 splits = ("new dates", "new years")
 right = {split: [100 * record.values(split, kind).mean() for kind in KINDS] for split in splits}
 charts.bars(
@@ -417,7 +414,7 @@ for kind in KINDS:
 # Now look at an alignment: rows are written, columns are read, and the weights come from a date that no training has
 # seen. **Predict** which piece the row of the `5` picks, and what the two hyphens do.
 
-# %% id="maps-figure"
+# %% id="maps-figure" tags=["predicted"]
 example = record.results[0]["examples"]["additive"][0]
 figures.alignments(
     pieces(example["text"]),
@@ -474,7 +471,7 @@ for kind in ("additive", "no recurrence"):
 # the annotation of "of" or "1998" might know the month as well. To find out, **intervene**: hide the month's position
 # from the decoder at every step, leave the encoder alone, and let it write. **Predict** the share of right months.
 
-# %% id="hidden-code"
+# %% id="hidden-code" tags=["predicted"]
 print("months right:           ", record.values("parts", "additive", "month"))
 print("month not to be attended:", record.values("month hidden"))
 

@@ -44,7 +44,7 @@ np.set_printoptions(precision=3, suppress=True)
 # reads its inputs from memory and writes its result back. **Predict** which takes longer: the arithmetic, or the
 # carrying? By what factor?
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 flops = costs.attention_flops(8192**2, 64, 64)
 plain = costs.materialised_attention_bytes(8192, 8192, 64, 64)
 print(f"arithmetic {flops / 989e12 * 1e6:5.1f} microseconds")
@@ -84,12 +84,9 @@ print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f
 #
 # **Predict** the share of its peak that an H100 can reach in decoding with 16-bit numbers, for $g = 1$ and $g = 8$.
 
-# %% id="wall-verify"
-verify("attention-forward-flops")
-verify("plain-attention-bytes")
-verify("roofline")
-verify("plain-attention-intensity")
-verify("decoding-intensity")
+# %% id="wall-verify" tags=["predicted"]
+verify("attention-forward-flops", "plain-attention-bytes", "roofline")
+verify("plain-attention-intensity", "decoding-intensity")
 
 # %% id="intensity-code"
 ridge = costs.ridge_point_flops_per_byte(989e12, 3.35e12)
@@ -116,7 +113,7 @@ print(f"{bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s, ridge at {peak / b
 # larger of $F / \pi$ and $M_{\mathrm{plain}} / \beta$ with $b = 4$. **Predict**: at which of the widths 16, 64, 128 is
 # eager bound by memory? How far above its bound will it be?
 
-# %% id="measure-table"
+# %% id="measure-table" tags=["predicted"]
 for width in WIDTHS:
     flops = costs.attention_flops(4096**2, width, width)
     plain = costs.materialised_attention_bytes(4096, 4096, width, width, bytes_per_number=4)
@@ -159,7 +156,7 @@ figures.rooflines(
 # of sdpa on the horizontal axis assumes that each input moves once. **Predict** how the ratio of eager to sdpa depends
 # on the length: at $T = 512$ the scores take 1 MiB and fit into a cache.
 
-# %% id="length-figure"
+# %% id="length-figure" tags=["predicted"]
 ratios = {f"d = {width}": np.median(record.values("eager_s", str(width)) / record.values("sdpa_s", str(width)), axis=0) for width in WIDTHS}
 charts.lines(
     LENGTHS,
@@ -210,9 +207,8 @@ charts.lines(
 # One after the other, as a tree, on several machines: all the same. (For empty sets read $e^{-\infty - (-\infty)}$ as
 # 0.) **Predict** what the rule gives below for the scores 0 and $\ln 3$ with the values 8 and 4, one key in each set.
 
-# %% id="pieces-verify"
-verify("reference-score-cancels")
-verify("merge-of-attention-states")
+# %% id="pieces-verify" tags=["predicted"]
+verify("reference-score-cancels", "merge-of-attention-states")
 verify("merging-is-commutative-monoid")
 
 
@@ -250,9 +246,8 @@ show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_
 # their factors $e^{m - m'}$, one for each query. **Predict** what the first block prints, and what it says if a later
 # one prints exactly 1.
 
-# %% id="loop-verify"
-verify("tiled-attention-update")
-verify("row-lse-and-output")
+# %% id="loop-verify" tags=["predicted"]
+verify("tiled-attention-update", "row-lse-and-output")
 
 # %% id="loop-code"
 rng = np.random.default_rng(12)
@@ -281,7 +276,7 @@ print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.lo
 # overflows, the results look like outputs. **Predict** what comes out if there is only one block, and whether more
 # blocks make it better. Below, one key ($s = -2$) meets the state of an older one, first in the wrong way, then in the right one.
 
-# %% id="spot-outputs-code"
+# %% id="spot-outputs-code" tags=["predicted"]
 show("tiled-attention-update", wrong="outputs accumulated instead of values")
 show("tiled-attention-update", m=[-1], ell=[1], a=[[1]], s=[[-2]], v=[[-1]])
 
@@ -304,7 +299,7 @@ show("tiled-attention-update", m=[-1], ell=[1], a=[[1]], s=[[-2]], v=[[-1]])
 # over programs and merges; its authors report up to 8 times faster generation for long contexts. **Predict** how the
 # chunk with the largest $L^{(c)}$ would fare in a plain mean.
 
-# %% id="finished-code"
+# %% id="finished-code" tags=["predicted"]
 verify("merge-of-finished-outputs")
 chunks = [slice(0, 2), slice(2, 6), slice(6, 7)]
 parts = [attention(query, 6 * key[chunk], value[chunk], return_lse=True) for chunk in chunks]
@@ -335,9 +330,8 @@ print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().r
 # Now the rounding. We computed attention with $T = 512$ in several ways from the same 16-bit inputs, and compared with
 # float64. Scores have standard deviation 1, or 8. **Predict** the order of the four float16 ways.
 
-# %% id="small-verify"
-verify("running-sum-bounds")
-verify("exponential-in-base-two")
+# %% id="small-verify" tags=["predicted"]
+verify("running-sum-bounds", "exponential-in-base-two")
 
 # %% id="errors"
 stored = ERRORS.load()
@@ -383,7 +377,7 @@ charts.bars(
 # the bytes if the tile holds twice as many *keys*.
 
 
-# %% id="tiles-code"
+# %% id="tiles-code" tags=["predicted"]
 def flash_counted(query, key, value, block_q, block_kv):
     outputs, moved = [], 0
     for i in range(0, len(query), block_q):
@@ -432,10 +426,8 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 # at about the same time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict**
 # from which $B_q$ on tiles move less than plain attention, at $d = 64$.
 
-# %% id="tiles-verify"
-verify("plain-to-tiled-bytes")
-verify("tiled-attention-intensity")
-verify("bytes-by-fast-memory")
+# %% id="tiles-verify" tags=["predicted"]
+verify("plain-to-tiled-bytes", "tiled-attention-intensity", "bytes-by-fast-memory")
 
 # %% id="tiles-figure"
 blocks = [8, 16, 32, 64, 128, 256]
@@ -477,9 +469,8 @@ figures.tiles_explorable()
 #
 # **Predict** how many of the tiles visited need a mask at all.
 
-# %% id="causal-code"
-verify("causal-tile-share")
-verify("causal-attention-flops")
+# %% id="causal-code" tags=["predicted"]
+verify("causal-tile-share", "causal-attention-flops")
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-notice"
@@ -505,7 +496,7 @@ figures.causal_tiles(24, 24, 4, 4)
 # and rightly, that the *bracketing* of softmax is what makes attention quadratic, not its exponentials. **Predict** the
 # true ratio on an H100 with $\rho_{\mathrm{matmul}} = 4096$ (16 bits) and $\rho_{\exp} = 16$.
 
-# %% id="limits-code"
+# %% id="limits-code" tags=["predicted"]
 verify("exponential-to-matmul-time")
 for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
@@ -524,7 +515,7 @@ show("exponential-to-matmul-time", B_q=128, B_k=128, d=64, rho_exp=16, rho_matmu
 #
 # **Predict** the largest gain that overlap can bring, and for which ratio.
 
-# %% id="overlap-code"
+# %% id="overlap-code" tags=["predicted"]
 verify("overlapped-tile-time")
 for t_1, t_2 in ((1, 1), (2, 1), (1, 3)):
     n = 1000
@@ -568,12 +559,9 @@ figures.schedule(2, 1, tiles=4)
 # **Predict**: if $\delta$ is summed over each tile instead, with two tiles, are the gradients of $V$ still right? Those
 # of $Q$?
 
-# %% id="backward-verify"
-verify("weights-from-lse")
-verify("gradients-through-weighted-sum")
-verify("score-gradient-by-entry")
-verify("row-delta-from-output")
-verify("gradients-through-scaled-scores")
+# %% id="backward-verify" tags=["predicted"]
+verify("weights-from-lse", "gradients-through-weighted-sum", "score-gradient-by-entry")
+verify("row-delta-from-output", "gradients-through-scaled-scores")
 
 # %% id="delta-code"
 d_output = rng.normal(size=(23, 5))
@@ -612,10 +600,8 @@ print("dQ with delta by tile", np.allclose(wrong, d_query))
 # one owner and one order of summation: no two programs add to the same place, and two runs agree to the last bit.
 # **Predict** from the shapes how the tiles of the forward and of the backward pass may differ in size.
 
-# %% id="backward-blocks-verify"
-verify("row-lse-gradient")
-verify("score-gradient-with-lse")
-verify("key-gradient-in-blocks")
+# %% id="backward-blocks-verify" tags=["predicted"]
+verify("row-lse-gradient", "score-gradient-with-lse", "key-gradient-in-blocks")
 
 # %% id="backward-code"
 d_lse = rng.normal(size=23)
@@ -651,10 +637,8 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # (That attention needs no $T^2$ of memory: Rabe and Staats, 2021.) **Predict** what the plain pass keeps for 32 heads,
 # $T = 8192$, $d_v = 128$, 16 bits, for one layer, and what the tiled one keeps.
 
-# %% id="backward-cost-code"
-verify("attention-backward-flops")
-verify("two-kernel-backward-flops")
-verify("tiled-training-memory")
+# %% id="backward-cost-code" tags=["predicted"]
+verify("attention-backward-flops", "two-kernel-backward-flops", "tiled-training-memory")
 for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
     print(f"{name}: {32 * 8192 * per_query * 2 / 2**20:6.1f} MiB for one layer")
 
@@ -710,7 +694,7 @@ def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, B
 # that a row nobody writes is seen. **Predict**: 37 queries in blocks of 16 make three programs, and the last has 11
 # rows that do not exist. What do these rows compute, and where does it go?
 
-# %% id="triton-run"
+# %% id="triton-run" tags=["predicted"]
 device = "cuda" if torch.cuda.is_available() else "cpu"
 shapes = {"q": (37, 32), "k": (53, 32), "v": (53, 32)}
 arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes.values()]

@@ -34,7 +34,7 @@ np.set_printoptions(precision=3, suppress=True)
 # of width 16. Both layers have exactly $4 d^2 = 4096$ weights. **Predict** how often each names both neighbours after
 # training.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 record = HEADS.load()
 for layer, name in (("A", "one head"), ("B", "two heads")):
     before, after, both = record.values("accuracies", name).T
@@ -72,7 +72,7 @@ print("(T, d)", (x @ w_query).shape, "-> (H, T, d_k)", split_heads(x @ w_query, 
 # We want $(T, H d_k) \to (H, T, d_k)$. Below, `first` and `second` both have the right shape, and a round-trip test,
 # split and undo, passes for both. **Predict** which of them mixes positions.
 
-# %% id="spot-reshape-code"
+# %% id="spot-reshape-code" tags=["predicted"]
 projected = x @ w_query
 first = projected.reshape(4, 3, 2).swapaxes(0, 1)
 second = projected.reshape(3, 4, 2)
@@ -104,7 +104,7 @@ figures.head_split(4, 3, 2)
 # $\sqrt{d}$ and $d_k = d / 64$ the scores of 64 heads would be 8 times too small. **Predict** the shape of all weights for
 # $T = 4$ and $H = 3$.
 
-# %% id="one-head-code"
+# %% id="one-head-code" tags=["predicted"]
 verify("attention-of-one-head")
 query, key, value = (split_heads(x @ w, 3) for w in (w_query, w_key, w_value))
 heads, weights = attention(query, key, value, return_weights=True)
@@ -143,11 +143,9 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 # A narrow head reads and writes only $d_v$ directions; together they can reach all $d$. **Predict** both ranks for our
 # layer, $d = 6$, $d_v = 2$.
 
-# %% id="merge-verify"
-verify("multi-head-attention")
-verify("output-projection-sums-heads")
-verify("sum-of-head-maps")
-verify("value-output-rank-bound")
+# %% id="merge-verify" tags=["predicted"]
+verify("multi-head-attention", "output-projection-sums-heads")
+verify("sum-of-head-maps", "value-output-rank-bound")
 show("output-projection-sums-heads")
 
 # %% id="merge-code"
@@ -165,7 +163,7 @@ print("rank of W_V W_O:   ", np.linalg.matrix_rank(w_value @ w_output))
 # $W_O \in \mathbb{R}^{(H d_v) \times d}$." Each sentence alone makes sense.
 # **Predict** what happens with $d = 6$, $H = 3$, $d_v = 2$ when both are taken at their word.
 
-# %% id="spot-shapes-code"
+# %% id="spot-shapes-code" tags=["predicted"]
 square = [weights[h] @ x @ rng.normal(size=(6, 6)) for h in range(3)]
 side_by_side = np.hstack(square)
 print("concatenated:", side_by_side.shape, " W_O:", w_output.shape)
@@ -207,8 +205,7 @@ except ValueError:
 # Two heads simply use $p = 1$ in one and $r = 1$ in the other.
 
 # %% id="buys-verify"
-verify("averaging-heads-averages-weights")
-verify("signed-mixture-row-sums")
+verify("averaging-heads-averages-weights", "signed-mixture-row-sums")
 
 # %% id="buys-code"
 pairs = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
@@ -223,7 +220,7 @@ for p in (0.5, 0.6):
 # symbols, which training need not respect). In a Transformer a network follows, so we train that too: one head, then a
 # linear map to 128 numbers, of which the negative ones become 0. **Predict** whether that rescues layer A.
 
-# %% id="accuracy-figure"
+# %% id="accuracy-figure" tags=["predicted"]
 names = ["one head", "one head, then a network", "two heads"]
 means = np.array([record.values("accuracies", name).mean(axis=0) for name in names])
 charts.bars(
@@ -244,7 +241,7 @@ charts.bars(
 #
 # What did the two heads learn? Nobody told them to divide the work. **Predict** their maps.
 
-# %% id="maps-figure"
+# %% id="maps-figure" tags=["predicted"]
 learned = record.values("maps")[0]
 title = "Two heads have divided the work: one looks back, the other ahead (first seed)"
 figures.head_maps(learned, title=title, annotate=False)
@@ -255,7 +252,7 @@ figures.head_maps(learned, title=title, annotate=False)
 # what
 # each loses.
 
-# %% id="silent-code"
+# %% id="silent-code" tags=["predicted"]
 for seed, silent in zip(record.seeds, record.values("without head"), strict=True):
     for head, (before, after, _) in enumerate(silent):
         print(f"seed {seed}, head {head} silent: before {before:.1f}, after {after:.1f}")
@@ -274,7 +271,7 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # is the *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input
 # and not as $d / H$. **Predict** the ranks below for 16 positions and $d = 12$.
 
-# %% id="bottleneck-code"
+# %% id="bottleneck-code" tags=["predicted"]
 verify("score-matrix-rank-bound")
 tokens, w_q, w_k = rng.normal(size=(16, 12)), rng.normal(size=(12, 12)), rng.normal(size=(12, 12))
 for n_heads in (1, 3, 12):
@@ -300,10 +297,8 @@ for n_heads in (1, 3, 12):
 #
 # No $H$ anywhere. **Predict** both counts at $d = 512$, $T = 1024$ for 1 and for 8 heads, narrow and full.
 
-# %% id="cost-verify"
-verify("multi-head-parameters")
-verify("parameters-by-head-width")
-verify("multi-head-flops")
+# %% id="cost-verify" tags=["predicted"]
+verify("multi-head-parameters", "parameters-by-head-width", "multi-head-flops")
 
 # %% id="cost-code"
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
@@ -332,7 +327,7 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 # **Predict** how many weights the extra $W_Q$ adds at $d = 512$, and what it can express that a single matrix for each head
 # cannot.
 
-# %% id="twice-code"
+# %% id="twice-code" tags=["predicted"]
 verify("second-projection-adds-nothing")
 again = rng.normal(size=(3, 6, 2))
 print("equal to one projection:", np.allclose((x @ w_query) @ again, x @ (w_query @ again)))
@@ -368,10 +363,8 @@ print("extra weights:", 512 * 512)
 # ($l$ runs over the keys). **Predict** the largest error of three such heads against a true
 # convolution for $\alpha = 1$ and $\alpha = 20$.
 
-# %% id="filters-verify"
-verify("shifted-heads-convolve")
-verify("score-peaked-at-shift")
-verify("peaked-scores-become-shift")
+# %% id="filters-verify" tags=["predicted"]
+verify("shifted-heads-convolve", "score-peaked-at-shift", "peaked-scores-become-shift")
 
 # %% id="filters-code"
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
@@ -414,7 +407,7 @@ print("torch equals {eq}`multi-head-attention`:", np.allclose(from_torch, output
 # And without `batch_first`? Torch then takes the first axis for positions. No error: with one sequence in the batch, each
 # position becomes a sequence of its own. **Predict** what attention does with a sequence of length 1.
 
-# %% id="torch-axes-code"
+# %% id="torch-axes-code" tags=["predicted"]
 theirs.batch_first = False
 wrong, wrong_weights = theirs(batch, batch, batch)
 print("weights", tuple(wrong_weights.shape), "all equal to 1:", bool((wrong_weights == 1).all()))
@@ -440,7 +433,7 @@ print("output is X W_V W_O:", np.allclose(wrong[0].detach().numpy(), x @ w_value
 # are repeated: 0 0 1 1, with `repeat`. Easily mistaken for it: `tile`, 0 1 0 1. **Predict** whether a shape test finds the
 # difference.
 
-# %% id="sharing-figure"
+# %% id="sharing-figure" tags=["predicted"]
 figures.group_map(4, 2)
 
 # %% id="sharing-code"
@@ -466,7 +459,7 @@ print("repeat:", np.allclose(grouped, repeated), " tile:", np.allclose(grouped, 
 # mean near as a function: two heads that look in opposite directions may have a mean that looks nowhere. **Predict** how our
 # task fares, when four key heads are reduced to one: at once, and after 5 and 20 % more steps.
 
-# %% id="pooling-code"
+# %% id="pooling-code" tags=["predicted"]
 verify("mean-pooled-key-heads")
 pooled = SHARING.load()
 print("before, with four key heads:", pooled.values("four heads").round(2))
@@ -494,7 +487,7 @@ for how in ("mean", "first", "random"):
 # holds without the causal mask, and what happens when the single new query gets a causal mask that starts at the top
 # left.
 
-# %% id="cache-verify"
+# %% id="cache-verify" tags=["predicted"]
 verify("decoding-equals-full-pass")
 
 # %% id="cache-code"
@@ -521,7 +514,7 @@ print("mask at the top left: sees key 0 only:", np.allclose(top_left, value[:, :
 # The number of query heads plays no part. **Predict**: 32 layers, 32 heads of width 128, 16-bit numbers. How much for
 # one token, and for 32 768 tokens? What do 8 key heads change, and 1?
 
-# %% id="cache-bytes-code"
+# %% id="cache-bytes-code" tags=["predicted"]
 verify("kv-cache-bytes")
 for n_kv_heads in (32, 8, 1):
     per_token = costs.cache_bytes_per_token(n_kv_heads, 128, 128, n_layers=32)
@@ -565,7 +558,7 @@ figures.heads_explorable()
 # scores save as well: the last row only, instead of all. Count first, then measure on your own machine; expect less than the
 # count, for a step with one row keeps a processor less busy.
 
-# %% id="cache-work-verify"
+# %% id="cache-work-verify" tags=["predicted"]
 verify("projection-flops-without-cache")
 
 # %% id="cache-work-code"

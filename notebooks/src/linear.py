@@ -33,7 +33,7 @@ np.set_printoptions(precision=3, suppress=True)
 # Three matrices, $Q$, $K$, $V$, of 65 536 rows and 64 columns each. The product $Q K^\top V$ can be computed from the left,
 # $(Q K^\top) V$, or from the right, $Q (K^\top V)$. The result is the same. **Predict** how much cheaper the second is.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 length, d = 65_536, 64
 left = 2 * length * length * d + 2 * length * length * d
 right = 2 * d * length * d + 2 * length * d * d
@@ -62,9 +62,8 @@ print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left
 # The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same distance
 # from the query gets more weight.
 
-# %% id="kernel-code"
-verify("softmax-as-kernel-smoother")
-verify("exponential-and-gaussian-kernel")
+# %% id="kernel-code" tags=["predicted"]
+verify("softmax-as-kernel-smoother", "exponential-and-gaussian-kernel")
 query, keys = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.0]])
 gaussian = np.exp(-((query - keys) ** 2).sum(axis=1) / 2)
 print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query))
@@ -87,11 +86,10 @@ print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query
 # **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for
 # $d_k = 64$?
 
-# %% id="features-code"
+# %% id="features-code" tags=["predicted"]
 from math import comb, factorial
 
-verify("power-kernel-features")
-verify("exponential-kernel-features")
+verify("power-kernel-features", "exponential-kernel-features")
 for degree in (2, 4, 8, 12):
     share = sum(4.0**n / factorial(n) for n in range(degree + 1)) / np.exp(4.0)
     print(f"degree {degree:2d}: {share:.3f} of the kernel, {comb(64 + degree, degree):.1e} features at d_k = 64")
@@ -116,9 +114,8 @@ for degree in (2, 4, 8, 12):
 #
 # **Predict** which of the three matrices below are symmetric.
 
-# %% id="mercer-code"
-verify("exponential-kernel-positive-definite")
-verify("token-kernel-is-asymmetric")
+# %% id="mercer-code" tags=["predicted"]
+verify("exponential-kernel-positive-definite", "token-kernel-is-asymmetric")
 rng = np.random.default_rng(11)
 x, w = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
 kernel = np.exp(x @ x.T)
@@ -152,9 +149,8 @@ print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(ker
 # With the mean of $m$ independent draws it is divided by $m$. **Predict** the relative error (standard deviation over kernel)
 # of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
 
-# %% id="random-verify"
-verify("gaussian-moment-generating-function")
-verify("positive-features-are-unbiased")
+# %% id="random-verify" tags=["predicted"]
+verify("gaussian-moment-generating-function", "positive-features-are-unbiased")
 verify("variance-of-positive-features")
 
 # %% id="random-code"
@@ -180,9 +176,8 @@ for size in (1.0, 2.0):
 # (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
 # many keys that should get almost no weight.
 
-# %% id="trigonometric-verify"
-verify("trigonometric-features-are-unbiased")
-verify("variance-of-trigonometric-features")
+# %% id="trigonometric-verify" tags=["predicted"]
+verify("trigonometric-features-are-unbiased", "variance-of-trigonometric-features")
 
 # %% id="features-figure"
 angle = np.linspace(0, np.pi, 60)
@@ -204,7 +199,7 @@ charts.lines(
 # attention: most keys are far away, their weights should be near 0, and with cosines come out with either sign. **Predict**
 # what happens to a row of weights that is then divided by its sum.
 
-# %% id="signs-code"
+# %% id="signs-code" tags=["predicted"]
 rng = np.random.default_rng(3)
 q, k = rng.normal(size=(200, 8)), rng.normal(size=(200, 8))
 omega = draw_projections(8, 64, rng)
@@ -240,9 +235,8 @@ for name, estimate in (
 # right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
 
-# %% id="mixes-verify"
-verify("linear-attention-by-associativity")
-verify("linear-attention-mixes-features")
+# %% id="mixes-verify" tags=["predicted"]
+verify("linear-attention-by-associativity", "linear-attention-mixes-features")
 
 # %% id="mixes-code"
 rng = np.random.default_rng(0)
@@ -261,7 +255,7 @@ print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @
 # (entry by entry) for 7 queries and keys with 2 features. The last lines put a softmax into {eq}`linear-attention-by-associativity`, with
 # one query, one key and $\phi = \mathrm{elu} + 1$, so $\phi(1) = 2$ and $\phi(0.5) = 1.5$.
 
-# %% id="spot-exp-code"
+# %% id="spot-exp-code" tags=["predicted"]
 rng = np.random.default_rng(5)
 q, k = 2 * rng.normal(size=(2, 7, 2))
 print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
@@ -294,11 +288,9 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores
 # first carries a softmax?
 
-# %% id="crossover-verify"
-verify("exponential-scores-full-rank")
-verify("linear-attention-flops")
-verify("linear-attention-crossover")
-verify("exponentials-per-flop")
+# %% id="crossover-verify" tags=["predicted"]
+verify("exponential-scores-full-rank", "linear-attention-flops")
+verify("linear-attention-crossover", "exponentials-per-flop")
 
 # %% id="crossover-code"
 for width in (128, 256):
@@ -360,8 +352,7 @@ for name in ("softmax", "chunked"):
 # $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \label{normalised-linear-attention}$$
 
 # %% id="forms-verify"
-verify("recurrent-linear-attention")
-verify("normalised-linear-attention")
+verify("recurrent-linear-attention", "normalised-linear-attention")
 
 # %% id="forms-code"
 rng = np.random.default_rng(1)
@@ -381,7 +372,7 @@ print("= the package:", np.allclose(rows, linear_attention(query, key, value, fe
 # over all heads. Both run without error. **Predict** a test that finds them: what must come out if *every value is 1*?
 # (In the last lines $\phi = \mathrm{elu} + 1$: $\phi(x) = e^x$ for $x \le 0$, else $x + 1$.)
 
-# %% id="spot-normaliser-code"
+# %% id="spot-normaliser-code" tags=["predicted"]
 q, k = elu_features(rng.normal(size=(2, 3, 6, 4)))  # three heads
 sums = np.tri(6) * (q @ k.swapaxes(-1, -2))
 right = sums.sum(axis=-1, keepdims=True)
@@ -406,7 +397,7 @@ show("normalised-linear-attention", wrong="only the last key is counted")
 # masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
 # fastest at 512 positions of width 64, in chunks of 64?
 
-# %% id="chunks-code"
+# %% id="chunks-code" tags=["predicted"]
 verify("chunked-linear-attention")
 (query, key), value, start = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
 runs = [("parallel", 1), ("recurrent", 1), ("chunked", 4), ("chunked", 5), ("chunked", 64)]
@@ -433,7 +424,7 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # the three outputs below, for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the
 # write.
 
-# %% id="decay-code"
+# %% id="decay-code" tags=["predicted"]
 verify("linear-attention-with-decay")
 ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
 print("before the write:", linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
@@ -474,9 +465,8 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 #
 # **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
 
-# %% id="interference-code"
-verify("recall-signal-and-interference")
-verify("interference-lower-bound")
+# %% id="interference-code" tags=["predicted"]
+verify("recall-signal-and-interference", "interference-lower-bound")
 verify("interference-of-random-keys")
 print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], " interference", 0.6 * values[2])
 
@@ -545,13 +535,10 @@ charts.lines(
 # write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
 # with $\beta = 1$ and $\beta = 0.5$ (for both writes).
 
-# %% id="delta-verify"
-verify("recall-error-gradient")
-verify("delta-rule")
-verify("erase-then-write")
-verify("recall-after-delta-write")
-verify("orthogonal-keys-left-alone")
-verify("delta-transition-norm")
+# %% id="delta-verify" tags=["predicted"]
+verify("recall-error-gradient", "delta-rule")
+verify("erase-then-write", "recall-after-delta-write")
+verify("orthogonal-keys-left-alone", "delta-transition-norm")
 show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
 
 # %% id="delta-code"
@@ -577,7 +564,7 @@ figures.memory_explorable()
 # many $b$. But the erasing factor becomes $I - (b \odot k)\, k^\top$, which is no longer symmetric. **Predict** whether
 # {eq}`delta-transition-norm` still holds for $0 \le b \le 1$ and a unit key.
 
-# %% id="spot-beta-code"
+# %% id="spot-beta-code" tags=["predicted"]
 k = np.array([0.6, 0.8])
 for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
     norm = np.linalg.norm(np.eye(2) - np.outer(b * k, k), 2)
@@ -600,8 +587,7 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
 # $$O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U \label{chunked-delta-outputs}$$
 
 # %% id="delta-chunks-verify"
-verify("chunked-delta-rule")
-verify("chunked-delta-outputs")
+verify("chunked-delta-rule", "chunked-delta-outputs")
 
 # %% id="delta-chunks-code"
 rng = np.random.default_rng(4)
@@ -640,9 +626,8 @@ for chunk in (1, 4, 5, 64):
 # (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and
 # how many a state can.
 
-# %% id="reading-verify"
-verify("corrections-reach-least-squares")
-verify("linear-and-softmax-slopes")
+# %% id="reading-verify" tags=["predicted"]
+verify("corrections-reach-least-squares", "linear-and-softmax-slopes")
 verify("softmax-recall-bound")
 
 # %% id="reading-code"
@@ -666,7 +651,7 @@ for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitte
 # explains most of the gap between attention and its cheaper rivals in language.) **Predict** the ranking at 32 pairs of
 # softmax, sums with positive features, sums with unit keys, delta rule.
 
-# %% id="recall-figure"
+# %% id="recall-figure" tags=["predicted"]
 once = RECALL.load()
 names = list(once.results[0]["accuracies"])
 means = {name: once.values("accuracies", name).mean(axis=0) for name in names}
@@ -696,7 +681,7 @@ for name in names:
 # So here is a task that asks for it: each key is written
 # **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
 
-# %% id="overwriting-figure"
+# %% id="overwriting-figure" tags=["predicted"]
 again = OVERWRITING.load()
 names = list(again.results[0]["accuracies"])
 means = {name: again.values("accuracies", name).mean(axis=0) for name in names}

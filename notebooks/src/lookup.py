@@ -30,7 +30,7 @@ np.set_printoptions(precision=3, suppress=True)
 # had changed $h_0$ a little, by how much would $h_T$ differ? **Predict** what is left after 50 steps for $w = 0.9$, and
 # whether $w = 1.1$ amplifies.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 rng = np.random.default_rng(1)
 inputs = rng.normal(size=50)
 for w in (0.5, 0.9, 1.1):
@@ -56,8 +56,7 @@ for w in (0.5, 0.9, 1.1):
 # hardly learnt (Bengio et al., 1994).
 
 # %% id="product-verify"
-verify("recurrent-gradient-product")
-verify("recurrent-gradient-bound")
+verify("recurrent-gradient-product", "recurrent-gradient-bound")
 
 # %% [markdown] id="recall"
 # Do larger networks suffer as well? **The experiment.** Two items are named, each with a colour; then comes a stretch of
@@ -71,7 +70,7 @@ verify("recurrent-gradient-bound")
 # **Predict** who learns the task with 2, 8 and 32 distractions, and how the gradient at the item asked for shrinks with the
 # distance, before any training.
 
-# %% id="recall-figure"
+# %% id="recall-figure" tags=["predicted"]
 record = RECALL.load()
 models = list(record.results[0]["steps"])
 steps = {name: np.median(record.values("steps", name), axis=0) for name in models}
@@ -141,10 +140,8 @@ print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum(), "  at 10:", note
 # width $h = 2$ (from here on $h$ is a width, no longer a state).
 # **Predict** roughly the temperature at 10 o'clock.
 
-# %% id="attention-code"
-verify("normalised-similarities")
-verify("weights-on-the-simplex")
-verify("soft-lookup")
+# %% id="attention-code" tags=["predicted"]
+verify("normalised-similarities", "weights-on-the-simplex", "soft-lookup")
 
 
 def closeness(query, key, h):
@@ -168,7 +165,7 @@ print("similarities", similarity, "  weights", weights, "  answer", (weights @ v
 # $\mathbb{R}$ has negative numbers. **Predict** what is left of the weights if the sum is taken at its word, and what the
 # two lines after that print.
 
-# %% id="spot-sum-code"
+# %% id="spot-sum-code" tags=["predicted"]
 show("normalised-similarities", wrong="the same letter on both sides, worked out")
 signed = np.array([2.0, -1.0])
 print("signs:", signed / signed.sum(), "  answer for the values 12 and 18:", signed / signed.sum() @ np.array([12.0, 18.0]))
@@ -217,9 +214,8 @@ print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 #
 # **Predict** the weight of the match for $\beta = 3$ ($e^3 \approx 20$).
 
-# %% id="match-code"
-verify("query-matches-key-name")
-verify("lookup-by-name")
+# %% id="match-code" tags=["predicted"]
+verify("query-matches-key-name", "lookup-by-name")
 query, key, value = tokens @ w_query, tokens @ w_key, tokens @ w_value
 similarity = np.exp(3.0 * query @ key.T)
 weights = similarity / similarity.sum(axis=1, keepdims=True)
@@ -232,7 +228,7 @@ assert np.allclose(weights @ value, attention(query, key, value, scale=3.0))
 # Now exchange the roles: let the badge ask and the question answer, `tokens @ w_key` as queries and `tokens @ w_query`
 # as keys. All shapes fit. **Predict** whose colour Ann gets then, and what happens to Dan, for whom nobody asked.
 
-# %% id="swap-figure"
+# %% id="swap-figure" tags=["predicted"]
 swapped = np.exp(3.0 * key @ query.T)
 swapped /= swapped.sum(axis=1, keepdims=True)
 figures.maps_side_by_side(
@@ -280,9 +276,8 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 # **Predict** three things: the answer at 10 o'clock if the pairs are reversed; if only the keys are; and the new
 # weight of the 9 o'clock pair, 0.543 now, when it is noted twice. (Is it doubled?)
 
-# %% id="set-code"
-verify("pair-order-invariance")
-verify("duplicated-pair-counts-twice")
+# %% id="set-code" tags=["predicted"]
+verify("pair-order-invariance", "duplicated-pair-counts-twice")
 
 
 def lookup(query, key, value, h=2.0):
@@ -314,7 +309,7 @@ print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).rou
 # The divisor $2h^2$ of the exponent is called a **temperature** (no degrees). **Predict** from which $h$ on, at
 # 10 o'clock, no pair has more than half of the weight.
 
-# %% id="dial-figure"
+# %% id="dial-figure" tags=["predicted"]
 verify("bandwidth-limits")
 widths = np.geomspace(0.2, 50.0, 61)
 shares = np.array([closeness(10.0, keys, h) / closeness(10.0, keys, h).sum() for h in widths])
@@ -336,7 +331,7 @@ charts.lines(
 # (The dial: from $h = 2.3$ on.) Now a common sentence: "attention maps a query to the corresponding value". Ask it at a key: $q = 9$,
 # where 12 degrees were measured. **Predict** whether the answer is 12 for $h = 2$.
 
-# %% id="spot-value-code"
+# %% id="spot-value-code" tags=["predicted"]
 for h in (0.5, 2.0, 8.0):
     print(f"h = {h}: at 9 o'clock {lookup(9.0, keys, values, h):.2f} degrees")
 
@@ -372,7 +367,7 @@ figures.lookup_explorable()
 # A real curve: the yearly flow of the Nile at Aswan from 1871 to 1970, in $10^8$ cubic metres (Cobb, 1978; the data set
 # `Nile` of R). **Predict** which of the widths 0.3, 2 and 50 years foretells best a year that is left out of the data.
 
-# %% id="nile-data"
+# %% id="nile-data" tags=["predicted"]
 years = np.arange(1871.0, 1971.0)
 flow = np.fromstring(
     """1120 1160 963 1210 1160 1160 813 1230 1370 1140 995 935 1110 994 1020 960 1180 799 958 1140
@@ -408,9 +403,8 @@ for h in (0.3, 2.0, 50.0):
 #
 # The factor $A$ passes because a sum is linear, $b$ because $\sum_i \alpha_i b = b$. **Predict** whether squares pass too.
 
-# %% id="affine-code"
-verify("nadaraya-watson-regression")
-verify("affine-maps-pass-through")
+# %% id="affine-code" tags=["predicted"]
+verify("nadaraya-watson-regression", "affine-maps-pass-through")
 weights = closeness(10.0, keys, 2.0) / closeness(10.0, keys, 2.0).sum()
 average = weights @ values
 print(f"Fahrenheit of the average {1.8 * average + 32:.2f}, average of Fahrenheit {weights @ (1.8 * values + 32):.2f}")
@@ -432,7 +426,7 @@ print(f"square of the average {average**2:.1f}, average of squares {weights @ va
 # not. So $p_{ij}$ is the weight of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and
 # not the keys. **Predict** the shapes of $P$ and $Z$ for 3 queries and 5 pairs with values of 2 numbers.
 
-# %% id="queries-code"
+# %% id="queries-code" tags=["predicted"]
 verify("weights-times-values")
 corners = np.array([[0.0, 0.0], [4.0, 0.0], [5.0, 3.0], [2.0, 5.0], [-1.0, 3.0]])
 queries, corner_keys = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
@@ -450,7 +444,7 @@ print("P", p.shape, " Z", z.shape, " rows sum to", p.sum(axis=1), " columns to",
 # No direction leads out: the output stays in the **convex hull** of the values, inside the rubber band around them. The
 # cross below is made with weights that sum to 1, too, but two of them are negative. **Predict** where it may land.
 
-# %% id="hull-figure"
+# %% id="hull-figure" tags=["predicted"]
 verify("output-in-convex-hull")
 spoilt = np.array([-0.3, 0.7, 0.9, -0.4, 0.1])
 figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
@@ -487,7 +481,7 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 # weights of size $m \times m$. Both products exist: $W = Q^\top K$ from the right, $P$ from the left. To see what each mixes,
 # change the last value and look at the **first** output. **Predict** which one notices.
 
-# %% id="spot-side-code"
+# %% id="spot-side-code" tags=["predicted"]
 verify("output-derivative-by-value")
 q, k, v = (0.5 * rng.normal(size=(5, 3)) for _ in range(3))
 disturbed = v + np.eye(5)[:, 4:]  # position 4 only
@@ -538,7 +532,7 @@ print("P(X)", positions.shape, " W(X)", features.shape, " equal:", np.allclose(p
 #
 # **Predict** the weights for $-q$ if $q$ gives .88 and .12.
 
-# %% id="flip-code"
+# %% id="flip-code" tags=["predicted"]
 verify("opposite-query-inverts-ratios")
 two_keys = np.array([[1.0, 0.0], [0.0, 1.0]])
 for q in (np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
@@ -554,7 +548,7 @@ for q in (np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
 #
 # Linear in each role, and cubic in the input. "Linear attention" is no linear map of $X$. **Predict** the factor for $c = 2$.
 
-# %% id="cubic-code"
+# %% id="cubic-code" tags=["predicted"]
 verify("linear-attention-is-cubic")
 print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 

@@ -34,7 +34,7 @@ np.set_printoptions(precision=3, suppress=True)
 # zero, model B does not. Then both get 8 symbols as a prompt and *write* the translation, one symbol at a time.
 # **Predict** who writes better.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 record = LEAKS.load()
 for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
     loss, written = record.values(kind, "loss"), record.values(kind, "written")
@@ -73,9 +73,8 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 # key had is not lost and not shared out equally; it goes to the others in proportion. **Predict** the weights when the
 # first key of scores $(2, 1, 0)$, with weight .665, is hidden.
 
-# %% id="renormalise-verify"
-verify("score-bias-is-factor")
-verify("minus-infinity-removes-key")
+# %% id="renormalise-verify" tags=["predicted"]
+verify("score-bias-is-factor", "minus-infinity-removes-key")
 verify("masking-renormalises-weights")
 show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
@@ -98,7 +97,7 @@ print("struck, normalised:", softmax(scores)[1:] / softmax(scores)[1:].sum())
 # - \text{mask}) \cdot (-\infty)$, the shift by the row maximum if every key is hidden, and a weight of 0 on a value
 # that is infinite.
 
-# %% id="arithmetic-code"
+# %% id="arithmetic-code" tags=["predicted"]
 verify("masked-exponential-is-zero")
 with np.errstate(invalid="ignore"):
     print("(1 - mask) * -inf:", (1 - np.array([1.0, 0.0])) * -np.inf)
@@ -137,7 +136,7 @@ print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], attention(que
 # embeddings", one can read. Our input above has 5 tokens and 5 features, so we can even try it. **Predict** what
 # happens, and what would happen with 6 features.
 
-# %% id="spot-embeddings-code"
+# %% id="spot-embeddings-code" tags=["predicted"]
 for size in (np.inf, 1e4):
     hidden = x + np.where(mask, 0.0, -size)
     with np.errstate(invalid="ignore"):
@@ -173,9 +172,8 @@ for size in (np.inf, 1e4):
 # **Predict**, for scores $(2, 1, 0)$ with everything hidden: the weights if $-10^9$ is *added*, if the scores are
 # *replaced* by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
 
-# %% id="finite-verify"
-verify("finite-fill-leaks")
-verify("filled-row-hides-nothing")
+# %% id="finite-verify" tags=["predicted"]
+verify("finite-fill-leaks", "filled-row-hides-nothing")
 
 # %% id="finite-code"
 half = scores.astype(np.float16) + np.float16(-1e4)
@@ -216,7 +214,7 @@ print("ours:                         ", attention(query, key, value, mask=nothin
 # if the loss leaves the empty row out, are the gradients of the projections clean, once with `masked_fill`, once with
 # $M$ added?
 
-# %% id="empty-gradient-code"
+# %% id="empty-gradient-code" tags=["predicted"]
 visible = torch.tensor(nothing)
 for name, hidden in {
     "masked_fill": lambda s: s.masked_fill(~visible, -torch.inf),
@@ -262,9 +260,8 @@ for need_weights in (True, False):
 # The triangle is aligned at the **bottom right**. **Predict** what a single new query sees if the triangle is aligned
 # at the top left.
 
-# %% id="causal-verify"
-verify("causal-mask")
-verify("bottom-right-offset")
+# %% id="causal-verify" tags=["predicted"]
+verify("causal-mask", "bottom-right-offset")
 
 # %% id="causal-figure"
 figures.mask_patterns(
@@ -300,7 +297,7 @@ print("row 4 in full:   ", masked[4])
 # Two things live on it: training predicts **all** next tokens in one pass; and cached keys and values stay right while
 # the text grows. **Predict** if {eq}`causal-prefix-invariance` needs the mask.
 
-# %% id="prefix-code"
+# %% id="prefix-code" tags=["predicted"]
 verify("causal-prefix-invariance")
 prefixes = [attention(query[:t], key[:t], value[:t], is_causal=True) for t in range(1, 6)]
 print("every prefix agrees:  ", all(np.allclose(part, masked[: len(part)]) for part in prefixes))
@@ -334,9 +331,8 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 #
 # That is a **test**: move one token, look which outputs move. Four lines.
 
-# %% id="leak-verify"
-verify("output-derivative-by-score")
-verify("mask-after-softmax-leaks")
+# %% id="leak-verify" tags=["predicted"]
+verify("output-derivative-by-score", "mask-after-softmax-leaks")
 verify("causal-mask-hides-future")
 
 
@@ -357,7 +353,7 @@ print(influence)
 # Our package has these lines as `leak_matrix`. Let us put it to work on six layers: the right one, and five with
 # common mistakes. **Predict** which of them leak everywhere, and which at a few pairs only.
 
-# %% id="leaks-figure"
+# %% id="leaks-figure" tags=["predicted"]
 layers = {
     "right": lambda s: softmax(np.where(mask, s, -np.inf)),
     "one column too wide": lambda s: softmax(np.where(np.tri(5, k=1) > 0, s, -np.inf)),
@@ -391,7 +387,7 @@ print("padding visible, influence:", seen.max().round(2), "  padding hidden:", u
 # **Predict**: if only the *values* are moved, is the mask after the softmax found?
 
 
-# %% id="gradient-code"
+# %% id="gradient-code" tags=["predicted"]
 def layer_in_torch(rows):
     weights = torch.softmax(rows @ torch.tensor(w_query) @ (rows @ torch.tensor(w_key)).T / 2, dim=-1) * torch.tensor(mask)
     return weights @ (rows @ torch.tensor(w_value))
@@ -433,9 +429,8 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 #
 # The future, $l > i$, leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
 
-# %% id="axis-verify"
-verify("masked-attention-in-columns")
-verify("softmax-over-queries-leaks")
+# %% id="axis-verify" tags=["predicted"]
+verify("masked-attention-in-columns", "softmax-over-queries-leaks")
 
 # %% id="axis-code"
 added = np.where(mask, 0.0, -np.inf)
@@ -484,9 +479,8 @@ show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagona
 # query see its own position and the $w$ before it. **Predict** how many of 49 pairs the causal mask leaves, for seven
 # tokens.
 
-# %% id="several-verify"
-verify("added-masks-intersect")
-verify("key-padding-changes-nothing")
+# %% id="several-verify" tags=["predicted"]
+verify("added-masks-intersect", "key-padding-changes-nothing")
 verify("packed-documents-stay-apart")
 print("hidden by two masks, by one, by one:", softmax(scores + np.array([-2e9, -1e9, -1e9])))
 
@@ -514,7 +508,7 @@ figures.mask_patterns(patterns, title="Masks combine by 'and': what one of them 
 # repository had one until 2026 (LLMs-from-scratch #1061). **Predict** how much of past and future a causal mask of the
 # wrong polarity shows.
 
-# %% id="polarity-code"
+# %% id="polarity-code" tags=["predicted"]
 hide = np.triu(np.ones((5, 5), dtype=bool), k=1)  # True = hide, the way nn.MultiheadAttention wants it
 keep = from_torch_masks(hide)
 print("kept:", np.array_equal(keep, mask), "  inverted back:", np.array_equal(invert_mask(keep), hide))
@@ -529,7 +523,7 @@ print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
 # Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask
 # after the softmax. **Predict** first: can a *hidden* cell leak while the mask stands before the softmax?
 
-# %% id="explorable"
+# %% id="explorable" tags=["predicted"]
 figures.mask_explorable()
 
 # %% [markdown] id="explorable-notice"
@@ -560,10 +554,8 @@ figures.mask_explorable()
 # $L$ layers reach $L w$ back: depth buys distance, step by step. (That a path exists does not say that much gets
 # through.) **Predict** how many layers the last of 13 tokens needs to see the first, with $w = 2$.
 
-# %% id="reach-verify"
-verify("causal-pair-count")
-verify("window-pair-count")
-verify("reach-of-stacked-windows")
+# %% id="reach-verify" tags=["predicted"]
+verify("causal-pair-count", "window-pair-count", "reach-of-stacked-windows")
 
 # %% id="reach-figure"
 band = window_mask(13, 13, left=2, right=0).astype(int)
@@ -579,7 +571,7 @@ figures.mask_patterns(reaches, title="Six layers with a window of 2 reach twelve
 # Three more models have masks that leak in the ways of this lesson. **Predict** for each if it tells the random
 # symbols, and if it can write.
 
-# %% id="experiment-figure"
+# %% id="experiment-figure" tags=["predicted"]
 names = ["right", "one too\nwide", "transposed", "after the\nsoftmax", "softmax over\nthe queries"]
 shares = {
     "random half, told in advance": [record.values(kind, "first half").mean() for kind in MASKS],

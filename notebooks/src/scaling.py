@@ -30,7 +30,7 @@ np.set_printoptions(precision=3, suppress=True)
 # Draw a query and eight keys with standard normal entries, and let the dot products be the scores. Only the number
 # of entries, $d_k$, changes. **Predict** the largest weight at $d_k = 1024$.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 rng = np.random.default_rng(5)
 for d_k in (4, 64, 1024):
     query, key = rng.normal(size=(1, d_k)), rng.normal(size=(8, d_k))
@@ -69,17 +69,15 @@ for d_k in (4, 64, 1024):
 # So the dot product *is* a distance kernel, on keys of equal length, with $h^2$ as the temperature. **Predict**
 # whether the two rows below still agree when one key becomes longer.
 
-# %% id="similar-gauss-code"
+# %% id="similar-gauss-code" tags=["predicted"]
 query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
 equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
 for name, keys in (("equal keys", equal), ("one twice as long", equal * np.array([[1], [1], [2], [1]]))):
     print(f"{name:18s}", softmax(gaussian_scores(query, keys, 1.0))[0], softmax(dot_scores(query, keys))[0])
 
 # %% id="similar-verify"
-verify("dot-product-by-distance")
-verify("cosine-similarity")
-verify("gaussian-score-expansion")
-verify("equal-length-gaussian-weights")
+verify("dot-product-by-distance", "cosine-similarity")
+verify("gaussian-score-expansion", "equal-length-gaussian-weights")
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="ranking"
@@ -96,7 +94,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # Some texts call $q \cdot k / \sqrt{d_k}$ a cosine similarity, since both divide something. **Predict** which of the two rows
 # below lies between -1 and 1, and whether the two pick the same key.
 
-# %% id="spot-cosine-code"
+# %% id="spot-cosine-code" tags=["predicted"]
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0], [-1.0, 0.5]])
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", cosine_scores(query, key)[0])
@@ -120,9 +118,7 @@ show("ranking-ignores-query-length", q=[1, 0], k=[[3, 3], [1, 0]], theta=[np.pi 
 # $$\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{1}{T_q} + \frac{1}{T_k} \label{relative-cost-of-norms}$$
 
 # %% id="flat-verify"
-verify("ranking-ignores-query-length")
-verify("cosine-weight-bound")
-verify("relative-cost-of-norms")
+verify("ranking-ignores-query-length", "cosine-weight-bound", "relative-cost-of-norms")
 print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  norms at T = 1000:", 1 / 1000 + 1 / 1000)
 
 # %% [markdown] id="flat-notice"
@@ -172,19 +168,16 @@ print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  n
 #
 # Both start too flat. **Predict** the four deviations printed below, for $d_k = 64$ and $h = 8$.
 
-# %% id="scale-code"
+# %% id="scale-code" tags=["predicted"]
 query, key = rng.normal(size=(2, 20_000, 64))
 scores = (query * key).sum(axis=-1)
 for name, divisor in (("1", 1), ("sqrt(d_k)", 8), ("d_k", 64), ("sqrt(d_model)", math.sqrt(512))):
     print(f"divided by {name:13s} deviation {(scores / divisor).std():.2f}")
 
 # %% id="scale-verify"
-verify("mean-of-a-score")
-verify("score-variance-from-covariances")
-verify("variance-of-a-score")
-verify("score-variance-from-deviations")
-verify("scaled-score-variance")
-verify("variance-under-wrong-scales")
+verify("mean-of-a-score", "score-variance-from-covariances")
+verify("variance-of-a-score", "score-variance-from-deviations")
+verify("scaled-score-variance", "variance-under-wrong-scales")
 
 # %% [markdown] id="correlated"
 # ## Break each assumption
@@ -216,7 +209,7 @@ verify("variance-under-wrong-scales")
 #
 # **Predict** for each panel below whether its mean, its variance, or neither differs from 0 and 1.
 
-# %% id="broken-figure"
+# %% id="broken-figure" tags=["predicted"]
 n, d_k = 40_000, 16
 q, k, e = rng.normal(size=(3, n, d_k))
 samples = {
@@ -234,10 +227,8 @@ moments = {name: (float((s / 4).mean()), float((s / 4).var())) for name, s in sa
 figures.broken_assumptions(centres, densities, np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi), moments)
 
 # %% id="broken-verify"
-verify("correlated-query-key-moments")
-verify("equal-query-key-moments")
-verify("covariance-within-a-row")
-verify("score-normal-given-query")
+verify("correlated-query-key-moments", "equal-query-key-moments")
+verify("covariance-within-a-row", "score-normal-given-query")
 
 # %% [markdown] id="kurtosis"
 # ## Normal only in the limit
@@ -271,7 +262,7 @@ show("kurtosis-with-normal-entries", wrong="q.k follows N(0, d_k) exactly")
 # normal
 # density of variance $\|q\|^2 / d_k$ over many queries. **Predict** which curve is highest at 0, and which at 5.
 
-# %% id="normal-figure"
+# %% id="normal-figure" tags=["predicted"]
 x = np.linspace(-6, 6, 121)
 densities = {}
 for d_k in (1, 4, 64):
@@ -280,8 +271,7 @@ for d_k in (1, 4, 64):
 figures.towards_normal(x, densities, np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi))
 
 # %% id="normal-verify"
-verify("kurtosis-of-a-score")
-verify("kurtosis-with-normal-entries")
+verify("kurtosis-of-a-score", "kurtosis-with-normal-entries")
 verify("scaled-score-approaches-normal")
 
 # %% [markdown] id="ratios"
@@ -309,7 +299,7 @@ verify("scaled-score-approaches-normal")
 # Half a nat for $s = 1$. Both hold for many keys and moderate $s$. Unscaled, $s^2 = d_k$ asks for more than there is:
 # one key has it all. **Predict** the entropy of 64 keys with the scale ($\ln 64 = 4.16$).
 
-# %% id="spread-figure"
+# %% id="spread-figure" tags=["predicted"]
 widths = 2 ** np.arange(0, 11, 2)
 rows = {"scaled": [], "unscaled": []}
 for d_k in widths:
@@ -324,9 +314,7 @@ norm = {name: np.linalg.norm(softmax_jacobian(weights), 2, axis=(-2, -1)).mean(-
 figures.spread_and_softmax(widths, entropy, largest, norm, n_keys=64)
 
 # %% id="spread-verify"
-verify("log-weight-ratio-variance")
-verify("effective-share-of-keys")
-verify("entropy-lost-to-spread")
+verify("log-weight-ratio-variance", "effective-share-of-keys", "entropy-lost-to-spread")
 
 # %% [markdown] id="spread-notice"
 # With the scale the entropy ends at 3.67, half a nat below $\ln 64$. Without it, the norm of the Jacobian first grows, for two strong
@@ -349,7 +337,7 @@ figures.scale_explorable()
 # **Predict** whether two twins, one scaled and one not, give the same attention weights after 20 steps of gradient descent from
 # $W' = W_Q / \sqrt{d_k}$, if the second uses the step $\eta / d_k$ for $W'$.
 
-# %% id="twins-code"
+# %% id="twins-code" tags=["predicted"]
 verify("scale-as-reparametrisation")
 print("step eta / d_k: same weights", two_step_sizes(64, 20) < 1e-9)
 print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e-3)
@@ -365,7 +353,7 @@ print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e
 # a turned copy of it (`attn_course/lessons/scaling/experiments.py`), with Adam and the step 0.003,
 # for both starts. **Predict** the slow curve.
 
-# %% id="training-figure"
+# %% id="training-figure" tags=["predicted"]
 verify("scale-in-the-initialisation")
 record = SCALE.load()
 starts = ("unit variance", "factor in W_Q")
@@ -420,7 +408,7 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 #
 # that is 1/9 and 1/4 of what "unit variance" promises. **Predict** the third bar for $d = 512$.
 
-# %% id="inits-measured"
+# %% id="inits-measured" tags=["predicted"]
 d, d_k = 512, 64
 x = rng.normal(size=(2, d))
 x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
@@ -445,10 +433,8 @@ charts.bars(
 )
 
 # %% id="inits-verify"
-verify("layer-norm-moments")
-verify("variance-after-projection")
-verify("default-initialisation-variances")
-verify("score-variance-at-initialisation")
+verify("layer-norm-moments", "variance-after-projection")
+verify("default-initialisation-variances", "score-variance-at-initialisation")
 
 # %% [markdown] id="qk-norm"
 # Who wants unit variance has to normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by the
@@ -461,7 +447,7 @@ verify("score-variance-at-initialisation")
 # It lies within $\pm\sqrt{d_k}$ whatever the weights become in training. **Predict** what happens to both scores below when the
 # weights grow a hundredfold.
 
-# %% id="qk-norm-code"
+# %% id="qk-norm-code" tags=["predicted"]
 verify("query-key-normalisation")
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
 for factor in (1.0, 100.0):

@@ -38,7 +38,7 @@ np.set_printoptions(precision=2, suppress=True)
 # **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Scores have
 # variance 1 (chapter {lesson}`scaling`), so perhaps $1/32 = 0.03$?
 
-# %% id="plain-code"
+# %% id="plain-code" tags=["predicted"]
 verify("self-attention-without-projections")
 rng = np.random.default_rng(5)
 maps = {}
@@ -72,8 +72,7 @@ figures.weight_maps(
 # identity.
 
 # %% id="diagonal-code"
-verify("heavy-diagonal-of-scores")
-verify("self-weight-grows")
+verify("heavy-diagonal-of-scores", "self-weight-grows")
 x = rng.normal(size=(6, 4))
 without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))  # True: may be seen
 print("largest change if a token may not see itself:", np.abs(without_itself - attention(x, x, x)).max().round(2))
@@ -84,7 +83,7 @@ print("largest change if a token may not see itself:", np.abs(without_itself - a
 # $x_i \cdot x_j = x_j \cdot x_i$, so the scores are symmetric. **Predict** whether the weights are: do two tokens look at
 # each other equally? Four tokens in the plane, one of them at the origin:
 
-# %% id="asymmetry-code"
+# %% id="asymmetry-code" tags=["predicted"]
 plane = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0], [-1.0, 2.0]])
 weights = attention(plane, plane, plane, return_weights=True)[1]
 charts.heatmap(
@@ -108,8 +107,7 @@ charts.heatmap(
 # asymmetry, and it is there without any parameter.
 
 # %% id="balance-verify"
-verify("detailed-balance-of-weights")
-verify("normalisers-are-stationary")
+verify("detailed-balance-of-weights", "normalisers-are-stationary")
 
 # %% id="balance-code"
 Z = np.exp(scaled_dot_scores(plane, plane)).sum(axis=1)
@@ -151,10 +149,8 @@ print("projected:  eats ->", dict(zip(words, weights[0].round(2).tolist(), stric
 # For $W_Q \ne W_K$ this is in general not zero: the **second** cause of asymmetry, now in the scores themselves.
 # **Predict**: are the weights symmetric if $W_Q = W_K$?
 
-# %% id="bilinear-verify"
-verify("self-attention")
-verify("bilinear-score")
-verify("asymmetry-of-scores")
+# %% id="bilinear-verify" tags=["predicted"]
+verify("self-attention", "bilinear-score", "asymmetry-of-scores")
 
 # %% id="bilinear-code"
 x, w = rng.normal(size=(5, 4)), rng.normal(size=(4, 3))
@@ -169,7 +165,7 @@ print("scores symmetric:", np.allclose(tied_scores, tied_scores.T), " weights:",
 # "$\mathrm{softmax}\bigl( (X W_Q W_K^\top X^\top / \sqrt{d})\, X W_V \bigr)$", prints a tutorial. All shapes fit.
 # **Predict** what each row of that "output" sums to, for whatever $W_V$.
 
-# %% id="spot-inside-code"
+# %% id="spot-inside-code" tags=["predicted"]
 w_query, w_key, w_value = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
 scores = scaled_dot_scores(x @ w_query, x @ w_key)
 inside = softmax(scores @ x @ w_value)
@@ -188,7 +184,7 @@ show("self-attention", wrong="the value inside the softmax")
 # No $T$ in it. The $T^2$ weights are computed anew for each input, and thrown away. **Predict** what the same three matrices do
 # with eleven tokens in place of five.
 
-# %% id="learned-code"
+# %% id="learned-code" tags=["predicted"]
 verify("self-attention-parameters")
 for length in (2, 5, 11):
     sentence = np.random.default_rng(length).normal(size=(length, 4))
@@ -232,9 +228,7 @@ for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "pa
 # Outputs move along with their tokens: **equivariance**. ({eq}`pair-order-invariance` was the invariance of one output.)
 
 # %% id="permute-verify"
-verify("permuted-scores")
-verify("permuted-weights")
-verify("permutation-equivariance")
+verify("permuted-scores", "permuted-weights", "permutation-equivariance")
 
 # %% [markdown] id="spot-near"
 # ### Spot the mistake: the neighbours
@@ -242,7 +236,7 @@ verify("permutation-equivariance")
 # "Attention looks at the neighbouring words first." It sounds natural, and in trained models one often sees it. **Predict**
 # what happens to the output of "dog" if we shuffle "dog bites man today".
 
-# %% id="spot-near-code"
+# %% id="spot-near-code" tags=["predicted"]
 vocabulary = {word: rng.normal(size=4) for word in ("dog", "bites", "man", "today")}
 for order in ("dog bites man today", "man bites dog today", "today man dog bites"):
     sentence = np.stack([vocabulary[word] for word in order.split()])
@@ -285,7 +279,7 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 # **Predict** whether the curve of $P_{10} \cdot P_u$ over $u - 10$ differs from that of $P_{50} \cdot P_u$ over $u - 50$,
 # and whether it falls all the way.
 
-# %% id="likeness-figure"
+# %% id="likeness-figure" tags=["predicted"]
 table = sinusoidal_positions(101, 64)
 reach = np.arange(-10, 51)
 charts.lines(
@@ -299,10 +293,8 @@ charts.lines(
 )
 
 # %% id="likeness-code"
-verify("score-with-added-positions")
-verify("sinusoidal-positions")
-verify("sinusoid-shift-is-linear")
-verify("sinusoidal-position-similarity")
+verify("score-with-added-positions", "sinusoidal-positions")
+verify("sinusoid-shift-is-linear", "sinusoidal-position-similarity")
 
 # %% [markdown] id="turn"
 # ## Positions to rotate by: RoPE
@@ -338,11 +330,9 @@ verify("sinusoidal-position-similarity")
 # This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict**
 # which of the two methods below keeps the scores when the sentence moves seven places on.
 
-# %% id="relative-verify"
-verify("angle-proportional-to-position")
-verify("rotations-compose")
-verify("rotated-pair-score")
-verify("rope-as-complex-rotation")
+# %% id="relative-verify" tags=["predicted"]
+verify("angle-proportional-to-position", "rotations-compose")
+verify("rotated-pair-score", "rope-as-complex-rotation")
 
 # %% id="relative-code"
 x, w_query, w_key = rng.normal(size=(5, 8)), rng.normal(size=(8, 6)), rng.normal(size=(8, 6))
@@ -368,7 +358,7 @@ for method in (added, turned):
 # Now move the two tokens yourself. **Predict** first: does the score stay if you press "Both one on"? If you press
 # "Exchange"? The base is 100 here, not 10000, so that all three clocks can be seen to run.
 
-# %% id="explorable"
+# %% id="explorable" tags=["predicted"]
 figures.rope_explorable()
 
 # %% [markdown] id="explorable-notice"
@@ -396,9 +386,8 @@ figures.rope_explorable()
 # differs, 0 if all tokens are equal. **Predict** it after six layers, with and without the residual. And without, if $W_Q$
 # and $W_K$ are half as large again, so that weights are sharper?
 
-# %% id="residual-verify"
-verify("residual-stream")
-verify("attention-contracts-differences")
+# %% id="residual-verify" tags=["predicted"]
+verify("residual-stream", "attention-contracts-differences")
 
 
 # %% id="residual-code"
@@ -459,7 +448,7 @@ verify("wanted-value-gains-score")
 #
 # **Predict** which of them beat one half.
 
-# %% id="pronoun-figure"
+# %% id="pronoun-figure" tags=["predicted"]
 record = PRONOUNS.load()
 runs = dict(zip(record.seeds, record.results, strict=True))
 accuracy = {f"seed {seed}": [run[kind]["accuracy"] for kind in MODELS] for seed, run in runs.items()}
@@ -509,7 +498,7 @@ for kind in MODELS[1::-1]:
 # costs nothing. **Predict** where the name is. Here is whom "it" looks at most in layer 2 after "slow" (places count from
 # 0; noun 2 is at 4), and whom *that* token had looked at in layer 1:
 
-# %% id="pronoun-relay"
+# %% id="pronoun-relay" tags=["predicted"]
 for seed, run in runs.items():
     seen = run["free"]["example"]
     place, first = seen["looked at"][1], np.array(seen["first rows of these"][1])
@@ -532,7 +521,7 @@ for seed, run in runs.items():
 # The outputs and the row sums stay. These are weights again, provided $N$ keeps all weights at least 0. **Predict** whether the largest
 # weight of a row can lose its lead in this way.
 
-# %% id="explanation-verify"
+# %% id="explanation-verify" tags=["predicted"]
 verify("other-weights-same-output")
 
 # %% id="explanation-code"
@@ -569,9 +558,8 @@ print("weights", p + change, "output", (p + change) @ value)
 # They compare queries with **keys** (not "with values"), have no sign, and each row sums to 1 even if nothing goes
 # together. **Predict** the weight of two perfectly opposite features.
 
-# %% id="features-verify"
-verify("feature-scores-are-correlations")
-verify("feature-weights-from-correlations")
+# %% id="features-verify" tags=["predicted"]
+verify("feature-scores-are-correlations", "feature-weights-from-correlations")
 
 # %% id="features-code"
 data = rng.normal(size=(100, 2)) @ np.array([[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]])
@@ -596,7 +584,7 @@ print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(sco
 # 0 if they are independent. Each of the four features of a kind has a partner; it is *found* if it is the largest of the
 # row, the feature itself left out. **Predict** which methods find the hidden pairs.
 
-# %% id="pairs-code"
+# %% id="pairs-code" tags=["predicted"]
 record = PAIRS.load()
 for method in ("correlation", "plain attention", "trained attention", "mutual information"):
     counts = {kind: record.values("found", method, kind).tolist() for kind in KINDS}
@@ -654,11 +642,9 @@ figures.weight_maps(
 #
 # The RNN reads its matrices again at each step. **Predict** for $T = 1024$, $d = 256$ who wins in work, in traffic, in depth.
 
-# %% id="parallel-verify"
-verify("attention-and-rnn-flops")
-verify("quadratic-cost-crossover")
-verify("attention-and-rnn-depth")
-verify("attention-and-rnn-traffic")
+# %% id="parallel-verify" tags=["predicted"]
+verify("attention-and-rnn-flops", "quadratic-cost-crossover")
+verify("attention-and-rnn-depth", "attention-and-rnn-traffic")
 
 # %% id="parallel-code"
 T, d = 1024, 256

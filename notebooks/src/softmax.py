@@ -29,7 +29,7 @@ np.set_printoptions(precision=4, suppress=True)
 # Here are the two lines everybody writes first: take exponentials, divide by their sum. Both score vectors
 # below hold the same differences. **Predict** what the second call prints.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet, look at the numbers
     for scores in (np.array([0.0, 1.0, 2.0]), np.array([1000.0, 1001.0, 1002.0])):
         unnormalised = np.exp(scores)
@@ -58,7 +58,7 @@ show("softmax", z=[1, 2, 0], i=2)
 # Mind the small print, which most texts leave out: *two or more*, *finite*, *in exact arithmetic*. **Predict**
 # which of the three inputs below breaks the strict bounds.
 
-# %% id="range-code"
+# %% id="range-code" tags=["predicted"]
 verify("softmax-inside-the-simplex")
 print("one score:        ", softmax(np.array([3.0])))
 print("a score of -inf:  ", softmax(np.array([1.0, 2.0, -np.inf])))
@@ -87,7 +87,7 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 # **Predict** which of three candidates keeps its weights when we add 3 to both scores. The figure shows the
 # share of the first of two entries against the difference of their scores.
 
-# %% id="why-exp-figure"
+# %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
 maps = {"exp(x)": np.exp, "x² + 1": lambda x: x**2 + 1, "softplus(x)": lambda x: np.log1p(np.exp(x))}
 shift = 3.0
@@ -125,12 +125,9 @@ figures.softmax_maps(difference, shares, shift=shift)
 # \label{softmax-with-temperature}$$
 
 # %% id="why-exp-verify"
-verify("ratio-of-weights")
-verify("shift-invariant-ratios")
-verify("exponential-functional-equation")
-verify("functional-equation-integrated")
-verify("exponential-differential-equation")
-verify("exponential-unique-solution")
+verify("ratio-of-weights", "shift-invariant-ratios")
+verify("exponential-functional-equation", "functional-equation-integrated")
+verify("exponential-differential-equation", "exponential-unique-solution")
 verify("softmax-with-temperature")
 
 # %% [markdown] id="why-exp-notice"
@@ -192,16 +189,14 @@ print("softmax", softmax(scores), "log-ratios", np.log(softmax(scores)[0] / soft
 # $p = q$. So softmax is the one and only maximiser of "average score plus $T$ times entropy".
 
 # %% id="entropy-verify"
-verify("entropy-lagrangian-gradient")
-verify("unnormalised-gibbs-form")
-verify("gibbs-distribution")
-verify("free-energy-identity")
+verify("entropy-lagrangian-gradient", "unnormalised-gibbs-form")
+verify("gibbs-distribution", "free-energy-identity")
 
 # %% [markdown] id="simplex-predict"
 # All weights of three entries form a triangle. Its corners put everything on one score; its centre is uniform.
 # **Predict** where the path of $\sigma(z/T)$ starts and ends as $T$ grows.
 
-# %% id="simplex-figure"
+# %% id="simplex-figure" tags=["predicted"]
 scores, temperature = np.array([1.0, 0.4, 0.0]), 0.5
 points = figures.simplex_grid(60)
 safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
@@ -239,16 +234,14 @@ assert np.abs(best - optimum).max() < 1 / 60  # as close as the grid allows
 # The gradient of $\max$ picks the winner; the gradient of its smooth version spreads the choice a little. That
 # is softmax: a soft arg max. **Predict** where along $z = (x, 0)$ the gap to the maximum is largest.
 
-# %% id="lse-figure"
+# %% id="lse-figure" tags=["predicted"]
 x = np.linspace(-4.0, 4.0, 161)
 lower = np.maximum(x, 0.0)
 lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
 figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 
 # %% id="lse-verify"
-verify("log-softmax")
-verify("lse-gradient")
-verify("lse-bounds")
+verify("log-softmax", "lse-gradient", "lse-bounds")
 
 # %% [markdown] id="stable"
 # ## Numbers that overflow
@@ -272,10 +265,8 @@ verify("lse-bounds")
 # The smaller the number format, the sooner the plain formula dies. **Predict** the largest score that float16
 # can put through `np.exp`.
 
-# %% id="stable-verify"
-verify("softmax-shift-invariance")
-verify("shifted-lse")
-verify("stable-softmax")
+# %% id="stable-verify" tags=["predicted"]
+verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
@@ -303,7 +294,7 @@ for dtype in formats:
 # length 1, so that the result lines up with the rows again. **Predict** what a softmax along the other axis does to
 # the row sums.
 
-# %% id="axes-code"
+# %% id="axes-code" tags=["predicted"]
 scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # two queries, three keys
 row_max = scores.max(axis=-1, keepdims=True)
 print("shape of the maxima", row_max.shape, "  without keepdims", scores.max(axis=-1).shape)
@@ -336,7 +327,7 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # It is symmetric, as it must be: softmax is a gradient, so $J$ is the Hessian of lse. **Predict** the sign of
 # each entry and the sum of each row before you look.
 
-# %% id="jacobian-figure"
+# %% id="jacobian-figure" tags=["predicted"]
 weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
 jacobian = np.diag(weights) - np.outer(weights, weights)
 assert np.allclose(jacobian, softmax_jacobian(weights))
@@ -384,10 +375,8 @@ error = np.abs(np.stack(moved, axis=1) / (2 * step) - jacobian).max()
 print("finite differences agree to 1e-9:", error < 1e-9)
 
 # %% id="jacobian-verify"
-verify("softmax-derivative")
-verify("softmax-jacobian")
-verify("softmax-jacobian-annihilates-constants")
-verify("softmax-jacobian-is-variance")
+verify("softmax-derivative", "softmax-jacobian")
+verify("softmax-jacobian-annihilates-constants", "softmax-jacobian-is-variance")
 verify("softmax-vector-jacobian-product")
 
 # %% [markdown] id="spot-elementwise"
@@ -433,15 +422,13 @@ show("softmax-vector-jacobian-product", s=[0.5, 0.3, 0.2], g=[1, 1, 1])
 #
 # **Predict** the coldest picture for the scores (2, 2, 1, 0), where two are tied.
 
-# %% id="temperature-figure"
+# %% id="temperature-figure" tags=["predicted"]
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
 weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% id="temperature-verify"
-verify("softmax-entropy")
-verify("softmax-entropy-derivative")
-verify("temperature-limits")
+verify("softmax-entropy", "softmax-entropy-derivative", "temperature-limits")
 
 # %% [markdown] id="temperature-notice"
 # A tie stays a tie at every temperature: equal scores have equal weights, and no cooling can break that. Move
@@ -474,7 +461,7 @@ figures.softmax_explorable()
 # The last step: $\sum_i s_i^2 \ge s_{\max}^2$, and $1 - s_{\max}^2 = (1 - s_{\max})(1 + s_{\max})$. As one
 # weight goes to 1, **the whole Jacobian goes to 0**. **Predict** at which $\beta$ the norm below has fallen under 0.01.
 
-# %% id="saturation-figure"
+# %% id="saturation-figure" tags=["predicted"]
 scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.05, 50.0, 600)
 rows = softmax(sharpness[:, None] * scores)
 norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
@@ -483,8 +470,7 @@ entropy = logsumexp(sharpness[:, None] * scores) - (rows * sharpness[:, None] * 
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% id="saturation-verify"
-verify("softmax-jacobian-frobenius-norm")
-verify("softmax-jacobian-norm-bound")
+verify("softmax-jacobian-frobenius-norm", "softmax-jacobian-norm-bound")
 verify("saturated-softmax-jacobian-vanishes")
 falling = sharpness > 2.0
 print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[falling]).round(1))
@@ -510,9 +496,8 @@ print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[
 # model that is badly and confidently wrong: this one, and that of the squared error $\frac12 \|s - e_y\|^2$, which
 # goes through $J$.
 
-# %% id="cross-entropy-code"
-verify("cross-entropy")
-verify("cross-entropy-gradient")
+# %% id="cross-entropy-code" tags=["predicted"]
+verify("cross-entropy", "cross-entropy-gradient")
 truth = np.array([0.0, 0.0, 1.0])
 weights = softmax(np.array([7.0, 1.0, 0.0]))
 print("weights:      ", weights)
@@ -555,8 +540,7 @@ for score in (1000.0, 1003.0, 1001.0):
 # (chapter {lesson}`flash`), where blocks of scores come and go and no full row is ever stored.
 
 # %% id="merge-code"
-verify("online-softmax-update")
-verify("merge-of-softmax-sums")
+verify("online-softmax-update", "merge-of-softmax-sums")
 scores = rng.normal(size=1000) * 50
 blocks = np.split(scores, [130, 700])
 maxima = np.array([block.max() for block in blocks])

@@ -40,7 +40,7 @@ for finding in examine(find_course()):
 #
 # Give both the same four queries, keys and values, as rows. **Predict**: do the outputs agree, perhaps after a transposition?
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 import numpy as np
 
 from attn_course.reference import softmax
@@ -72,7 +72,7 @@ print("the same:", np.allclose(first, second), " the same when turned:", np.allc
 #
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 
-# %% id="lessons-code"
+# %% id="lessons-code" tags=["predicted"]
 from attn_course import show, verify
 from attn_course.lessons.start import figures
 
@@ -110,11 +110,10 @@ show("dot-product-in-columns", wrong="entry by entry, without the sum")
 # the other
 # dialect, `rows_from_columns` turns them back.
 
-# %% id="columns-code"
+# %% id="columns-code" tags=["predicted"]
 from attn_course.notation import columns_from_rows, rows_from_columns
 
-verify("scores-in-columns")
-verify("attention-in-columns")
+verify("scores-in-columns", "attention-in-columns")
 q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
 second = v_c @ softmax(k_c.T @ q_c, axis=0)
 print("two texts, one attention:", np.allclose(first, rows_from_columns(second)))
@@ -147,9 +146,8 @@ figures.notation_explorable()
 # $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. **Predict** whether $W_K^\top W_Q$, which stands
 # inside $K_c^\top Q_c$, is it too.
 
-# %% id="projections-code"
-verify("projection-in-columns")
-verify("absorbed-matrix-in-columns")
+# %% id="projections-code" tags=["predicted"]
+verify("projection-in-columns", "absorbed-matrix-in-columns")
 w_query, w_key = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
 wq_c, wk_c = columns_from_rows(w_query), columns_from_rows(w_key)
 print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, w_query @ w_key.T), " W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, w_query @ w_key.T))
@@ -168,7 +166,7 @@ print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, w_query @ w_key.T), " W_K^T W_Q:"
 #
 # **Predict** in which corner the hidden cells lie when columns are queries.
 
-# %% id="mask-figure"
+# %% id="mask-figure" tags=["predicted"]
 verify("causal-mask-in-columns")
 may_attend = np.tril(np.ones((4, 4), dtype=bool))
 scores = np.where(may_attend, query @ key.T / 2, -np.inf)
@@ -184,7 +182,7 @@ figures.two_orientations(weights, may_attend)
 # A programmer moves from rows to columns, takes the new triangle, and leaves the softmax at `axis=-1`. **Predict** which test
 # notices: the sum of each row, or the sum of the weights of each query?
 
-# %% id="spot-axis-code"
+# %% id="spot-axis-code" tags=["predicted"]
 half = softmax(columns_from_rows(scores), axis=-1)
 print("sum over each row:  ", half.sum(axis=1))
 print("sum for each query: ", half.sum(axis=0))
@@ -199,7 +197,7 @@ print("as it should be:    ", np.allclose(half, columns_from_rows(weights)))
 # We load the same weights into that module (`to_torch_weights` transposes and packs them) and pass our mask, first as it
 # is, then through `invert_mask`. **Predict** which output is ours.
 
-# %% id="spot-polarity-code"
+# %% id="spot-polarity-code" tags=["predicted"]
 import torch
 
 from attn_course.notation import invert_mask, to_torch_weights
@@ -224,7 +222,7 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
 # Letters are worse than shapes, since nothing fails. **Predict** before you read the table: what may $q$ be, besides a query? And
 # $W$, besides a matrix of parameters?
 
-# %% id="letters-code"
+# %% id="letters-code" tags=["predicted"]
 from attn_course import notation
 
 print(notation.letters())
@@ -290,7 +288,7 @@ print(get_task("dot-product-table").ok_line)
 # Each registered equation says which earlier ones it uses. Counted over the whole course, that is a map. **Predict** which
 # chapter is used most by the others.
 
-# %% id="map-figure"
+# %% id="map-figure" tags=["predicted"]
 from attn_course.equations.links import chapter_map
 
 graph = chapter_map()

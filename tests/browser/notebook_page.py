@@ -145,6 +145,14 @@ class NotebookPage:
         self.page.keyboard.press("ControlOrMeta+s")
         self.page.wait_for_function(f"() => !{CURRENT}.context.model.dirty")
 
+    def unsaved(self) -> bool:
+        """Whether the notebook on top counts as changed."""
+        return bool(self.page.evaluate(f"() => {CURRENT}.context.model.dirty"))
+
+    def folded(self, cell: str) -> bool:
+        """Whether the output of a cell is out of sight."""
+        return bool(self.page.evaluate(f"id => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).outputHidden", cell))
+
     def interruptions(self) -> list[str]:
         """Return the text of every dialog and pop-up in sight."""
         return [text for kind in (".jp-Dialog", ".Toastify__toast") for text in self.page.locator(kind).all_inner_texts()]

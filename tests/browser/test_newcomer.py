@@ -15,6 +15,7 @@ from tests.browser.notebook_page import NotebookPage, errors, open_page, printed
 from tests.browser.toy_course import quiet_environment, running_lab
 
 LESSON, EXERCISES = "notebooks/00_start.ipynb", "work/ex_02_softmax.ipynb"
+PREDICTED = "hook-code"  # of the lesson
 
 
 @pytest.fixture
@@ -55,6 +56,8 @@ def the_first_page_is_the_lesson_beside_its_table_of_contents(page: NotebookPage
     page.page.locator(".jp-TableOfContents:visible").get_by_text("00 Start here").first.wait_for()
     page.page.wait_for_timeout(500)  # a pop-up would come now
     assert page.interruptions() == []
+    assert not page.unsaved()
+    assert page.folded(PREDICTED)
 
 
 def the_stored_explorable_moves_before_anything_is_run(page: NotebookPage) -> None:
@@ -74,6 +77,7 @@ def the_lesson_runs_from_top_to_bottom_and_its_file_stays_as_it_was(page: Notebo
     assert errors(cells) == []
     counts = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
     assert counts == list(range(1, len(counts) + 1))
+    assert not page.folded(PREDICTED)
     page.save()
     assert page.interruptions() == []
     assert (course / LESSON).read_bytes() == (root / LESSON).read_bytes()

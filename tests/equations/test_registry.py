@@ -11,6 +11,7 @@ from attn_course import numbers
 from attn_course.equations import EquationError, UnknownEquation, all_equations, get_equation, lessons, verify
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import Malformed, Refuted
+from attn_course.equations.verified import verified
 from attn_course.formulas import subset, vector
 
 SQUARE = "(x + y)^2 = x^2 + 2 x y + y^2"
@@ -40,10 +41,18 @@ def toy(monkeypatch) -> Registry:
     return registry
 
 
-def test_a_true_equation_prints_one_fixed_line(toy: Registry, capsys):
-    toy.verify("binomial")
-    toy.verify("binomial")
-    assert capsys.readouterr().out == "Eq. (7.1) holds as printed (12 draws)\n" * 2
+def test_a_true_equation_prints_one_fixed_line(toy: Registry):
+    assert [str(verified("binomial", registry=toy)) for _ in range(2)] == ["Eq. (7.1) holds as printed (12 draws)"] * 2
+
+
+def test_several_equations_share_a_line_that_opens(toy: Registry):
+    toy.equation("freshman", SQUARE, topics=["A1"], wrong={"no mixed term": "(x + y)^2 = x^2 + y^2"})(two_numbers)
+    found = verified("binomial", "freshman", registry=toy)
+    assert str(found) == "Eqs. (7.1) and (7.2) hold as printed"
+    summary, _, first, second, wrong, *_ = found._repr_markdown_().splitlines()
+    assert summary == f"<details><summary>✓ {found}</summary>"
+    assert (first, second) == ("- Eq. (7.1) holds as printed (12 draws).", "- Eq. (7.2) holds as printed (12 draws). It rejects:")
+    assert wrong == "  - no mixed term: $(x + y)^2 = x^2 + y^2$"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +92,7 @@ def test_the_latex_alone_decides(toy: Registry, wrong):
 def test_a_counterexample_is_in_the_symbols_of_the_formula(toy: Registry, capsys):
     toy.equation("freshman", r"s = \sum_{i=1}^{n} x_i^2", topics=["A1"], sizes="n")(some_numbers)
     with pytest.raises(Refuted, match=r"^Eq\. \(7\.2\) is not confirmed: left -?[\d.]+, right [\d.]+$"):
-        toy.verify("freshman")
+        verified("freshman", registry=toy)
     with pytest.raises(Refuted, match=r"left .*, right .* at i = [123]"):
         toy.get_equation("freshman").check("x_i = s / n")
     assert capsys.readouterr().out == ""
@@ -157,10 +166,9 @@ def test_a_trap_is_claimed_only_by_the_wrong_form_that_shows_it(toy: Registry):
     assert [form.name for form in equation.wrongs] == ["no middle term", "the middle term once", "the sign"]
 
 
-def test_an_equation_of_a_planned_lesson_is_verified_under_its_label(toy: Registry, capsys):
+def test_an_equation_of_a_planned_lesson_is_verified_under_its_label(toy: Registry):
     toy.equation("planned", SQUARE, topics=["A1"])(two_numbers)
-    toy.verify("planned")
-    assert capsys.readouterr().out == "Eq. planned holds as printed (12 draws)\n"
+    assert str(verified("planned", registry=toy)) == "Eq. planned holds as printed (12 draws)"
     assert toy.get_equation("planned").number is None
 
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     HALO,
@@ -173,6 +174,68 @@ def query_plane(
             ax.set(title=name, xlabel="first entry of q", aspect="equal")
         axes[0].set_ylabel("second entry of q")
         add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
+
+
+def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
+    """Show the weights of some values, and the steps that a gradient takes with their scores.
+
+    Parameters
+    ----------
+    values, weights, steps : (kv_len,) array_like
+        One number each for every key; values have one feature.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ.
+    """
+    v = as_numbers("values", values, 1)
+    p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
+    charts.heatmap(
+        np.vstack([p, moves]),
+        rows=["weight", "step of the score"],
+        columns=[f"v = {number(value)}" for value in v],
+        row_label="",
+        column_label="values",
+        signed=True,
+        color_label="weight, step",
+        title="Scores of values above the mixture rise, those below fall",
+        alt=f"Two rows over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}.",
+    )
+
+
+def traffic(lengths: ArrayLike, scores: ArrayLike, inputs: ArrayLike) -> None:
+    """Show what attention moves between memory and processor: scores and weights, and its inputs and output.
+
+    Parameters
+    ----------
+    lengths : (n,) array_like
+        Numbers of positions.
+    scores, inputs : (n,) array_like
+        Megabytes moved at each length: of scores and weights; of queries, keys, values and output.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ.
+    """
+    positions = as_numbers("lengths", lengths, 1)
+    curves = {
+        "scores and weights": same_shape("scores", scores, len(positions)),
+        "Q, K, V and Z": same_shape("inputs", inputs, len(positions)),
+    }
+    first, last = (curves["scores and weights"][end] / curves["Q, K, V and Z"][end] for end in (0, -1))
+    charts.lines(
+        positions,
+        curves,
+        title="From a thousand positions on, nearly all traffic is for a matrix nobody asked for",
+        alt="Megabytes moved against the length on two logarithmic axes. The traffic of scores and weights has twice the slope of that of "
+        f"Q, K, V and Z: {first:.0f} times as much at {positions[0]:.0f} positions, {last:.0f} times at {positions[-1]:.0f}.",
+        x_label="positions T",
+        y_label="MB moved, 16-bit numbers",
+        x_log=True,
+        y_log=True,
+    )
 
 
 def _nearest(axis: np.ndarray, field: np.ndarray, point: np.ndarray) -> float:

@@ -1,0 +1,53 @@
+"""The built notebooks as pages for a browser alone: predictions folded, formulas typeset without a network."""
+
+import re
+import shutil
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+from attn_course.authoring.course import units
+from attn_course.authoring.problems import AuthoringError
+
+TEMPLATES = Path(__file__).with_name("page_template")
+MATHJAX = "mathjax/MathJax.js?config=TeX-AMS-MML_HTMLorMML-full,Safe"
+_LINK = re.compile(r'(href=")(?:\.\./(?:work|notebooks|exercises)/)?((?:ex_)?\d\d_\w+)\.ipynb')
+
+
+def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> list[Path]:
+    """Write lessons and exercises as HTML, with the MathJax they use beside them.
+
+    Parameters
+    ----------
+    root : Path
+        The course's root.
+    out : Path
+        Folder to write to; made if it is not there.
+    only : iterable of str, optional
+        Slugs ("softmax") or numbers ("2").
+
+    Returns
+    -------
+    pages : list of Path
+        What was written.
+
+    Raises
+    ------
+    AuthoringError
+        If a notebook has not been built, or `only` matches nothing.
+    """
+    from nbconvert import HTMLExporter
+
+    chosen = [unit for unit in units(root, only) if unit.folder != "solutions"]
+    if missing := [unit.name for unit in chosen if not unit.path.is_file()]:
+        raise AuthoringError(f"wanted built notebooks, got none at {', '.join(missing)}; run attn-course notebooks build")
+    exporter = HTMLExporter(template_name="course", extra_template_basedirs=[str(TEMPLATES)], mathjax_url=MATHJAX)
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(str(files("jupyter_server_mathjax") / "static"), out / "mathjax", dirs_exist_ok=True)
+    written = []
+    for unit in chosen:
+        text, _ = exporter.from_filename(str(unit.path))
+        page = out / f"{unit.path.stem}.html"
+        page.write_text(_LINK.sub(r"\1\2.html", text), encoding="utf-8")
+        written.append(page)
+    return written

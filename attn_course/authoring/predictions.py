@@ -1,0 +1,95 @@
+"""Predictions of a lesson: what answers one is folded until the reader opens it.
+
+A text that says **Predict** asks. The code behind it, tagged `predicted`, is built with its output folded, which opens when the cell is
+run; the text behind that, tagged `answer`, is built into a fold of its own.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nbformat import NotebookNode
+
+from attn_course.authoring.notebook import ANSWER, PREDICTED, tags_of
+from attn_course.authoring.problems import Finding
+from attn_course.authoring.source import Cell
+
+SUMMARY = '<details class="answer"><summary>What came out</summary>'
+_ASKS = re.compile(r"\*\*Predict\b")
+_TAG = re.compile(r"\(\d+\.\d+\)|\d{4}\.\d{5}|^#+ \d+\.\d+", re.MULTILINE)  # of equations, papers and sections
+_NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
+
+
+def fold(cell: Cell) -> Cell:
+    """Return the cell, an answer inside its fold."""
+    return replace(cell, text=f"{SUMMARY}\n\n{cell.text}\n\n</details>") if ANSWER in cell.tags else cell
+
+
+def asking_findings(book: NotebookNode) -> Iterator[Finding]:
+    """Every question has its folded outputs, and every answer stands behind some."""
+    asked, seen = "", False
+    for cell in book.cells:
+        is_code, tags = cell.cell_type == "code", tags_of(cell)
+        asks = not is_code and bool(_ASKS.search(cell.source))
+        if (PREDICTED in tags and not is_code) or (ANSWER in tags and is_code):
+            yield cell.id, f"wanted code tagged {PREDICTED} and text tagged {ANSWER}, got {', '.join(tags)} at {cell.cell_type}"
+        elif PREDICTED in tags:
+            if not asked:
+                yield cell.id, f"tagged {PREDICTED}; wanted a text before it that says **Predict**"
+            seen = True
+        elif ANSWER in tags:
+            if not seen:
+                yield cell.id, f"tagged {ANSWER}; wanted it behind a cell tagged {PREDICTED}"
+            if asks:
+                yield cell.id, f"tagged {ANSWER}, and asks for a prediction: nobody sees the question before the answer is opened"
+        elif asked and not seen and (asks or (is_code and not _only_verifies(cell.source))):
+            yield asked, f"asks for a prediction; wanted the next code cell tagged {PREDICTED}"
+            asked = ""
+        if asks or (seen and not is_code and ANSWER not in tags):
+            asked, seen = cell.id if asks else "", False
+    if asked and not seen:
+        yield asked, f"asks for a prediction; wanted a code cell behind it tagged {PREDICTED}"
+
+
+def spoilt_findings(book: NotebookNode) -> Iterator[Finding]:
+    """No text in view gives away a number of a folded output, before the next question."""
+    before: set[str] = set()
+    secret: dict[str, str] = {}
+    for cell in book.cells:
+        tags, visible = tags_of(cell), _numbers(cell.source)
+        if PREDICTED in tags:
+            before |= visible
+            told = set().union(*map(_numbers, _texts(cell)))
+            secret = {**secret, **dict.fromkeys(told - before, cell.id)}
+        elif ANSWER not in tags:
+            if _ASKS.search(cell.source):
+                secret = {}
+            visible |= set().union(*map(_numbers, _alts(cell)))
+            yield from ((cell.id, f"gives away {number}, which {secret[number]} prints") for number in sorted(visible & secret.keys()))
+            before |= visible
+
+
+def _only_verifies(source: str) -> bool:
+    """Whether code shows no more than which equations hold."""
+    calls = [node.value for node in ast.parse(source).body if isinstance(node, ast.Expr)]
+    return len(calls) == len(ast.parse(source).body) and all(getattr(getattr(call, "func", None), "id", "") == "verify" for call in calls)
+
+
+def _numbers(text: str) -> set[str]:
+    """The numbers of two digits or more in a text."""
+    return {found.replace(",", "") for found in _NUMBER.findall(_TAG.sub("", text))}
+
+
+def _texts(cell: NotebookNode) -> list[str]:
+    """What a cell printed, and what stands for its pictures."""
+    return [output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+
+
+def _alts(cell: NotebookNode) -> list[str]:
+    return [
+        described.get("alt", "")
+        for output in cell.get("outputs", [])
+        for described in output.get("metadata", {}).values()
+        if isinstance(described, dict)
+    ]

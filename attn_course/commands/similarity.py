@@ -21,6 +21,7 @@ def similarity(
     submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder or zip archive of the hand-ins.", show_default=False)],
     out: Annotated[Path | None, option("--out", "FILE", "Also write a page that shows the shared parts.")] = None,
     json_file: Annotated[str | None, option("--json", "FILE", "Also write the pairs as JSON; - prints nothing else.")] = None,
+    roster: Annotated[Path | None, option("--roster", "CSV", "Who is in the class: call students by its ids, as grade does.")] = None,
     threshold: Annotated[
         float, typer.Option("--threshold", metavar="SHARE", help="Smallest share of the shorter one's own code to list.")
     ] = 0.6,
@@ -44,7 +45,7 @@ def similarity(
 
     root = find_course()
     with refusing(SubmissionsError), opened(submissions) as (folder, left_out):
-        by_assignment, notes = _cells(folder)
+        by_assignment, notes = _cells(folder, roster)
     notes = [*left_out, *notes]
     found: dict[str, Comparison] = {}
     for name, cells in sorted(by_assignment.items(), key=lambda item: lesson_place(item[0])):
@@ -69,14 +70,18 @@ def similarity(
         _show(found, count, notes, out)
 
 
-def _cells(submissions: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
+def _cells(submissions: Path, roster: Path | None) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
     """The code cells of each student, less the checks, by lesson."""
     from attn_course.grading.cells import NotebookError, read_code_cells
     from attn_course.grading.classroom.hand_ins import find_submissions
+    from attn_course.grading.classroom.roster import read_roster
+    from attn_course.grading.classroom.tables import TableError, read_text
     from attn_course.grading.submission import MAX_CODE_CHARACTERS
     from attn_course.tasks import lessons
 
-    found = find_submissions(submissions, lessons=lessons())
+    with refusing(TableError):
+        known = None if roster is None else read_roster(read_text(roster), str(roster))
+    found = find_submissions(submissions, lessons=lessons(), roster=known)
     by_assignment: dict[str, dict[str, list[str]]] = defaultdict(dict)
     notes = list(found.notes)
     for hand_in in found.hand_ins:

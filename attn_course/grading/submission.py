@@ -183,14 +183,20 @@ def _submission(lesson: str, cells: Sequence[Cell], pristine: Exercise, tasks: S
         if cell.role == "answer" and cell.task in answers:
             answers[cell.task].append(len(kept))
         kept.append(cell)
+    unmarked = len(tasks) > 1 and not any(answers.values())
+    unchecked = len(tasks) > 1 and not judged_after
+    if unmarked:
+        notes.append("no cell is marked as an answer; what is defined at each check counts")
+    if unchecked:
+        notes.append("no check cell is left; each task is judged after the last cell that defines its answer")
     for task in tasks:
         if len(answers[task]) > 1:
             places = " and ".join(str(kept[position].number) for position in answers[task])
             notes.append(
                 f"task {task_number(task)} has {len(answers[task])} answer cells (code cells {places}); what stands at its check counts"
             )
-        elif not answers[task]:
+        elif not answers[task] and not unmarked:
             notes.append(f"no cell is marked as the answer to task {task_number(task)}; what is defined at its check counts")
-        if task not in judged_after:
+        if task not in judged_after and not unchecked:
             notes.append(f"the check cell of task {task_number(task)} is gone; it is judged after the last cell that defines the answer")
     return Submission(lesson, tuple(kept), judged_after, {task: tuple(found) for task, found in answers.items()}, tuple(notes))

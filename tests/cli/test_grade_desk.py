@@ -147,13 +147,24 @@ def test_anonymous_pages_name_nobody_and_the_summary_says_who_is_who(attn_course
     platforms.canvas_zip(room / "submissions.zip", room / "workshop")
     platforms.roster(room / "roster.csv")
     (room / "decisions.csv").write_text("student,what,points,comment\nbo,2,5,Bo Anne-Marie O'Neil asked\n")
+    platforms.canvas_gradebook(room / "book.csv")
+    (room / "book.csv").write_text((room / "book.csv").read_text().replace("A,7.50,,", "A,7.50,EX,"))  # Bo's is a note then
     command = ["grade", "submissions.zip", "--out", "out", "--roster", "roster.csv", "--overrides", "decisions.csv", "--anonymous"]
-    assert attn_course(*command).code == 0
+    assert attn_course(*command, "--gradebook", "book.csv", "--assignment", "Week 3").code == 0
     for _ in range(2):
         pages = [*(room / "out" / "feedback").rglob("*.html"), room / "out" / "class.html"]
         texts = [html.unescape(path.read_text()) + path.relative_to(room / "out").as_posix() for path in pages]
         for student, name, _, mail, *_ in platforms.SIX:
-            for word in (name, name.split()[-1], mail, f">{student}<", f"/{student}/", platforms.canvas_names().get(student, mail)):
+            for word in (
+                name,
+                name.split()[-1],
+                mail,
+                f">{student}<",
+                f"/{student}/",
+                f" {student}<",
+                f" {student},",
+                platforms.canvas_names().get(student, mail),
+            ):
                 assert not any(word in text for text in texts), word
         aliases = {row["student"]: row["alias"] for row in rows(room, "summary.csv")}
         assert len({*aliases.values()}) == len(platforms.SIX)

@@ -50,6 +50,16 @@ def test_a_zip_archive_is_compared_too(attn_course, submitted):
     assert (said.code, said.err) == (2, "attn-course: class.zip: is neither a folder nor a zip archive that can be read\n")
 
 
+def test_a_roster_says_what_students_are_called(attn_course, submitted):
+    for student, name in (("al", "alba_LATE_5001_66001_04_attention.ipynb"), ("bo <b>", "ekbo_5002_66002_04_attention.ipynb")):
+        (submitted / student / NAME).rename(submitted / name)
+    Path("roster.csv").write_text("id,name\nu1,Al Ba\nu2,Bo Ek\n", encoding="utf-8")
+    said = attn_course("similarity", "submitted", "--roster", "roster.csv")
+    assert (said.code, "100%  u1 and u2 (8 lines)" in said.out) == (0, True)
+    said = attn_course("similarity", "submitted", "--roster", "gone.csv")
+    assert (said.code, said.err) == (2, "attn-course: gone.csv: cannot be read: No such file or directory\n")
+
+
 def test_the_page_shows_both_sides_and_escapes_them(attn_course, submitted):
     attn_course("similarity", "submitted", "--out", "page.html")
     text = Path("page.html").read_text(encoding="utf-8")

@@ -192,12 +192,21 @@ def test_of_tasks_that_are_not_asked_for_nothing_is_called_or_said(grade):
 def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
     graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check"), "02_softmax.ipynb")
     assert points(graded) == full("softmax")
+    assert graded.notes == ("no check cell is left; each task is judged after the last cell that defines its answer",)
+
+
+def test_a_single_deleted_check_cell_is_named(grade, root):
+    graded = grade(notebooks.without(notebooks.load(root, "exercises", "softmax"), "stable-softmax-check"), "02_softmax.ipynb")
     assert graded.notes[0] == "the check cell of task 2.1 is gone; it is judged after the last cell that defines the answer"
 
 
 def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
-    stripped = notebooks.unmarked(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check", "-given"))
-    assert points(grade(stripped, "02_softmax.ipynb")) == full("softmax")
+    solved = notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check")
+    stripped = notebooks.unmarked(solved | {"cells": [old for old in solved["cells"] if "given" not in old["metadata"].get("tags", ())]})
+    graded = grade(stripped, "02_softmax.ipynb")
+    assert points(graded) == full("softmax")
+    assert graded.notes[0] == "no cell is marked as an answer; what is defined at each check counts"
+    assert sum("marked" in note for note in graded.notes) == 1
 
 
 def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):

@@ -1,6 +1,7 @@
 """Pages that name nobody: an alias for each student, and marks without what would tell who it is."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -27,10 +28,12 @@ def without_names(found: Class, marked: Sequence[Marked], aliases: Mapping[str, 
     What a student prints, or writes into a message, may still tell who it is.
     """
     words: dict[str, str] = {}
+    short: dict[str, str] = {}
     for student, alias in aliases.items():
         known, owner = found.roster.get(student), found.owners.get(student)
         said = [student, *((known.name, known.email) if known else ()), *((owner.label, owner.name) if owner else ())]
         words |= {word: alias for word in said if len(word) >= _SHORTEST}
+        short |= {student: alias} if len(student) < _SHORTEST else {}
     order = sorted(words, key=len, reverse=True)
 
     def hidden(text: str) -> str:
@@ -54,4 +57,6 @@ def without_names(found: Class, marked: Sequence[Marked], aliases: Mapping[str, 
         alias = aliases[each.student]
         shown = replace(each, student=alias, name="", assignment=each.lesson or "", notebook=chapter, notes=tuple(texts), decided=decided)
         masked.append(replace(shown, place=f"{alias}/{chapter or each.lesson}"))
-    return replace(found, notes=tuple(map(hidden, found.notes))), masked
+    own_words = re.compile("|".join(rf"(?<!\w){re.escape(student)}(?!\w)" for student in short) or r"(?!)")
+    notes = [own_words.sub(lambda name: short[name[0]], hidden(note)) for note in found.notes]  # these are ours, and list ids
+    return replace(found, notes=tuple(notes)), masked

@@ -223,12 +223,15 @@ def _graded(
     """Grade what is not graded yet; return all results by place, and what confines."""
     order, found, again = plan.order, plan.found, plan.order.again
     before = store.started()
+    known = store.known()
     if before is not None:
         _same_run(order.out, before, plan.about)
+        if before.get("submissions") != plan.about["submissions"]:
+            _same_class(order.out, str(before.get("submissions")), found, known)
     to_grade = [each for each in found.hand_ins if not each.problem and each.lesson in plan.lessons]
     results = dict(_kept(store, to_grade, again))
     waiting = [each for each in to_grade if each.place not in results and (not again or each.student in again)]
-    known, there = store.known(), {each.key for each in found.hand_ins}
+    there = {each.key for each in found.hand_ins}
     changed = tuple(each.place for each in waiting if each.key in known and known[each.key][1] != each.sha256)
     gone = tuple(sorted(place for key, (place, _) in known.items() if key not in there))
     with contextlib.ExitStack() as running:
@@ -334,7 +337,6 @@ def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
 def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to mix two runs: their grades would not compare."""
     words = {
-        "submissions": "the class in",
         "seed": "--seed",
         "lessons": "--chapters",
         "tasks": "--tasks",
@@ -350,6 +352,14 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
             raise OtherRun(
                 f"{out}: cannot go on, it was begun with {what} {_value(before.get(name))}{close}, and this run has {_value(now[name])}"
             )
+
+
+def _same_class(out: Path, before: str, found: Class, known: Mapping[str, tuple[str, str]]) -> None:
+    """Refuse another class; a newer download of this one holds notebooks that were graded, or none was graded yet."""
+    if known and not any(known.get(each.key, ("", ""))[1] == each.sha256 for each in found.hand_ins):
+        raise OtherRun(
+            f"{out}: cannot go on, it was begun with the class in {before}, none of whose graded notebooks are here as they were"
+        )
 
 
 def _value(value: Any) -> str:

@@ -29,11 +29,12 @@ _MOODLE_END = ("Last modified (submission)", "Last modified (grade)", "Feedback 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a student gets: None leaves the cell as it is."""
+    """What a student gets, and who that is in the notes: `points` None leaves the cell as it is."""
 
     points: float | None
     max_points: float
     comment: str = ""
+    student: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,17 +136,18 @@ def filled(gradebook: Gradebook, marks: Mapping[str, Mark]) -> tuple[str, list[s
     """
     rows = [list(cells) for _, cells in gradebook.table.lines]
     scaled: set[tuple[float, float]] = set()
-    empty, excused, locked, no_row = 0, 0, 0, sorted(set(marks) - set(gradebook.numbers))
+    empty, excused, locked = [], [], []
+    called = {number: mark.student or number for number, mark in marks.items()}
     locks = _place(gradebook.table, "Grade can be changed") if gradebook.platform == "moodle" else None
     for row, number in zip(rows, gradebook.numbers, strict=True):
         mark = marks.get(number) if number else None
         if mark is None or mark.points is None:
-            empty += bool(number)
+            empty += [called.get(number, number)] if number else []
             continue
         if gradebook.platform == "canvas" and row[gradebook.column].strip().upper() in ("EX", "N/A"):
-            excused += 1
+            excused.append(called[number])
             continue
-        locked += locks is not None and row[locks].strip() == "No"
+        locked += [called[number]] if locks is not None and row[locks].strip() == "No" else []
         most = _maximum(gradebook, row)
         if most and mark.max_points and most != mark.max_points:
             scaled.add((mark.max_points, most))
@@ -156,14 +158,14 @@ def filled(gradebook: Gradebook, marks: Mapping[str, Mark]) -> tuple[str, list[s
             row[gradebook.comments] = "; ".join(filter(None, (before, html.escape(mark.comment, quote=False))))
     file = f"{gradebook.platform}.csv"
     notes = [f"{file}: marks out of {tidy(ours)} are scaled to the platform's {tidy(theirs)} points" for ours, theirs in sorted(scaled)]
-    for count, what in (
-        (empty, "without a mark: nothing handed in, or not judged; the platform keeps what it has"),
+    for who, what in (
+        (empty, "without a mark (nothing handed in, or not judged), for whom the platform keeps what it has"),
         (excused, "that the platform excuses or does not ask stay so"),
-        (locked, "whose grade Moodle has locked: it will pass over them"),
-        (len(no_row), f"without a row: {', '.join(no_row[:5])}"),
+        (locked, "whose grade Moodle has locked, so that it will pass over them"),
+        ([called[number] for number in set(marks) - set(gradebook.numbers)], "without a row"),
     ):
-        if count:
-            notes.append(f"{file}: {counted(count, 'student')} {what}")
+        if who:
+            notes.append(f"{file}: {counted(len(who), 'student')} {what}: {', '.join(sorted(who))}")
     table = gradebook.table
     return write_table([table.header, *rows], delimiter=table.delimiter, marked=table.marked), notes
 

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from attn_course.grading.classroom.anonymous import aliases_of, without_names
@@ -94,7 +95,7 @@ def platform_tables(
             number = getattr(found.roster.get(student), book.platform, "") or _number(of_platform.get(student), book.platform)
             own = [each for each in marked if each.student == student and each.counts]
             if number:
-                marks[number] = _mark(own)
+                marks[number] = replace(_mark(own), student=student)
             elif any(each.notebook for each in own):
                 notes.append(f"{book.platform}.csv: {student} has no number there, so the marks stand in summary.csv only")
         tables[f"{book.platform}.csv"], more = filled(book, marks)

@@ -8,6 +8,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _HOLDERS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
+_NEUTRAL = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.Pow: 1}  # on the right; two of them also on the left
 _ROUNDS = 8  # what is left when a loop or a branch has gone may do nothing either; whoever nests deeper keeps it
 
 
@@ -15,7 +16,7 @@ def without_padding(tree: ast.Module) -> None:
     """Take out of a cell, in place, what has no effect on what its functions return.
 
     These are constants and names that stand alone (docstrings among them), `pass`, calls of print, statements that are never reached,
-    branches of a constant condition, loops and branches with nothing in them, whatever binds a name that is bound again before it is
+    branches of a constant condition, names given to themselves (`x = x + 0`, `x *= 1`), loops and branches with nothing in them, whatever binds a name that is bound again before it is
     read, and inside a function whatever binds a name that nothing needs. What a cell binds at its end is kept: another may need it.
     """
     for _ in range(_ROUNDS):
@@ -60,9 +61,33 @@ def _does_nothing(statement: ast.stmt) -> bool:
         value = statement.value
         is_print = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print"
         return is_print or isinstance(value, (ast.Constant, ast.Name))
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        value = statement.value and _without_neutral(statement.value)
+        return isinstance(value, ast.Name) and all(isinstance(target, ast.Name) and target.id == value.id for target in targets)
+    if isinstance(statement, ast.AugAssign):
+        return _is_neutral(statement.value, statement.op)
     if isinstance(statement, _HOLDERS):
         return not any(getattr(statement, name, None) for name in _BLOCKS)
     return isinstance(statement, ast.Pass) or (isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant))
+
+
+def _without_neutral(value: ast.expr) -> ast.expr:
+    """What is left of an expression when zeros added to it, factors of one and plus signs are taken away."""
+    while True:
+        if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.UAdd):
+            value = value.operand
+        elif isinstance(value, ast.BinOp) and _is_neutral(value.right, value.op):
+            value = value.left
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Mult)) and _is_neutral(value.left, value.op):
+            value = value.right
+        else:
+            return value
+
+
+def _is_neutral(value: ast.expr, op: ast.operator) -> bool:
+    """Whether a number changes nothing when it is the right side of an operation; a complex one makes all numbers complex."""
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float)) and _NEUTRAL.get(type(op)) == value.value
 
 
 def _unneeded(tree: ast.Module) -> set[int]:

@@ -9,6 +9,7 @@ import pytest
 
 from attn_course.grading.cells import exercise_files, read_code_cells
 from attn_course.grading.classroom.similarity import Pair, compare, groups
+from attn_course.grading.classroom.similarity_rows import rows_of
 
 ORIGINAL = '''
 import numpy as np
@@ -86,6 +87,11 @@ PADDING = {
     "a function never called": "def helper{n}(a, b):\n        return a @ b + {n}",
     "an import": "import math as m{n}",
     "an assertion of nothing": "assert True, 'fine {n}'",
+    "a zero added": "q = q + 0; k = 0.0 + k - 0",
+    "a zero added in place": "q += 0; k -= 0.0",
+    "a factor of one": "q = 1 * q / 1; k: object = k**1; k *= 1",
+    "a name given to itself": "q = q; k = +(+k)",
+    "a zero added to what is overwritten later": "spare{n} = q; spare{n} = spare{n} + 0",
 }
 
 
@@ -101,6 +107,12 @@ def test_padding_before_every_line_does_not_hide_a_copy(padding):
     (pair,) = similar_pairs({"al": [ORIGINAL], "bo": [copied], "cy": [padded(HONEST, PADDING[padding])]})
     assert pair.students == ("al", "bo")
     assert pair.share == 1.0
+
+
+@pytest.mark.parametrize("line", ["e = e + k", "e = 0 - e", "e = 1 / e", "e -= 1", "e = e + 0j", "e = v + 0"])
+def test_a_line_that_may_change_something_is_no_padding(line):
+    changed = DISGUISED.replace("    t = ", f"    {line}\n    t = ")
+    assert rows_of([changed])[0].keys() != rows_of([DISGUISED])[0].keys()
 
 
 def test_values_that_are_overwritten_do_not_hide_a_copy():

@@ -5,12 +5,15 @@ import json
 import os
 import re
 import shutil
+import zipfile
 
 import pytest
 
+from attn_course.grading.classroom.grade_class import Started
 from attn_course.grading.classroom.store import OtherRun, Store, StoreError
 from attn_course.grading.classroom.times import parse_time
 from tests.cli.conftest import tree
+from tests.grading.classroom import platforms
 from tests.grading.classroom.class_tools import without_times
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -82,13 +85,26 @@ def test_what_a_resumed_run_leaves_open_is_as_it_was_begun(small_room):
         ({"lessons": ("softmax", "scaling")}, "begun with --chapters none, and this run has 2, 3"),
         ({"limits": ("cell=7",)}, "begun with --limit cell=20 .* and this run has cell=7 "),
         ({"variants": True}, "begun with --variants False, and this run has True"),
-        ({"submissions": "other"}, "begun with the class in .*/in, and this run has .*/other"),
+        ({"submissions": "other"}, "begun with the class in .*/in, and none of the notebooks graded there is here"),
     ],
 )
 def test_another_run_does_not_go_on(small_room, change, complaint):
-    small_room.with_students(4, "other").grade()
+    small_room.with_students(4, "other", words="of another class").grade()
     with pytest.raises(OtherRun, match=complaint):
         small_room.grade(resume=True, **change)
+
+
+def test_a_later_download_of_the_class_goes_on(room):
+    before = platforms.canvas_zip(room / "submissions.zip", room / "workshop")
+    room.grade(submissions="submissions.zip")
+    with zipfile.ZipFile(before) as old, zipfile.ZipFile(room / "submissions (1).zip", "w") as later:
+        for name in old.namelist():
+            again = "lovelaceada_LATE_5001_66777_ex_02_softmax-1.ipynb" if name.startswith("lovelaceada") else name
+            later.writestr(again, old.read(name).replace(b"right", b"wrong") if again != name else old.read(name))
+    started: list[Started] = []
+    done = room.grade(submissions="submissions (1).zip", resume=True, on_start=started.append)
+    assert (started[0].total, started[0].kept, len(started[0].gone)) == (5, 4, 1)
+    assert [(each.points, each.is_late) for each in done.marked if each.student.startswith("lovelaceada")] == [(0, True)]
 
 
 @pytest.mark.parametrize(

@@ -92,20 +92,20 @@ def test_an_apostrophe_that_our_tables_add_is_taken_away_again(text):
 def test_excused_students_and_locked_grades_are_left_and_said():
     text = CANVAS.format("W (7)").replace("SIS Login ID,", "SIS User ID,SIS Login ID,").replace(",,,,10", ",,,,,10")
     book = read_gradebook(text + 'A,5,,,,EX\nB,6,,,,"2,5"\nC,7,,,,\n', "g.csv", "7")
-    filled_in, notes = filled(book, {number: Mark(5, 10) for number in ("5", "6", "8")})
+    filled_in, notes = filled(book, {"5": Mark(5, 10, student="ada"), "6": Mark(5, 10, student="bo"), "8": Mark(5, 10, student="di")})
     assert filled_in.splitlines()[2:] == ["A,5,,,,EX", "B,6,,,,5", "C,7,,,,"]
     assert notes == [
-        "canvas.csv: 1 student without a mark: nothing handed in, or not judged; the platform keeps what it has",
-        "canvas.csv: 1 student that the platform excuses or does not ask stay so",
-        "canvas.csv: 1 student without a row: 8",
+        "canvas.csv: 1 student without a mark (nothing handed in, or not judged), for whom the platform keeps what it has: 7",
+        "canvas.csv: 1 student that the platform excuses or does not ask stay so: ada",
+        "canvas.csv: 1 student without a row: di",
     ]
     sheet = read_gradebook(
         "Identifier,Grade,Maximum Grade,Grade can be changed,Last modified (grade),Feedback comments\nParticipant 5,,20,No,-,good\n",
         "w.csv",
     )
-    filled_in, notes = filled(sheet, {"5": Mark(5, 10, "d_k < 3")})
+    filled_in, notes = filled(sheet, {"5": Mark(5, 10, "d_k < 3", "ada")})
     assert filled_in.splitlines()[1] == "Participant 5,10,20,No,-,good; d_k &lt; 3"
-    assert "moodle.csv: 1 student whose grade Moodle has locked: it will pass over them" in notes
+    assert "moodle.csv: 1 student whose grade Moodle has locked, so that it will pass over them: ada" in notes
 
 
 def test_a_table_keeps_its_delimiter_and_its_mark():

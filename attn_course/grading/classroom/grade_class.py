@@ -357,9 +357,7 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
 def _same_class(out: Path, before: str, found: Class, known: Mapping[str, tuple[str, str]]) -> None:
     """Refuse another class; a newer download of this one holds notebooks that were graded, or none was graded yet."""
     if known and not any(known.get(each.key, ("", ""))[1] == each.sha256 for each in found.hand_ins):
-        raise OtherRun(
-            f"{out}: cannot go on, it was begun with the class in {before}, none of whose graded notebooks are here as they were"
-        )
+        raise OtherRun(f"{out}: cannot go on, it was begun with the class in {before}, and none of the notebooks graded there is here")
 
 
 def _value(value: Any) -> str:

@@ -16,8 +16,9 @@ def without_padding(tree: ast.Module) -> None:
     """Take out of a cell, in place, what has no effect on what its functions return.
 
     These are constants and names that stand alone (docstrings among them), `pass`, calls of print, statements that are never reached,
-    branches of a constant condition, names given to themselves (`x = x + 0`, `x *= 1`), loops and branches with nothing in them, whatever binds a name that is bound again before it is
-    read, and inside a function whatever binds a name that nothing needs. What a cell binds at its end is kept: another may need it.
+    branches of a constant condition, names given to themselves (`x = x + 0`), loops and branches with nothing in them, whatever binds a
+    name that is bound again before it is read, and inside a function whatever binds a name that nothing needs. What a cell binds at its
+    end is kept: another may need it.
     """
     for _ in range(_ROUNDS):
         blocks = list(_blocks(tree))

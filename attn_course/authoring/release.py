@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.authoring.course import Unit, units
+from attn_course.authoring.own import SOURCE, build_own
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import is_untouched, read_text
 from attn_course.authoring.task_cells import STUDENT
@@ -59,6 +60,10 @@ the marks are given on other numbers, and there a task's forbidden library calls
 The notebooks from `work/`, under their own names, saved. Outputs do not matter. A notebook cannot reach files,
 the network or the course's package while it is marked, except for what its first cells import.
 """
+IN_CLASS = """
+An exercise without a number has tasks of this class's own. They are judged in class: what checks them is not in this folder, and
+`attn-course check` leaves them out.
+"""
 OWN_NUMBERS = " Some tasks print numbers that are yours alone, by your id, `STUDENT`: leave it as it is, you are marked by these numbers."
 LIMITS = """
 While it is marked, this much is allowed:
@@ -74,22 +79,34 @@ class Assignment:
 
     Attributes
     ----------
-    unit : Unit
-        The exercise.
+    stem : str
+        Name of its exercise without suffix, "ex_02_softmax".
     title : str
         As its heading names it.
     n_tasks, points : int
         Of its tasks together.
     """
 
-    unit: Unit
+    stem: str
     title: str
     n_tasks: int
     points: int
 
+    @property
+    def number(self) -> str:
+        """The number in its name, "02"; empty for tasks of the teacher's own."""
+        return self.stem[3:5] if self.stem[3:5].isdigit() else ""
+
 
 def release(
-    root: Path, out: Path, only: Iterable[str] | None = None, *, with_lessons: bool = True, students: Sequence[str] = (), limits: str = ""
+    root: Path,
+    out: Path,
+    only: Iterable[str] | None = None,
+    *,
+    with_lessons: bool = True,
+    students: Sequence[str] = (),
+    limits: str = "",
+    own: Path | None = None,
 ) -> list[Assignment]:
     """Write a folder for students, or one in it for each of them, whole or not at all.
 
@@ -107,6 +124,8 @@ def release(
         Ids that can name folders. Each gets a folder of this name, whose exercises say `STUDENT = "<id>"`.
     limits : str, optional
         A table in Markdown of what a notebook may use while it is marked, for the instructions.
+    own : Path, optional
+        A folder of the teacher's own tasks. Their exercise is built there and handed out; their answers are not.
 
     Returns
     -------
@@ -121,8 +140,12 @@ def release(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise AuthoringError(f"{out} is there already: name a new folder, nothing is overwritten")
     wanted = [unit for unit in units(root, only) if unit.folder == "exercises" or (with_lessons and unit.folder == "notebooks")]
-    texts = {unit: _pristine(unit) for unit in wanted}
-    assignments = [_assignment(unit) for unit in wanted if unit.folder == "exercises"]
+    texts = {unit.name: _pristine(unit) for unit in wanted}
+    assignments = [_assignment(unit.slug, unit.stem, unit.read_source()) for unit in wanted if unit.folder == "exercises"]
+    if own is not None:
+        slug, path = build_own(own)
+        texts[f"exercises/{path.name}"] = path.read_text(encoding="utf-8")
+        assignments.append(_assignment(slug, path.stem, (path.parent / SOURCE).read_text(encoding="utf-8")))
     if not assignments:
         raise AuthoringError("these chapters have no exercises")
     try:
@@ -130,9 +153,9 @@ def release(
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent) as name:
             made = Path(name, out.name)
             for student in students or [""]:
-                own = {unit: made_out(text, student) for unit, text in texts.items()}
-                instructions = readme(assignments, with_lessons=with_lessons, own=own != texts, limits=limits)
-                _fill(made / student, root, own, instructions)
+                named = {name: made_out(text, student) for name, text in texts.items()}
+                instructions = readme(assignments, with_lessons=with_lessons, own=named != texts, limits=limits)
+                _fill(made / student, root, named, instructions)
             made.replace(out)
     except OSError as error:
         raise AuthoringError(f"cannot write {out}: {error.strerror or error}") from error
@@ -147,11 +170,10 @@ def made_out(text: str, student: str) -> str:
 
 def readme(assignments: Sequence[Assignment], *, with_lessons: bool, own: bool = False, limits: str = "") -> str:
     """Return the instructions for students, as Markdown; `own`: whether some numbers are the student's alone."""
-    rows = [
-        f"| {a.unit.stem[3:5]} | {a.title} | [exercises](exercises/{a.unit.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments
-    ]
+    rows = [f"| {a.number} | {a.title} | [exercises](exercises/{a.stem}.ipynb) | {a.n_tasks} | {a.points} |" for a in assignments]
     read = "Read the lesson in `notebooks/`, then answer the tasks" if with_lessons else "Answer the tasks"
-    text = README.format(rows="\n".join(rows), read=read, own=OWN_NUMBERS if own else "", first=assignments[0].unit.stem)
+    text = README.format(rows="\n".join(rows), read=read, own=OWN_NUMBERS if own else "", first=assignments[0].stem)
+    text += IN_CLASS if not all(assignment.number for assignment in assignments) else ""
     return text + (LIMITS.format(table=limits) if limits else "")
 
 
@@ -165,21 +187,20 @@ def _pristine(unit: Unit) -> str:
     return text
 
 
-def _assignment(unit: Unit) -> Assignment:
+def _assignment(slug: str, stem: str, source: str) -> Assignment:
     from attn_course.tasks import all_tasks
 
-    tasks = all_tasks(unit.slug)
-    heading = next((line for line in unit.read_source().splitlines() if line.startswith("# # ")), "")
-    title = heading.partition(": ")[2] or unit.stem  # of "# # Exercises 02: softmax"
-    return Assignment(unit, title, len(tasks), sum(task.points for task in tasks))
+    tasks = all_tasks(slug)
+    heading = next((line for line in source.splitlines() if line.startswith("# # ")), "")
+    title = heading.partition(": ")[2] or stem  # of "# # Exercises 02: softmax"
+    return Assignment(stem, title, len(tasks), sum(task.points for task in tasks))
 
 
-def _fill(made: Path, root: Path, texts: Mapping[Unit, str], instructions: str) -> None:
+def _fill(made: Path, root: Path, texts: Mapping[str, str], instructions: str) -> None:
     shutil.copytree(root / "attn_course", made / "attn_course", ignore=_UNWANTED)
     for name in ENVIRONMENT:
         shutil.copyfile(root / name, made / name)
-    for folder in {unit.folder for unit in texts}:
-        (made / folder).mkdir()
-    for unit, text in texts.items():
-        (made / unit.name).write_text(text, encoding="utf-8", newline="\n")
+    for name, text in texts.items():
+        (made / name).parent.mkdir(exist_ok=True)
+        (made / name).write_text(text, encoding="utf-8", newline="\n")
     (made / "README.md").write_text(instructions, encoding="utf-8", newline="\n")

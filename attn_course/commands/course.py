@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attn_course.commands.terminal import BadInput
+from attn_course.commands.terminal import BadInput, refusing
 
 
 def is_course(folder: Path) -> bool:
@@ -38,6 +38,14 @@ def find_course(*starts: Path) -> Path:
     if is_course(checkout):
         return checkout
     raise BadInput(f"no course here: neither {Path.cwd()} nor a folder above holds the course's exercises/; change to the course's folder")
+
+
+def add_own(folder: Path) -> None:
+    """Let a command know a teacher's own tasks; BadInput if the folder holds none."""
+    from attn_course.tasks import registry
+
+    with refusing(registry.OwnTasksError):
+        registry.add_own(folder)
 
 
 def work_notebooks(root: Path) -> list[Path]:

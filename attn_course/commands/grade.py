@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attn_course.commands.chapters import HELP, read_chapters
-from attn_course.commands.course import shown
+from attn_course.commands.course import add_own, shown
 from attn_course.commands.terminal import BadInput, Failure, console, note, option, refusing, say
 from attn_course.numbers import counted, place
 
@@ -40,6 +40,7 @@ def grade(
     variants: Annotated[
         bool, typer.Option("--variants", help="Judge each student by their own numbers, as release --roster gave them.")
     ] = False,
+    own: Annotated[Path | None, option("--own", "FOLDER", "Your own tasks, as release --own handed them out.")] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Name nobody on the pages.")] = False,
     limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "Allow more or less than usual; may be repeated.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
@@ -84,6 +85,8 @@ def grade(
 
     with refusing(ValueError, about="--due: "):
         when = None if due is None else parse_time(due, last_of_day=True)
+    if own is not None:
+        add_own(own)
     papers = _papers({"roster": roster, "gradebook": gradebook, "overrides": overrides, "points": points}, assignment, anonymous)
     order = Order(
         submissions=submissions,
@@ -97,6 +100,7 @@ def grade(
         papers=papers,
         again=tuple(student or ()),
         variants=variants,
+        own=None if own is None else own.resolve(),
         limits=tuple(limit or ()),
         resume=resume,
         allow_unsafe=allow_unsafe,
@@ -143,6 +147,7 @@ def _run(order: "Order") -> "GradedClass":
     from attn_course.grading.classroom.process import ClassError
     from attn_course.grading.classroom.store import NotebookResult, OtherRun, StoreError
     from attn_course.grading.classroom.tables import TableError
+    from attn_course.tasks.registry import OwnTasksError
 
     err = console(stderr=True)
     with _bar(err.is_terminal) as bar:
@@ -161,7 +166,7 @@ def _run(order: "Order") -> "GradedClass":
 
         try:
             return grade_class(order, on_start=on_start, on_result=on_result)
-        except (SubmissionsError, OtherRun, TableError, LimitError) as error:
+        except (SubmissionsError, OtherRun, TableError, LimitError, OwnTasksError) as error:
             raise BadInput(str(error)) from None
         except (StoreError, ClassError) as error:
             kept = "; what was graded is kept: --resume goes on" if (order.out / "run.json").exists() else ""

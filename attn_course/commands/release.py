@@ -15,6 +15,7 @@ def release(
     out: Annotated[Path, option("--out", "DIR", "The folder to make; it must be new or empty.")],
     chapters: Annotated[str | None, option("--chapters", "LIST", f"{HELP}; all if left out.")] = None,
     roster: Annotated[Path | None, option("--roster", "CSV", "A folder for each student of it, with numbers of their own.")] = None,
+    own: Annotated[Path | None, option("--own", "FOLDER", "Also your own tasks, whose answers stay with you.")] = None,
     no_lessons: Annotated[bool, typer.Option("--no-lessons", metavar="", help="Hand out exercises alone.")] = False,
     limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "A limit that you will give to attn-course grade.")] = None,
 ) -> None:
@@ -26,11 +27,15 @@ def release(
     With --roster, a table with a column id, DIR holds such a folder for each student, whose exercises print numbers of the
     student's own where a task has such: grade with --variants then.
 
+    FOLDER holds tasks.py and exercise.py, as the teachers' guide shows. The exercise is built there, where grade --own reads
+    it, and handed out.
+
     Examples:
 
         attn-course release --out handout
         attn-course release --out week3 --chapters attention,self_attention --no-lessons
         attn-course release --out week3 --chapters attention --roster class.csv
+        attn-course release --out week3 --chapters attention --own extra
         attn-course release --out term1 --chapters 0-4,additive
     """
     from attn_course.authoring import AuthoringError
@@ -42,9 +47,9 @@ def release(
     students = [] if roster is None else _ids(roster)
     with refusing(AuthoringError, LimitError):
         limits = USUAL.changed(limit or ()).table()
-        assignments = make(root, out, names, with_lessons=not no_lessons, students=students, limits=limits)
+        assignments = make(root, out, names, with_lessons=not no_lessons, students=students, limits=limits, own=own)
     for assignment in assignments:
-        say(f"{assignment.unit.stem[3:5]} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points")
+        say(f"{assignment.number or assignment.stem} {assignment.title}: {assignment.n_tasks} tasks, {assignment.points} points")
     each = f", a folder in it for each of {counted(len(students), 'student')}" if students else ""
     say(f"made {shown(out.absolute())}{each}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attn_course.commands.course import find_course, shown
+from attn_course.commands.course import add_own, find_course, shown
 from attn_course.commands.terminal import BadInput, check_json_target, note, option, refusing, say, write_json
 from attn_course.files import write_atomically
 from attn_course.numbers import counted, lesson_place
@@ -22,6 +22,7 @@ def similarity(
     out: Annotated[Path | None, option("--out", "FILE", "Also write a page that shows the shared parts.")] = None,
     json_file: Annotated[str | None, option("--json", "FILE", "Also write the pairs as JSON; - prints nothing else.")] = None,
     roster: Annotated[Path | None, option("--roster", "CSV", "Who is in the class: call students by its ids, as grade does.")] = None,
+    own: Annotated[Path | None, option("--own", "FOLDER", "Your own tasks, as release --own handed them out.")] = None,
     threshold: Annotated[
         float, typer.Option("--threshold", metavar="SHARE", help="Smallest share of the shorter one's own code to list.")
     ] = 0.6,
@@ -44,6 +45,8 @@ def similarity(
     from attn_course.grading.classroom.similarity import compare
 
     root = find_course()
+    if own is not None:
+        add_own(own)
     with refusing(SubmissionsError), opened(submissions) as (folder, left_out):
         by_assignment, notes = _cells(folder, roster)
     notes = [*left_out, *notes]
@@ -104,11 +107,13 @@ def _cells(submissions: Path, roster: Path | None) -> tuple[dict[str, dict[str, 
 def _given(root: Path, lesson: str) -> list[str]:
     """What everybody may read: the cells of the exercise and of its lesson."""
     from attn_course.grading.cells import NotebookError, exercise_files, read_code_cells
+    from attn_course.tasks.registry import own_exercises
 
     cells: list[str] = []
     for folder, names in (("exercises", "ex_*.ipynb"), ("notebooks", "*.ipynb")):
         with contextlib.suppress(NotebookError, KeyError):
-            cells += [cell.source for cell in read_code_cells(exercise_files(root / folder, names)[lesson])]
+            there = {**exercise_files(root / folder, names), **own_exercises()}
+            cells += [cell.source for cell in read_code_cells(there[lesson])]
     return cells
 
 

@@ -35,7 +35,7 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
 
 
 def runs(lessons: Sequence[str]) -> str:
-    """Return the numbers of lessons as text, three or more in a row by their ends.
+    """Return the numbers of lessons as text, three or more in a row by their ends; one without a number by its name.
 
     Parameters
     ----------
@@ -53,10 +53,11 @@ def runs(lessons: Sequence[str]) -> str:
     ('0–2', '2, 5')
     """
     parts: list[str] = []
-    for _, group in groupby(enumerate(map(int, map(lesson_number, lessons))), key=lambda item: item[1] - item[0]):
+    called = [lesson_number(lesson) for lesson in lessons]
+    for _, group in groupby(enumerate(int(name) for name in called if name.isdigit()), key=lambda item: item[1] - item[0]):
         run = [number for _, number in group]
         parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
-    return ", ".join(parts)
+    return ", ".join([*parts, *(name for name in called if not name.isdigit())])
 
 
 def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:

@@ -52,6 +52,8 @@ class Order:
         Students of a run that goes on, whose notebooks alone are graded, and graded again; all others stay as they are.
     variants : bool
         Judge each student by numbers of their own; a run that goes on keeps to what it was begun with.
+    own : Path or None
+        The folder of the teacher's own tasks; None takes it from the run that goes on.
     limits : tuple of str
         Those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
     resume, allow_unsafe : bool
@@ -69,6 +71,7 @@ class Order:
     papers: Papers = field(default_factory=Papers)
     again: tuple[str, ...] = ()
     variants: bool = False
+    own: Path | None = None
     limits: tuple[str, ...] = ()
     resume: bool = False
     allow_unsafe: bool = False
@@ -156,6 +159,8 @@ def grade_class(
         If a table of the teacher's cannot be used.
     LimitError
         If a limit cannot be as it is asked for.
+    OwnTasksError
+        If the folder of the teacher's own tasks holds none.
     StoreError
         If `order.out` cannot be used or written.
     ClassError
@@ -168,6 +173,11 @@ def grade_class(
         order = _as_begun(order, before)
     elif order.again:
         raise OtherRun(f"{order.out}: holds no class run, in which a student could be graded again; leave --student out")
+    if order.own is not None:
+        own = registry.add_own(order.own)
+        exercise = registry.own_exercises()[own]
+        if not exercise.is_file():
+            raise registry.OwnTasksError(f"{exercise}: missing; attn-course release --own {order.own.name} builds it")
     desk, limits = read_desk(order.papers), USUAL.changed(order.limits)
     with opened(order.submissions) as (folder, left_out):
         found, lessons = _asked_for(order, folder, desk)
@@ -182,7 +192,7 @@ def grade_class(
             lessons,
             desk,
             decisions,
-            Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks, variants=order.variants),
+            Setup(seed, order.allow_unsafe, order.grader, limits, tasks=order.tasks, variants=order.variants, own=order.own),
         )
         with store:
             results, sandbox = _graded(plan, store, on_start, on_result)
@@ -212,6 +222,7 @@ class _Plan:
             "seed": self.setup.seed,
             "limits": str(self.setup.limits),
             "variants": order.variants,
+            "own": str(order.own) if order.own else None,
             "version": __version__,
             "course_sha256": self.setup.course[:16],
         }
@@ -331,7 +342,8 @@ def _as_begun(order: Order, before: Mapping[str, Any]) -> Order:
     papers = order.papers.over(before.get("papers", {}))
     limits = (*str(before.get("limits", "")).split(), *order.limits)
     variants = order.variants or bool(before.get("variants"))
-    return replace(order, lessons=lessons, tasks=tasks, due=due, limits=limits, seed=seed, papers=papers, variants=variants)
+    own = Path(before["own"]) if order.own is None and before.get("own") else order.own
+    return replace(order, lessons=lessons, tasks=tasks, due=due, limits=limits, seed=seed, papers=papers, variants=variants, own=own)
 
 
 def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -343,6 +355,7 @@ def _same_run(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
         "due": "--due",
         "limits": "--limit",
         "variants": "--variants",
+        "own": "--own",
         "version": "version",
         "course_sha256": "another state of attn_course (hash",
     }

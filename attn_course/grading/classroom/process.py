@@ -34,14 +34,16 @@ class NoGrader(ClassError):
 
 
 @cache
-def course_fingerprint() -> str:
-    """Return a hash of the files of the course that grades depend on."""
+def course_fingerprint(own: Path | None = None) -> str:
+    """Return a hash of the files of the course that grades depend on, and of those in the folder of a teacher's own tasks."""
     root = Path(attn_course.__file__).parents[1]
     package = root / "attn_course"
     paths = [path for name in _ROOMS_OF_GRADES for path in (package / name).rglob("*.py")]
     paths = [path for path in paths if not path.relative_to(package).as_posix().removeprefix("grading/").startswith(_NOT_OF_GRADES)]
     paths += [package / "grading" / "classroom" / "hand_ins.py", *(package / "lessons").glob("*/tasks*.py")]
     hashed = hashlib.sha256(attn_course.__version__.encode())
+    for path in [own / "tasks.py", own / f"ex_{own.name}.ipynb"] if own else []:
+        hashed.update(path.read_bytes() + b"\0")
     for path in sorted(paths):
         hashed.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     for lesson, path in sorted(exercise_files(root / "exercises").items()):  # a lesson may be moved, and then has another number
@@ -69,15 +71,22 @@ class Setup:
         The tasks asked for; None for all.
     variants : bool
         Whether each student has numbers of their own.
+    own : Path or None
+        The folder of the teacher's own tasks.
     """
 
     seed: int
     allow_unsafe: bool
     grader: Callable[..., Any]
     limits: Budget = USUAL
-    course: str = field(default_factory=course_fingerprint)
+    course: str = field(default="")
     tasks: tuple[str, ...] | None = None
     variants: bool = False
+    own: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not self.course:
+            object.__setattr__(self, "course", course_fingerprint(self.own))
 
 
 def start_process() -> None:
@@ -146,7 +155,11 @@ def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult
 
 def _grader(setup: Setup) -> Any:
     """Return this thread's grader."""
-    if setup.course != course_fingerprint():
+    if setup.own:
+        from attn_course.tasks.registry import add_own
+
+        add_own(setup.own)
+    if setup.course != course_fingerprint(setup.own):
         raise NoGrader("a worker has another version of attn_course than this machine: install the same everywhere")
     if getattr(_own, "setup", None) != setup:
         if getattr(_own, "close", None) is not None:

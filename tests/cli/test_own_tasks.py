@@ -1,0 +1,137 @@
+"""Tasks of a teacher's own, from a folder outside of the package: the guide's example, handed out without answers and graded."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attn_course import numbers
+from attn_course.grading.cells import NoTasks
+from attn_course.grading.classroom.process import course_fingerprint
+from attn_course.grading.notebook_check import plan_check
+from attn_course.grading.sandbox import probe
+from attn_course.grading.submission import read_exercise
+from attn_course.tasks import registry
+from tests.grading.classroom import platforms
+
+RIGHT = "def my_largest(weights):\n    return (weights / weights.sum(axis=-1, keepdims=True)).max(axis=-1)"
+WRONG = "def my_largest(weights):\n    return weights.max(axis=-1)"
+
+
+@pytest.fixture
+def guide(root):
+    """The section of the guide."""
+    text = (root / "docs" / "teachers-guide.md").read_text(encoding="utf-8")
+    return text[text.index("## 5. Tasks of your own") : text.index("## What you are protected from")]
+
+
+@pytest.fixture
+def extra(guide, tmp_path, monkeypatch):
+    """The guide's folder, typed in; afterwards the course is without it again."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "extra"
+    folder.mkdir()
+    for name, text in zip(("tasks.py", "exercise.py"), re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL), strict=True):
+        (folder / name).write_text(text, encoding="utf-8")
+    yield folder
+    forget()
+
+
+def forget():
+    registry._OWN.clear()
+    registry._lesson_tasks.cache_clear()
+    for remembered in (numbers.stored_tables, read_exercise, course_fingerprint):
+        remembered.cache_clear()
+
+
+def changed(folder, name, old, new):
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def hand_in(folder, exercise, answer, *, first="pass"):
+    folder.mkdir(parents=True)
+    book = json.loads(exercise.read_text(encoding="utf-8"))
+    next(cell for cell in book["cells"] if cell["id"] == "largest-share")["source"] = answer
+    next(cell for cell in book["cells"] if cell["id"] == "setup")["source"] += f"\n{first}"
+    (folder / exercise.name).write_text(json.dumps(book), encoding="utf-8")
+
+
+def test_the_guides_example_is_handed_out_and_graded_by_its_commands(attn_course, guide, extra, tmp_path):
+    release, grade = (shlex.split(line)[1:] for line in re.findall(r"^attn-course .*$", guide, flags=re.MULTILINE))
+    said = attn_course(*release, "--no-lessons")
+    assert (said.code, said.out.splitlines()[-2:]) == (0, ["ex_extra shares: 1 tasks, 2 points", "made week4"])
+    exercise = tmp_path / "week4" / "exercises" / "ex_extra.ipynb"
+    assert exercise.read_bytes() == (extra / "ex_extra.ipynb").read_bytes()
+    assert "[exercises](exercises/ex_extra.ipynb) | 1 | 2 |" in (tmp_path / "week4" / "README.md").read_text(encoding="utf-8")
+    assert "weights.max(axis=-1)" not in exercise.read_text(encoding="utf-8")
+    assert not [
+        path for path in (tmp_path / "week4").rglob("*") if path.is_file() and path != exercise and b"my_largest" in path.read_bytes()
+    ]
+    submitted = tmp_path / "submitted"
+    hand_in(submitted / "ada", exercise, RIGHT)
+    hand_in(submitted / "bo", exercise, WRONG, first=f"print(open({str(extra / 'tasks.py')!r}).read())")
+    forget()  # grading is another process
+    assert attn_course(*grade, "--jobs", "1").code == 0
+    rows = [row for row in platforms.table(tmp_path / "grades-04" / "grades.csv") if row["task"]]
+    assert [(row["student"], row["task"], row["points"]) for row in rows] == [("ada", "largest-share", "2"), ("bo", "largest-share", "0")]
+    assert "this is “not divided”" in rows[1]["diagnosis"]
+    if probe().level == "full":
+        assert "PermissionError" in (tmp_path / "grades-04" / "class.html").read_text(encoding="utf-8")
+    forget()
+    assert attn_course(*grade[:-2], "--resume").code == 0
+    changed(extra, "tasks.py", "points=2", "points=3")
+    forget()
+    said = attn_course(*grade, "--resume")
+    assert (said.code, "another state of attn_course" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "complaint"),
+    [
+        (
+            "tasks.py",
+            "weights.min(axis=-1)",
+            "weights.max(axis=-1)",
+            "tasks.py [largest-share]: the known wrong answer “the smallest” passes",
+        ),
+        ("exercise.py", "/ weights.sum(axis=-1)", "", "exercise.py [largest-share]: the solution is refused"),
+        ("exercise.py", "BEGIN SOLUTION", "here", "exercise.py: cell 'largest-share': line 5: wanted '### BEGIN SOLUTION' first"),
+        ("exercise.py", "largest-share", "largest-part", "exercise.py: cell 'largest-part': wanted the id of a registered task"),
+        ("tasks.py", '"largest-share"', '"stable-softmax"', "tasks.py: wanted ids that no other task has; got 'stable-softmax'"),
+        ("tasks.py", "TASKS = [", "TASKS = (", "tasks.py: cannot be loaded: SyntaxError"),
+        ("tasks.py", "TASKS = ", "MINE = ", "tasks.py: wanted TASKS = [Task(...), ...]; got none"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_one_line_and_nothing_is_made(attn_course, extra, file, old, new, complaint):
+    changed(extra, file, old, new)
+    said = attn_course("release", "--out", "week4", "--chapters", "softmax", "--own", "extra")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert complaint in said.err
+    assert [path.name for path in extra.parent.iterdir()] == ["extra"]
+
+
+@pytest.mark.parametrize(("name", "complaint"), [("softmax", "no lesson's; got 'softmax'"), ("My Tasks", "a Python name in lower case")])
+def test_a_folder_that_cannot_name_a_lesson_is_refused(attn_course, extra, name, complaint):
+    extra.rename(extra.parent / name)
+    for command in (["release", "--out", "x"], ["grade", ".", "--out", "x"], ["similarity", "."]):
+        said = attn_course(*command, "--own", name)
+        assert (said.code, complaint in said.err) == (2, True)
+
+
+def test_an_exercise_must_be_built_before_it_is_graded(attn_course, extra):
+    (extra.parent / "submitted").mkdir()
+    said = attn_course("grade", "submitted", "--out", "x", "--own", "extra")
+    assert (said.code, said.err.endswith("ex_extra.ipynb: missing; attn-course release --own extra builds it\n")) == (2, True)
+
+
+def test_a_students_own_check_leaves_such_an_exercise_out(attn_course, extra, root, tmp_path):
+    attn_course("release", "--out", "week4", "--chapters", "softmax", "--no-lessons", "--own", "extra")
+    forget()
+    (tmp_path / "work").mkdir()
+    with pytest.raises(NoTasks):
+        plan_check(Path(shutil.copy(extra / "ex_extra.ipynb", tmp_path / "work")), exercises=root / "exercises")

@@ -64,8 +64,8 @@ def _does_nothing(statement: ast.stmt) -> bool:
         return is_print or isinstance(value, (ast.Constant, ast.Name))
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        value = statement.value and _without_neutral(statement.value)
-        return isinstance(value, ast.Name) and all(isinstance(target, ast.Name) and target.id == value.id for target in targets)
+        given = None if statement.value is None else _without_neutral(statement.value)
+        return isinstance(given, ast.Name) and all(isinstance(target, ast.Name) and target.id == given.id for target in targets)
     if isinstance(statement, ast.AugAssign):
         return _is_neutral(statement.value, statement.op)
     if isinstance(statement, _HOLDERS):

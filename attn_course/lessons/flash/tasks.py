@@ -64,7 +64,7 @@ SAVED = Task(
             partial(_saved, passed=lambda T, d_v, block: T * T * 2 * d_v),
             "a key that has been read serves all queries of the block",
         ),
-        Wrong("the scores alone", partial(_saved, plain=lambda T, d_v: 4 * T**2), "plain attention also reads Q, K, V and writes the output"),
+        Wrong("scores alone", partial(_saved, plain=lambda T, d_v: 4 * T**2), "plain attention also reads Q, K, V and writes the output"),
         Wrong("the blocks alone", partial(_saved, rows=lambda d_v: 0), "queries, outputs and log-sum-exps move as well, once each"),
         Wrong(
             "no log-sum-exp",
@@ -74,8 +74,8 @@ SAVED = Task(
     ],
     hints=[
         (
-            "Two formulas, {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`, for the same T and d_v. Which of their terms depend "
-            "on the block?"
+            "Two formulas, {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`, for the same T and d_v. Which of their terms "
+            "depend on the block?"
         ),
         "Plain: 4 T d_v + 4 T^2 numbers. In tiles: T (2 d_v + 1) + (T / B) T 2 d_v.",
         "plain / (T * (2 * d_v + 1) + T / B * T * 2 * d_v) for each of the two B.",

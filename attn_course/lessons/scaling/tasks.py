@@ -100,9 +100,7 @@ PREDICT_VARIANCE = Task(
             lambda sigma_q, sigma_k, d: d * sigma_q**2 * sigma_k**2,
             "that is the variance of the plain dot product; the question divides by the root of d_k",
         ),
-        Wrong(
-            "divided by d_k", lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2 / d, "you divided the score by d_k, not by its root"
-        ),
+        Wrong("divided by d_k", lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2 / d, "you divided the score by d_k, not by its root"),
         Wrong("unit variance assumed", lambda sigma_q, sigma_k, d: 1.0, "that holds for entries of variance 1 only"),
     ],
     hints=[

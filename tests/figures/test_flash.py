@@ -25,7 +25,7 @@ DRAWN = [
         ["for 512 and 4096 positions", "d = 16: 1.4 and 6.9. d = 64: 1.1 and 3.0."],
     ),
     (
-        partial(figures.float16_errors, {"stored whole": [5.5e-4, 16.6e-4], "in tiles": [2.8e-4, 2.1e-4]}, [1, 8]),
+        partial(figures.float16_errors, {"float16, stored whole": [5.5e-4, 16.6e-4], "in tiles": [2.8e-4, 2.1e-4]}, [1, 8]),
         ["of standard deviation 1 and 8. stored whole: 5.5 and 16.6. in tiles: 2.8 and 2.1."],
     ),
     (

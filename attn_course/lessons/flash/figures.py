@@ -110,7 +110,7 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
         If a way has another number of errors, or there is none.
     """
     deviations = as_numbers("spreads", spreads, 1)
-    heights = {way: 1e4 * found for way, found in each_of_shape("errors", errors, len(deviations)).items()}
+    heights = {way.removeprefix("float16, "): 1e4 * found for way, found in each_of_shape("errors", errors, len(deviations)).items()}
     charts.bars(
         [f"scores of {deviation:.0f}" for deviation in deviations],
         heights,

@@ -212,7 +212,8 @@ def dial(keys: ArrayLike, query: float, widths: ArrayLike, shares: ArrayLike) ->
         {f"{hour:.0f} o'clock": weight for hour, weight in zip(hours, weights.T, strict=True)},
         title="One dial leads from the nearest key alone to all keys alike",
         alt=f"Weights of the keys {listed(hours, 0)} for the query {short(query)} against the width h from {short(h[0])} to {short(h[-1])} "
-        f"hours on a logarithmic axis. They go from {listed(weights[0])} to {listed(weights[-1])}; at {short(half)} hours the largest is one half.",
+        f"hours on a logarithmic axis. They go from {listed(weights[0])} to {listed(weights[-1])}; at {short(half)} hours the largest is "
+        "one half.",
         x_label="width h (hours)",
         y_label="weight",
         x_log=True,

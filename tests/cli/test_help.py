@@ -11,7 +11,7 @@ from attn_course import __version__, cli
 from attn_course.commands.terminal import Failure
 
 COMMANDS = ["lab", "check", "progress", "formulas", "doctor", "release", "grade", "similarity", "bench"]
-COMMANDS += ["nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check"]
+COMMANDS += ["nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check", "notebooks pages"]
 
 
 def test_help_lists_every_command_in_its_group(attn_course):

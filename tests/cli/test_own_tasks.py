@@ -17,7 +17,7 @@ from attn_course.grading.submission import read_exercise
 from attn_course.tasks import registry
 from tests.grading.classroom import platforms
 
-RIGHT = "def my_largest(weights):\n    return (weights / weights.sum(axis=-1, keepdims=True)).max(axis=-1)"
+RIGHT = "def my_largest(weights):\n    return np.max(weights / weights.sum(axis=-1, keepdims=True), axis=-1)"
 WRONG = "def my_largest(weights):\n    return weights.max(axis=-1)"
 
 
@@ -53,11 +53,11 @@ def changed(folder, name, old, new):
     (folder / name).write_text(text.replace(old, new), encoding="utf-8")
 
 
-def hand_in(folder, exercise, answer, *, first="pass"):
+def hand_in(folder, exercise, answer, *, setup=""):
     folder.mkdir(parents=True)
     book = json.loads(exercise.read_text(encoding="utf-8"))
     next(cell for cell in book["cells"] if cell["id"] == "largest-share")["source"] = answer
-    next(cell for cell in book["cells"] if cell["id"] == "setup")["source"] += f"\n{first}"
+    next(cell for cell in book["cells"] if cell["id"] == "setup")["source"] = setup
     (folder / exercise.name).write_text(json.dumps(book), encoding="utf-8")
 
 
@@ -74,7 +74,7 @@ def test_the_guides_example_is_handed_out_and_graded_by_its_commands(attn_course
     ]
     submitted = tmp_path / "submitted"
     hand_in(submitted / "ada", exercise, RIGHT)
-    hand_in(submitted / "bo", exercise, WRONG, first=f"print(open({str(extra / 'tasks.py')!r}).read())")
+    hand_in(submitted / "bo", exercise, WRONG, setup=f"print(open({str(extra / 'tasks.py')!r}).read())")
     forget()  # grading is another process
     assert attn_course(*grade, "--jobs", "1").code == 0
     rows = [row for row in platforms.table(tmp_path / "grades-04" / "grades.csv") if row["task"]]

@@ -278,7 +278,8 @@ def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], te
     `text`: the question, as the exercise shows it.
     """
     (code, *_) = [cell for cell in cells if f"def {task.entry}(" in cell] or [""]
-    if "-np.inf" not in code:
+    spelt = ("-np.inf", 'float("-inf")')
+    if not any(each in code for each in spelt):
         return []
     found, bench = [], Bench(task)
     lowest = lowest_score(" ".join(text.split()))
@@ -286,7 +287,10 @@ def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], te
         if fill <= lowest - COUNTS_FOR_NOTHING:
             continue
         own = dict(names)
-        exec(code.replace("-np.inf", f"{fill:g}").replace("np.isneginf(", f"np.equal({fill:g}, "), own)  # our own solution
+        filled = code.replace("np.isneginf(", "np.equal(-np.inf, ")
+        for each in spelt:
+            filled = filled.replace(each, f"{fill:g}")
+        exec(filled, own)  # our own solution
         found += [
             f"its solution passes with {fill:g} in the place of -np.inf{said}: draw a case in which that is not low enough"
             for narrow, said in ((False, ""), (True, ", in float32")) if bench.verdict(own[task.entry], narrow=narrow).passed

@@ -50,7 +50,7 @@ class Drawn:
             return ~self["mask"]
         lengths = next((self[name] for name in ("source_lengths", "lengths") if name in self), None)
         if lengths is None:
-            return np.False_
+            return np.zeros((), dtype=bool)
         keys = self["annotations"] if "annotations" in self else self["key"]
         behind = np.arange(keys.shape[1]) >= lengths[:, None]
         return behind if "annotations" in self else behind[:, None]

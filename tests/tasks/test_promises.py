@@ -63,6 +63,48 @@ def test_a_promise_is_missed_if_the_cases_that_keep_it_are_taken_away(promise, m
         assert not all(holds(promise, match, each) for case in drawn(task.id) for each in spoilt(case)), "nothing can break this"
 
 
+@cache
+def solved(task_id: str) -> str:
+    """The cell of the solution that answers a task."""
+    source = (ROOT / "solutions" / "src" / f"{get_task(task_id).lesson}.py").read_text(encoding="utf-8")
+    return re.search(rf'id="{task_id}"[^\n]*\n(.*?)(?=\n# %%|\Z)', source, re.DOTALL)[1]
+
+
+def fills(task) -> list[str]:
+    names = {"np": np, **{given.__name__: given for given in task.given}}
+    return gates.fill_problems(task, [solved(task.id)], names, shown(task.id))
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if "-np.inf" in solved(task.id)], ids=lambda task: task.id)
+def test_no_number_answers_a_task_in_the_place_of_minus_infinity(task):
+    assert fills(task) == []
+
+
+@pytest.mark.parametrize(
+    ("task_id", "low", "passes"),
+    [
+        ("repair-column-mask", "2^40", {"-10000", "-1e+09"}),
+        ("streamed-attention", "20 000", {"-10000"}),
+        ("repair-tiled-loop", "20 000", {"-10000"}),
+        ("repair-padded-batch", "2^15", {"-10000"}),
+    ],
+)
+def test_a_number_would_do_but_for_one_case_of_low_scores(task_id, low, passes):
+    task = get_task(task_id)
+    left = changed(task, cases=lambda rng: [case for case in task.cases(rng) if low not in case.name])
+    assert {re.search("passes with (.+?) in", said)[1] for said in fills(left)} == passes
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_empty_rows_are_told_and_drawn(task):
+    assert gates.empty_row_problems(task, shown(task.id)) == []
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_each_task_keeps_its_promises(task):
+    assert gates.promise_problems(task, shown(task.id)) == []
+
+
 def test_a_promise_that_no_entry_reads_is_reported():
     assert gates.promise_problems(REPAIR, "Rows are short. `x` may be as blue as it likes.") == [
         "the text says “`x` may be as blue as it likes”: wanted an entry in tasks.promises that says which cases show it"

@@ -59,10 +59,9 @@ def _state(rng: np.random.Generator, rows: int, d_v: int, spread: float, empty: 
 
 def _far_states(rng: np.random.Generator) -> tuple[State, State]:
     """Two states of which now the first, now the second has a maximum that is larger by hundreds."""
-    first, second = _state(rng, 7, 2, 400.0), _state(rng, 7, 2, 400.0)
-    first[0].sort()
-    second[0][::-1].sort()
-    return first, second
+    first, second = _state(rng, 7, 2, 50.0), _state(rng, 7, 2, 50.0)
+    rising = np.linspace(-450.0, 450.0, 7)
+    return (first[0] + rising, *first[1:]), (second[0] - rising, *second[1:])
 
 
 def _two_states(name: str, first: State, second: State) -> Case:

@@ -203,7 +203,9 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
         call = f'check("{task.id}", {task.entry})'
         if cells[f"{task.id}-check"].source != call:
             yield Problem(source, f"{task.id}-check", f"wanted {call} and nothing else")
-        yield from (Problem(source, task.id, message) for message in _tried(solution_problems, task, texts, names))
+        question = cells[f"{task.id}-text"].source.removeprefix(task.card).partition("<details>")[0]
+        shown = question + cells[task.id].source.partition("### BEGIN SOLUTION")[0]
+        yield from (Problem(source, task.id, message) for message in _tried(solution_problems, task, texts, names, shown))
         yield from (Problem(source, task.id, message) for message in _tried(variant_problems, task, cells[task.id].source, names))
 
 

@@ -115,7 +115,7 @@ check("concatenated-scores", my_concat_scores)
 # `annotations`
 # `(batch, length, d_k)`; `lengths` holds the number of real words of each sentence, `(batch,)`, integers from 0 to `length`;
 # `w_query`, `w_key` and `w_score` are `(d_q, d_hidden)`, `(d_k, d_hidden)` and `(d_hidden,)`. The result is `(batch, d_k)`. Words
-# come first, then padding, which may hold any finite numbers.
+# come first, then padding, which may hold any finite numbers. Scores are moderate.
 #
 # Padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any
 # word** gets zeros.

@@ -107,7 +107,7 @@ check("shared-key-tile-bytes", my_bytes)
 # value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks once, keeps the state of {eq}`tiled-attention-update`, and returns
 # the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`, {eq}`row-lse-and-output`, natural logarithm.
 #
-# Scores lie between $-1000$ and 1000, in any order.
+# Scores lie between -20 000 and 20 000, in any order.
 
 
 # %% id="streamed-attention" tags=["task"]
@@ -172,7 +172,7 @@ check("causal-tile-counts", my_tiles)
 # %% [markdown] id="repair-tiled-loop-text"
 # The function below should compute attention over blocks of keys: `query` `(q_len, d_k)`, `key` `(kv_len, d_k)`,
 # `value` `(kv_len, d_v)`, and `block`, a whole number that need not divide `kv_len` and is at most `kv_len`. The result
-# has shape `(q_len, d_v)`; scores lie between $-1500$ and 1500. It is wrong in two places, and a test with one block
+# has shape `(q_len, d_v)`; scores lie between -20 000 and 20 000. It is wrong in two places, and a test with one block
 # does not notice. Repair it.
 
 

@@ -17,6 +17,7 @@ def _pairs(rng: np.random.Generator) -> list[Case]:
         Case("two batch axes", query=rng.normal(size=(2, 4, 3, 5)), key=rng.normal(size=(2, 4, 7, 5))),
         Case("long vectors", query=20.0 * rng.normal(size=(3, 13)), key=20.0 * rng.normal(size=(5, 13))),
         Case("one key", query=rng.normal(size=(3, 5)), key=rng.normal(size=(1, 5))),
+        Case("a batch of one query each", query=rng.normal(size=(3, 1, 5)), key=rng.normal(size=(3, 7, 5))),
     ]
 
 
@@ -195,6 +196,7 @@ def _with_zeros(rng: np.random.Generator) -> list[Case]:
         Case("a key of zeros", query=rng.normal(size=(3, 7)), key=zero),
         Case("a query of zeros", query=no_query, key=rng.normal(size=(2, 5, 7))),
         Case("one query", query=rng.normal(size=(1, 5)), key=rng.normal(size=(7, 5))),
+        Case("only queries of zeros", query=np.zeros((2, 7)), key=rng.normal(size=(3, 7))),
     ]
 
 
@@ -300,6 +302,7 @@ HEADS_REPAIR = Task(
         Case("five heads, long vectors", query=3.0 * rng.normal(size=(5, 2, 11)), key=3.0 * rng.normal(size=(5, 7, 11))),
         Case("scores from minus a thousand to a thousand", **_scores_of_both_signs(rng)),
         Case("one head", query=rng.normal(size=(1, 3, 5)), key=rng.normal(size=(1, 7, 5))),
+        Case("one query", query=rng.normal(size=(2, 1, 5)), key=rng.normal(size=(2, 7, 5))),
     ],
     wrong=[
         Wrong("no scale", lambda query, key: softmax(_dot(query, key)), "the scores are not scaled before the softmax"),

@@ -266,12 +266,16 @@ class Task:
         return [*cases, Case(f"{again.name}, called again with other numbers", **again.inputs)]
 
     @cached_property
+    def n_cases(self) -> int:
+        """How many cases its text speaks of; `draw` adds one."""
+        return len(self.cases(np.random.default_rng(CHECK_SEED)))
+
+    @cached_property
     def ok_line(self) -> str:
-        """The one line a passed check prints."""
-        count = len(self.cases(np.random.default_rng(CHECK_SEED)))
+        """The one line of a passed check."""
         acronym = self.title[1:2].isupper()  # VJP stays VJP
         title = self.title if acronym else self.title[0].lower() + self.title[1:]
-        return f"ok {self.number} {title}: {numbers.counted(count, 'case')}, {numbers.counted(self.points, 'point')}"
+        return f"ok {self.number} {title}: {numbers.counted(self.n_cases, 'case')}, {numbers.counted(self.points, 'point')}"
 
     @property
     def card(self) -> str:

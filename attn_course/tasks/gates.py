@@ -16,7 +16,8 @@ from attn_course.formulas.retyped import is_written_down, retyped
 from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
-from attn_course.tasks.notebook import assess, plain
+from attn_course.tasks.cards import plain
+from attn_course.tasks.notebook import assess
 from attn_course.tasks.run import Result
 from attn_course.tasks.wording import SECRET
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.browser.notebook_page import NotebookPage, errors, open_page, printed, required_browser
+from tests.browser.notebook_page import NotebookPage, displayed, errors, open_page, required_browser
 from tests.browser.toy_course import quiet_environment, running_lab
 
 LESSON, EXERCISES = "notebooks/00_start.ipynb", "work/ex_02_softmax.ipynb"
+CHECK, CALL = "stable-softmax-check", 'check("stable-softmax", my_softmax)'
 PREDICTED = "hook-code"  # of the lesson
 
 
@@ -97,7 +98,14 @@ def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: 
 def the_first_task_fails_and_says_so(page: NotebookPage) -> None:
     page.run_all()
     (error,) = errors(page.cells())
-    assert error.startswith("stable-softmax-check: CheckFailed: ")
+    assert error.startswith(f"{CHECK}: CheckFailed: ")
+    page.run_cell(CHECK)
+    page.output(CHECK, "[data-check=failed]").wait_for()
+    assert page.output(CHECK, ".ansi-underline").is_hidden()
+    assert page.output(CHECK, ".ansi-underline").count() == 1  # it is there, for VS Code and Colab
+    page.run_cell(CHECK, text=f"try:\n    {CALL}\nexcept AssertionError:\n    pass\n1 / 0")
+    page.output(CHECK, "text=ZeroDivisionError").wait_for()  # another error is no strip of ours
+    page.run_cell(CHECK, text=CALL)
     assert page.interruptions() == []
 
 
@@ -105,18 +113,20 @@ def the_right_answer_makes_it_ok(page: NotebookPage, root: Path) -> None:
     solutions = nbformat.read(root / "solutions" / "02_softmax.ipynb", as_version=4)
     (answer,) = (cell.source for cell in solutions.cells if cell.id == "stable-softmax")
     page.run_cell("stable-softmax", text=answer)
-    check = page.run_cell("stable-softmax-check")
+    check = page.run_cell(CHECK)
     assert errors([check]) == []
-    assert printed(check).startswith("ok 2.1 ")
+    assert displayed(check).startswith("ok 2.1 ")
 
 
 def after_a_reload_the_answer_is_there_and_still_ok(page: NotebookPage, course: Path) -> None:
     page.save()
     page.reload(EXERCISES)
-    assert printed(page.cell("stable-softmax-check")).startswith("ok 2.1 ")
+    assert displayed(page.cell(CHECK)).startswith("ok 2.1 ")
     assert "NotImplementedError" not in page.cell("stable-softmax")["source"]
-    assert printed(page.run_cell("stable-softmax-check")).startswith("ok 2.1 ")
+    assert displayed(page.run_cell(CHECK)).startswith("ok 2.1 ")
     assert page.interruptions() == []
     assert "stable-softmax" in (course / "work" / ".progress.json").read_text()
     cells = json.loads((course / EXERCISES).read_text())["cells"]
-    assert any("".join(output.get("text", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", []))
+    assert any(
+        "".join(output.get("data", {}).get("text/plain", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", [])
+    )

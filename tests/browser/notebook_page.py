@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Locator, Page, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CALM = (
@@ -153,9 +153,11 @@ class NotebookPage:
         """Whether the output of a cell is out of sight."""
         return bool(self.page.evaluate(f"id => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).outputHidden", cell))
 
-    def output(self, cell_id: str, selector: str) -> Locator:
-        """Return what a selector finds among the outputs of a cell."""
-        return self.page.locator(f".jp-Cell[data-cell-id='{cell_id}'] .jp-OutputArea-child", has=self.page.locator(selector))
+    def in_sight(self, cell: str, selector: str) -> bool:
+        """Whether what a selector finds in a cell is to be seen; wait until it is there at all."""
+        found = f"([id, selector]) => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).node.querySelector(selector)"
+        self.page.wait_for_function(found, arg=[cell, selector])
+        return bool(self.page.evaluate(f"(asked) => ({found})(asked).checkVisibility()", [cell, selector]))
 
     def interruptions(self) -> list[str]:
         """Return the text of every dialog and pop-up in sight."""
@@ -190,10 +192,3 @@ def errors(cells: list[dict[str, Any]]) -> list[str]:
 def displayed(cell: dict[str, Any]) -> str:
     """Return the plain text of what a cell displayed."""
     return "\n".join("".join(output["data"].get("text/plain", "")) for output in cell["outputs"] if output["output_type"] == "display_data")
-
-
-def printed(cell: dict[str, Any]) -> str:
-    """Return what a cell printed to standard output."""
-    return "".join(
-        "".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream" and output["name"] == "stdout"
-    )

@@ -21,9 +21,10 @@ _LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does
 def passed(task: Task) -> dict[str, str]:
     """Return what a passed check displays, by MIME type: the same whatever the answer was, so that it can be stored."""
     cases = f" in {counted(task.n_cases, 'case')}" if task.n_cases > 1 else ""
+    worth = "" if task.your_turn else f": {task.worth}"
     card = (
         f'<div role="status" data-check="passed" style="{_GREEN}"><b>✓ Task {_inline(task.number)}, {_inline(task.title)}.</b> '
-        f"Right{cases}: {counted(task.points, 'point')}.</div>"
+        f"Right{cases}{worth}.</div>"
     )
     return {"text/html": card, "text/plain": task.ok_line}
 

@@ -22,6 +22,7 @@ from attn_course.tasks.source import answer_source, course_uses, forbidden_calls
 from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
+WAITING = "your turn: replace the dots"
 NOT_RECORDED = "Your progress is not recorded: "
 
 
@@ -52,10 +53,14 @@ def check(task_id: str, answer: Any) -> None:
     This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
     prints is shown only when it fails, so that a forgotten `print` does not spoil what is stored. Where work/ cannot be
     written to, the verdict stands and one line more says why it is not recorded. A notebook shows a card, with one line
-    for front ends without HTML; elsewhere that line is printed.
+    for front ends without HTML; elsewhere that line is printed. In a lesson, a task that waits for its reader prints one
+    fixed line while the answer is `...`.
     """
     with quiet():  # a first call loads the chapter
         task = get_task(task_id).variant(student())
+    if task.your_turn and answer is ...:
+        print(WAITING)
+        return
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())

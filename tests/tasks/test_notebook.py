@@ -286,3 +286,19 @@ def test_hint_and_equation_are_left_out_where_there_are_none():
     assert "Hint" not in rich(bare)
     assert "Eq." not in rich(bare)
     assert json.loads(json.dumps(bare.to_dict()))["hint"] is None
+
+
+def test_what_a_lesson_asks_its_reader_waits_while_it_holds_dots_and_counts_for_no_marks(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    turn = get_task("gain-over-mixture")
+    assert check(turn.id, ...) is None
+    assert capsys.readouterr().out == "your turn: replace the dots\n"
+    with pytest.raises(CheckFailed):
+        check(turn.id, lambda weights, output, value, d_output: weights)
+    check(turn.id, lambda weights, output, value, d_output: weights * (d_output @ value.T - (d_output * output).sum(1, keepdims=True)))
+    assert capsys.readouterr().out == turn.ok_line + "\n"
+    assert turn.ok_line.endswith(": 4 cases, your turn in the lesson")
+    assert "point" not in passed(turn)["text/html"] + turn.card
+    assert turn not in all_tasks()
+    with pytest.raises(CheckFailed, match="has no answer yet"):
+        check("entropy-by-hand", ...)

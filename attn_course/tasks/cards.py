@@ -1,6 +1,7 @@
 """What a notebook shows of a checked answer: a small green card, or one in sentences that says what is not right.
 
-Cards are plain HTML without scripts. Colours are JupyterLab's own where it has them, so that they suit light and dark pages.
+Cards are plain HTML without scripts. Colours are JupyterLab's own where it has them, so that they suit light and dark pages. What it takes out
+of a notebook it does not trust (variables, unknown attributes) has a substitute beside it.
 """
 
 import html
@@ -13,8 +14,8 @@ from attn_course.tasks.slips import CUT
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
 _CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;max-width:46rem;box-sizing:border-box"
-_GREEN = f"border-left:4px solid var(--jp-success-color1,#009E73);background:rgba(0,158,115,.12);{_CARD};width:fit-content"
-_RED = f"border-left:4px solid var(--jp-error-color1,#D55E00);background:rgba(213,94,0,.08);{_CARD}"
+_GREEN = f"border-left:4px solid #009E73;border-left-color:var(--jp-success-color1,#009E73);background:rgba(0,158,115,.12);{_CARD};width:fit-content"
+_RED = f"border-left:4px solid #D55E00;border-left-color:var(--jp-error-color1,#D55E00);background:rgba(213,94,0,.08);{_CARD}"
 _LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does not begin with a name
 
 
@@ -23,7 +24,7 @@ def passed(task: Task) -> dict[str, str]:
     cases = f" in {counted(task.n_cases, 'case')}" if task.n_cases > 1 else ""
     worth = "" if task.your_turn else f": {task.worth}"
     card = (
-        f'<div role="status" data-check="passed" style="{_GREEN}"><b>✓ Task {_inline(task.number)}, {_inline(task.title)}.</b> '
+        f'<div role="status" class="attn-check-passed" style="{_GREEN}"><b>✓ Task {_inline(task.number)}, {_inline(task.title)}.</b> '
         f"Right{cases}{worth}.</div>"
     )
     return {"text/html": card, "text/plain": task.ok_line}
@@ -45,11 +46,11 @@ def rich(verdict: Verdict) -> str:
         f"<b>Task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}: not right yet.</b>",
         f'<div style="{SCROLLS}">{read}</div>' if read else "",
         f"<div>{_inline(_sentence(said, open_end=bool(where)), latex=verdict.latex)}</div>",
-        f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre">{html.escape(where)}</pre>' if where else "",
+        f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else "",
         f'<div style="margin-top:.4em"><b>Hint:</b> {_inline(_sentence(verdict.hint))}</div>' if verdict.hint else "",
         f'<div style="margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else "",
     ]
-    return f'<div role="status" data-check="failed" style="{_RED}">{"".join(parts)}</div>'
+    return f'<div role="status" class="attn-check-failed" style="{_RED}">{"".join(parts)}</div>'
 
 
 def _sentence(text: str, *, open_end: bool = False) -> str:

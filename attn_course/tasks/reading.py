@@ -47,7 +47,7 @@ class Reading:
         heads = _row("th", f"for {html.escape(self.sizes)}", "part of the last line" if several else "part")
         table = f'<div style="{SCROLLS};margin-top:.5em"><table>{heads}{rows}</table></div>' if rows else ""
         said, _, where = self.problem.partition("\n")
-        place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre">{html.escape(where)}</pre>' if where else ""
+        place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else ""
         return lines + table + (f"<div>{html.escape(said)}</div>{place}" if said else "")
 
 

@@ -14,7 +14,8 @@ import pytest
 from tests.browser.notebook_page import NotebookPage, displayed, errors, open_page, required_browser
 from tests.browser.toy_course import quiet_environment, running_lab
 
-LESSON, EXERCISES = "notebooks/00_start.ipynb", "work/ex_02_softmax.ipynb"
+LESSON, EXERCISES = "work/lessons/00_start.ipynb", "work/ex_02_softmax.ipynb"
+BUILT = "notebooks/00_start.ipynb"
 CHECK, CALL = "stable-softmax-check", 'check("stable-softmax", my_softmax)'
 STRIP = "[data-mime-type='application/vnd.jupyter.stderr']"
 PREDICTED = "hook-code"  # of the lesson
@@ -82,14 +83,14 @@ def the_lesson_runs_from_top_to_bottom_and_its_file_stays_as_it_was(page: Notebo
     assert not page.folded(PREDICTED)
     page.save()
     assert page.interruptions() == []
-    assert (course / LESSON).read_bytes() == (root / LESSON).read_bytes()
+    assert (course / BUILT).read_bytes() == (root / BUILT).read_bytes()
 
 
 def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: NotebookPage) -> None:
     page.page.locator(".jp-SideBar.jp-mod-left [data-id=filebrowser]").click()
     listing = page.page.locator(".jp-DirListing-content:visible .jp-DirListing-itemText")
     listing.first.wait_for()
-    assert listing.all_inner_texts() == ["notebooks", "work"]
+    assert listing.all_inner_texts() == ["work"]
     listing.get_by_text("work", exact=True).dblclick()
     listing.get_by_text(Path(EXERCISES).name).dblclick()
     page.wait_until_ready(EXERCISES)
@@ -101,7 +102,7 @@ def the_first_task_fails_and_says_so(page: NotebookPage) -> None:
     (error,) = errors(page.cells())
     assert error.startswith(f"{CHECK}: CheckFailed: ")
     page.run_cell(CHECK)
-    assert page.in_sight(CHECK, "[data-check=failed]")
+    assert page.in_sight(CHECK, ".attn-check-failed")
     assert not page.in_sight(CHECK, STRIP)
     page.run_cell(CHECK, text=f"try:\n    {CALL}\nexcept AssertionError:\n    pass\n1 / 0")
     assert page.in_sight(CHECK, STRIP)  # of another error

@@ -46,4 +46,6 @@ def _hold_lesson(cells: list[Cell], name: str) -> None:
     """A lesson has no tasks."""
     for cell in cells:
         if {"task", "check"} & set(cell.tags) or BEGIN in cell.text or END in cell.text:
-            raise AuthoringError(f"{name}: cell {cell.id!r}: wanted no task in a lesson but those of the tag your-turn; tasks go to solutions/src/")
+            raise AuthoringError(
+                f"{name}: cell {cell.id!r}: wanted no task in a lesson but those of the tag your-turn; tasks go to solutions/src/"
+            )

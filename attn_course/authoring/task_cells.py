@@ -60,7 +60,7 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
 
 
 def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
-    """Return the cells of the exercise notebook: those of the solution with answers stubbed, without explanations and tasks of the lesson."""
+    """Return the cells of the exercise notebook: those of the solution, answers stubbed, without what the lesson asks."""
     asked_in_lesson = {cell.id for cell in cells if "task" in cell.tags and get_task(cell.id).your_turn}
     kept = []
     for cell in cells:

@@ -1,7 +1,7 @@
 """What a notebook shows of a checked answer: a small green card, or one in sentences that says what is not right.
 
-Cards are plain HTML without scripts. Colours are JupyterLab's own where it has them, so that they suit light and dark pages. What it takes out
-of a notebook it does not trust (variables, unknown attributes) has a substitute beside it.
+Cards are plain HTML without scripts. Colours are JupyterLab's own where it has them, so that they suit light and dark pages; it takes
+variables out of a notebook that it does not trust, so each has a plain colour before it.
 """
 
 import html
@@ -14,8 +14,9 @@ from attn_course.tasks.slips import CUT
 VERDICT_MIME = "application/vnd.attn-course.verdict+json"
 SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
 _CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;max-width:46rem;box-sizing:border-box"
-_GREEN = f"border-left:4px solid #009E73;border-left-color:var(--jp-success-color1,#009E73);background:rgba(0,158,115,.12);{_CARD};width:fit-content"
-_RED = f"border-left:4px solid #D55E00;border-left-color:var(--jp-error-color1,#D55E00);background:rgba(213,94,0,.08);{_CARD}"
+_BAR = "border-left:4px solid {0};border-left-color:var(--jp-{1}-color1,{0})"
+_GREEN = f"{_BAR.format('#009E73', 'success')};background:rgba(0,158,115,.12);{_CARD};width:fit-content"
+_RED = f"{_BAR.format('#D55E00', 'error')};background:rgba(213,94,0,.08);{_CARD}"
 _LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does not begin with a name
 
 

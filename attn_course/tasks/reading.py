@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas import Malformed, write
+from attn_course.tasks.cards import SCROLLS
 from attn_course.tasks.core import Task
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.latex import LIMIT_S, Line, Question
-from attn_course.tasks.cards import SCROLLS
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import quiet
 from attn_course.tasks.time_limit import TimeIsUp, time_limit

@@ -54,7 +54,7 @@ def test_its_solution_stands_in_the_solution_and_not_in_the_exercise():
         Cell("halve-it-check", "code", 'check("halve-it", my_half)', ("check",)),
         Cell("end", "markdown", "The end."),
     ]
-    solution = dress(cells, lambda name: task(name), "a.py")
+    solution = dress(cells, task, "a.py")
     assert [cell.id for cell in solution] == [cell.id for cell in cells]
     assert [cell.id for cell in to_exercise(solution, task, "a.py")] == ["end"]
 

@@ -11,11 +11,11 @@ import pytest
 from attn_course.formulas import column, derivative, vector
 from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, get_task, progress
+from attn_course.tasks.cards import plain, rich
 from attn_course.tasks.core import Task, at_sizes
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one_line, packed, unpacked
 from attn_course.tasks.mending import search
-from attn_course.tasks.cards import plain, rich
 from attn_course.tasks.reading import _read
 from attn_course.tasks.slips import slip
 from tests.tasks.toys import COMMON, DERIVATION, FORMULA, USING, changed

@@ -199,7 +199,9 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
         f"  See {numbers.eq('softmax-entropy')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
-    assert caught.value._render_traceback_() == [f"\x1b[4mCheckFailed\x1b[24m: task {task.number}, “measured in bits”; the reason stands above"]
+    assert caught.value._render_traceback_() == [
+        f"\x1b[4mCheckFailed\x1b[24m: task {task.number}, “measured in bits”; the reason stands above"
+    ]
 
 
 def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch):
@@ -274,7 +276,13 @@ def test_backticks_become_code():
 
 def test_a_failed_card_speaks_in_sentences_and_begins_with_what_was_read():
     page = rich(replace(NASTY, message="this is “no minus”", hint="the minus is gone", formula="J = 1", equation="softmax"))
-    parts = ["not right yet.", "It was read as $\\displaystyle J = 1$.", "This is “no minus”.", "<b>Hint:</b> the minus is gone.", "See Eq. (2."]
+    parts = [
+        "not right yet.",
+        "It was read as $\\displaystyle J = 1$.",
+        "This is “no minus”.",
+        "<b>Hint:</b> the minus is gone.",
+        "See Eq. (2.",
+    ]
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
     assert "<div>my_f is not right.</div>" in rich(replace(NASTY, message="my_f is not right"))

@@ -199,7 +199,6 @@ def backward_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
-
 # --- your turn, in the lesson -----------------------------------------------------------------------
 
 

@@ -136,6 +136,7 @@ def task_gate(written: Written) -> Iterator[Problem]:
     yield from (
         Problem(file, each, "wanted an id of its own, got it a second time") for each in sorted({i for i in ids if ids.count(i) > 1})
     )
+    yield from (Problem(file, each, message) for each, message in gates.name_problems(tasks))
     for task in tasks:
         named = list(_tried(gates.text_problems, task, labels))
         yield from (Problem(file, task.id, message) for message in named)

@@ -285,6 +285,30 @@ def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]
     return refused[:1] or fill_problems(task, cells, names)
 
 
+def name_problems(tasks: Sequence[Task]) -> list[tuple[str, str]]:
+    """The numbers of a task have names that no other task of its lesson gives: a learner runs given cells in any order.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        All tasks of a lesson.
+
+    Returns
+    -------
+    problems : list of (str, str)
+        The id of a task, and what is wrong with it.
+    """
+    given = {task.id: set(task.symbols if task.kind == "derive" else task.numbers if task.question_source else ()) for task in tasks}
+    return [
+        (task.id, f"wanted a name of its own for each of its numbers, got {name}, which {other} gives too")
+        for task in tasks
+        if task.question_source
+        for other in given
+        if other != task.id
+        for name in sorted(given[task.id] & given[other])
+    ]
+
+
 def variant_problems(task: Task, cell: str, names: Mapping[str, Any]) -> list[str]:
     """The answer of the solution passes with the numbers of every student.
 

@@ -50,12 +50,12 @@ check("additive-attention", my_additive_attention)
 # sum, `w_score` after tanh. Any other order lets the query cancel or leaves more than one number per pair.
 
 # %% [markdown] id="largest-additive-weight-text"
-# There are a score vector $v$ and $n$ keys; the cell below prints yours. Which number is the largest weight that a key can get, by the
+# There are a score vector $v$ and $n$ keys; the cell below prints yours as `score_vector` and `n`. Which number is the largest weight that a key can get, by the
 # bound of {eq}`additive-weight-bound`? Three correct digits are enough; an expression with `np.exp` is welcome.
 
 # %% id="largest-additive-weight" tags=["task"]
 ### BEGIN SOLUTION
-my_ceiling = 1 / (1 + (n - 1) * np.exp(-2 * np.abs(v).sum()))
+my_ceiling = 1 / (1 + (n - 1) * np.exp(-2 * np.abs(score_vector).sum()))
 ### END SOLUTION
 
 # %% id="largest-additive-weight-check" tags=["check"]

@@ -82,28 +82,26 @@ PREDICT_VARIANCE = Task(
     minutes=5,
     trains="how deviations enter a score",
     tolerance=1e-3,
-    variants=every(sigma_q=(2, 4), sigma_k=(3, 5), d_k=(50, 30, 80)),
-    answer=lambda sigma_q, sigma_k, d_k: sigma_q**2 * sigma_k**2,
+    variants=every(sigma_q=(2, 4), sigma_k=(3, 5), d=(50, 30, 80)),
+    answer=lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2,
     wrong=[
         Wrong(
             "deviations not squared",
-            lambda sigma_q, sigma_k, d_k: sigma_q * sigma_k,
+            lambda sigma_q, sigma_k, d: sigma_q * sigma_k,
             "each deviation enters with its square, {eq}`score-variance-from-deviations`",
         ),
         Wrong(
             "variances added",
-            lambda sigma_q, sigma_k, d_k: sigma_q**2 + sigma_k**2,
+            lambda sigma_q, sigma_k, d: sigma_q**2 + sigma_k**2,
             "the variance of a product of independent entries is the product of their variances",
         ),
         Wrong(
             "the scale forgotten",
-            lambda sigma_q, sigma_k, d_k: d_k * sigma_q**2 * sigma_k**2,
+            lambda sigma_q, sigma_k, d: d * sigma_q**2 * sigma_k**2,
             "that is the variance of the plain dot product; the question divides by the root of d_k",
         ),
-        Wrong(
-            "divided by d_k", lambda sigma_q, sigma_k, d_k: sigma_q**2 * sigma_k**2 / d_k, "you divided the score by d_k, not by its root"
-        ),
-        Wrong("unit variance assumed", lambda sigma_q, sigma_k, d_k: 1.0, "that holds for entries of variance 1 only"),
+        Wrong("divided by d_k", lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2 / d, "you divided the score by d_k, not by its root"),
+        Wrong("unit variance assumed", lambda sigma_q, sigma_k, d: 1.0, "that holds for entries of variance 1 only"),
     ],
     hints=[
         "Start with {eq}`score-variance-from-deviations`.",

@@ -16,8 +16,8 @@ _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 def prepare(root: Path, out: Path, only: Iterable[str] | None = None) -> list[Path]:
     """Write source/<lesson>/<lesson>.ipynb for `nbgrader generate_assignment` and `nbgrader validate`.
 
-    They are our solutions, but for two things that nbgrader would hand to students: explanations of solutions are left out, and a
-    function to repair stands, broken, before the repaired one, which is marked for removal.
+    They are our solutions, but for two things that nbgrader would hand to students: explanations of solutions and tasks of the
+    lesson are left out, and a function to repair stands, broken, before the repaired one, which is marked for removal.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _source(exercise: Unit) -> str:
     solution = _read(Unit(exercise.root, "solutions", exercise.lesson))
     asked = {cell["id"]: _text(cell) for cell in _read(exercise)["cells"]}
     repairs = {task.id for task in all_tasks(exercise.slug) if task.kind == "repair"}
-    cells = [cell for cell in solution["cells"] if not cell["id"].endswith("-why")]
+    cells = [cell for cell in solution["cells"] if cell["id"] in asked]
     for cell in cells:
         if cell["id"] in repairs:
             right = "\n".join(line for line in _text(cell).splitlines() if line.strip() not in (_BEGIN, _END))

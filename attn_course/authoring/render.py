@@ -10,6 +10,7 @@ from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.source import Cell, parse
 from attn_course.authoring.stub import BEGIN, END
 from attn_course.authoring.task_cells import TaskLookup, dress, to_exercise
+from attn_course.authoring.turns import hold_turns
 
 
 def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> NotebookNode:
@@ -32,6 +33,7 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     cells = parse(fingerprints.text(unit), unit.source_name)
     if unit.folder == "notebooks":
         _hold_lesson(cells, unit.source_name)
+        hold_turns(cells, get_task, unit.source_name)
         cells = [fold(cell) for cell in cells]
     else:
         cells = dress(cells, get_task, unit.source_name)
@@ -44,4 +46,6 @@ def _hold_lesson(cells: list[Cell], name: str) -> None:
     """A lesson has no tasks."""
     for cell in cells:
         if {"task", "check"} & set(cell.tags) or BEGIN in cell.text or END in cell.text:
-            raise AuthoringError(f"{name}: cell {cell.id!r}: wanted no task in a lesson; tasks go to solutions/src/")
+            raise AuthoringError(
+                f"{name}: cell {cell.id!r}: wanted no task in a lesson but those of the tag your-turn; tasks go to solutions/src/"
+            )

@@ -45,7 +45,7 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
     AuthoringError
         If a task is unknown or lacks its text, answer or check cell, or a marker stands outside an answer cell.
     """
-    tasks = {cell.id: _lookup(get_task, cell, name) for cell in cells if "task" in cell.tags}
+    tasks = {cell.id: find_task(get_task, cell.id, f"{name}: cell {cell.id!r}") for cell in cells if "task" in cell.tags}
     for task in tasks:
         _hold_cells_of(task, cells, name)
     _hold_student(cells, any(len(task.variants) > 1 for task in tasks.values()), name)
@@ -60,10 +60,11 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
 
 
 def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
-    """Return the cells of the exercise notebook, given those of the solution notebook: answers stubbed, explanations dropped."""
+    """Return the cells of the exercise notebook: those of the solution, answers stubbed, without what the lesson asks."""
+    asked_in_lesson = {cell.id for cell in cells if "task" in cell.tags and get_task(cell.id).your_turn}
     kept = []
     for cell in cells:
-        if SOLUTION_ONLY in cell.tags:
+        if SOLUTION_ONLY in cell.tags or task_id(cell, asked_in_lesson) in asked_in_lesson:
             continue
         if "task" in cell.tags:
             task = get_task(cell.id)
@@ -73,11 +74,27 @@ def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell
     return kept
 
 
-def _lookup(get_task: TaskLookup, cell: Cell, name: str) -> "Task":
+def find_task(get_task: TaskLookup, task: str, place: str) -> "Task":
+    """Return a task by its id.
+
+    Parameters
+    ----------
+    get_task : callable
+        Task id -> task; raises ValueError or LookupError for an unknown id.
+    task : str
+        Its id.
+    place : str
+        Source and cell, for messages.
+
+    Raises
+    ------
+    AuthoringError
+        If there is no such task.
+    """
     try:
-        return get_task(cell.id)
+        return get_task(task)
     except (ValueError, LookupError) as error:
-        raise AuthoringError(f"{name}: cell {cell.id!r}: wanted the id of a registered task ({error})") from None
+        raise AuthoringError(f"{place}: wanted the id of a registered task ({error})") from None
 
 
 def _hold_cells_of(slug: str, cells: list[Cell], name: str) -> None:

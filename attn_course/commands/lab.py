@@ -20,7 +20,8 @@ def lab(
 ) -> None:
     """Open the course in JupyterLab: the first lesson, and my exercises in work/.
 
-    Exercises that work/ lacks are copied there; a file that is there is never written over. The address is printed, so
+    Exercises that work/ lacks are copied there; a file that is there is never written over. Lessons are opened as copies in
+    work/lessons/, which belong to you too: one that you have not written into follows the course. The address is printed, so
     this works without a display too. Stop with Ctrl-C. JupyterLab asks no website for anything.
 
     Examples:

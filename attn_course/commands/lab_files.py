@@ -68,7 +68,7 @@ def copy_exercises(root: Path) -> list[str]:
     """
     try:
         (root / PROFILE).mkdir(parents=True, exist_ok=True)
-        remembered = _read_object(root / COPIES)
+        remembered = read_object(root / COPIES)
         new: list[str] = []
         states: dict[str, list[str]] = {state: [] for state in _ADVICE}
         for exercise, copy in _copies(root).items():
@@ -80,7 +80,7 @@ def copy_exercises(root: Path) -> list[str]:
                 states.get(_compare(exercise, copy, remembered), []).append(copy.name)
             else:
                 new.append(copy.name)
-                remembered[_lesson(exercise)] = _fingerprint(content) or ""
+                remembered[_lesson(exercise)] = fingerprint(content) or ""
         write_json(root / COPIES, remembered)
     except OSError as error:
         raise BadInput(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
@@ -90,7 +90,7 @@ def copy_exercises(root: Path) -> list[str]:
 
 def copy_states(root: Path) -> dict[str, str]:
     """Return how each exercise stands in work/: missing, untouched, begun, outdated, changed (on both sides) or unreadable."""
-    remembered = _read_object(root / COPIES)
+    remembered = read_object(root / COPIES)
     return {copy.name: _compare(exercise, copy, remembered) for exercise, copy in _copies(root).items()}
 
 
@@ -111,10 +111,10 @@ def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
     """Return the state of one copy, as `copy_states` names it."""
     if not copy.exists():
         return "missing"
-    held = _fingerprint(copy.read_bytes()) if copy.is_file() else None
+    held = fingerprint(copy.read_bytes()) if copy.is_file() else None
     if held is None:
         return "unreadable"
-    asked = _fingerprint(exercise.read_bytes())
+    asked = fingerprint(exercise.read_bytes())
     was = remembered.get(_lesson(exercise), asked)  # a copy made by hand: of today's exercise, as far as we know
     if held == asked:
         return "untouched"
@@ -123,7 +123,7 @@ def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
     return "begun"
 
 
-def _fingerprint(content: bytes) -> str | None:
+def fingerprint(content: bytes) -> str | None:
     """Return a digest of what the cells say (outputs and metadata aside), None if this is no notebook."""
     try:
         cells = json.loads(content)["cells"]
@@ -133,7 +133,7 @@ def _fingerprint(content: bytes) -> str | None:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _read_object(path: Path) -> dict[str, str]:
+def read_object(path: Path) -> dict[str, str]:
     """Return the JSON object in `path`, empty if there is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -159,8 +159,10 @@ def notary() -> "NotebookNotary":
 
 def built_notebooks(root: Path) -> list[Path]:
     """Return the notebooks that hold nothing but the course's own: lessons, solutions, and copies not changed since."""
+    from attn_course.commands.lab_lessons import as_copied
+
     untouched = [root / "work" / name for name, state in copy_states(root).items() if state in ("untouched", "outdated")]
-    return [*lessons(root), *sorted((root / "solutions").glob("*.ipynb")), *untouched]
+    return [*lessons(root), *sorted((root / "solutions").glob("*.ipynb")), *as_copied(root), *untouched]
 
 
 def trust_built(root: Path) -> list[str]:
@@ -178,7 +180,7 @@ def trust_built(root: Path) -> list[str]:
     """
     digests = {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in built_notebooks(root)}
     database = Path(jupyter_data_dir(), "nbsignatures.db")
-    remembered = _read_object(root / TRUSTED)
+    remembered = read_object(root / TRUSTED)
     signed = remembered if database.is_file() and remembered.get("database") == str(database) else {}
     unsigned = [root / name for name, digest in digests.items() if signed.get(name) != digest]
     problems = trust(unsigned) if unsigned else []

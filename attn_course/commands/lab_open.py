@@ -11,7 +11,8 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, lessons, require_course, trust_built
+from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, require_course, trust_built
+from attn_course.commands.lab_lessons import FOLDER, copy_lessons, lesson_copies
 from attn_course.commands.lab_profile import environment, server_options, write_profile
 from attn_course.commands.lab_server import (
     ANY_ADDRESS,
@@ -41,8 +42,9 @@ def open_course(
 ) -> int:
     """Open the course in JupyterLab and stay until it is stopped.
 
-    Missing exercises are copied to work/ (a file that is there is never written over), the notebooks the course built
-    are marked as trusted, and the address is printed once the server answers.
+    Missing exercises are copied to work/ (a file that is there is never written over), and lessons to work/lessons/
+    (again when they are newer, unless the reader has written into the copy). The notebooks the course built are marked as
+    trusted, and the address is printed once the server answers.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def open_course(
     if importlib.util.find_spec("jupyterlab") is None:
         raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install -e .` in {root}")
     first_port = free_port(ip) if port is None else usable_port(port, ip)
-    for line in copy_exercises(root):
+    for line in [*copy_exercises(root), *copy_lessons(root)]:
         say(line)
     write_profile(root)
     say("starting JupyterLab")
@@ -149,7 +151,8 @@ def _welcome(root: Path, address: str, ip: str) -> str:
     lines = ["", "The course is open at", "", f"    {address}", ""]
     if ip in ANY_ADDRESS:
         lines += [f"From another computer: the same with {socket.gethostname()} in place of 127.0.0.1.", ""]
-    lines += [f"The first page is notebooks/{path.name}." for path in lessons(root)[:1]]
+    first = [(FOLDER / copy.name).as_posix() for copy in lesson_copies(root).values()][:1]
+    lines += [f"The first page is {name}, your own copy of the lesson." for name in first]
     lines += [f"Your exercises are in work/, from work/{path.name} on." for path in exercises(root)[:1]]
     lines += [f"Stop with Ctrl-C. JupyterLab's own messages go to {LOG.as_posix()}.", ""]
     return "\n".join(lines)

@@ -9,7 +9,8 @@ from typing import Any
 
 from jupyter_core.paths import jupyter_config_dir
 
-from attn_course.commands.lab_files import PROFILE, exercises, lessons, write_json
+from attn_course.commands.lab_files import PROFILE, exercises, write_json
+from attn_course.commands.lab_lessons import lesson_copies
 from attn_course.files import write_atomically
 
 # Defaults only: what the learner has set in JupyterLab wins. The first line is what keeps the news pop-up away.
@@ -30,7 +31,7 @@ PAGE = {"buildAvailable": False, "buildCheck": False, "disabledExtensions": dict
 
 # A glob hides a name in every folder, so the list is closed: a learner's own files stay visible.
 HIDDEN = (
-    *("attn_course", "docs", "exercises", "solutions", "src", "tests"),
+    *("attn_course", "docs", "exercises", "notebooks", "solutions", "src", "tests"),
     *("Makefile", "LICENSE", "constraints.txt", "environment.yml", "pyproject.toml"),
     *("build", "dist", "*.egg-info", "__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~"),
 )
@@ -99,7 +100,8 @@ def _kernel() -> dict[str, Any]:
 
 def _first_layout(root: Path) -> dict[str, Any]:
     """Return the layout of a first visit: the first lesson (the first exercises if there is none), the table of contents."""
-    first = [f"notebooks/{path.name}" for path in lessons(root)] + [f"work/{path.name}" for path in exercises(root)]
+    pages = [path.relative_to(root).as_posix() for path in lesson_copies(root).values()]
+    first = pages + [f"work/{path.name}" for path in exercises(root)]
     notebook = f"notebook:{first[0]}"
     layout = {
         "main": {"dock": {"type": "tab-area", "currentIndex": 0, "widgets": [notebook]}, "current": notebook},

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ class Cell:
         The cell's tags, if it has any.
     number : int
         Its place among the notebook's code cells, from 1; 0 if it stands in no notebook.
-    expected : str or None
-        The line it must print under nbval; None compares nothing.
+    expected : mapping of str to str, or None
+        What it must display under nbval, by MIME type; None compares nothing.
     """
 
     source: str
@@ -48,7 +48,7 @@ class Cell:
     task: str | None = None
     tags: tuple[str, ...] = ()
     number: int = 0
-    expected: str | None = None
+    expected: Mapping[str, str] | None = None
 
     @property
     def first_line(self) -> str:

@@ -34,7 +34,7 @@ class Outcome:
     seconds : float
         Wall time.
     stdout : str
-        What the cell printed.
+        What the cell printed, and the plain text of what it displayed.
     error_name, error_text : str
         Type and first line of the exception; empty without one.
     verdict : object
@@ -119,7 +119,7 @@ def _environment(place: Path) -> dict[str, str]:
 
 def _notebook(cells: Sequence[Cell]) -> dict[str, Any]:
     def outputs(cell: Cell) -> list[dict[str, Any]]:
-        return [] if cell.expected is None else [{"output_type": "stream", "name": "stdout", "text": cell.expected + "\n"}]
+        return [] if cell.expected is None else [{"output_type": "display_data", "data": dict(cell.expected), "metadata": {}}]
 
     return {
         "nbformat": 4,

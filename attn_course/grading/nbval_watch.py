@@ -162,6 +162,8 @@ def _outputs(item: Any) -> dict[str, Any]:
             found["stdout"] = (found["stdout"] + output.text)[-_MAX_TEXT:]
         elif output.output_type == "display_data" and VERDICT_MIME in output.data:
             found["verdict"] = output.data[VERDICT_MIME]
+        elif output.output_type == "display_data":
+            found["stdout"] = f"{found['stdout']}{output.data.get('text/plain', '')}\n"[-_MAX_TEXT:]
         elif output.output_type == "error":
             found["error_name"] = str(output.ename)
             found["error_text"] = _one_line(str(output.evalue), output.traceback)

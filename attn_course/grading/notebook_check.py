@@ -248,12 +248,13 @@ def _guilty(copies: Sequence[Cell], wait: Cell, run: Callable[..., dict[int, Out
 
 def _copies(plan: Plan) -> list[Cell]:
     from attn_course.tasks import get_task
+    from attn_course.tasks.cards import passed
 
     copies = []
     for cell in plan.cells:
         if cell.role == "check" and cell.task in plan.tasks:
             task = get_task(cell.task)
             source = f'import attn_course as {_COURSE}\n{_COURSE}.check("{task.id}", {task.entry})'
-            cell = Cell(source, expected=task.ok_line)
+            cell = Cell(source, expected=passed(task))
         copies.append(cell)
     return copies

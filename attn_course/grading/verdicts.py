@@ -96,7 +96,7 @@ def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome],
         )
         return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], below, timeout_s)
     if outcome.problem == "differs":
-        return report("not judged", "the check cell did not print its own line: does your notebook redirect what is printed?")
+        return report("not judged", "the check cell did not show its own card: does your notebook redirect what is displayed?")
     return report("failed", _failure(outcome, timeout_s), hint=cite(task.hints[0]))
 
 

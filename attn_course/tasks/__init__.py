@@ -4,9 +4,10 @@
 both in the learner's notebook.
 """
 
+from attn_course.tasks.cards import VERDICT_MIME
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.judge import judge
-from attn_course.tasks.notebook import VERDICT_MIME, CheckFailed, assess, check
+from attn_course.tasks.notebook import CheckFailed, assess, check
 from attn_course.tasks.reading import read
 from attn_course.tasks.registry import UnknownTask, all_tasks, get_task, lessons
 from attn_course.tasks.run import Result, run

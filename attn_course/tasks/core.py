@@ -127,6 +127,7 @@ class Task:
     `module`: of a task whose answer is a class of torch modules: how it is put to a case.
     `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
     passed, as all tasks, only if all are right. Its text says so.
+    `your_turn`: asked in a cell of the lesson, not in the exercises: it counts for no marks, and its check waits while the answer is `...`.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Task:
     variants: Sequence[Mapping[str, Any]] = ({},)
     module: ModuleCall | None = None
     partial: bool = False
+    your_turn: bool = False
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -266,18 +268,27 @@ class Task:
         return [*cases, Case(f"{again.name}, called again with other numbers", **again.inputs)]
 
     @cached_property
+    def n_cases(self) -> int:
+        """How many cases its text speaks of; `draw` adds one."""
+        return len(self.cases(np.random.default_rng(CHECK_SEED)))
+
+    @property
+    def worth(self) -> str:
+        """What it is worth, in words."""
+        return "your turn in the lesson" if self.your_turn else numbers.counted(self.points, "point")
+
+    @cached_property
     def ok_line(self) -> str:
-        """The one line a passed check prints."""
-        count = len(self.cases(np.random.default_rng(CHECK_SEED)))
+        """The one line of a passed check."""
         acronym = self.title[1:2].isupper()  # VJP stays VJP
         title = self.title if acronym else self.title[0].lower() + self.title[1:]
-        return f"ok {self.number} {title}: {numbers.counted(count, 'case')}, {numbers.counted(self.points, 'point')}"
+        return f"ok {self.number} {title}: {numbers.counted(self.n_cases, 'case')}, {self.worth}"
 
     @property
     def card(self) -> str:
         """Heading and facts, as Markdown, that stand above the question."""
         stars = "★" * self.difficulty + "☆" * (5 - self.difficulty)
-        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", numbers.counted(self.points, "point"), f"trains {self.trains}"]
+        facts = [KINDS[self.kind], stars, f"{self.minutes} minutes", self.worth, f"trains {self.trains}"]
         if self.equation:
             facts.append(numbers.eq(self.equation))
         not_allowed = "; ".join(each.words for each in self.forbidden)

@@ -13,10 +13,11 @@ from attn_course import numbers
 from attn_course.formulas import alike, unrelated
 from attn_course.formulas.givens import as_given
 from attn_course.formulas.retyped import is_written_down, retyped
+from attn_course.tasks.cards import plain
 from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
-from attn_course.tasks.notebook import assess, plain
+from attn_course.tasks.notebook import assess
 from attn_course.tasks.promises import Drawn, kept, lowest_score, told, untold
 from attn_course.tasks.run import Result
 from attn_course.tasks.wording import SECRET

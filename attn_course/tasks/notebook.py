@@ -1,17 +1,16 @@
 """`check("stable-softmax", answer)`: run and judge in the learner's own notebook, for feedback at once."""
 
 import contextlib
-import html
 import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attn_course.numbers import eq, task_number
+from attn_course.numbers import task_number
 from attn_course.tasks import progress
+from attn_course.tasks.cards import VERDICT_MIME, passed, plain, rich
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
 from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.judge import Expected, expected, judge
@@ -19,13 +18,11 @@ from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
-from attn_course.tasks.slips import CUT
 from attn_course.tasks.source import answer_source, course_uses, forbidden_calls
 from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
-VERDICT_MIME = "application/vnd.attn-course.verdict+json"
-SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
+WAITING = "your turn: replace the dots"
 NOT_RECORDED = "Your progress is not recorded: "
 
 
@@ -37,13 +34,16 @@ class CheckFailed(AssertionError):
         self.verdict = verdict
 
     def _render_traceback_(self) -> list[str]:
-        """One line, for IPython: not our stack, and not the whole reason again, which `check` has displayed above."""
+        """One line, for IPython: not our stack, and not the whole reason again, which `check` has displayed above.
+
+        The underlined name is how the style sheet of `attn-course lab` knows this strip, which it hides.
+        """
         finding = f"“{self.verdict.mistake}”" if self.verdict.mistake else "not right yet"
-        return [f"CheckFailed: task {task_number(self.verdict.task)}, {finding}; the reason stands above"]
+        return [f"\x1b[4mCheckFailed\x1b[24m: task {task_number(self.verdict.task)}, {finding}; the reason stands above"]
 
 
 def check(task_id: str, answer: Any) -> None:
-    """Check an answer: print one line if it is right, else raise with the reason.
+    """Check an answer: show that it is right, else raise with the reason.
 
     `answer`: the function, expression or number that the task asks for.
 
@@ -51,11 +51,16 @@ def check(task_id: str, answer: Any) -> None:
     there is no such task, or the record of the learner's progress is damaged.
 
     This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
-    prints is shown only when it fails, so that a forgotten `print` does not spoil the fixed line. Where work/ cannot be
-    written to, the verdict stands and one line more says why it is not recorded.
+    prints is shown only when it fails, so that a forgotten `print` does not spoil what is stored. Where work/ cannot be
+    written to, the verdict stands and one line more says why it is not recorded. A notebook shows a card, with one line
+    for front ends without HTML; elsewhere that line is printed. In a lesson, a task that waits for its reader prints one
+    fixed line while the answer is `...`.
     """
     with quiet():  # a first call loads the chapter
         task = get_task(task_id).variant(student())
+    if task.your_turn and answer is ...:
+        print(WAITING)
+        return
     printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         verdict = assess(task, answer, *_notebook_context())
@@ -63,10 +68,14 @@ def check(task_id: str, answer: Any) -> None:
     if not verdict.passed:
         if printed.getvalue():
             print(printed.getvalue().rstrip("\n"))
-        _display(verdict)
+        if shell() is not None:
+            _display({"text/html": rich(verdict), "text/plain": plain(verdict), VERDICT_MIME: verdict.to_dict()})
         _say_not_recorded(trouble)
         raise CheckFailed(verdict) from (trouble if isinstance(trouble, ValueError) else None)
-    print(verdict.message)
+    if shell() is None:
+        print(verdict.message)
+    else:
+        _display(passed(task))
     _say_not_recorded(trouble)
     if isinstance(trouble, ValueError):  # said last, so that it keeps nobody from the verdict
         raise trouble
@@ -140,38 +149,6 @@ def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> 
     return ""
 
 
-def plain(verdict: Verdict) -> str:
-    """Return the reason of a failed check as plain text."""
-    hint = f"\n  Hint: {verdict.hint}" if verdict.hint else ""
-    see = f"\n  See {eq(verdict.equation)}." if verdict.equation else ""
-    formula = f"\n  {verdict.lead} {verdict.formula}" if verdict.formula else ""
-    return f"task {task_number(verdict.task)} ({verdict.title}): {verdict.message}{formula}{hint}{see}"
-
-
-def rich(verdict: Verdict) -> str:
-    """Return the reason of a failed check as HTML that suits light and dark pages."""
-    hint = f'<div style="margin-top:.4em"><b>Hint.</b> {_inline(verdict.hint)}</div>' if verdict.hint else ""
-    said, _, where = verdict.message.partition("\n")
-    place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre">{html.escape(where)}</pre>' if where else ""
-    shown = f"{verdict.lead} $\\displaystyle {html.escape(verdict.formula)}$" if verdict.formula else ""
-    formula = f'<div style="margin-top:.4em;{SCROLLS}">{shown}</div>' if shown else ""
-    see = f'<div style="opacity:.75;margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else ""
-    return (
-        '<div role="status" style="border-left:4px solid #D55E00;padding:.5em .9em;margin:.3em 0;line-height:1.5">'
-        f"<div><b>Not yet: task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}</b></div>"
-        f"<div>{_inline(said, latex=verdict.latex)}</div>{place}{formula}{hint}{see}</div>"
-    )
-
-
-def _inline(text: str, *, latex: bool = False) -> str:
-    """Escaped text, with `code` in its own type, or as a formula if it is one and whole."""
-
-    def quoted(found: re.Match[str]) -> str:
-        return f"${found[1]}$" if latex and CUT not in found[1] else f"<code>{found[1]}</code>"
-
-    return re.sub(r"`([^`]+)`", quoted, html.escape(text))
-
-
 def _record(verdict: Verdict) -> ValueError | OSError | None:
     """Remember the verdict if we are in a course's work/ folder; return what kept us from it: a damaged record, or the disk."""
     try:
@@ -214,8 +191,7 @@ def _notebook_context() -> tuple[list[str], dict[str, Any]]:
     return [cell for cell in cells or [] if isinstance(cell, str)], dict(running.user_ns)
 
 
-def _display(verdict: Verdict) -> None:
-    if shell() is not None:
-        from IPython.core.display_functions import publish_display_data
+def _display(bundle: dict[str, Any]) -> None:
+    from IPython.core.display_functions import publish_display_data
 
-        publish_display_data({"text/html": rich(verdict), "text/plain": plain(verdict), VERDICT_MIME: verdict.to_dict()})
+    publish_display_data(bundle)

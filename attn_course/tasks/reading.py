@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas import Malformed, write
+from attn_course.tasks.cards import SCROLLS
 from attn_course.tasks.core import Task
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.latex import LIMIT_S, Line, Question
-from attn_course.tasks.notebook import SCROLLS
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import quiet
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
@@ -47,7 +47,7 @@ class Reading:
         heads = _row("th", f"for {html.escape(self.sizes)}", "part of the last line" if several else "part")
         table = f'<div style="{SCROLLS};margin-top:.5em"><table>{heads}{rows}</table></div>' if rows else ""
         said, _, where = self.problem.partition("\n")
-        place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre">{html.escape(where)}</pre>' if where else ""
+        place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else ""
         return lines + table + (f"<div>{html.escape(said)}</div>{place}" if said else "")
 
 

@@ -72,7 +72,7 @@ def get_task(task_id: str) -> Task:
 
 
 def all_tasks(lesson: str | None = None) -> list[Task]:
-    """Return the tasks of a lesson, or of all lessons, in their order."""
+    """Return the tasks of a lesson's exercises, or of all, in their order; what the lesson itself asks its reader is not among them."""
     return [task for slug in lessons() if lesson in (None, slug) for task in _lesson_tasks(slug)]
 
 
@@ -82,7 +82,7 @@ def lessons() -> list[str]:
 
 
 def declared_tasks(lesson: str) -> list[Task]:
-    """Return TASKS of a lesson as its file lists them, whether or not its exercises ask each."""
+    """Return TASKS of a lesson as its file lists them, those of its exercises and those that the lesson asks its reader."""
     if lesson in _OWN:
         return _OWN[lesson][1]
     main = [name for name in numbers.lesson_modules("tasks", lesson) if name.endswith(".tasks")]
@@ -97,4 +97,4 @@ def _lesson_tasks(lesson: str) -> tuple[Task, ...]:
         raise ValueError(
             f"TASKS of {lesson} must have the ids of its exercises, {wanted}; got {got}: attn-course notebooks build counts them"
         )
-    return tuple(sorted(tasks, key=lambda task: wanted.index(task.id)))
+    return tuple(sorted((task for task in tasks if not task.your_turn), key=lambda task: wanted.index(task.id)))

@@ -32,7 +32,7 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
     if task.wants_latex and not miss.reason:
         at = Line(task.question, task.question.frame, case.inputs).positions(miss.index)
         got, wanted = told_apart(miss.got, miss.wanted)
-        numbers = f"The line before is {wanted}, this one {got}" if task.question.goal else f"It is {got}, wanted {wanted}"
+        numbers = f"The line before is {wanted}, and this one {got}" if task.question.goal else f"It is {got} and should be {wanted}"
         look = " That is no number: look for 0 / 0, inf - inf or 0 * inf." if task.question.goal and np.isnan(miss.got) else ""
         return f" {numbers}{f' at {at}' if at else ''}, for {case.name}.{look}"
     if miss.reason:
@@ -41,15 +41,15 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
         place = f" Entry {miss.index[0]} is the first that is off." if miss.index else ""
         return f"{place} You gave {number(miss.got)}."
     got, wanted = told_apart(miss.got, miss.wanted)
-    numbers = f"is {got}, wanted {wanted}"
-    numbers += f"; largest error {number(miss.largest_error, 3)}" if miss.largest_error else ""
+    numbers = f"is {got} and should be {wanted}"
+    numbers += f"; the largest error is {number(miss.largest_error, 3)}" if miss.largest_error else ""
     if task.kind == "derive":
         points = np.broadcast_arrays(*(case.inputs[name] for name in task.symbols))
         point = ", ".join(f"{name} = {number(values[miss.index], 4)}" for name, values in zip(task.symbols, points, strict=True))
         return f" At {point} it {numbers}."
     places = [f"element {list(miss.index)}"] if miss.index else []
     places += [item] if item else []
-    return f" First wrong: {' of '.join(places) or 'the number'} {numbers}."
+    return f" The first wrong number, {' of '.join(places)}, {numbers}." if places else f" The number {numbers}."
 
 
 def told_apart(got: float, wanted: float) -> tuple[str, str]:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 import torch
 
-from attn_course import costs, show, verify
+from attn_course import check, costs, show, verify
 from attn_course.lessons.attention import figures
 from attn_course.lessons.attention.experiments import CAPACITY
 from attn_course.reference import attention, attention_backward, gaussian_scores, scaled_dot_scores, softmax, softmax_vjp
@@ -145,6 +145,15 @@ show("output-of-a-query", wrong="p_ij read as the weight of input i in output j"
 # chapter {lesson}`heads`. NumPy's `@` multiplies the last two axes and carries the others along. Only the transposition needs care:
 # `key.T` reverses all axes, `swapaxes(-1, -2)` exchanges two.
 
+# %% [markdown] id="batch-turn"
+# **Your turn.** Write `my_scores(query, key)`, which returns the scaled scores of all pairs, {eq}`scaled-score`, for queries
+# $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$ with the same leading axes, none or several. Put your function in the place of the
+# first line below, and run the cell.
+
+# %% id="batch-turn-code" tags=["your-turn"]
+my_scores = ...  # your function
+check("all-scores", my_scores)
+
 # %% id="batch-code"
 verify("batched-attention")
 queries, keys, values = (rng.normal(size=(2, *shape)) for shape in ((3, 4), (5, 4), (5, 2)))
@@ -237,6 +246,14 @@ for name, moved in (
 # This is how attention learns. A step against the gradient raises the score of a value that beats the **present
 # mixture**, in proportion to the weight it already has. (And $\delta$ costs $T_q d_v$ operations instead of $T_q T_k$:
 # FlashAttention's backward pass uses that, chapter {lesson}`flash`.)
+
+# %% [markdown] id="gradient-turn"
+# **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
+# arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
+
+# %% id="gradient-turn-code" tags=["your-turn"]
+my_d_scores = ...  # your function
+check("gain-over-mixture", my_d_scores)
 
 # %% [markdown] id="backward-qk"
 # Last step: scores are linear in $Q$ and in $K$, {eq}`scaled-score`, and the scale passes through once.

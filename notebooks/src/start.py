@@ -10,6 +10,16 @@
 # **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, without the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
+# %% [markdown] id="move"
+# **Move something first.** Four temperatures were noted. Slide $q$ to ask for any other hour, and watch how much each note weighs in the
+# answer: the hour is the **query**, the hours with a note are **keys**, the temperatures **values**. Which width $h$ makes the answer
+# forget what you asked?
+
+# %% id="move-card"
+from attn_course.lessons.lookup.figures import lookup_explorable
+
+lookup_explorable()
+
 # %% [markdown] id="environment"
 # Click into a cell and press **Shift+Enter** to run it. The next one looks at your installation: Python, packages,
 # torch, disk. If something is wrong, it says what, and how to mend it.

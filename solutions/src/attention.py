@@ -292,3 +292,40 @@ check("from-jacobian-to-output", my_derivation)
 # **Why.** The delta leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. What remains is the mean of the $dP_{il}$
 # under the weights; since the dot product is linear, it is the dot product with the mean of the values, and
 # that is the output: {eq}`score-gradient-against-mixture`. It costs $d_v$ multiplications for each query, whatever the number of keys.
+
+# %% [markdown] id="turns" tags=["solution-only"]
+# ## What the lesson asks its reader
+
+# %% [markdown] id="all-scores-text"
+# Write `my_scores(query, key)`: all scaled scores, for float64 queries $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$ with the same
+# leading axes, none or several.
+
+
+# %% id="all-scores" tags=["task"]
+def my_scores(query, key):
+    ### BEGIN SOLUTION
+    return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    ### END SOLUTION
+
+
+# %% id="all-scores-check" tags=["check"]
+check("all-scores", my_scores)
+
+# %% [markdown] id="gain-over-mixture-text"
+# Write `my_d_scores(weights, output, value, d_output)`: the gradient at all scores, $(T_q, T_k)$, float64, given weights of that
+# shape, values $(T_k, d_v)$, and the output with the gradient there, both $(T_q, d_v)$.
+
+
+# %% id="gain-over-mixture" tags=["task"]
+def my_d_scores(weights, output, value, d_output):
+    ### BEGIN SOLUTION
+    return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
+    ### END SOLUTION
+
+
+# %% id="gain-over-mixture-check" tags=["check"]
+check("gain-over-mixture", my_d_scores)
+
+# %% [markdown] id="gain-over-mixture-why" tags=["solution-only"]
+# **Why.** $dO_i \cdot (v_j - z_i)$ is $dO_i \cdot v_j$, an entry of $dO\, V^\top$, less $dO_i \cdot z_i$, one number for each query,
+# {eq}`score-gradient-against-mixture`.

@@ -119,6 +119,7 @@ def toy_task(number: str) -> Any:
         raise KeyError(number)
     entry, points = {"double-it": ("my_double", 2), "slope-of-double": ("my_slope", 3), "half-it": ("my_half", 1)}[number]
     return SimpleNamespace(
+        id=number,
         entry=entry,
         points=points,
         card=f"## Task {number}: {entry}\n\n*write, {points} points*",
@@ -127,6 +128,7 @@ def toy_task(number: str) -> Any:
         question_source="",
         variants=({},),
         numbers_in=lambda text: [],
+        your_turn=False,
         broken_source="def my_half(x):\n    return x // 2" if number == "half-it" else "",
     )
 

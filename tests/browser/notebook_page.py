@@ -153,6 +153,12 @@ class NotebookPage:
         """Whether the output of a cell is out of sight."""
         return bool(self.page.evaluate(f"id => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).outputHidden", cell))
 
+    def in_sight(self, cell: str, selector: str) -> bool:
+        """Whether what a selector finds in a cell is to be seen; wait until it is there at all."""
+        found = f"([id, selector]) => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).node.querySelector(selector)"
+        self.page.wait_for_function(found, arg=[cell, selector])
+        return bool(self.page.evaluate(f"(asked) => ({found})(asked).checkVisibility()", [cell, selector]))
+
     def interruptions(self) -> list[str]:
         """Return the text of every dialog and pop-up in sight."""
         return [text for kind in (".jp-Dialog", ".Toastify__toast") for text in self.page.locator(kind).all_inner_texts()]
@@ -183,8 +189,6 @@ def errors(cells: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def printed(cell: dict[str, Any]) -> str:
-    """Return what a cell printed to standard output."""
-    return "".join(
-        "".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream" and output["name"] == "stdout"
-    )
+def displayed(cell: dict[str, Any]) -> str:
+    """Return the plain text of what a cell displayed."""
+    return "\n".join("".join(output["data"].get("text/plain", "")) for output in cell["outputs"] if output["output_type"] == "display_data")

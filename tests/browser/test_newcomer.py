@@ -11,10 +11,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.browser.notebook_page import NotebookPage, errors, open_page, printed, required_browser
+from tests.browser.notebook_page import NotebookPage, displayed, errors, open_page, required_browser
 from tests.browser.toy_course import quiet_environment, running_lab
 
-LESSON, EXERCISES = "notebooks/00_start.ipynb", "work/ex_02_softmax.ipynb"
+LESSON, EXERCISES = "work/lessons/00_start.ipynb", "work/ex_02_softmax.ipynb"
+BUILT = "notebooks/00_start.ipynb"
+CHECK, CALL = "stable-softmax-check", 'check("stable-softmax", my_softmax)'
+STRIP = "[data-mime-type='application/vnd.jupyter.stderr']"
 PREDICTED = "hook-code"  # of the lesson
 
 
@@ -80,14 +83,14 @@ def the_lesson_runs_from_top_to_bottom_and_its_file_stays_as_it_was(page: Notebo
     assert not page.folded(PREDICTED)
     page.save()
     assert page.interruptions() == []
-    assert (course / LESSON).read_bytes() == (root / LESSON).read_bytes()
+    assert (course / BUILT).read_bytes() == (root / BUILT).read_bytes()
 
 
 def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: NotebookPage) -> None:
     page.page.locator(".jp-SideBar.jp-mod-left [data-id=filebrowser]").click()
     listing = page.page.locator(".jp-DirListing-content:visible .jp-DirListing-itemText")
     listing.first.wait_for()
-    assert listing.all_inner_texts() == ["notebooks", "work"]
+    assert listing.all_inner_texts() == ["work"]
     listing.get_by_text("work", exact=True).dblclick()
     listing.get_by_text(Path(EXERCISES).name).dblclick()
     page.wait_until_ready(EXERCISES)
@@ -97,7 +100,13 @@ def the_exercises_are_found_in_the_file_browser_and_the_solutions_are_not(page: 
 def the_first_task_fails_and_says_so(page: NotebookPage) -> None:
     page.run_all()
     (error,) = errors(page.cells())
-    assert error.startswith("stable-softmax-check: CheckFailed: ")
+    assert error.startswith(f"{CHECK}: CheckFailed: ")
+    page.run_cell(CHECK)
+    assert page.in_sight(CHECK, ".attn-check-failed")
+    assert not page.in_sight(CHECK, STRIP)
+    page.run_cell(CHECK, text=f"try:\n    {CALL}\nexcept AssertionError:\n    pass\n1 / 0")
+    assert page.in_sight(CHECK, STRIP)  # of another error
+    page.run_cell(CHECK, text=CALL)
     assert page.interruptions() == []
 
 
@@ -105,18 +114,20 @@ def the_right_answer_makes_it_ok(page: NotebookPage, root: Path) -> None:
     solutions = nbformat.read(root / "solutions" / "02_softmax.ipynb", as_version=4)
     (answer,) = (cell.source for cell in solutions.cells if cell.id == "stable-softmax")
     page.run_cell("stable-softmax", text=answer)
-    check = page.run_cell("stable-softmax-check")
+    check = page.run_cell(CHECK)
     assert errors([check]) == []
-    assert printed(check).startswith("ok 2.1 ")
+    assert displayed(check).startswith("ok 2.1 ")
 
 
 def after_a_reload_the_answer_is_there_and_still_ok(page: NotebookPage, course: Path) -> None:
     page.save()
     page.reload(EXERCISES)
-    assert printed(page.cell("stable-softmax-check")).startswith("ok 2.1 ")
+    assert displayed(page.cell(CHECK)).startswith("ok 2.1 ")
     assert "NotImplementedError" not in page.cell("stable-softmax")["source"]
-    assert printed(page.run_cell("stable-softmax-check")).startswith("ok 2.1 ")
+    assert displayed(page.run_cell(CHECK)).startswith("ok 2.1 ")
     assert page.interruptions() == []
     assert "stable-softmax" in (course / "work" / ".progress.json").read_text()
     cells = json.loads((course / EXERCISES).read_text())["cells"]
-    assert any("".join(output.get("text", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", []))
+    assert any(
+        "".join(output.get("data", {}).get("text/plain", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", [])
+    )

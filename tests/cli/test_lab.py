@@ -78,7 +78,7 @@ def test_without_a_display_the_address_is_printed_with_its_token(served):
     said = "".join(lab.lines)
     assert re.search(r"^    http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{48}$", said, re.MULTILINE)
     assert "copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb" in said
-    assert "The first page is notebooks/02_softmax.ipynb." in said
+    assert "The first page is work/lessons/02_softmax.ipynb, your own copy of the lesson." in said
     assert "from work/ex_02_softmax.ipynb on" in said
 
 
@@ -92,9 +92,9 @@ def test_the_token_is_asked_for(served):
 
 def test_lessons_and_work_are_listed_and_nothing_else(served):
     lab, _ = served
-    assert listing(lab, "") == {"README.md", "notebooks", "work"}
-    assert listing(lab, "notebooks") == {"02_softmax.ipynb", "03_scaling.ipynb"}
-    assert listing(lab, "work") == {"ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}
+    assert listing(lab, "") == {"README.md", "work"}
+    assert listing(lab, "work") == {"lessons", "ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}
+    assert listing(lab, "work/lessons") == {"02_softmax.ipynb", "03_scaling.ipynb"}
 
 
 def test_solutions_can_still_be_opened_by_name(served):
@@ -104,8 +104,9 @@ def test_solutions_can_still_be_opened_by_name(served):
 
 def test_a_lesson_is_opened_with_its_scripts_trusted(served):
     lab, _ = served
-    cells = request(lab, "api/contents/notebooks/02_softmax.ipynb")["content"]["cells"]
-    assert [cell["metadata"]["trusted"] for cell in cells if cell["cell_type"] == "code"] == [True, True]
+    for folder in ("notebooks", "work/lessons"):
+        cells = request(lab, f"api/contents/{folder}/02_softmax.ipynb")["content"]["cells"]
+        assert [cell["metadata"]["trusted"] for cell in cells if cell["cell_type"] == "code"] == [True, True]
 
 
 def test_no_news_no_update_check_no_build_check_no_shop_for_extensions(served):
@@ -145,7 +146,7 @@ def test_what_the_user_has_set_in_jupyterlab_still_holds_and_is_not_touched(serv
 def test_the_first_page_is_the_lowest_lesson_beside_its_table_of_contents(served):
     lab, _ = served
     layout = request(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
-    assert layout["main"]["current"] == "notebook:notebooks/02_softmax.ipynb"
+    assert layout["main"]["current"] == "notebook:work/lessons/02_softmax.ipynb"
     assert layout["left"]["current"] == "@jupyterlab/toc:plugin"
 
 
@@ -164,7 +165,7 @@ def test_a_lesson_that_was_only_run_is_saved_as_it_was_built_and_stays_trusted(s
 
 def test_what_a_learner_writes_is_saved_in_lessons_and_in_work(served):
     lab, course = served
-    for path in ("notebooks/03_scaling.ipynb", "work/ex_03_scaling.ipynb"):
+    for path in ("notebooks/03_scaling.ipynb", "work/lessons/03_scaling.ipynb", "work/ex_03_scaling.ipynb"):
         content = request(lab, f"api/contents/{path}")["content"]
         content["cells"][1]["source"] = "6 * 7"
         content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "of this run"}]
@@ -200,7 +201,7 @@ def test_a_lost_document_makes_the_layout_begin_anew(served):
 
 def test_every_folder_and_file_of_the_course_is_shown_or_hidden_on_purpose(root: Path):
     tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split()
-    tops = {line.split("/")[0] for line in tracked} - {"notebooks", "README.md"}
+    tops = {line.split("/")[0] for line in tracked} - {"README.md"}
     assert {name for name in tops if not name.startswith(".")} <= set(HIDDEN)
 
 

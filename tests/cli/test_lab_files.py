@@ -8,6 +8,7 @@ import pytest
 
 from attn_course.commands import lab_files
 from attn_course.commands.lab_files import built_notebooks, copy_exercises, copy_states, trust, trust_built
+from attn_course.commands.lab_lessons import copy_lessons
 from attn_course.commands.terminal import BadInput
 from tests.browser.toy_course import write_notebook
 
@@ -98,14 +99,16 @@ def test_work_that_is_a_file_is_one_clear_line(course: Path):
 
 def test_lessons_solutions_and_untouched_copies_are_trusted_and_nothing_else(course: Path):
     copy_exercises(course)
+    copy_lessons(course)
     write_notebook(course / "work" / "ex_03_scaling.ipynb", "# mine", "42", script=True)
+    write_notebook(course / "work" / "lessons" / "03_scaling.ipynb", "# mine", script=True)
     write_notebook(course / "work" / "found_somewhere.ipynb", "# not the course's", script=True)
     assert trust(built_notebooks(course)) == []
     trusted = {path.relative_to(course).as_posix() for path in course.rglob("*.ipynb") if is_trusted(path)}
     # an exercise has no outputs and the same content as its copy, so the signature of one is that of the other
     assert trusted == {
         *(f"{room}/{name}" for room in ("notebooks", "solutions") for name in ("02_softmax.ipynb", "03_scaling.ipynb")),
-        *("work/ex_02_softmax.ipynb", "exercises/ex_02_softmax.ipynb"),
+        *("work/ex_02_softmax.ipynb", "exercises/ex_02_softmax.ipynb", "work/lessons/02_softmax.ipynb"),
     }
 
 

@@ -32,7 +32,9 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_written(toy_course):
+def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_written(toy_course, monkeypatch):
+    outcomes = {}
+    monkeypatch.setattr(notebook_check, "run_nbval", lambda *cells, **options: outcomes.update(run_nbval(*cells, **options)) or outcomes)
     (toy_course / "work" / "factor.txt").write_text("3")
     answers = toy.RIGHT | {
         "thrice": "import sys, warnings\nfactor = float(open('factor.txt').read())\ndef thrice(x):\n    print('debugging', x.shape)\n"
@@ -48,6 +50,7 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
     seen = []
     report = judge(toy_course, cells, on_cell=lambda done, total: seen.append((done, total)))
     assert statuses(report) == ["passed"] * 3
+    assert {outcome.problem for outcome in outcomes.values()} == {None}  # the cards are those that the task asks for
     assert (report.points, report.max_points, report.passed, report.problems) == (9, 9, True, ())
     after = tree(toy_course)
     assert set(after) == set(before)

@@ -44,7 +44,7 @@ def test_output_of_the_answer_beside_the_line_of_check_is_no_mistake():
 def test_a_check_that_prints_something_else_is_not_believed():
     task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="ok\n"))
     assert (task.status, task.points) == ("not judged", 0)
-    assert "redirect what is printed" in task.message
+    assert "redirect what is displayed" in task.message
 
 
 def test_a_known_mistake_brings_its_name_and_hint():

@@ -30,6 +30,7 @@ FILES = {path.format(SLUG): text for path, text in {
     "tests/exercises/right_answers/{}.py": RIGHT,
 }.items()}  # fmt: skip
 LESSON_PY, SOLUTION_PY, EQUATIONS_PY, TASKS_PY, FIGURES_PY, RIGHT_PY = FILES
+VERIFIED = '# %% id="sum-verify"\nverify("centred-sum")\n\n'  # a cell of its own
 LIST = "notebooks/series.toml"
 NUMBER = len([unit for unit in units(ROOT) if unit.folder == "notebooks"])
 BUILT = [f"notebooks/{NUMBER}_{SLUG}.ipynb", f"solutions/{NUMBER}_{SLUG}.ipynb", f"exercises/ex_{NUMBER}_{SLUG}.ipynb"]
@@ -176,12 +177,15 @@ def test_the_numbers_are_those_of_its_place_in_the_list(built):
 
 def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     root, _ = built
-    (cell,) = (cell for cell in read(root, BUILT[0]).cells if cell.id == "sum-code")
-    printed, picture, _ = cell.outputs
-    assert printed.text == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 6, 7)\n0.0\n"
+    lesson = {cell.id: cell for cell in read(root, BUILT[0]).cells}
+    (verified,) = lesson["sum-verify"].outputs
+    assert verified.data["text/plain"] == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 6, 7)"
+    printed, picture, _ = lesson["sum-code"].outputs
+    assert printed.text == "0.0\n"
+    assert lesson["sum-answer"].source.startswith("<details")
     assert picture.metadata["image/png"]["alt"].startswith("Bars of the numbers 1.00, 2.00 and 6.00, and beside them")
     solution = {cell.id: cell for cell in read(root, BUILT[1]).cells}
-    assert solution["centre-rows-check"].outputs[0].text == f"ok {NUMBER}.1 centre the rows: 2 cases, 2 points\n"
+    assert solution["centre-rows-check"].outputs[0].data["text/plain"] == f"ok {NUMBER}.1 centre the rows: 2 cases, 2 points"
 
 
 def test_the_exercise_is_a_stub(built):
@@ -226,12 +230,12 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum names the unknown topic 'ZZ'; topics go from A1 to N1"],
     ),
     "an equation that the lesson does not use": (
-        [(LESSON_PY, r" \label{centred-sum}", ""), (LESSON_PY, 'verify("centred-sum")\n', ""), (LESSON_PY, ", {eq}`centred-sum`", ""),
+        [(LESSON_PY, r" \label{centred-sum}", ""), (LESSON_PY, VERIFIED, ""), (LESSON_PY, ", {eq}`centred-sum`", ""),
          (TASKS_PY, '"centred-sum"', "None")],
         [f"{LESSON_PY}: Eq. centred-sum is registered, but the lesson does not show it"],
     ),
     "an equation that is not verified": (
-        [(LESSON_PY, 'verify("centred-sum")\n', "")],
+        [(LESSON_PY, VERIFIED, "")],
         [f'{LESSON_PY} [sum]: Eq. centred-sum: wanted verify("centred-sum") in a cell below it, got none'],
     ),
     "a known wrong answer equal to the right one": (
@@ -304,7 +308,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a role that names nothing": (
         [(LESSON_PY, "{eq}`centred-sum`", "{eq}`centered-sum`")],
-        [f"{LESSON_PY}: line 25: {{eq}}`centered-sum`: there is no equation 'centered-sum'; is it centred-sum"],
+        [f"{LESSON_PY}: line 30: {{eq}}`centered-sum`: there is no equation 'centered-sum'; is it centred-sum"],
     ),
     "a role that names nothing in a hint": (
         [(TASKS_PY, "Which axis is a row?", "Which axis is a row in {eq}`nowhere`?")],

@@ -33,7 +33,7 @@ def test_the_samples_of_a_check_are_what_it_prints(capsys):
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (failed,) = re.findall(r'```text\ncheck\("stable-softmax", my_softmax\)\n\n(.+?)\n```', text, re.DOTALL)
-    (passed,) = re.findall(r"A check that passes prints one line: `(.+?)`", text)
+    (passed,) = re.findall(r"in plain text one line: `(.+?)`", text)
     with pytest.raises(CheckFailed) as raised:
         check("stable-softmax", lambda scores, axis: weights(scores, -1))
     begun, rest = failed.split(" ...\n")

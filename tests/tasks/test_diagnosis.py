@@ -25,7 +25,7 @@ def test_the_first_wrong_element_the_largest_error_and_the_case_are_named():
     verdict = verdict_of(WRITE, answer)
     case = WRITE.cases(np.random.default_rng(CHECK_SEED))[1]
     wanted = WRITE.answer(**case.inputs)[1, 2, 3]
-    numbers = f"First wrong: element [1, 2, 3] is {wanted + 0.25:.6g}, wanted {wanted:.6g}; largest error 0.75."
+    numbers = f"The first wrong number, element [1, 2, 3], is {wanted + 0.25:.6g} and should be {wanted:.6g}; the largest error is 0.75."
     places = "Only columns 3 and 5 are wrong there. It is right in every other case."
     assert verdict.message == f"my_centre is not right in the case “three axes”. {numbers} {places}"
 
@@ -34,15 +34,15 @@ def test_an_item_of_a_tuple_is_named():
     message = verdict_of(
         PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks) + 0.125 * np.arange(sum(map(len, blocks))))
     ).message
-    assert "First wrong: element [1] of item 1 of the tuple is " in message
+    assert "The first wrong number, element [1] of item 1 of the tuple, is " in message
     message = verdict_of(PAIR, lambda blocks: (np.concatenate(blocks).max() + 1.0, np.concatenate(blocks))).message
-    assert "First wrong: item 0 of the tuple is " in message
+    assert "The first wrong number, item 0 of the tuple, is " in message
 
 
 def test_a_wrong_shape_is_told_and_no_number():
     message = verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[..., None]).message
     assert "“a matrix”. Shape or form: the result must have shape (3, 5); got (3, 5, 1). " in message
-    assert "First wrong" not in message
+    assert "first wrong" not in message
 
 
 def test_a_problem_comes_before_a_wrong_number_and_names_its_case():
@@ -83,24 +83,24 @@ def test_derive_messages_name_the_point_not_an_index():
     verdict = verdict_of(DERIVE, S_I + 7)
     inputs = DERIVE.cases(np.random.default_rng(CHECK_SEED))[0].inputs
     s_i, s_j = inputs["s_i"][0], inputs["s_j"][0]
-    point = f"At s_i = {s_i:.4g}, s_j = {s_j:.4g} it is {s_i + 7:.6g}, wanted {s_i * (1 - s_j):.6g}; largest error "
+    point = f"At s_i = {s_i:.4g}, s_j = {s_j:.4g} it is {s_i + 7:.6g} and should be {s_i * (1 - s_j):.6g}; the largest error is "
     assert verdict.message.startswith(f"my_slope is not right. {point}")
 
 
 @pytest.mark.parametrize(
     ("got", "wanted", "words"),
     [
-        (1.0 + 1e-8, 1.0, "is 1.00000001, wanted 1; "),
-        (123456.7, 123456.8, "is 123456.7, wanted 123456.8; "),
-        (-0.0, 2.0, "is 0, wanted 2; "),
-        (2.0, -0.0, "is 2, wanted 0; "),
+        (1.0 + 1e-8, 1.0, "is 1.00000001 and should be 1; "),
+        (123456.7, 123456.8, "is 123456.7 and should be 123456.8; "),
+        (-0.0, 2.0, "is 0 and should be 2; "),
+        (2.0, -0.0, "is 2 and should be 0; "),
     ],
 )
 def test_two_numbers_are_told_in_as_many_digits_as_it_takes_and_zero_has_no_sign(got, wanted, words):
     task = changed(WRITE, answer=lambda x, scale: np.full(1, wanted), tolerance=1e-300)
     cases = [Case("plain", x=1e-300, scale=1.0)]
     message = verdict_of(changed(task, cases=lambda rng: cases), lambda x, scale: np.full(1, got)).message
-    assert f"element [0] {words}" in message
+    assert f"element [0], {words}" in message
 
 
 def test_the_two_nearest_numbers_can_be_told_apart():
@@ -159,7 +159,7 @@ def test_nan_in_another_case_than_the_one_shown_is_not_told():
         return np.full_like(x, np.nan) if x.ndim == 3 else np.cos(x)
 
     message = verdict_of(WRITE, later_nan).message
-    assert "in the case “a matrix”. First wrong" in message
+    assert "in the case “a matrix”. The first wrong number" in message
     assert "NaN" not in message
 
 

@@ -23,7 +23,9 @@ def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case
 
     verdict = verdict_of(WRITE, answer)
     assert verdict.mistake == "not centred"
-    assert verdict.message.startswith("it looks like “not centred” in the case “three axes”, but not in every case that fails. First wrong")
+    assert verdict.message.startswith(
+        "it looks like “not centred” in the case “three axes”, but not in every case that fails. The first wrong"
+    )
 
 
 def test_a_mistake_that_explains_every_case_that_fails_but_not_those_that_pass_is_another_one():

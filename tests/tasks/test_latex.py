@@ -11,11 +11,11 @@ import pytest
 from attn_course.formulas import column, derivative, vector
 from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, get_task, progress
+from attn_course.tasks.cards import plain, rich
 from attn_course.tasks.core import Task, at_sizes
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one_line, packed, unpacked
 from attn_course.tasks.mending import search
-from attn_course.tasks.notebook import plain, rich
 from attn_course.tasks.reading import _read
 from attn_course.tasks.slips import slip
 from tests.tasks.toys import COMMON, DERIVATION, FORMULA, USING, changed
@@ -365,7 +365,7 @@ def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
 
 def test_the_counterexample_is_in_the_symbols_of_the_formula():
     message = said(FORMULA, r"p_{ij} g_{ij}").message
-    got, wanted = (float(message.split(side)[1].split()[0].rstrip(",")) for side in ("It is ", "wanted "))
+    got, wanted = (float(message.split(side)[1].split()[0].rstrip(",")) for side in ("It is ", "should be "))
     case = FORMULA.cases(np.random.default_rng(20_170_612))[0]
     p, g, delta = (case.inputs[name] for name in ("p", "g", r"\delta"))
     assert " at i = 1, j = 1, for n = 3, m = 5." in message

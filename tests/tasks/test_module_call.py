@@ -93,8 +93,8 @@ def test_a_right_module_passes(capsys):
     [
         (("2 * self.weight", "self.weight"), "this is “not doubled”"),
         (("self.weight) + ", "self.weight) - "), "this is “bias subtracted”"),
-        (("+ self.bias", "+ self.bias.detach()"), "First wrong: element [0] of the gradient of bias is 0"),
-        (("+ self.bias", "+ 2 * self.bias - self.bias.detach()"), "First wrong: element [0] of the gradient of bias is"),
+        (("+ self.bias", "+ self.bias.detach()"), "The first wrong number, element [0] of the gradient of bias, is 0"),
+        (("+ self.bias", "+ 2 * self.bias - self.bias.detach()"), "The first wrong number, element [0] of the gradient of bias, is"),
         (("self.bias = ", "self.shift = "), "it lacks bias and has also shift"),
         (("self.weight = ", "self.extra = torch.nn.Parameter(torch.zeros(1)); self.weight = "), "it has also extra"),
         (("zeros(d_out)", "zeros(1)"), "the parameter bias of Twice must have shape (3,); got (1,)"),

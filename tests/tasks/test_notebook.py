@@ -1,4 +1,4 @@
-"""`check` in a learner's notebook: one fixed line if it is right; else one display, one exception, no stack."""
+"""`check` in a learner's notebook: one fixed card if it is right; else one card, one exception, no stack."""
 
 import json
 import os
@@ -13,10 +13,10 @@ from nbclient import NotebookClient
 
 from attn_course import numbers
 from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, all_tasks, assess, check, get_task, progress
+from attn_course.tasks.cards import passed, plain, rich
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.gates import as_answer
-from attn_course.tasks.notebook import plain, rich
 
 OK = get_task("stable-softmax").ok_line + "\n"
 RIGHT = (
@@ -58,16 +58,28 @@ def course(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def outputs(course):
-    """The outputs of each cell, run in work/ by a real kernel that goes on after errors."""
+def ran(course):
+    """The outputs of each cell and the kernel's replies, run in work/ by a real kernel that goes on after errors."""
     cells = [nbformat.v4.new_code_cell(text, id=name) for name, text in CELLS.items()]
     book = nbformat.v4.new_notebook(cells=cells)
     client = NotebookClient(
         book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(course / "work")}}
     )
     client.create_kernel_manager().kernel_spec.argv[0] = sys.executable  # whatever kernels this machine has
+    replies = {}
+    client.on_cell_executed = lambda cell, cell_index, execute_reply: replies.update({cell.id: execute_reply["content"]})
     client.execute(env={**os.environ, "IPYTHONDIR": str(course / "profile")})
-    return {cell.id: cell.outputs for cell in book.cells}
+    return {cell.id: cell.outputs for cell in book.cells}, replies
+
+
+@pytest.fixture(scope="module")
+def outputs(ran):
+    return ran[0]
+
+
+@pytest.fixture(scope="module")
+def replies(ran):
+    return ran[1]
 
 
 def kinds(cell_outputs):
@@ -75,9 +87,26 @@ def kinds(cell_outputs):
 
 
 @pytest.mark.parametrize("cell", ["right", "right-and-talkative", "forgetful", "elsewhere", "nowhere"])
-def test_a_right_answer_prints_the_ok_line_and_nothing_else_whatever_it_prints_itself(outputs, cell):
+def test_a_right_answer_shows_its_card_and_nothing_else_whatever_it_prints_itself(outputs, cell):
     (output,) = outputs[cell]
-    assert (output.output_type, output.name, output.text) == ("stream", "stdout", OK)
+    assert (output.output_type, output.data) == ("display_data", passed(get_task("stable-softmax")))
+    assert output.data["text/plain"] + "\n" == OK
+
+
+def test_the_card_of_a_passed_check_depends_on_the_task_alone_and_has_its_points():
+    task = get_task("stable-softmax")
+    card = passed(task)["text/html"]
+    assert card == passed(task.variant("ann"))["text/html"]
+    assert f"Task {task.number}, {task.title}." in card
+    assert f"Right in {task.n_cases} cases: {task.points} points." in card
+    assert "script" not in card
+    assert " cases" not in passed(get_task("entropy-by-hand"))["text/html"]
+
+
+def test_the_kernel_replies_that_a_failed_check_is_an_error_and_a_passed_one_is_none(replies):
+    statuses = {name: replies[name]["status"] for name in ("right", "wrong-and-talkative", "raises", "markup")}
+    assert statuses == {"right": "ok", "wrong-and-talkative": "error", "raises": "error", "markup": "error"}
+    assert replies["raises"]["ename"] == "CheckFailed"
 
 
 def test_what_a_wrong_answer_prints_is_shown_before_the_reason(outputs):
@@ -92,7 +121,7 @@ def test_a_wrong_answer_shows_one_bundle_and_raises_with_one_line_of_traceback(o
     assert set(shown.data) == {"text/html", "text/plain", VERDICT_MIME}
     assert error.ename == "CheckFailed"
     (line,) = error.traceback
-    assert line.startswith("CheckFailed: task 2.")
+    assert line.startswith("\x1b[4mCheckFailed\x1b[24m: task 2.")  # by the underlined name the style sheet of `lab` knows it
     assert line.endswith("; the reason stands above")
     assert shown.data["text/plain"] == error.evalue
     verdict = shown.data[VERDICT_MIME]
@@ -116,7 +145,7 @@ def test_library_calls_are_found_in_helpers_and_behind_imports(outputs):
 
 def test_calls_of_diff_are_found_in_the_cell_of_the_answer_and_only_there(outputs):
     assert "my_derivative uses sympy.diff, which would answer" in outputs["diff-check"][-1].evalue
-    assert outputs["magic"][-1].text.endswith(get_task("log-softmax-derivative").ok_line + "\n")
+    assert outputs["magic"][-1].data == passed(get_task("log-softmax-derivative"))
 
 
 def test_checks_work_though_the_history_was_overwritten(outputs):
@@ -170,7 +199,9 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
         f"  See {numbers.eq('softmax-entropy')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
-    assert caught.value._render_traceback_() == [f"CheckFailed: task {task.number}, “measured in bits”; the reason stands above"]
+    assert caught.value._render_traceback_() == [
+        f"\x1b[4mCheckFailed\x1b[24m: task {task.number}, “measured in bits”; the reason stands above"
+    ]
 
 
 def test_an_answer_that_prints_without_end_is_cut(capsys, tmp_path, monkeypatch):
@@ -243,9 +274,39 @@ def test_backticks_become_code():
     assert "use <code>axis</code> and <code>a &lt; b</code>, not ` alone" in page
 
 
+def test_a_failed_card_speaks_in_sentences_and_begins_with_what_was_read():
+    page = rich(replace(NASTY, message="this is “no minus”", hint="the minus is gone", formula="J = 1", equation="softmax"))
+    parts = [
+        "not right yet.",
+        "It was read as $\\displaystyle J = 1$.",
+        "This is “no minus”.",
+        "<b>Hint:</b> the minus is gone.",
+        "See Eq. (2.",
+    ]
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "<div>my_f is not right.</div>" in rich(replace(NASTY, message="my_f is not right"))
+
+
 def test_hint_and_equation_are_left_out_where_there_are_none():
     bare = Verdict("stable-softmax", "title", False, 0, 3, "not right")
     assert plain(bare) == f"task {get_task(bare.task).number} (title): not right"
     assert "Hint" not in rich(bare)
     assert "Eq." not in rich(bare)
     assert json.loads(json.dumps(bare.to_dict()))["hint"] is None
+
+
+def test_what_a_lesson_asks_its_reader_waits_while_it_holds_dots_and_counts_for_no_marks(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    turn = get_task("gain-over-mixture")
+    assert check(turn.id, ...) is None
+    assert capsys.readouterr().out == "your turn: replace the dots\n"
+    with pytest.raises(CheckFailed):
+        check(turn.id, lambda weights, output, value, d_output: weights)
+    check(turn.id, lambda weights, output, value, d_output: weights * (d_output @ value.T - (d_output * output).sum(1, keepdims=True)))
+    assert capsys.readouterr().out == turn.ok_line + "\n"
+    assert turn.ok_line.endswith(": 4 cases, your turn in the lesson")
+    assert "point" not in passed(turn)["text/html"] + turn.card
+    assert turn not in all_tasks()
+    with pytest.raises(CheckFailed, match="has no answer yet"):
+        check("entropy-by-hand", ...)

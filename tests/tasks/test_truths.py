@@ -70,7 +70,7 @@ def with_rows(rows, change):
         (TURN, with_rows([0], lambda y: y + 1.0), "Only row 0 is wrong there."),
         (TURN, with_rows([0, 1], np.exp), "Only row 2 is right there."),
         (TURN, with_rows([1, 2], lambda y: 0.0 * y), "Only rows that came out as zero are wrong there."),
-        (TURN, lambda x: right(x) if len(x) == 3 else np.exp(x), "in the case “case 1”. First wrong: element [0, 0] is"),
+        (TURN, lambda x: right(x) if len(x) == 3 else np.exp(x), "in the case “case 1”. The first wrong number, element [0, 0], is"),
         (TURN, lambda x: right(x) if len(x) == 3 else np.exp(x), "It is right in the other case."),
         (LATER, lambda x: right(x) if len(x) < 5 else np.exp(x), "It is right in every other case."),
         (LATER, lambda x: right(x) if len(x) > 5 else np.exp(x), "It is right in the case “case 1” only."),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.lessons.attention.tasks_formulas import CHAIN_RULE, KEY_GRADIENT, SCORE_GRADIENTS
+from attn_course.lessons.attention.tasks_turns import TURNS
 from attn_course.reference import attention, attention_backward, softmax
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
@@ -612,4 +613,5 @@ TASKS = [
     SCORE_GRADIENTS,
     KEY_GRADIENT,
     CHAIN_RULE,
+    *TURNS,
 ]

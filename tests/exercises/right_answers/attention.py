@@ -199,6 +199,32 @@ def backward_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
+# --- your turn, in the lesson -----------------------------------------------------------------------
+
+
+def scores_by_loops(query, key):
+    if query.ndim > 2:
+        return np.array([scores_by_loops(*pair) for pair in zip(query, key, strict=True)])
+    return np.array([[sum(q * k) / math.sqrt(len(q)) for k in key] for q in query])
+
+
+def scores_with_scaled_queries_in_torch(query, key):
+    query, key = (torch.as_tensor(array, dtype=torch.float32) for array in (query, key))
+    return (query / query.shape[-1] ** 0.5) @ key.mT
+
+
+def score_gradients_by_loops(weights, output, value, d_output):
+    result = np.empty(weights.shape)
+    for i, j in np.ndindex(weights.shape):
+        result[i, j] = weights[i, j] * d_output[i] @ (value[j] - output[i])
+    return result
+
+
+def score_gradients_in_torch(weights, output, value, d_output):
+    weights, output, value, d_output = (torch.as_tensor(array, dtype=torch.float32) for array in (weights, output, value, d_output))
+    return weights * torch.einsum("ia,ija->ij", d_output, value[None] - output[:, None])
+
+
 RIGHT = {
     "scaled-attention": [
         attention_by_loops,
@@ -298,4 +324,6 @@ RIGHT = {
             r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
         ],
     ],
+    "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],
+    "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
 }

@@ -1,0 +1,51 @@
+"""Your turn: a cell of a lesson that its reader fills, and that checks what they wrote."""
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attn_course.authoring.problems import AuthoringError, shorten
+from attn_course.authoring.source import Cell, literal_calls
+from attn_course.authoring.task_cells import TaskLookup, find_task
+
+if TYPE_CHECKING:
+    from attn_course.tasks import Task
+
+YOUR_TURN = "your-turn"
+
+
+def hold_turns(cells: Sequence[Cell], get_task: TaskLookup, name: str) -> None:
+    """Hold that cells tagged `your-turn`, and no others of a lesson, check tasks that wait for their reader.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        A parsed lesson.
+    get_task : callable
+        Task id -> task; raises ValueError or LookupError for an unknown id.
+    name : str
+        The source's path, for messages.
+
+    Raises
+    ------
+    AuthoringError
+        If such a cell holds more than a name to fill and its check, or a task stands where it does not belong.
+    """
+    for cell in cells:
+        ids = literal_calls(cell.text, "check") if cell.kind == "code" else []
+        tasks = [find_task(get_task, task_id, f"{name}: cell {cell.id!r}") for task_id in ids]
+        if YOUR_TURN in cell.tags:
+            _hold_turn(cell, tasks, f"{name}: cell {cell.id!r}")
+        elif turns := [task.id for task in tasks if task.your_turn]:
+            raise AuthoringError(f"{name}: cell {cell.id!r}: wanted the tag {YOUR_TURN} where {turns[0]} is checked, got {list(cell.tags)}")
+
+
+def _hold_turn(cell: Cell, tasks: "Sequence[Task]", place: str) -> None:
+    if len(tasks) != 1:
+        raise AuthoringError(f"{place}: wanted name = ... and one check of it in a cell tagged {YOUR_TURN}, got {shorten(cell.text)}")
+    (task,) = tasks
+    if not task.your_turn:
+        raise AuthoringError(f"{place}: wanted a task that says your_turn=True, got {task.id}")
+    wanted = f'{task.entry} = ...\ncheck("{task.id}", {task.entry})'
+    if ast.dump(ast.parse(cell.text)) != ast.dump(ast.parse(wanted)):
+        raise AuthoringError(f"{place}: wanted {wanted!r} and at most comments beside it, got {shorten(cell.text)}")

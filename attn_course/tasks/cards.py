@@ -1,0 +1,69 @@
+"""What a notebook shows of a checked answer: a small green card, or one in sentences that says what is not right.
+
+Cards are plain HTML without scripts. Colours are JupyterLab's own where it has them, so that they suit light and dark pages; it takes
+variables out of a notebook that it does not trust, so each has a plain colour before it.
+"""
+
+import html
+import re
+
+from attn_course.numbers import counted, eq, task_number
+from attn_course.tasks.core import Task, Verdict
+from attn_course.tasks.slips import CUT
+
+VERDICT_MIME = "application/vnd.attn-course.verdict+json"
+SCROLLS = "overflow-x:auto;overflow-y:hidden;padding:.15em 0"  # what is wider than the page
+_CARD = "padding:.45em .9em;margin:.3em 0;line-height:1.5;max-width:46rem;box-sizing:border-box"
+_BAR = "border-left:4px solid {0};border-left-color:var(--jp-{1}-color1,{0})"
+_GREEN = f"{_BAR.format('#009E73', 'success')};background:rgba(0,158,115,.12);{_CARD};width:fit-content"
+_RED = f"{_BAR.format('#D55E00', 'error')};background:rgba(213,94,0,.08);{_CARD}"
+_LOWER = re.compile(r"(?:this|it|line|every) ")  # how a reason begins that does not begin with a name
+
+
+def passed(task: Task) -> dict[str, str]:
+    """Return what a passed check displays, by MIME type: the same whatever the answer was, so that it can be stored."""
+    cases = f" in {counted(task.n_cases, 'case')}" if task.n_cases > 1 else ""
+    worth = "" if task.your_turn else f": {task.worth}"
+    card = (
+        f'<div role="status" class="attn-check-passed" style="{_GREEN}"><b>✓ Task {_inline(task.number)}, {_inline(task.title)}.</b> '
+        f"Right{cases}{worth}.</div>"
+    )
+    return {"text/html": card, "text/plain": task.ok_line}
+
+
+def plain(verdict: Verdict) -> str:
+    """Return the reason of a failed check as plain text."""
+    hint = f"\n  Hint: {verdict.hint}" if verdict.hint else ""
+    see = f"\n  See {eq(verdict.equation)}." if verdict.equation else ""
+    formula = f"\n  {verdict.lead} {verdict.formula}" if verdict.formula else ""
+    return f"task {task_number(verdict.task)} ({verdict.title}): {verdict.message}{formula}{hint}{see}"
+
+
+def rich(verdict: Verdict) -> str:
+    """Return the reason of a failed check as HTML: what was read, what is true of the result, the hint, and where to look."""
+    said, _, where = verdict.message.partition("\n")
+    read = f"{verdict.lead} $\\displaystyle {html.escape(verdict.formula)}$." if verdict.formula else ""
+    parts = [
+        f"<b>Task {_inline(task_number(verdict.task))}, {_inline(verdict.title)}: not right yet.</b>",
+        f'<div style="{SCROLLS}">{read}</div>' if read else "",
+        f"<div>{_inline(_sentence(said, open_end=bool(where)), latex=verdict.latex)}</div>",
+        f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else "",
+        f'<div style="margin-top:.4em"><b>Hint:</b> {_inline(_sentence(verdict.hint))}</div>' if verdict.hint else "",
+        f'<div style="margin-top:.4em">See {_inline(eq(verdict.equation))}.</div>' if verdict.equation else "",
+    ]
+    return f'<div role="status" class="attn-check-failed" style="{_RED}">{"".join(parts)}</div>'
+
+
+def _sentence(text: str, *, open_end: bool = False) -> str:
+    """The text with a capital where it does not begin with a name, and a full stop unless it goes on."""
+    text = text[:1].upper() + text[1:] if _LOWER.match(text) else text
+    return text if open_end or text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
+def _inline(text: str, *, latex: bool = False) -> str:
+    """Escaped text, with `code` in its own type, or as a formula if it is one and whole."""
+
+    def quoted(found: re.Match[str]) -> str:
+        return f"${found[1]}$" if latex and CUT not in found[1] else f"<code>{found[1]}</code>"
+
+    return re.sub(r"`([^`]+)`", quoted, html.escape(text))

@@ -52,10 +52,11 @@ ROOMS = {
         in_functions=("distributed", "nbgrader", "sqlalchemy"),  # extras: a class on a cluster; the gradebook of nbgrader
     ),
     "authoring": Room(  # reference and experiments: what a lesson defines again; stored results
-        ("nbformat", "nbclient", "jupytext", *(f"{COURSE}.{room}" for room in ("equations", "tasks", "reference", "experiments")))
+        ("nbformat", "nbclient", "jupytext", *(f"{COURSE}.{room}" for room in ("equations", "tasks", "reference", "experiments"))),
+        in_functions=("nbconvert",),
     ),
     "cli": Room(
-        anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core"),
+        anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core", "jupyter_server.services"),  # lab's server
         exactly=(COURSE, f"{COURSE}.__version__"),
         in_functions=(COURSE, *LAST),
     ),

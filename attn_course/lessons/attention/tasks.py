@@ -87,6 +87,7 @@ ATTENTION = Task(
     cases=lambda rng: [
         Case("one example, fewer queries than keys", **_draw(rng, 5, 11, 7, 3)),
         Case("one example, more queries than keys", **_draw(rng, 11, 5, 3, 2)),
+        Case("as many queries as keys", **_draw(rng, 7, 7, 5, 3)),
         Case("a batch of two", **_draw(rng, 5, 7, 13, 3, 2)),
         Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
         Case("one query", **_draw(rng, 1, 5, 2, 3)),

@@ -76,6 +76,7 @@ SELF_ATTENTION = Task(
     cases=lambda rng: [
         Case("one sentence", **_draw(rng, 5, 7, 3, 2)),
         Case("d_k larger than d_model", **_draw(rng, 7, 3, 11, 5)),
+        Case("square projections", **_draw(rng, 5, 7, 7, 7)),
         Case("a batch of two", **_draw(rng, 5, 11, 3, 7, 2)),
         Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
         Case("one token", **_draw(rng, 1, 5, 3, 2)),

@@ -166,6 +166,7 @@ VJP = Task(
         Case("two batch axes", weights=softmax(rng.normal(size=(2, 3, 5))), d_weights=rng.normal(size=(2, 3, 5))),
         Case("a saturated row", weights=softmax(40.0 * rng.normal(size=7)), d_weights=rng.normal(size=7)),
         Case("a gradient equal for all entries", weights=softmax(rng.normal(size=(2, 5))), d_weights=np.full((2, 5), 3.0)),
+        Case("rows of one entry", weights=np.ones((3, 1)), d_weights=rng.normal(size=(3, 1))),
         Case("a leading axis of length 1", weights=softmax(rng.normal(size=(1, 7))), d_weights=rng.normal(size=(1, 7))),
     ],
     wrong=[

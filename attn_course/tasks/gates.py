@@ -96,9 +96,7 @@ def case_problems(task: Task) -> list[str]:
             found += _given_problems(task, once)
             continue
         shapes = {case.name: value.shape for case in once for value in case.inputs.values() if isinstance(value, np.ndarray)}
-        alike = [
-            f"{shape} in the case “{name}”" for name, shape in shapes.items() if len(set(shape)) < len(shape) and "square" not in name
-        ]
+        alike = [f"{shape} in the case “{name}”" for name, shape in shapes.items() if len(set(shape)) < len(shape) and "square" not in name]
         found += [f"wanted arrays whose axes all differ in length, got {each}" for each in alike]
     return list(dict.fromkeys(found))
 

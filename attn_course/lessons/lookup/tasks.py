@@ -625,6 +625,11 @@ FEATURES = Task(
             "transposed",
         ),
         Wrong(
+            "the positions centred",
+            lambda x, w_query, w_key, w_value: _feature_weights(x - x.mean(axis=0), w_query, w_key, w_value),
+            "X^T X as it is, not the covariance of its features: nothing is subtracted from them",
+        ),
+        Wrong(
             "weights over positions",
             lambda x, w_query, w_key, w_value: x @ w_query @ w_key.T @ x.T,
             "that is P(X), which multiplies from the left and mixes positions; W(X) has a row for each feature of X",

@@ -176,6 +176,16 @@ VJP = Task(
             "s (1 - s) is only the diagonal of J; the entries of a softmax depend on each other",
         ),
         Wrong(
+            "the mean of the products subtracted, not their sum",
+            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).mean(axis=-1, keepdims=True)),
+            "the weights sum to 1 already: s . g is a sum, and nothing divides it by the length",
+        ),
+        Wrong(
+            "s and g exchanged in the second term",
+            lambda weights, d_weights: weights * d_weights - d_weights * (weights * weights).sum(axis=-1, keepdims=True),
+            "the second term is s (s . g): the weights stand in front, and the product inside is that of s and g",
+        ),
+        Wrong(
             "the mean subtracted, not the weighted mean",
             lambda weights, d_weights: weights * (d_weights - d_weights.mean(axis=-1, keepdims=True)),
             "what is subtracted is s . g, the mean of g under the weights s",

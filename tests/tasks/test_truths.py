@@ -111,6 +111,14 @@ def test_items_of_a_tuple_that_are_right_are_told():
     assert "item 1 of the tuple is the right result in reverse order. Item 0 is right in every case. It is right in the other" in message
 
 
+def test_items_that_are_all_wrong_or_in_another_order_are_told():
+    assert "Neither of its 2 results is right in every case." in told(PAIR, lambda blocks: (7.0, np.concatenate(blocks)[::-1]))
+    four = _of(lambda x: (x, x + 1.0, x + 2.0, x.T), TABLE)
+    for order in ([1, 0, 2, 3], [3, 0, 1, 2]):
+        words = told(four, lambda x, order=order: tuple(four.answer(x)[n] for n in order))
+        assert "The tuple holds the right arrays, but in another order." in words
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -136,6 +136,7 @@ def task_gate(written: Written) -> Iterator[Problem]:
     yield from (
         Problem(file, each, "wanted an id of its own, got it a second time") for each in sorted({i for i in ids if ids.count(i) > 1})
     )
+    yield from (Problem(file, each, message) for each, message in gates.name_problems(tasks))
     for task in tasks:
         named = list(_tried(gates.text_problems, task, labels))
         yield from (Problem(file, task.id, message) for message in named)
@@ -197,7 +198,9 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
         call = f'check("{task.id}", {task.entry})'
         if cells[f"{task.id}-check"].source != call:
             yield Problem(source, f"{task.id}-check", f"wanted {call} and nothing else")
-        yield from (Problem(source, task.id, message) for message in _tried(solution_problems, task, texts, names))
+        question = cells[f"{task.id}-text"].source.removeprefix(task.card).partition("<details>")[0]
+        shown = question + cells[task.id].source.partition("### BEGIN SOLUTION")[0]
+        yield from (Problem(source, task.id, message) for message in _tried(solution_problems, task, texts, names, shown))
         yield from (Problem(source, task.id, message) for message in _tried(variant_problems, task, cells[task.id].source, names))
 
 

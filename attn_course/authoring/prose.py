@@ -26,7 +26,7 @@ _RANDOM = re.compile(
 )
 _OLD_NUMPY_RANDOM = re.compile(r"\b(np|numpy)\.random\.(?!default_rng\b|Generator\b)\w+")
 _DISPLAY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
-_FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
+_FOLDED = re.compile(r"<details\b[^>]*>.*?</details>", re.DOTALL)
 _CARD = re.compile(r"^(Not allowed: |In `\w+` may stand: ).*$", re.MULTILINE)  # what the builder writes into a task's text
 _INLINE = re.compile(r"\$[^$\n]+(?:\n[^$\n]+)?\$")
 

@@ -73,10 +73,10 @@ class Submission:
         return [task.variant(self.key) for task in all_tasks(self.lesson) if task.id in self.answers]
 
     @property
-    def questions(self) -> dict[str, tuple[Any, ...]]:
-        """What `attn_course.question` returns in this notebook, for each task of its lesson that has such numbers."""
+    def questions(self) -> dict[str, dict[str, Any]]:
+        """The numbers of this notebook by name, for each task of its lesson that asks with such."""
         tasks = [task.variant(self.key) for task in all_tasks(self.lesson)]
-        return {task.id: tuple(task.numbers.values()) for task in tasks if task.question_source}
+        return {task.id: dict(task.numbers) for task in tasks if task.question_source}
 
 
 def read_submission(

@@ -137,7 +137,7 @@ class Session:
         numbers: list[int],
         tasks: list[dict[str, Any]],
         seed: int,
-        questions: Mapping[str, tuple[Any, ...]] = types.MappingProxyType({}),
+        questions: Mapping[str, Mapping[str, Any]] = types.MappingProxyType({}),
     ) -> dict[str, Any]:
         """Read the cells, and say what forbidden things the answers' texts use.
 
@@ -155,7 +155,7 @@ class Session:
         seed : int
             Of the random generators that the learner's code may use.
         questions : mapping, optional
-            By task id, what `attn_course.question` returns: the numbers of this learner.
+            By task id, the numbers of this learner by name: they are there from the start, and `attn_course.question` returns them.
 
         Returns
         -------
@@ -163,7 +163,9 @@ class Session:
             By task id: `at` the number of cells, `refusals` what is forbidden in its text, `defined` the cells that bind its entry.
         """
         _seed(seed)
-        self._module.__dict__["_attn_course_is_absent"].question = questions.__getitem__
+        self._module.__dict__["_attn_course_is_absent"].question = lambda task: tuple(questions[task].values())
+        for asked in questions.values():
+            self._module.__dict__.update(asked)
         os.environ.update(self._variables)
         trees = [self._read(text, number) for text, number in zip(cells, numbers, strict=True)]
         parsed = Cells(trees, self._given)

@@ -17,12 +17,19 @@ from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
 from attn_course.tasks.notebook import assess, plain
+from attn_course.tasks.promises import Drawn, kept, lowest_score, told, untold
 from attn_course.tasks.run import Result
 from attn_course.tasks.wording import SECRET
 
 SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
 MIN_RIGHT_ANSWERS = 2
-FILLS = (-30.0, -60.0)  # in the place of minus infinity; -1e4 is low enough where scores are moderate, and a case says where not
+FILLS = (-30.0, -60.0, -1e4, -1e9)  # in the place of minus infinity
+COUNTS_FOR_NOTHING = 750.0  # a score so far below all others has the weight 0 in float64
+MASKS = {"mask", "lengths", "source_lengths", "window", "padding", "lses", "m_a"}  # inputs that can hide all that a row has
+EMPTY = re.compile(
+    r"zeros only|all zeros|all zero\b|without (?:any |visible )*(?:key|word)s?|all hidden|may be 0: then|no key on one side|no visible key|"
+    r"at least one"
+)
 
 
 class Bench:
@@ -213,23 +220,101 @@ def sensitivity_problems(task: Task) -> list[str]:
     ]  # fmt: skip
 
 
-def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]) -> list[str]:
-    """A finite number in the place of minus infinity fails, also in float32.
+def promise_problems(task: Task, text: str) -> list[str]:
+    """What the words of a task promise about its inputs is so in some case, or in all; and each word “may” is understood.
+
+    `text`: the question and the head of the function, as the exercise shows them.
+    """
+    if not task.wants_function:
+        return []
+    text = " ".join(text.split())
+    found = [
+        f"the text says “{sentence}”: wanted an entry in tasks.promises that says which cases show it"
+        for sentence in untold(text) if not EMPTY.search(sentence)
+    ]  # fmt: skip
+    for bench in (Bench(task, seed) for seed in SEEDS):
+        results = bench.expect(task, task.answer, bench.cases)
+        drawn = [Drawn(case.inputs, text, result.arrays or ()) for case, result in zip(bench.cases, results, strict=True)]
+        found += [
+            f"the text says “{match[0][-60:]}”: wanted in {'every' if promise.always else 'some'} case {promise.means}"
+            for promise, match in told(text) if not kept(promise, match, drawn)
+        ]  # fmt: skip
+    return list(dict.fromkeys(found))
+
+
+def empty_row_problems(task: Task, text: str) -> list[str]:
+    """Rows of which all is hidden are named in the text, are drawn, alone and among others, and fail if they hold anything else.
+
+    `text`: the question and the head of the function, as the exercise shows them.
+    """
+    if not task.wants_function:
+        return []
+    said, bench = EMPTY.search(" ".join(text.split())), Bench(task)
+    if not said:
+        masks = " and ".join(sorted(MASKS & {*bench.cases[0].inputs}))
+        return [f"wanted the text to say what becomes of a row of which {masks} may hide all, or that there is none"] if masks else []
+    right = bench.expect(task, task.answer, bench.cases)
+    shares = [max((_empty(array).mean() for array in result.arrays or () if array.ndim), default=0.0) for result in right]
+    wanted = {"among others": [0 < share < 1 for share in shares]}
+    if said[0] != "at least one":
+        wanted["in a case of nothing else"] = [share == 1 for share in shares]
+    found = []
+    for where, these in wanted.items():
+        if not any(these):
+            found.append(f"the text says “{said[0]}”: wanted rows of which all is hidden {where}, got none")
+            continue
+        for other in (np.nan, 0.0, 1.0):
+            changed = _changed(right, partial(_refilled, value=other))
+            tried = [new if here else old for here, new, old in zip(these, changed, right, strict=True)]
+            if _differ(tried, right) and judge(task, bench.cases, tried, expect=bench.expect).passed:
+                found.append(f"{other:g} in rows of which all is hidden {where} passes")
+    return found
+
+
+def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], text: str) -> list[str]:
+    """A finite number in the place of minus infinity fails, also in float32, unless by the text no score can be so low.
 
     `cells`, `names`: the code of the solution, less its checks, and the names that it defines.
+    `text`: the question, as the exercise shows it.
     """
-    (text, *_) = [cell for cell in cells if f"def {task.entry}(" in cell] or [""]
-    if "-np.inf" not in text:
+    (code, *_) = [cell for cell in cells if f"def {task.entry}(" in cell] or [""]
+    spelt = ("-np.inf", 'float("-inf")')
+    if not any(each in code for each in spelt):
         return []
     found, bench = [], Bench(task)
+    lowest = lowest_score(" ".join(text.split()))
     for fill in FILLS:
+        if fill <= lowest - COUNTS_FOR_NOTHING:
+            continue
         own = dict(names)
-        exec(text.replace("-np.inf", f"{fill:g}"), own)  # our own solution
+        filled = code.replace("np.isneginf(", "np.equal(-np.inf, ")
+        for each in spelt:
+            filled = filled.replace(each, f"{fill:g}")
+        exec(filled, own)  # our own solution
         found += [
             f"its solution passes with {fill:g} in the place of -np.inf{said}: draw a case in which that is not low enough"
             for narrow, said in ((False, ""), (True, ", in float32")) if bench.verdict(own[task.entry], narrow=narrow).passed
         ]  # fmt: skip
     return found
+
+
+def _empty(array: np.ndarray) -> np.ndarray:
+    """Which rows of a right result hold 0 or minus infinity alone."""
+    rows = array if array.ndim > 1 else array[:, None]
+    return np.asarray((rows == 0).all(axis=-1) | np.isneginf(rows).all(axis=-1))
+
+
+def _refilled(array: np.ndarray, value: float) -> np.ndarray:
+    """The result with another value in its empty rows."""
+    if not array.ndim:
+        return array
+    rows = _empty(array)
+    return np.where(rows[..., None] if array.ndim > 1 else rows, value, array)
+
+
+def _differ(results: Sequence[Result], others: Sequence[Result]) -> bool:
+    pairs = [pair for one, other in zip(results, others, strict=True) for pair in zip(one.arrays or (), other.arrays or (), strict=True)]
+    return not all(np.array_equal(one, other) for one, other in pairs)
 
 
 def _changed(results: Sequence[Result], change: Callable[..., Any]) -> list[Result]:
@@ -265,8 +350,8 @@ def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
     return found
 
 
-def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]) -> list[str]:
-    """The answer of the solution passes, on the notebook's cases and on fresh ones.
+def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], text: str) -> list[str]:
+    """The answer of the solution passes, on the notebook's cases and on fresh ones, and these show what the text promises.
 
     Parameters
     ----------
@@ -276,12 +361,38 @@ def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]
         The code of the solution, less its checks.
     names : mapping
         The names that this code defines.
+    text : str
+        The question and the head of the function, as the exercise shows them.
     """
     if task.entry not in names:
         return [f"the solution defines no {task.entry}"]
     verdicts = [Bench(task, seed).assess(names[task.entry], cells, names) for seed in SEEDS]
     refused = [f"the solution is refused: {plain(verdict)}".replace("\n", " ") for verdict in verdicts if not verdict.passed]
-    return refused[:1] or fill_problems(task, cells, names)
+    return refused[:1] or [*promise_problems(task, text), *empty_row_problems(task, text), *fill_problems(task, cells, names, text)]
+
+
+def name_problems(tasks: Sequence[Task]) -> list[tuple[str, str]]:
+    """The numbers of a task have names that no other task of its lesson gives: a learner runs given cells in any order.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        All tasks of a lesson.
+
+    Returns
+    -------
+    problems : list of (str, str)
+        The id of a task, and what is wrong with it.
+    """
+    given = {task.id: set(task.symbols if task.kind == "derive" else task.numbers if task.question_source else ()) for task in tasks}
+    return [
+        (task.id, f"wanted a name of its own for each of its numbers, got {name}, which {other} gives too")
+        for task in tasks
+        if task.question_source
+        for other in given
+        if other != task.id
+        for name in sorted(given[task.id] & given[other])
+    ]
 
 
 def variant_problems(task: Task, cell: str, names: Mapping[str, Any]) -> list[str]:

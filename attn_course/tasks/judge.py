@@ -13,7 +13,7 @@ from attn_course.tasks.compare import NUDGES, Miss, compare, nudged
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
 from attn_course.tasks.likeness import Pair, everywhere
-from attn_course.tasks.run import Result, run
+from attn_course.tasks.run import TIME_LIMIT_S, Result, run
 from attn_course.tasks.truths import NAN_FROM, Outcome, truths
 from attn_course.tasks.wording import SECRET, about_formula, shown
 
@@ -54,9 +54,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     expect = expect or expected
     if task.kind == "derivation":
         return _judge_derivation(task, cases, results, expect)
-    rights = expect(task, task.answer, cases)
-    if broken := next((right.problem for right in rights if right.problem), None):
-        raise ValueError(f"the right answer of task {task.id} must hold in every case; {broken}")
+    rights = _rights(task, cases, expect)
     for case, result, right in zip(cases, results, rights, strict=True):
         if result.listed and len(_arrays(right)) == 1:
             return _failed(task, f"{result.listed}{_in_case(task, case)}", of_form=True)
@@ -136,13 +134,21 @@ def _right_elsewhere(task: Task, cases: Sequence[Case], results: Sequence[Result
     return f" It is right for {' and '.join(fit)}." if fit else ""
 
 
+def _rights(task: Task, cases: Sequence[Case], expect: Expected) -> list[Result]:
+    """What the task's own answer gives; ValueError if it fails."""
+    rights = expect(task, task.answer, cases)
+    if broken := next((right.problem for right in rights if right.problem), None):
+        raise ValueError(f"the right answer of task {task.id} must hold in every case; {broken}")
+    return rights
+
+
 def _expected_of_latex(task: Task, latex: Any, cases: Sequence[Case]) -> list[Result]:
     """What a formula is to equal comes from its givens, not from an answer; a wrong line of a derivation stands behind its first."""
     question = task.question
     if task.kind == "formula" and latex is task.answer:
         return [Result((Line(question, question.frame, case.inputs).array,)) for case in cases]
     lines = [latex] if task.kind == "formula" else [task.answer[0], latex] if isinstance(latex, str) else latex
-    return evaluate(question, lines, task.blank(cases))
+    return evaluate(question, lines, task.blank(cases), limit_s=TIME_LIMIT_S)
 
 
 def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Result], expect: Expected) -> Verdict:
@@ -152,7 +158,7 @@ def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Resul
         return _failed(task, f"{task.entry} came back in no form that can be judged")
     if [len(steps) for steps in facts["rests"]] != [len(facts["changed"])] * len(task.must_use):
         return _failed(task, f"{task.entry} came back in no form that can be judged")
-    rights = expect(task, task.answer, cases)
+    rights = _rights(task, cases, expect)
     begins = [compare(one[:1], _arrays(right)[:1], task.tolerance) is None for one, right in zip(lines, rights, strict=True)]
     if not (facts["begins"] and all(begins)):
         return _failed(task, f"line 1 of {task.entry} must be where the derivation begins: `{task.answer[0]}`")

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
 from attn_course.modules import LatentAttention, MeasuredCache
@@ -38,8 +37,12 @@ for name, per_token in (
 ):
     print(f"{name}: {per_token / 1024:6.1f} KiB per token, {per_token * 131_072 / 2**30:5.1f} GiB in all")
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The usual cache takes 480 GiB, nearly half a terabyte; with 576 numbers in each layer it takes 8.4 GiB. Everything else is the same, so the
+# factor is $32\,768 / 576$, about 57.
+
 # %% [markdown] id="hook-notice"
-# Half a terabyte against 8 GiB. The trick has two halves: make all keys and values from one short vector, and then *never make
+# The trick behind the small cache has two halves: make all keys and values from one short vector, and then *never make
 # them*. The second half is the subject of this chapter, and it begins with a line of school algebra: a matrix moves to the
 # other side of an inner product as its transpose. With **columns** as positions ($W_Q, W_K$ of shape $d_k \times d$):
 #
@@ -96,8 +99,8 @@ verify("absorbed-attention-in-columns")
 show("absorbed-attention-in-columns", wrong="W as for the inner product")
 show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], W_K=[[0, 1], [1, 0]])
 
-# %% [markdown] id="spot-transposed-notice"
-# It takes two repairs. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
+# %% [markdown] id="spot-transposed-notice" tags=["answer"]
+# The scale alone is not enough, because two things are wrong. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns
 # normalises over queries. $X^\top W_K^\top W_Q X$, the transpose, has keys there. The shapes never complain, since $W$ is
 # square. The second calculation is right: its columns sum to 1. With $W_Q = W_K$ no number shows the transposition, and with a single token none shows either mistake.
 
@@ -112,8 +115,8 @@ show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], 
 # two factors do to $W$: every matrix of rank $d_k$ or less is such a product.
 
 # %% [markdown] id="parts"
-# Does $i$ look at $j$ as $j$ looks at $i$? Write $s_{ij} = x_i W x_j^\top$, and split $W$ into halves that a mirror keeps and
-# turns:
+# Does $i$ look at $j$ as $j$ looks at $i$? Write $s_{ij} = x_i W x_j^\top$, and split $W$ into a part that its
+# transpose leaves as it is and a part whose sign it changes:
 #
 # $$s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad
 #  s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad
@@ -126,30 +129,30 @@ show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], 
 
 # %% [markdown] id="asker"
 # Let us see both parts at work. A token is one of six names and one of five colours, both one-hot ($d = 11$), and all six
-# names stand in random order. Name $n$ shall tell the **colour of name $n + 1$**, and the last name that of the first. One
+# names stand in random order. Name $n$ must tell the **colour of name $n + 1$**, and the last name that of the first. One
 # head ($d_k = 6$, no positions) is trained for it. One-hot features make $W$ readable: with the scale folded in, as in the
 # figures, entry $(a, b)$ *is* the score of name $a$ with name $b$. **Predict** what $W$ looks like, and what its two parts
 # can do alone.
 
-# %% id="parts-verify" tags=["predicted"]
+# %% id="parts-verify"
 verify("query-key-rank-bound", "symmetric-and-antisymmetric-scores")
 verify("self-score-symmetric-part")
 
-# %% id="parts-figure"
+# %% id="parts-figure" tags=["predicted"]
 record = CIRCUITS.load()
 learned = record.values("form")[0]
-figures.form_parts(learned, title="A trained head: each name asks for the next one (first seed)")
+figures.form_parts(learned)
 
-# %% id="parts-code"
+# %% id="parts-code" tags=["predicted"]
 for name in ("as trained", "symmetric part", "antisymmetric part", "transposed"):
     print(f"scores from W {name:18}: right in {record.values('told', name).round(2)}   (three seeds)")
 
-# %% [markdown] id="parts-notice"
-# Row $n$ is largest in column $n + 1$. The symmetric part gives the name before and the name after the same score: it guesses
+# %% [markdown] id="parts-notice" tags=["answer"]
+# Row $n$ of $W$ is largest in column $n + 1$, because name $n$ has to find name $n + 1$. The symmetric part gives the name before and the name after the same score: it guesses
 # between two colours, right half the time and sometimes by luck. The antisymmetric part has the direction, and nearly does
 # the task; but its peaks are lower (0.8 to 1.0 instead of 1.5 or 1.6), so more weight leaks to the others. Transposed, the
-# head looks *back*: right by chance, one in five. (The tables show the names' scores among themselves; those with colours are
-# left out.)
+# head looks *back*: right by chance, one in five. (The tables leave out the scores
+# with colours.)
 
 # %% [markdown] id="gauge"
 # ## Gauge freedom
@@ -163,17 +166,23 @@ for name in ("as trained", "symmetric part", "antisymmetric part", "transposed")
 # of **gauge**: nothing that can be observed depends on it. **Predict** how often our trained head is right after a random
 # $G$, and what its queries look like.
 
+# %% id="gauge-verify"
+verify("query-key-gauge-freedom")
+
 # %% id="gauge-figure" tags=["predicted"]
 queries = {gauge: record.values("w_query", gauge)[0] for gauge in ("as trained", "other gauge")}
-figures.two_gauges(queries, learned, title="Two gauges: other queries, the same head (first seed)")
+figures.two_gauges(queries, learned)
 
-# %% id="gauge-code"
-verify("query-key-gauge-freedom")
+# %% id="gauge-code" tags=["predicted"]
 print("right in the other gauge:", record.values("told", "other gauge").round(2))
 print("largest change of W below 1e-5:", record.values("largest change of the form") < 1e-5)
 
+# %% [markdown] id="gauge-answer" tags=["answer"]
+# The head is right exactly as often as before, in all three seeds, because $W$ and with it every score is the same. Its queries look
+# entirely different.
+
 # %% [markdown] id="gauge-notice"
-# Two tables of queries, one head. So "entry 3 of the query detects name 0" says nothing about the head; it holds in one gauge
+# So many tables of queries belong to one head. A sentence like "entry 3 of the query detects name 0" says nothing about the head; it holds in one gauge
 # and fails in the next. The same goes for the norms of queries and for the angle between two of them. What may be read: $W$,
 # its singular values and vectors, and whatever is built from $W$.
 #
@@ -195,37 +204,30 @@ print("largest change of W below 1e-5:", record.values("largest change of the fo
 # charges the **sum of singular values** of $W$: a charge that favours low rank. Our head was trained with decay. **Predict**
 # the ratio of the left side to the right, as trained and in the other gauge.
 
-# %% id="balanced-code" tags=["predicted"]
+# %% id="balanced-verify"
 verify("effective-query-key-parameters", "frobenius-bounds-nuclear-norm")
+
+# %% id="balanced-code" tags=["predicted"]
 for gauge in ("as trained", "other gauge"):
     print(f"{gauge:12}: left over right {record.values('balance', gauge).round(2)}")
 
+# %% [markdown] id="balanced-answer" tags=["answer"]
+# As trained the ratio is 1 to two digits, so decay has brought the factors into balance; what freedom remains is a rotation of all queries
+# and keys. In the other gauge the ratio is only 0.26 to 0.34, because the random $G$ makes the factors larger and leaves $W$ as it is.
+
 # %% [markdown] id="rank-predict"
-# Balanced to two digits. (The remaining freedom is a rotation of all queries and keys.)
-#
-# One question is left from {eq}`query-key-rank-bound`: how many directions does *this* task need? Two ways to find out: cut the trained $W$
-# to
-# its $r$ largest singular values, or train a head of width $d_k = r$. **Predict** which does better at $r = 2$.
+# One question is left from {eq}`query-key-rank-bound`: how many directions does *this* task need? There are two ways
+# to find out: cut the trained $W$ to its $r$ largest singular values, or train a head of width $d_k = r$. **Predict** which does better at $r = 2$.
 
 # %% id="rank-figure" tags=["predicted"]
 cut, narrow = record.values("truncated").mean(axis=0), record.values("trained").mean(axis=0)
-charts.lines(
-    np.arange(1, 7),
-    {"trained wide, then cut": cut, "trained at that width": np.append(narrow, [np.nan] * 3)},
-    title="Width 2 suffices if trained for; cut to rank 2, the wide head fails",
-    alt="Share told right against rank 1 to 6, mean of three seeds. Trained wide, then cut: "
-    f"{', '.join(f'{v:.2f}' for v in cut)}. Trained at width 1, 2 and 3: {', '.join(f'{v:.2f}' for v in narrow)}.",
-    x_label="rank of W",
-    y_label="share told right",
-    y_limits=(0.4, 1.03),
-    points=True,
-)
+figures.rank_shares(cut, narrow)
 
-# %% [markdown] id="rank-notice"
-# Six names on a circle, each looking at the next: two dimensions do, if training is told to use two. The wide head, which
-# nobody asked to be narrow, spreads over five. (Thin lines lead to the names of curves and are no data; widths 4 and 5 were
-# not trained.) *Low rank is possible* and *this matrix can be cut* are different claims. We meet both again when keys and
-# values are compressed.
+# %% [markdown] id="rank-notice" tags=["answer"]
+# The head trained at width 2 does better: it is always right, while the wide head cut to rank 2 is right in 0.70 of all cases. Six names
+# stand on a circle, and each looks at the next, so two dimensions suffice if training is told to use two. The wide head, which nobody asked
+# to be narrow, spreads over five. (Widths 4 and 5 were not trained.) *Low rank is possible* and *this matrix can be cut* are different
+# claims. We meet both again when keys and values are compressed.
 
 # %% [markdown] id="biases"
 # ## Biases
@@ -254,10 +256,10 @@ charts.lines(
 # The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
-# %% id="biases-verify" tags=["predicted"]
+# %% id="biases-verify"
 verify("score-with-biases", "key-bias-cancels", "biases-in-one-matrix")
 
-# %% id="biases-code"
+# %% id="biases-code" tags=["predicted"]
 b_query, b_key = rng.normal(size=(2, 2))
 places = {"RoPE": np.arange(5)}  # elsewhere all stand at place 0, which turns nothing
 options = {"plain": {}, "causal": {"is_causal": True}, "softcap": {"softcap": 2.0}, "RoPE": {}}
@@ -267,10 +269,10 @@ for name, option in options.items():
     plain, biased = (attention(query, rope(x @ w_key + b, place), x, **option) for b in (0, b_key))
     print(f"{name:8} b_K matters: {not np.allclose(plain, biased)}")
 
-# %% [markdown] id="biases-notice"
-# A mask removes keys and leaves the constant alone. A softcap bends large scores more than small ones, so a constant no longer
-# passes. And RoPE turns the bias by an angle that depends on $j$: then the term is no constant. In plain attention a key bias
-# is a parameter without effect (and without gradient).
+# %% [markdown] id="biases-notice" tags=["answer"]
+# Under a causal mask the key bias does not matter, and with a softcap or with RoPE it does. A mask removes keys and leaves the constant
+# alone. A softcap bends large scores more than small ones, so a constant no longer passes. RoPE turns the bias by an angle that depends on
+# $j$, so the term is no longer constant. In plain attention a key bias is a parameter without effect (and without gradient).
 
 # %% [markdown] id="values"
 # ## Values into the output
@@ -287,36 +289,29 @@ for name, option in options.items():
 #  W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \label{absorbed-multi-head-attention}$$
 #
 # Elhage et al. (2021) call them the **QK circuit**, *where to look*, and the **OV circuit**, *what to write*. In both, single
-# factors mean nothing by themselves. **Predict** the OV circuit of our head: rows are the 11 features it may read.
+# factors mean nothing by themselves.
 
-# %% id="values-code" tags=["predicted"]
+# %% id="values-verify"
 verify("absorbed-value-projection", "absorbed-multi-head-attention")
+
+# %% id="values-code"
 heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
 wide = multi_head_attention(x, x, *heads, n_heads=3)
 W, U = absorb_query_key(heads[0], heads[1], 3), absorb_value_output(heads[2], heads[3], 3)
 print("W", W.shape, " U", U.shape)
 print("equal:", np.allclose(wide, sum(softmax(x @ W[h] @ x.T / np.sqrt(2)) @ x @ U[h] for h in range(3))))
 
-# %% id="ov-figure"
-names = [f"name {n}" for n in range(6)] + [f"colour {n}" for n in range(5)]
-charts.heatmap(
-    record.values("map")[0],
-    rows=names,
-    columns=[str(n) for n in range(5)],
-    row_label="feature that is read",
-    column_label="colour that is written",
-    signed=True,
-    digits=0,
-    color_label="logit",
-    title="The OV circuit copies colours and gives all names the same row",
-    alt="Heatmap of 11 features that are read against 5 colours that are written (logits, first seed). The rows of the five colours are "
-    "largest, about 15, on the diagonal: each is written as itself. The rows of the six names are small and alike.",
-)
+# %% [markdown] id="values-predict"
+# **Predict** the OV circuit of our trained head: a row for each of the 11 features that it may read, a column for each of the five colours
+# that it may write.
 
-# %% [markdown] id="ov-notice"
-# It copies the colour and ignores the name: the names' rows are alike, so they add nearly the same to every answer, whoever
-# speaks. Compare the QK circuit, which reads names. Together the two tables *are* the head, on one page; sixty-six numbers of
-# $W_Q$ were not.
+# %% id="ov-figure" tags=["predicted"]
+figures.value_circuit(record.values("map")[0], n_names=6)
+
+# %% [markdown] id="ov-notice" tags=["answer"]
+# The OV circuit copies the colour and ignores the name: the names' rows are alike, so they add nearly the same to every answer, whoever
+# speaks. Compare the QK circuit, which reads names. Together the two tables *are* the head, on one page; the sixty-six numbers of $W_Q$
+# were not.
 
 # %% [markdown] id="spot-ffn"
 # ### Spot the mistake: how far may we absorb?
@@ -327,17 +322,17 @@ charts.heatmap(
 #
 # $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
 
-# %% id="spot-ffn-code" tags=["predicted"]
+# %% id="spot-ffn-verify"
 verify("residual-blocks-absorption")
-show(
-    "residual-blocks-absorption",
-    wrong="W_V absorbed into a following feed-forward network",
-)
+
+# %% id="spot-ffn-code" tags=["predicted"]
+following = "W_V absorbed into a following feed-forward network"
+show("residual-blocks-absorption", wrong=following)
 show("residual-blocks-absorption", wrong="one matrix for both paths")
 
-# %% [markdown] id="spot-ffn-notice"
-# It takes two: the residual path needs $W_1$ as it is. And a norm usually stands before the network, which no matrix passes.
-# $W_V$ goes into $W_O$, head by head, and no further.
+# %% [markdown] id="spot-ffn-notice" tags=["answer"]
+# One matrix cannot replace both, because the residual path needs $W_1$ as it is. Besides, a norm usually stands before the network, and no
+# matrix passes through it. So $W_V$ goes into $W_O$, head by head, and no further.
 
 # %% [markdown] id="value-bias"
 # What of a value bias? It comes through every average unchanged **if the row of weights sums to 1**, and $W_O$ makes a
@@ -348,10 +343,10 @@ show("residual-blocks-absorption", wrong="one matrix for both paths")
 # So $b_V$ could be dropped and $b_V W_O$ added to the output bias. **Predict** what happens to a row that may attend to
 # nothing, and under dropout on the weights (some set to 0, the others enlarged).
 
-# %% id="value-bias-verify" tags=["predicted"]
+# %% id="value-bias-verify"
 verify("value-bias-becomes-constant")
 
-# %% id="value-bias-code"
+# %% id="value-bias-code" tags=["predicted"]
 P = softmax(x @ form @ x.T)
 b_value, nothing = rng.normal(size=4), P.copy()
 nothing[2] = 0.0
@@ -360,9 +355,9 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
     share = (weights @ (x + b_value) - weights @ x) @ b_value / (b_value @ b_value)
     print(f"{name:11}: share of b_V that arrives in each row {share}")
 
-# %% [markdown] id="value-bias-notice"
-# The share is the sum of the row: 1, or 0 where nothing may be attended to, or whatever dropout left. Where such rows occur,
-# folding $b_V$ into the output changes the function.
+# %% [markdown] id="value-bias-notice" tags=["answer"]
+# A row that may attend to nothing gets no value bias at all, and under dropout every row gets another share of it, because the share is the
+# sum of the row's weights. Where such rows occur, folding $b_V$ into the output changes the function.
 
 # %% [markdown] id="when-not"
 # ## When not to absorb
@@ -379,16 +374,20 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
 #
 # Absorbed, vectors of length $d$ are compared instead of $d_k$. **Predict** both ratios for $d = 5120$ and $d_k = 128$.
 
-# %% id="when-not-code" tags=["predicted"]
+# %% id="when-not-verify"
 verify("absorbed-matrices-are-larger", "factored-and-absorbed-flops")
+
+# %% id="when-not-code" tags=["predicted"]
 print("numbers, absorbed over factored:", 5120**2 / (2 * 5120 * 128))
 factored, absorbed = (costs.query_key_flops(4096, 4096, 5120, 5120, 128, absorbed=each) for each in (False, True))
 print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 
+# %% [markdown] id="when-not-answer" tags=["answer"]
+# The product takes 20 times the memory and 26 times the work, because it compares vectors of 5120 entries instead of 128.
+
 # %% [markdown] id="when-not-notice"
-# Twenty times the memory and 26 times the work. So absorb on paper, to understand a head, and keep the factors in the
-# machine. The exception needs two things: the tokens that answer must already be *short* vectors, and there must be many of
-# them for few queries. That is a cache.
+# So absorb on paper, to understand a head, and keep the factors in the machine. The exception needs two things: the tokens that answer must
+# already be *short* vectors, and there must be many of them for few queries. That is a cache.
 
 # %% [markdown] id="latent"
 # ## One latent vector for all heads
@@ -417,12 +416,13 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 #
 # $$\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] \le d_c \label{joint-key-value-rank}$$
 #
-# **Predict** the shapes below: 4 heads of width 3, $d_c = 5$, 7 cached tokens.
+# **Predict** the shapes of the keys of all heads, if they are rebuilt, and of the lifted query: 4 heads of width 3, $d_c = 5$, 7 cached
+# tokens, one query.
 
-# %% id="latent-verify" tags=["predicted"]
+# %% id="latent-verify"
 verify("absorbed-latent-keys", "absorbed-latent-values", "joint-key-value-rank")
 
-# %% id="latent-code"
+# %% id="latent-code" tags=["predicted"]
 latent, query = rng.normal(size=(7, 5)), rng.normal(size=(4, 1, 3))
 up_key, up_value = rng.normal(size=(2, 4, 5, 3))
 rebuilt = attention(query, latent @ up_key, latent @ up_value)
@@ -431,9 +431,12 @@ average = attention(lifted, latent, latent, scale=3**-0.5)
 print("keys of all heads", (latent @ up_key).shape, " queries in the latent space", lifted.shape)
 print("equal:", np.allclose(average @ up_value, rebuilt))
 
+# %% [markdown] id="latent-answer" tags=["answer"]
+# The rebuilt keys have the shape (4, 7, 3): for each head 7 tokens of width 3. The lifted queries have (4, 1, 5): for each head one query, as
+# long as a latent vector. The second way gives the same output and makes no key and no value.
+
 # %% [markdown] id="latent-notice"
-# No key and no value was made. Mind the scale: `attention` would take $1/\sqrt{5}$ from the vectors it sees; the score is
-# still one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is
+# Mind the scale: `attention` would take $1/\sqrt{5}$ from the latent vectors it sees, but the score is still one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is
 # more than grouped attention, which is the special case where the up-projections only *copy*:
 #
 # $$c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \qquad
@@ -449,37 +452,29 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # first $d_c$ singular directions. Compare at the **same number of kept numbers** with merging key heads. Nothing is retrained.
 # **Predict** which fares better with 16 numbers.
 
-# %% id="compression-load" tags=["predicted"]
-squeezed, kept = COMPRESSION.load(), [2, 4, 6, 8, 12, 16, 32]
-by_latent = np.array([squeezed.values("latent", str(n)).mean() for n in kept[:-1]] + [np.nan])
-by_groups = np.array([np.nan] * 5 + [squeezed.values("shared", str(n)).mean() for n in kept[-2:]])
-
-# %% id="compression-figure"
-listing = ", ".join(f"{n}: {v:.2f}" for n, v in zip(kept[:-1], by_latent[:-1], strict=True))
-charts.lines(
-    kept,
-    {"one latent vector": by_latent, "key heads merged": by_groups},
-    title="16 numbers of a latent vector lose nothing; 16 of a merged key head nearly all",
-    alt="Share of both neighbours named right against the numbers kept of a token, mean of three seeds, no retraining. Latent vector "
-    f"of {listing}. Merged key heads, 16: {by_groups[-2]:.2f}, 32: {by_groups[-1]:.2f}.",
-    x_label="numbers kept for one token",
-    y_label="both neighbours named right",
-    y_limits=(0.0, 1.05),
-    points=True,
-)
-
-# %% id="compression-code"
+# %% id="compression-verify"
 verify("grouped-heads-as-latent")
+
+# %% id="compression-load" tags=["predicted"]
+squeezed = COMPRESSION.load()
+by_latent = {n: squeezed.values("latent", str(n)).mean() for n in (2, 4, 6, 8, 12, 16)}
+by_groups = {n: squeezed.values("shared", str(n)).mean() for n in (16, 32)}
+
+# %% id="compression-figure" tags=["predicted"]
+figures.kept_numbers(by_latent, by_groups)
+
+# %% id="compression-code" tags=["predicted"]
 spectrum = squeezed.values("spectrum")
 print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of", spectrum.shape[1])
 
+# %% [markdown] id="compression-answer" tags=["answer"]
+# The latent vector fares better: with 16 numbers it is perfect, and for a plain reason. A token is one of 8 symbols plus one of 8 places,
+# which spans 15 directions, so nothing in the 64 numbers was new. Merging heads throws *roles* away instead of repetition. Below 15
+# directions the latent vector loses too, and soon: joint compression removes what is redundant, and no more.
+
 # %% [markdown] id="compression-notice"
-# The latent vector with 16 numbers is perfect, and for a plain reason: a token is one of 8 symbols plus one of 8 places,
-# which spans 15 directions; nothing in the 64 numbers was new. Merging heads throws *roles* away instead of repetition. Below
-# 15 directions the latent vector loses too, and soon. So here joint compression removes what is redundant, no more. (Both
-# conversions improve with training, as merged heads did in chapter {lesson}`heads`. Whether large models are this redundant is an
-# empirical question; DeepSeek-V2 reports that latent attention, trained from the start, did better than multi-head
-# attention.)
+# Both conversions improve with training, as merged heads did in chapter {lesson}`heads`. Whether large models repeat themselves as much as
+# this one is an empirical question; DeepSeek-V2 reports that latent attention, trained from the start, did better than multi-head attention.
 
 # %% [markdown] id="saves"
 # ## When absorbing pays
@@ -505,39 +500,28 @@ print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of"
 #
 # **Predict** both limits for DeepSeek-V2: $d_k = d_v = 128$, $d_c = 512$.
 
-# %% id="saves-verify" tags=["predicted"]
+# %% id="saves-verify"
 verify("latent-decoding-flops", "absorption-gain-at-decoding")
 verify("absorption-loss-at-prefill")
 
-# %% id="saves-code"
+# %% id="saves-code" tags=["predicted"]
 print("decode:", 513 * 256 / (2 * 512), " prefill:", 256 / (2 * 512))
 v2 = costs.LatentSizes(d_model=5120, n_heads=128, d_query_latent=1536, d_latent=512, d_head=128, d_rope=64, d_v=128)
 new = 2 ** np.arange(13)
 forms = ("naive", "factored", "absorbed")
 flops = {form: np.array([costs.latent_attention_flops(v2, int(n), 4096, form=form) for n in new]) / 1e9 for form in forms}
 
-# %% id="saves-figure"
-names = ("naive: keys and values rebuilt", "in the latent space", "matrices multiplied out")
-first, last = ([flops[form][place] for form in forms] for place in (0, -1))
-charts.lines(
-    new,
-    dict(zip(names, flops.values(), strict=True)),
-    title="DeepSeek-V2's sizes: the latent space wins for few new tokens, loses for many",
-    alt="GFLOP of one layer, projections included, against the new tokens among 4096, both axes logarithmic: naive, in the latent space, "
-    f"matrices multiplied out. One new token: {first[0]:.0f}, {first[1]:.1f}, {first[2]:.1f}. "
-    f"All 4096 new: {last[0]:.0f}, {last[1]:.0f}, {last[2]:.0f}.",
-    x_label="new tokens (4096 in all)",
-    y_label="GFLOP for one layer",
-    x_log=True,
-    y_log=True,
-)
+# %% id="saves-figure" tags=["predicted"]
+figures.prompt_flops(new, flops)
+
+# %% [markdown] id="saves-answer" tags=["answer"]
+# When decoding, the naive way takes 128 times the FLOPs; for a prompt it takes a quarter of them. Which bracketing is cheaper depends on
+# how many tokens are new. (The figure counts all projections too, so at one token the gain is smaller.)
 
 # %% [markdown] id="saves-notice"
-# 128 times less when decoding, 4 times *more* for a prompt: re-bracketing is a matter of who is many. (In the figure all
-# projections count too, so the gain at one token is nearer to 100.) A claim like "absorption speeds up the model" is
-# incomplete without the phase.
+# So a claim like "absorption speeds up the model" is incomplete without the phase.
 #
-# The third curve multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out beforehand. It lies above the second everywhere: each
+# The third curve of the figure multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out beforehand. It lies above the second everywhere: each
 # head's product has $1536 \times 512$ entries, its factors $2048 \times 128$. Section {section}`when-not` still holds. What pays is the
 # *order* of the products: query times one factor, times the other, then the cache.
 
@@ -565,10 +549,10 @@ charts.lines(
 # square, is none. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
 # query, then rotate lifted query and latent vectors.
 
-# %% id="rotary-verify" tags=["predicted"]
+# %% id="rotary-verify"
 verify("rope-depends-on-distance", "rope-blocks-absorption", "rotation-commutator")
 
-# %% id="rotary-code"
+# %% id="rotary-code" tags=["predicted"]
 positions, up = np.arange(7), rng.normal(size=(6, 4))
 small, asking = rng.normal(size=(7, 6)), rng.normal(size=(7, 4))
 rebuilt = rope(asking, positions) @ rope(small @ up, positions).T
@@ -576,9 +560,12 @@ swapped = rope(asking @ up.T, positions) @ rope(small, positions).T
 print("(b) equals (a):", np.allclose(swapped, rebuilt))
 print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhere(np.isclose(swapped, rebuilt))])
 
+# %% [markdown] id="rotary-answer" tags=["answer"]
+# Order (a) gives the right scores, because it rotates the keys themselves. Order (b) equals it only at distance 0, where the rotations
+# cancel: a test with one token, or with all positions the same, would have passed.
+
 # %% [markdown] id="decoupled"
-# Order (a) is right, and (b) equals it only at distance 0: a test with one token, or with all positions the same, would have
-# passed. (And (a) means rebuilding all keys, in every step.)
+# With RoPE on keys that come from latent vectors, all keys would have to be rebuilt in every step.
 #
 # The way out in DeepSeek-V2 is to **decouple** the two jobs. The content part has no positions, and is absorbed. Beside it,
 # each query gets a few rotary features, and each token *one* rotary key that all heads share,
@@ -599,10 +586,10 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhe
 # with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`.
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
-# %% id="together-verify" tags=["predicted"]
+# %% id="together-verify"
 verify("decoupled-rope-score", "absorbed-latent-attention")
 
-# %% id="together-code"
+# %% id="together-code" tags=["predicted"]
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
 weights = LatentWeights(*(rng.normal(size=shape) / 2 for shape in shapes))
 tokens = rng.normal(size=(9, 6))
@@ -610,6 +597,10 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
     naive = latent_attention(tokens, weights, n_heads=2, positions=where)
     short = latent_attention_absorbed(tokens, weights, n_heads=2, positions=where)
     print(f"positions {name:9}: largest difference below 1e-12: {np.abs(naive - short).max() < 1e-12}")
+
+# %% [markdown] id="together-answer" tags=["answer"]
+# They agree, with both kinds of positions: the content part knows no positions, so it may be absorbed as before, and both forms compute the
+# rotary part in the same way.
 
 # %% [markdown] id="bytes"
 # ## What is kept
@@ -628,32 +619,38 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 # token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
 
-# %% id="bytes-verify" tags=["predicted"]
+# %% id="bytes-verify"
 verify("latent-cache-bytes", "latent-cache-equivalent-groups")
 
-# %% id="bytes-figure"
+# %% id="bytes-figure" tags=["predicted"]
 sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]
 sizes += [("DeepSeek 67B", "grouped", 8, 128, 95), ("Llama 3 8B", "grouped", 8, 128, 32)]
 models = [(name, kind, costs.cache_bytes_per_token(n, w, w, n_layers=layers)) for name, kind, n, w, layers in sizes]
 models.append(("DeepSeek-V2", "latent", costs.latent_cache_bytes_per_token(512, 64, n_layers=60)))
 models.append(("Falcon 7B", "multi-query", costs.cache_bytes_per_token(1, 64, 64, n_layers=32)))
-figures.cache_sizes(models, title="DeepSeek-V2 keeps less of a token than an 8B model with grouped heads")
+figures.cache_sizes(models)
+
+# %% [markdown] id="bytes-answer" tags=["answer"]
+# From the most bytes to the fewest the order is Llama 2 7B, DeepSeek 67B, Llama 3 8B, DeepSeek-V2, Falcon 7B. V2, with 236 billion
+# parameters, keeps about half of what Llama 3 8B keeps.
 
 # %% [markdown] id="bytes-claim"
-# V2, with 236 billion parameters, keeps about half of what Llama 3 8B keeps. Now a published claim: "reduces the KV cache by
-# 93.3 %" against DeepSeek 67B (abstract of the paper). **Predict** whether the sizes above account for it.
+# Now a published claim: DeepSeek-V2 "reduces the KV cache by 93.3 %" against DeepSeek 67B (abstract of the paper). **Predict** whether the sizes above account for it.
 
 # %% id="bytes-claim-code" tags=["predicted"]
 old, latest = models[1][2], models[3][2]
 print(f"by the sizes alone: {100 * (1 - latest / old):.1f} % less")
 print(f"bits for a number that would make it 93.3 %: {16 * (1 - 0.933) * old / latest:.1f} instead of 16")
 
+# %% [markdown] id="bytes-claim-answer" tags=["answer"]
+# The sizes account for 82 % only. The rest would need numbers of six bits instead of sixteen on one side of the comparison, which is
+# quantisation, and not the architecture.
+
 # %% [markdown] id="bytes-claim-notice"
-# 82 %, not 93. The rest would need numbers of six bits instead of sixteen on one side of the comparison: a second technique,
-# quantisation, and not the architecture. Always ask which factors a percentage multiplies: layers, heads, widths, bits.
+# Always ask which factors a percentage multiplies: layers, heads, widths, bits.
 #
-# Try the card: at how many heads would multi-head attention be as small as the latent cache? And which latent width equals
-# multi-query attention?
+# Try the card: at how many heads would multi-head attention be as small as the latent cache? And which latent width equals multi-query
+# attention?
 
 # %% id="explorable"
 figures.latent_explorable()
@@ -679,12 +676,15 @@ reference = latent_attention(tokens, weights, n_heads=2, positions=np.arange(9))
 print("decoded in mixed forms = full pass:", np.allclose(torch.cat(steps), reference))
 print("bytes held:", cache.n_bytes, " by {eq}`latent-cache-bytes`:", 9 * 8 * (5 + 2))
 
+# %% [markdown] id="module-answer" tags=["answer"]
+# The cache holds 504 bytes: $5 + 2$ numbers of 8 bytes for each of the 9 tokens, as {eq}`latent-cache-bytes` says. Every other step was
+# naive and every other absorbed, and still the outputs are those of a full pass, because both forms keep the same cache.
+
 # %% [markdown] id="measured"
-# Every other step was naive, every other absorbed: the cache is the same. Now larger: heads as in DeepSeek-V2
+# Now the same layer, larger: heads as in DeepSeek-V2
 # ($d_{\mathrm{head}} = 128$, $d_c = 512$, $d_R = 64$), but 8 of them, $d = 256$, float32, one thread of a CPU. Stored are the
-# bytes held, the FLOPs that torch counts while it runs, and the CPU time. **Predict** from {eq}`absorption-gain-at-decoding` by how much a
-# step
-# behind 1024 tokens differs, in FLOPs and in time.
+# bytes held, the FLOPs that torch counts while it runs, and the CPU time. **Predict** from {eq}`absorption-gain-at-decoding` how many
+# times as long the naive step behind 1024 tokens is, in FLOPs and in time.
 
 # %% id="measured-code" tags=["predicted"]
 measured = DECODING.load()
@@ -698,36 +698,22 @@ for kind in ("step", "prompt"):
 print("a step behind 1024 tokens, naive over absorbed: FLOPs", ratios["step", "flops"].round(1))
 print("a prompt of 1024 tokens, naive over absorbed: FLOPs", ratios["prompt", "flops"].round(2))
 
-# %% id="measured-figure"
-lengths = measured.results[0]["lengths"]
-by_form = {form: measured.values("step ms", form).mean(axis=0) for form in ("naive", "absorbed")}
-charts.lines(
-    lengths,
-    by_form,
-    title="Rebuilding the past slows a step much more than attending in the latent space",
-    alt="CPU milliseconds of one step, mean of three seeds, against cached tokens 64, 256 and 1024, logarithmic axes. "
-    + " ".join(f"{form}: {', '.join(f'{v:.0f}' for v in row)}." for form, row in by_form.items()),
-    x_label="cached tokens",
-    y_label="CPU milliseconds",
-    x_log=True,
-    y_log=True,
-    points=True,
-)
+# %% id="measured-figure" tags=["predicted"]
+step_ms = [measured.values("step ms", form).mean(axis=0) for form in ("naive", "absorbed")]
+figures.step_times(measured.results[0]["lengths"], *step_ms)
 
-# %% id="measured-time"
+# %% id="measured-time" tags=["predicted"]
 print(f"{measured.device}, torch {measured.versions['torch']}, {measured.date}; other programs ran on the machine")
 print("step, time naive over absorbed:", ratios["step", "ms"].round(1))
 print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 
-# %% [markdown] id="measured-notice"
-# The cache holds 2304 bytes, exactly $4 \cdot 576$, and 2.25 times that of multi-query attention. A step takes 100 times
-# fewer FLOPs: {eq}`absorption-gain-at-decoding` says 128 in the limit, and the projections that both forms share take their part. In
-# **time** it
-# gains much less, 3.6 to 5.5 times: a step also reads weights and cache and starts many small operations, which no count of
-# products sees.
+# %% [markdown] id="measured-notice" tags=["answer"]
+# A step takes 100 times fewer FLOPs when absorbed: {eq}`absorption-gain-at-decoding` says 128 in the limit, and the projections that both
+# forms share take their part. In **time** it gains only about ten times: a step also reads weights and cache and starts many small
+# operations, which no count of products sees. The cache holds 2304 bytes, exactly $4 \cdot 576$.
 #
-# A prompt takes 2.4 times the FLOPs when absorbed. The times are closer (both forms also compute the same $H T^2$
-# exponentials), and on a busy machine we draw no conclusion from them. The ranking at decoding held for every seed.
+# A prompt takes 2.4 times the FLOPs when absorbed. The times are closer (both forms also compute the same $H T^2$ exponentials), and on a
+# busy machine we draw no conclusion from them. The ranking at decoding held for every seed.
 
 # %% [markdown] id="limits"
 # ## Limits

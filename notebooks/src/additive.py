@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.additive import figures
 from attn_course.lessons.additive.experiments import LOOKUPS, TRANSLATIONS
 from attn_course.modules import AdditiveAttention
@@ -42,30 +41,41 @@ try:
 except ValueError:
     print("cannot average five values with them")
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The weights have the shape (5, 4): $\tanh(q + k_i)$ has as many entries as the key, so there are four candidates for one weight, and
+# nobody says which of them counts. (They can even be negative.) `weights @ value` raises an error, because a matrix product with five
+# values needs five columns.
+
 # %% [markdown] id="hook-notice"
 # ### Spot the mistake: a vector is no score
 #
-# The check above rejects it: $\tanh(q + k_i)$ has as many entries as the key, four candidates for one weight, and
-# nobody says which. (They can even be negative.) Adding the entries up gives a number, but a score without anything to learn, and
+# Could we add the entries of $\tanh(q + k_i)$ up? That gives a number, but a score without anything to learn, and
 # $q + k$ still needs equal lengths. A score must turn **a pair into one number**. The two repairs, projections before
 # the sum and a vector $v$ after tanh, are the subject of this lesson. We take them one at a time.
 
 # %% [markdown] id="plain-sum"
 # **First try: no tanh.** Give the query a number $a = u \cdot q$ and each key a number $b_j = w \cdot k_j$. Lengths may
-# differ now, and the score is $a + b_j$. **Predict** how the weights change when the query does. The softmax sees only
+# differ now, and the score is $a + b_j$. The softmax sees only
 # differences, {eq}`softmax-shift-invariance`, so
 #
 # $$\sigma(a\,\mathbf{1} + b)_j = \frac{e^{b_j}}{\sum_{l=1}^{n} e^{b_l}} \label{plain-sum-ignores-query}$$
+#
+# **Predict** how the weights change when the query does.
+
+# %% id="plain-sum-verify"
+verify("plain-sum-ignores-query")
 
 # %% id="plain-sum-code" tags=["predicted"]
-verify("plain-sum-ignores-query")
 key = rng.normal(size=(5, 2))
 u, w = rng.normal(size=4), rng.normal(size=2)
 for name, asked in (("q", query), ("-3 q", -3 * query)):
     print(f"{name:4}:", softmax(asked @ u + key @ w))
 
+# %% [markdown] id="plain-sum-answer" tags=["answer"]
+# The weights do not change at all, because the number $a$ of the query is the same for every key, and so it cancels.
+
 # %% [markdown] id="derive"
-# The query cancels. A score made of a query part **plus** a key part is no attention, however the parts were computed.
+# A score made of a query part **plus** a key part is no attention, however the parts were computed.
 # The two must meet inside something that is not linear. So: project both to $d_h$ numbers, add them, **bend** the sum,
 # and only then let a vector $v$ make one number of it.
 #
@@ -117,8 +127,12 @@ for name, e in (("tanh of the sum", scores), ("sum of the tanh", outside)):
     print(f"{name}: rows differ by up to {np.ptp(weights, axis=0).max():.2f}")
 show("additive-score", wrong="tanh of each projection")
 
+# %% [markdown] id="spot-outside-answer" tags=["answer"]
+# The rows differ with the tanh of the sum, and with the sum of the tanh they do not. If each part is bent for itself, the two are added
+# afterwards, and {eq}`plain-sum-ignores-query` applies: all queries get the same weights.
+
 # %% [markdown] id="spot-outside-notice"
-# Bent apart, the parts are added afterwards, and {eq}`plain-sum-ignores-query` applies: all queries get the same weights. Such a model can
+# A model with this mistake can
 # still learn which keys are important to all queries, so its loss can fall, and the mistake may live for long.
 
 # %% [markdown] id="bounds"
@@ -136,14 +150,19 @@ show("additive-score", wrong="tanh of each projection")
 # Long keys cannot take over, as they do with dot products, {eq}`query-misses-own-key`. In exchange a small $v$ keeps attention flat: its
 # size acts as one over a temperature. **Predict** the largest possible weight among 64 keys for $\|v\|_1 = 1$, and for 5.
 
-# %% id="bounds-code" tags=["predicted"]
+# %% id="bounds-verify"
 verify("additive-score-bound", "additive-weight-bound")
+
+# %% id="bounds-code" tags=["predicted"]
 for size in (1, 5):
-    print(f"|v|_1 = {size}: no weight among 64 exceeds {1 / (1 + 63 * np.exp(-2 * size)):.3f}")
+    largest = 1 / (1 + 63 * np.exp(-2 * size))
+    print(f"|v|_1 = {size}: no weight among 64 exceeds {largest:.3f}")
+
+# %% [markdown] id="bounds-answer" tags=["answer"]
+# The largest possible weight is 0.105 for $\|v\|_1 = 1$ and 0.997 for 5, by {eq}`additive-weight-bound` with $n = 64$. We met 0.105
+# for cosines, {eq}`cosine-weight-bound`, because those scores lie between $-1$ and $1$ as well.
 
 # %% [markdown] id="odd"
-# 0.105 is the number we met for cosines, {eq}`cosine-weight-bound`: those scores lie between $-1$ and $1$ as well.
-#
 # **It is odd.** $\tanh(-x) = -\tanh x$, hence for the score of {eq}`additive-score`
 #
 # $$e(-q, -k) = -e(q, k) \label{additive-score-is-odd}$$
@@ -157,8 +176,10 @@ for size in (1, 5):
 # %% [markdown] id="ridge"
 # Take numbers for $q$ and $k$, and two units with opposite biases: $e = a \tanh(q - k + b) - a \tanh(q - k - b)$. It is
 # {eq}`additive-score` with $W_Q = (1, 1)$, $W_K = (-1, -1)$, $v = (a, -a)$, and the bias $(b, -b)$. Near $q = k$ both terms add; far away
-# they
-# cancel: a **ridge** along the diagonal. **Predict** what is left for $b = 0$, and which panels are odd as in {eq}`additive-score-is-odd`.
+# they cancel: a **ridge** along the diagonal.
+#
+# **Predict** what is left of the ridge for $b = 0$, and which of the four panels below are odd as in {eq}`additive-score-is-odd`: the
+# sum, tanh without a bias, two units with a bias, or the product.
 # (Purple is above zero, orange below, and each panel has its own scale.)
 
 # %% id="surfaces-figure" tags=["predicted"]
@@ -172,21 +193,29 @@ surfaces = {
 }
 figures.score_surfaces(axis, surfaces)
 
+# %% [markdown] id="surfaces-answer" tags=["answer"]
+# Nothing is left of the ridge for $b = 0$, because the two units cancel everywhere. The first two panels are odd: there a score at
+# $(q, k)$ is minus the one at $(-q, -k)$. In the third and fourth the two are the same.
+
 # %% id="odd-verify"
 verify("additive-score-is-odd")
 
 # %% [markdown] id="surfaces-notice"
-# For $b = 0$ nothing: the units cancel everywhere. In the first two panels a score at $(q, k)$ is minus the one at $(-q, -k)$;
-# in the third and fourth it is the same. The ridge is a bounded cousin of the Gaussian similarity: it rewards being near, where
-# the product rewards being large with the same sign. Move the query below. **Predict** what "No bias" and "Far away" do to the
-# weights; start on key 3, then press them.
+# The ridge is a bounded cousin of the Gaussian similarity: it rewards being near, where
+# the product rewards being large with the same sign.
+#
+# Move the query below. **Predict** what "No bias" and "Far away" do to the weights; then start on key 3 and press them.
 
 # %% id="explorable" tags=["predicted"]
 figures.additive_explorable()
 
+# %% [markdown] id="explorable-answer" tags=["answer"]
+# "No bias" makes all weights .250, because without a bias these two units score 0 everywhere. "Far away" makes them practically equal
+# too, because there all additive curves are flat. With the query on key 3 and the bias on, the units give this key .756, while the
+# product prefers key 4, which is larger.
+
 # %% [markdown] id="explorable-notice"
-# On key 3 the units give it .756, while the product prefers key 4, which is larger. Without a
-# bias these two units score 0 everywhere, and all weights are .250. Far away all additive curves are flat:
+# Far from all keys
 # the units are **saturated**, and a flat score has no gradient. To see it, differentiate. The chain rule gives
 #
 # $$\frac{\partial e}{\partial q} = W_Q\, \bigl( v \odot (1 - t^2) \bigr), \qquad
@@ -202,18 +231,24 @@ figures.additive_explorable()
 #  (W_Q)_{ar}\, (W_K)_{br} \label{additive-query-key-interaction}$$
 #
 # For a dot product it is 1 for $a = b$, everywhere. Here, without a bias, it is **0** at $q = k = 0$, where $t = 0$: for small
-# vectors tanh is a straight line, the score is a sum, and by {eq}`plain-sum-ignores-query` sums do not attend. **Predict** how strongly the
-# weights
-# depend on the query if all vectors are a hundred times smaller.
+# vectors tanh is a straight line, the score is a sum, and by {eq}`plain-sum-ignores-query` sums do not attend. **Predict** how strongly
+# the weights depend on the query if all vectors are a hundred times smaller.
+
+# %% id="interaction-verify"
+verify("additive-derivative-by-query", "additive-query-key-interaction")
 
 # %% id="interaction-code" tags=["predicted"]
-verify("additive-derivative-by-query", "additive-query-key-interaction")
 for factor in (1.0, 0.01):
-    weights = softmax(additive_scores(factor * queries, factor * key, w_query, w_key, v))
-    print(f"vectors times {factor}: rows differ by up to {np.ptp(weights, axis=0).max():.6f}")
+    e = additive_scores(factor * queries, factor * key, w_query, w_key, v)
+    apart = np.ptp(softmax(e), axis=0).max()
+    print(f"vectors times {factor}: rows differ by up to {apart:.6f}")
+
+# %% [markdown] id="interaction-answer" tags=["answer"]
+# The weights practically do not depend on the query then: the rows differ by less than a hundred-thousandth. In the small, tanh is
+# a straight line, so the score is a query part plus a key part.
 
 # %% [markdown] id="imitate"
-# Practically not at all. Between "small" and "saturated" the units do their work. Can they do all that a dot product
+# Between "small" and "saturated" the units do their work. Can they do all that a dot product
 # can? Squares could:
 #
 # $$q \cdot k = \tfrac{1}{4} \sum_{a=1}^{d} (q_a + k_a)^2 - \tfrac{1}{4} \sum_{a=1}^{d} (q_a - k_a)^2 \label{square-units-make-products}$$
@@ -232,8 +267,10 @@ verify("square-units-make-products", "tanh-units-make-products")
 beta = 0.5
 curvature = -2 * np.tanh(beta) * (1 - np.tanh(beta) ** 2)
 for epsilon in (0.5, 0.1, 0.02):
-    at_sum, at_difference = (np.tanh(beta + epsilon * x) + np.tanh(beta - epsilon * x) for x in (2.0 + 3.0, 2.0 - 3.0))
-    print(f"epsilon {epsilon:4}: 2 times 3 is {(at_sum - at_difference) / (4 * epsilon**2 * curvature):.3f}")
+    steps = epsilon * np.array([2.0 + 3.0, 2.0 - 3.0])
+    at_sum, at_difference = np.tanh(beta + steps) + np.tanh(beta - steps)
+    product = (at_sum - at_difference) / (4 * epsilon**2 * curvature)
+    print(f"epsilon {epsilon:4}: 2 times 3 is {product:.3f}")
 
 # %% [markdown] id="vectors"
 # On bounded vectors four units with biases for each feature come as close as we like, with huge entries in $v$. That is what
@@ -241,34 +278,27 @@ for epsilon in (0.5, 0.1, 0.02):
 # them, turned by a fixed rotation; the layer is trained by its output alone (300 steps, three seeds, $d_h = 64$). **Predict**
 # the order of three scores: additive without bias, additive with bias, scaled dot product.
 
-# %% id="vectors-data" tags=["predicted"]
+# %% id="vectors-figure" tags=["predicted"]
 record = LOOKUPS.load()
 kinds = ("additive", "additive without bias", "scaled dot")
-curves = {kind: record.values("vectors", kind, "accuracy").mean(axis=0) for kind in kinds}
+found = {kind: record.values("vectors", kind, "accuracy") for kind in kinds}
+curves = {kind: array.mean(axis=0) for kind, array in found.items()}
+figures.right_key(curves)
 
-# %% id="vectors-figure"
-charts.lines(
-    np.arange(1, 301),
-    curves,
-    title="Only with a bias does the additive score find the equal vector, and there it beats the product",
-    alt="Share of lookups with the largest weight on the right key over 300 steps. Additive with bias rises to 1.00 within 100 steps; "
-    "additive without bias stays below 0.5; the scaled dot product stays between 0.5 and 0.6.",
-    x_label="step",
-    y_label="right key found",
-    y_limits=(0.0, 1.05),
-    references={"most an odd score can": 0.5},
-)
-
-# %% id="vectors-code"
+# %% id="vectors-code" tags=["predicted"]
 for kind, curve in curves.items():
     print(f"{kind:22}: {curve[-50:].mean():.2f} in the last 50 steps")
 keys = np.random.default_rng(0).normal(size=(4000, 16, 4))
 own = (keys @ keys.swapaxes(-1, -2)).argmax(axis=-1) == np.arange(16)
 print(f"product with the right rotation given: {own.mean():.2f}")
 
+# %% [markdown] id="vectors-answer" tags=["answer"]
+# Additive with bias comes first and finds the right key every time; then come the scaled dot product with 0.55 and additive without
+# bias with 0.44. The bound by {eq}`additive-score-is-odd` holds, and the bias removes it. The dot product fails for a reason of
+# its own: with few features a longer key overtakes, {eq}`lead-of-own-key`, even if the right rotation is given.
+
 # %% [markdown] id="vectors-notice"
-# The bound by {eq}`additive-score-is-odd` holds, and the bias removes it. The dot product fails for a reason of its own: with few features
-# a longer key overtakes, {eq}`lead-of-own-key`, even if the right rotation is given. This task was chosen to show the difference; with
+# This task was chosen to show the difference; with
 # the 16 features of chapter {lesson}`scaling` products did well.
 
 # %% [markdown] id="cost"
@@ -292,50 +322,46 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 # $$M_{\mathrm{add}} = T_q\, T_k\, d_h = d_h\, M_{\mathrm{dot}} \label{additive-memory-overhead}$$
 #
 # (A loop over units needs less, in many small steps; a training step would have to compute them again.) Training keeps them
-# for the backward pass. Torch tells us what it keeps. **Predict** how many numbers per pair for
-# additive scores with $d_h = 64$, and for dot products.
+# for the backward pass, and Torch tells us what it keeps. **Predict** how many numbers it keeps for each pair: for additive scores
+# with $d_h = 64$, and for dot products.
 
-# %% id="memory-verify" tags=["predicted"]
+# %% id="memory-verify"
 verify("additive-score-flops", "dot-score-flops", "additive-memory-overhead")
 
 
-# %% id="memory-code"
+# %% id="memory-code" tags=["predicted"]
 def largest_kept(call):
     """Numbers in the largest array that torch keeps for the backward pass."""
     kept = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor.numel()) or tensor, lambda tensor: tensor):
+
+    def keep(tensor):
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         call()
     return max(kept)
 
 
 layer, x = AdditiveAttention(64, 64, 64), torch.ones(128, 64, requires_grad=True)
-for name, call in (("additive", lambda: layer(x, x)), ("dot", lambda: dot_attention(x, x, x))):
+calls = {"additive": lambda: layer(x, x), "dot": lambda: dot_attention(x, x, x)}
+for name, call in calls.items():
     print(f"{name:8}: {largest_kept(call) / 128**2:.1f} numbers for each pair")
 
+# %% [markdown] id="memory-answer" tags=["answer"]
+# Torch keeps 64 numbers for each pair of additive scores and one for each pair of dot products, as {eq}`additive-memory-overhead` says:
+# additive attention keeps its hidden layer, the dot product keeps weights.
+
 # %% [markdown] id="memory-notice"
-# 64 against 1, as {eq}`additive-memory-overhead` says: additive attention keeps its hidden layer, the dot product keeps weights. In bytes,
-# for
-# float32 and $d_h = 64$:
+# The largest arrays in bytes, for float32 and $d_h = 64$:
 
 # %% id="memory-data"
 lengths = np.array([64, 128, 256, 512, 1024, 2048, 4096])
-megabytes = {
-    "additive, hidden layer": [costs.additive_intermediate_bytes(int(n), int(n), 64) / 1e6 for n in lengths],
-    "dot product, scores": [4 * int(n) ** 2 / 1e6 for n in lengths],
-}
+hidden = [costs.additive_intermediate_bytes(int(n), int(n), 64) / 1e6 for n in lengths]
+scores_megabytes = 4 * lengths**2 / 1e6
 
 # %% id="memory-figure"
-charts.lines(
-    lengths,
-    megabytes,
-    title="At 4096 positions the hidden layer of one head fills 4 GB, the scores 67 MB",
-    alt="Megabytes against positions from 64 to 4096 on two logarithmic axes, float32, d_h = 64: two parallel lines, the additive "
-    "one 64 times higher; at 4096 positions 4295 MB against 67 MB.",
-    x_label="positions T",
-    y_label="MB",
-    x_log=True,
-    y_log=True,
-)
+figures.memory(lengths, hidden, scores_megabytes)
 
 # %% [markdown] id="time"
 # Time need not follow FLOPs: sums and tanh run over a large array, while hardware is built for matrix products. Vaswani et
@@ -357,8 +383,10 @@ def milliseconds(call):
 
 x = np.random.default_rng(0).normal(size=(512, 64)).astype(np.float32)
 w, v64 = np.eye(64, dtype=np.float32), np.ones(64, dtype=np.float32)
-additive_ms, dot_ms = milliseconds(lambda: additive_scores(x, x, w, w, v64)), milliseconds(lambda: dot_scores(x @ w, x @ w))
-print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, ratio {additive_ms / dot_ms:.0f}")
+additive_ms = milliseconds(lambda: additive_scores(x, x, w, w, v64))
+dot_ms = milliseconds(lambda: dot_scores(x @ w, x @ w))
+print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms", end=" ")
+print(f"ratio {additive_ms / dot_ms:.0f}")
 
 # %% [markdown] id="spread"
 # ## When was it ahead, and why no longer?
@@ -376,7 +404,8 @@ print(f"T = 512, d_h = 64: additive {additive_ms:.0f} ms, dot {dot_ms:.1f} ms, r
 
 # %% id="spread-code"
 verify("additive-score-variance", "unscaled-and-scaled-variance")
-widths, spread = [4, 16, 64, 256], {"unscaled dot": [], "scaled dot": [], "additive": []}
+widths = [4, 16, 64, 256]
+spread = {"unscaled dot": [], "scaled dot": [], "additive": []}
 for d in widths:
     e = []
     for _ in range(40):  # new vectors and new weights each time
@@ -388,58 +417,40 @@ for d in widths:
     spread["scaled dot"].append(dot_scores(a, b).std() / d**0.5)
 
 # %% id="spread-figure"
-charts.lines(
-    widths,
-    spread,
-    title="Additive scores spread alike at every width, and so do dot products once they are scaled",
-    alt="Deviation of scores against the width d = 4, 16, 64, 256, logarithmic axes: the unscaled dot product rises from 2 to 16, the "
-    "scaled one stays near 1, the additive one below 1.",
-    x_label="d",
-    y_label="deviation of the scores",
-    x_log=True,
-    y_log=True,
-    points=True,
-)
+figures.spread_of_scores(widths, spread)
 
 # %% [markdown] id="words"
 # So the story should go: no difference in principle, but a bad start for unscaled products. **The experiment**: a dictionary.
 # 16 of 32 words are keys, the query is the translation of one of them, each word of both languages is a vector that is learnt
 # as well, and only the output is corrected. All three scores get the same budget (450 steps of Adam, one step size, three
 # seeds). A run counts as learnt when the right key has the largest weight in over 90 % of the lookups of the last 10 batches.
-# **Predict** the order of the nine bars: $d_h = 8$, 64, 256.
+# **Predict** the order of the nine bars, three scores at each of the widths $d_h = 8$, 64 and 256.
 
-# %% id="words-data" tags=["predicted"]
-steps = {
-    kind: [float(np.median(record.values("words", kind, str(d)))) for d in (8, 64, 256)]
-    for kind in ("additive", "scaled dot", "unscaled dot")
-}
+# %% id="words-figure" tags=["predicted"]
+widths = (8, 64, 256)
+steps = {}
+for kind in ("additive", "scaled dot", "unscaled dot"):
+    runs = [record.values("words", kind, str(width)) for width in widths]
+    steps[kind] = np.median(runs, axis=1)
+figures.steps_until_learnt(widths, steps)
 
-# %% id="words-figure"
-charts.bars(
-    ["8", "64", "256"],
-    steps,
-    title="Wider learns faster, but not without the scale (451: not within 450 steps)",
-    alt="Median steps until learnt; 451 means not within 450. "
-    + " ".join(f"{kind}: {values[0]:.0f}, {values[1]:.0f} and {values[2]:.0f} for d_h = 8, 64 and 256." for kind, values in steps.items()),
-    x_label="hidden width d_h",
-    y_label="steps until learnt",
-    digits=0,
-)
-
-# %% id="words-code"
+# %% id="words-code" tags=["predicted"]
 concluded = [LOOKUPS.conclude(result) for result in record.results]
 for claim in concluded[0]:
     if claim.startswith("words"):
         print(f"{claim[7:]:54}", [said[claim] for said in concluded])
 
+# %% [markdown] id="words-answer" tags=["answer"]
+# Additive and the scaled product learn about equally fast at every width ("as fast" means: within a factor of two), and both learn
+# faster the wider they are. The unscaled product comes last: already at $d_h = 8$ it needs about twice the steps, so "similar" is
+# generous here, and at 64 and 256 it does not learn within the budget. What fails is a *start*, not a function: by
+# {eq}`scale-as-reparametrisation` a smaller $W_Q$ with a smaller step is the same as the scale. (With the scale the product is a little
+# slower than the additive score in all three medians; we claim no more than the factor.)
+
 # %% [markdown] id="words-notice"
-# "As fast" means: within a factor of two. (With the scale the product is a little slower in all three medians; we claim no more
-# than the factor.) It comes out as reported, with two remarks. Already at $d_h = 8$ the unscaled product needs about twice the
-# steps: "similar" is generous here. And what fails is a *start*, not a function: by {eq}`scale-as-reparametrisation` a smaller $W_Q$ with a
-# smaller
-# step is the same as the scale. In large translation models Britz et al. (2017) found additive attention slightly but
-# consistently ahead of the (unscaled) product, with little effect of the dimension. In our dictionary the scale takes nearly all
-# of the gap away, and the price of section {section}`cost` remains.
+# In large translation models Britz et al. (2017) found additive attention slightly but
+# consistently ahead of the (unscaled) product, with little effect of the dimension. The scale takes nearly all
+# of the gap in our dictionary away, and the price of section {section}`cost` remains.
 
 # %% [markdown] id="aligner"
 # ## Bahdanau's aligner
@@ -457,24 +468,33 @@ for claim in concluded[0]:
 # %% [markdown] id="aligner-names"
 # Some texts write attention over pairs $(k_j, v_j)$ and call **that** Bahdanau's equation. It is not: here keys and values are
 # the **same** annotations $h_j$; values of their own are a generalisation. The check is short. Change what the values would be,
-# and in {eq}`additive-attention` the scores must change too. **Predict** the two lines.
+# and in {eq}`additive-attention` the scores must change too. **Predict** for each of two layers whether its weights change if the
+# values are doubled: in the first, keys and values are the same; the second has separate values.
+
+# %% id="aligner-verify"
+verify("additive-attention")
 
 # %% id="aligner-code" tags=["predicted"]
-verify("additive-attention")
-state, annotations = (torch.tensor(rng.normal(size=shape), dtype=torch.float32) for shape in ((1, 4), (5, 2)))
+state = torch.tensor(rng.normal(size=(1, 4)), dtype=torch.float32)
+annotations = torch.tensor(rng.normal(size=(5, 2)), dtype=torch.float32)
 aligner = AdditiveAttention(4, 2, 7)
 _, before = aligner(state, annotations)
 _, keys_are_values = aligner(state, 2 * annotations)
 _, pairs = aligner(state, annotations, value=2 * annotations)
-print("keys = values, doubled: weights change:", not torch.equal(before, keys_are_values))
-print("separate values, doubled: weights change:", not torch.equal(before, pairs))
+changed = [not torch.equal(before, after) for after in (keys_are_values, pairs)]
+print("keys = values, doubled: weights change:", changed[0])
+print("separate values, doubled: weights change:", changed[1])
+
+# %% [markdown] id="aligner-answer" tags=["answer"]
+# The weights change in the first layer, because there doubled values are doubled keys, and the scores are made of keys. They stay as
+# they are in the second, because no score depends on a separate value. So {eq}`additive-attention` is the first layer.
 
 # %% [markdown] id="spot-padding"
 # ### Spot the mistake: padding that answers
 #
 # Sentences of a batch are filled up with padding to equal length. "The rows of padding are zero, so they add nothing to
-# the sum", says a forum answer. **Predict** the score and the weight of a zero row. The check: a sentence must get the same context
-# whether its batch is wide or narrow.
+# the sum", says a forum answer. The check: a sentence must get the same context whether its batch is wide or narrow. **Predict** the
+# score and the weight of a zero row.
 
 # %% id="spot-padding-code" tags=["predicted"]
 padded = torch.cat([annotations, torch.zeros(3, 2)])[None]
@@ -483,54 +503,45 @@ unmasked, weights = aligner(state[None], padded)
 masked, _ = aligner(state[None], padded, kv_lengths=torch.tensor([5]))
 print("weight on padding, no mask: above 0:", bool((weights[..., 5:] > 0).all()))
 for name, context in (("no mask", unmasked), ("mask", masked)):
-    print(f"same context as alone, {name}:", torch.allclose(context[0], alone, atol=1e-6))
+    same = torch.allclose(context[0], alone, atol=1e-6)
+    print(f"same context as alone, {name}:", same)
+
+# %% [markdown] id="spot-padding-answer" tags=["answer"]
+# The score of a zero row is $e_{ij} = v^\top \tanh(W_Q^\top s_{i-1})$, which is in general not zero, and its weight is above 0. The row
+# adds zero to the numerator, but $e^{e_{ij}}$ to the denominator, so it takes weight away from the words.
 
 # %% [markdown] id="spot-padding-notice"
-# A zero row adds zero to the numerator, but $e^{e_{ij}}$ with $e_{ij} = v^\top \tanh(W_Q^\top s_{i-1})$ to the denominator: it
-# takes weight away from the words. Its score must be $-\infty$ (chapter {lesson}`masking` makes a theory of that).
+# The score of padding must be $-\infty$ (chapter {lesson}`masking` makes a theory of that).
 
 # %% [markdown] id="translation"
 # **The experiment**: sentences of 2 to 8 different words (24 in all); the translation looks each up in a dictionary and writes
 # them **backwards**. Two models: an encoder that reads both ways, a decoder (both GRU, a recurrent network with gates), 48
 # numbers per state; one with the aligner, one with the fixed vector of 48 numbers; 350 steps each, three seeds. Then both
-# translate fresh sentences, also longer ones than any they saw. **Predict** both curves.
+# translate fresh sentences, also longer ones than any they saw. **Predict** for both models how the share of right words changes with
+# the length of the sentence.
 
-# %% id="translation-data" tags=["predicted"]
+# %% id="translation-figure" tags=["predicted"]
 record = TRANSLATIONS.load()
-shares = {name: record.values(kind) for name, kind in (("aligner", "additive"), ("fixed vector", "none"))}
+shares = {"aligner": record.values("additive"), "fixed vector": record.values("none")}
+figures.accuracy_by_length(record.values("lengths")[0], shares, longest_trained=8)
 
-# %% id="translation-figure"
-figures.accuracy_by_length(
-    record.values("lengths")[0],
-    {name: array.mean(axis=0) for name, array in shares.items()},
-    spread={name: [array.min(axis=0), array.max(axis=0)] for name, array in shares.items()},
-    longest_trained=8,
-)
-
-# %% id="translation-code"
+# %% id="translation-code" tags=["predicted"]
 concluded = [TRANSLATIONS.conclude(result) for result in record.results]
 for claim in concluded[0]:
     print(f"{claim:48}", [said[claim] for said in concluded])
 
-# %% [markdown] id="translation-notice"
-# The fixed vector serves short sentences and fades with each word; the aligner leaves the words where they are and
-# fetches one at a time. Two warnings. Beyond 8 words **both** fall: encoder and decoder are still recurrent, and have never
-# seen such positions. And the curve of the fixed vector is no law of capacity: 8 words out of 24 are about 35 bits, and chapter
-# {lesson}`attention`
-# got about one bit into each number. It is what 350 steps find; we compare equal budgets.
+# %% [markdown] id="translation-notice" tags=["answer"]
+# The curve of the fixed vector starts well and falls with each word. That of the aligner stays near 1 up to the 8 words of the
+# training, because the aligner leaves the words where they are and fetches one at a time. Two warnings. Beyond 8 words **both** fall:
+# encoder and decoder are still recurrent, and have never seen such positions. And the curve of the fixed vector is no law of
+# capacity: 8 words out of 24 are about 35 bits, and chapter {lesson}`attention` got about one bit into each number. It is what
+# 350 steps find; we compare equal budgets.
+
+# %% [markdown] id="alignment"
+# Where does the aligner look? Here are its weights for one fresh sentence.
 
 # %% id="alignment-figure"
-alignment = np.array(record.results[0]["alignment"])
-charts.heatmap(
-    alignment,
-    rows=[*(f"word {i}" for i in range(1, 7)), "end"],
-    columns=[f"word {j}" for j in range(1, 7)],
-    row_label="written",
-    column_label="source",
-    title="Nobody told it the order: the weights run backwards through the source",
-    alt="Alignment of one fresh sentence of six words: rows are the words written and the end, columns the source words. "
-    f"From the first row to the last, the largest weight lies on source word {', '.join(str(j + 1) for j in alignment.argmax(axis=1))}.",
-)
+figures.alignment(record.results[0]["alignment"])
 
 # %% [markdown] id="alignment-notice"
 # Alignments were never shown in training; they are a by-product of having to fetch the right annotation. They are not sharp,

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from attn_course import show, verify
-from attn_course.figures import charts
 from attn_course.lessons.cross_attention import figures
-from attn_course.lessons.cross_attention.experiments import DATES, KINDS, alignment, pieces
+from attn_course.lessons.cross_attention.experiments import DATES, KINDS
+from attn_course.lessons.cross_attention.experiments import alignment, pieces
 from attn_course.modules import SequenceToSequence
 from attn_course.reference import attention, attention_backward, padding_mask, softmax
 
@@ -39,10 +39,12 @@ record = DATES.load()
 for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
     print(f"{name:12}", record.values("new dates", kind), " (three trainings)")
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The one with 48 numbers gets about a third of them right, and the one that looks again practically all. A day out of two centuries is about 16 bits, so forty-eight numbers should be room enough. Yet in 300 steps the
+# network has not learnt to pack a date and to take it apart again; with attention it need not be packed.
+
 # %% [markdown] id="hook-notice"
-# A day out of two centuries is about 16 bits, so forty-eight numbers should be room enough. Yet in 300 steps the network
-# has not learnt to pack a date and to take it apart again; with attention it need not be packed. We build the layer
-# first, and return to the dates in section 9.8.
+# We build the layer first, and return to the dates in section {section}`dates`.
 
 # %% [markdown] id="roles"
 # ## Who asks, who answers
@@ -62,19 +64,26 @@ for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
 # for each row of $X$. **Predict** the shapes of weights and output below, and which of the six sizes appear in
 # neither.
 
-# %% id="roles-code" tags=["predicted"]
+# %% id="roles-verify"
 verify("cross-attention")
+
+# %% id="roles-code" tags=["predicted"]
 rng = np.random.default_rng(9)
 x, y = rng.normal(size=(3, 4)), rng.normal(size=(5, 6))  # target 3 x 4, source 5 x 6
-w_query, w_key, w_value = rng.normal(size=(4, 7)), rng.normal(size=(6, 7)), rng.normal(size=(6, 2))
+w_query, w_key = rng.normal(size=(4, 7)), rng.normal(size=(6, 7))
+w_value = rng.normal(size=(6, 2))
 
 weights = softmax(x @ w_query @ (y @ w_key).T / np.sqrt(7))
 output = weights @ (y @ w_value)
 assert np.allclose(output, attention(x @ w_query, y @ w_key, y @ w_value))
 print("weights", weights.shape, " output", output.shape)
 
+# %% [markdown] id="roles-answer" tags=["answer"]
+# The weights have the shape $(3, 5)$ and the output has $(3, 2)$. Both widths, 4 and 6, and $d_k = 7$ appear in neither, because
+# the projections and the score sum over them.
+
 # %% [markdown] id="widths"
-# Both widths, 4 and 6, and $d_k = 7$ are gone. They meet inside the score:
+# The two widths meet inside the score:
 #
 # $$(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y} \label{rectangular-bilinear-score}$$
 #
@@ -87,24 +96,26 @@ verify("rectangular-bilinear-score")
 # ### Spot the mistake: the raw product, and one length for both
 #
 # "Given $X$ of $m \times v$ and $Y$ of $m \times l$, the weight of $y_j$ for $x_i$ is the softmax of $x_i \cdot y_j$;
-# in translation the source asks, since it comes first." Three mistakes, all from public texts. **Predict** what NumPy
-# says to the raw product, and the shape that the last one leads to.
+# in translation the source asks, since it comes first." These are three mistakes, all from public texts. **Predict**
+# what NumPy says to the raw product, and the shape of the output if the source asks.
 
 # %% id="spot-raw-code" tags=["predicted"]
 try:
     x @ y.T
 except ValueError:
     print("x . y: 4 features against 6, no product")
-swapped = attention(rng.normal(size=(5, 7)), rng.normal(size=(3, 7)), rng.normal(size=(3, 2)))
+asking, answering = rng.normal(size=(5, 7)), rng.normal(size=(3, 7))
+swapped = attention(asking, answering, rng.normal(size=(3, 2)))
 print("source asks:", swapped.shape, " wanted:", output.shape)
 
-# %% id="spot-raw-form"
+# %% id="spot-raw-form" tags=["predicted"]
 show("cross-attention", wrong="the source asks")
 
-# %% [markdown] id="spot-raw-notice"
-# Unequal widths are rejected at once, and a source that asks gets an output for each *source* position. With equal
-# lengths and widths both mistakes run silently, as in the last formula, so test with sizes that all differ. And the reason for the direction
-# is not who comes first: a query stands for **what is still missing**, and that is the target.
+# %% [markdown] id="spot-raw-notice" tags=["answer"]
+# NumPy rejects the raw product, because the widths are unequal; and a source that asks gets an output for each *source*
+# position. With equal lengths and widths both mistakes run silently, as in the last formula, so test
+# with sizes that all differ. And the reason for the direction is not who comes first: a query stands for **what is still
+# missing**, and that is the target.
 
 # %% [markdown] id="special"
 # ## Self-attention is the case Y = X
@@ -126,7 +137,8 @@ w_k, w_v = rng.normal(size=(4, 7)), rng.normal(size=(4, 2))
 both = np.vstack([source, target])
 sees = np.arange(8) < 5  # the rows of the source
 as_self = attention(both @ w_query, both @ w_k, both @ w_v, mask=sees[None, :])[5:]
-print("one masked self-attention:", np.allclose(as_self, attention(target @ w_query, source @ w_k, source @ w_v)))
+as_cross = attention(target @ w_query, source @ w_k, source @ w_v)
+print("one masked self-attention:", np.allclose(as_self, as_cross))
 
 # %% [markdown] id="special-notice"
 # So a model that only *continues* text can translate as well: the source stands in front, as a prompt. Its causal
@@ -183,7 +195,8 @@ print("one key, three queries:\n", one_row)
 verify("hard-alignment-limit")
 scores = x @ w_query @ (y @ w_key).T
 for temperature in (100.0, 1.0, 0.01):
-    print(f"T = {temperature:6}: largest weights {softmax(scores / temperature).max(axis=1)}")
+    largest = softmax(scores / temperature).max(axis=1)
+    print(f"T = {temperature:6}: largest weights {largest}")
 
 # %% [markdown] id="order"
 # ## Order, and padding on two sides
@@ -215,19 +228,13 @@ print("source shuffled, same output:", np.allclose(output, again))
 
 # %% id="padding-figure" tags=["predicted"]
 visible = padding_mask(np.array([5, 3]), 5)  # (batch, 1, source_len)
-pairs = rng.normal(size=(2, 4, 7)), rng.normal(size=(2, 5, 7)), rng.normal(size=(2, 5, 2))
-_, batched = attention(*pairs, mask=visible, return_weights=True)
-names = [f"example {n}, {i if i < real else 'padding'}" for n, real in ((0, 2), (1, 4)) for i in range(4)]
-charts.heatmap(
-    batched.reshape(8, 5),
-    rows=names,
-    mask=np.broadcast_to(visible, (2, 4, 5)).reshape(8, 5),
-    row_label="signs of the target",
-    column_label="pieces of the source",
-    title="Padding hides columns of the source, in every row",
-    alt="Weights of two examples, four rows each. Example 0 has weights for all five pieces in all rows, two padded rows "
-    "included; in example 1 pieces 3 and 4 are hidden in all four rows.",
-)
+triple = (rng.normal(size=(2, *shape)) for shape in ((4, 7), (5, 7), (5, 2)))
+_, batched = attention(*triple, mask=visible, return_weights=True)
+figures.padded_batch(batched, visible, [2, 4])
+
+# %% [markdown] id="padding-answer" tags=["answer"]
+# Only the last two columns of the second example are hidden, in all of its rows, because its source has three real pieces of
+# five. The padded signs of the targets hide nothing.
 
 # %% [markdown] id="spot-padding"
 # ### Spot the mistake: the padding of the wrong side
@@ -238,7 +245,8 @@ charts.heatmap(
 # masks return the outputs that the source has without its padding.
 
 # %% id="spot-padding-code" tags=["predicted"]
-queries, keys, values = rng.normal(size=(5, 4)) @ w_query, y @ w_key, y @ w_value  # rows 3 and 4 of y: padding
+queries = rng.normal(size=(5, 4)) @ w_query
+keys, values = y @ w_key, y @ w_value  # rows 3 and 4 of y: padding
 alone = attention(queries, keys[:3], values[:3])
 masks = {
     "source, on keys": padding_mask(np.array(3), 5),
@@ -248,11 +256,12 @@ masks = {
 for name, mask in masks.items():
     print(f"{name:19}", np.allclose(attention(queries, keys, values, mask=mask), alone))
 
+# %% [markdown] id="spot-padding-answer" tags=["answer"]
+# Only the mask of the source's lengths on the axis of keys does. The second one lets every query read the filling; the third
+# lets queries 0 to 2 read it and takes all keys from queries 3 and 4. No error is raised. The test that finds the mistake:
+# **change what stands in the padding** and see whether a real output moves.
+
 # %% [markdown] id="spot-padding-notice"
-# Only the source's lengths, on the axis of keys. The second lets every query read the filling; the third lets queries
-# 0 to 2 read it and takes all keys from queries 3 and 4. No error is raised. The test that finds it: **change what
-# stands in the padding** and see whether a real output moves.
-#
 # The target's own lengths have a place too, behind the last layer. There, each position $t$ has a *logit* for each
 # sign of the vocabulary, $u_t$, and probabilities $p_t = \mathrm{softmax}(u_t)$. With $w_t$ for the right sign, and
 # $m_t = 1$ if it is real, 0 if padding:
@@ -286,23 +295,26 @@ verify("padding-on-both-sides", "loss-over-real-tokens")
 # target, which it shifts itself, and cross-attention between them. **Predict** which of the six rows of logits move
 # when `target[0, 2]` is changed (counted from 0, as in code).
 
-# %% id="decoder-code" tags=["predicted"]
+# %% id="decoder-verify"
 verify("shifted-input-hides-target")
+
+# %% id="decoder-code" tags=["predicted"]
 model = SequenceToSequence(n_source=20, n_target=14)
 read, target = torch.tensor([[3, 4, 5, 6]]), torch.tensor([[5, 6, 7, 8, 9, 2]])
 changed = target.clone()
 changed[0, 2] = 12
 with torch.no_grad():
-    moved = (model(read, changed)[0] - model(read, target)[0]).abs().amax(dim=-1)[0] > 1e-6
+    difference = model(read, changed)[0] - model(read, target)[0]
+moved = difference.abs().amax(dim=-1)[0] > 1e-6
 print("rows that moved:", moved.nonzero().flatten().tolist())
 
+# %% [markdown] id="decoder-answer" tags=["answer"]
+# Rows 3 to 5 move, three of the six, because sign 2 is predicted by row 2 and enters as the input of row 3.
+
 # %% [markdown] id="gradient"
-# Sign 2 is predicted by row 2 and enters as the input of row 3, so rows 3 to 5 move, three of six.
-#
 # How does the *encoder* learn? The loss reaches $Y$ on two ways, because $Y$ was used twice: as keys and as values.
 # With $dZ$ and $dS$ for the gradients at output and scaled scores, {eq}`gradient-of-values`, {eq}`gradient-of-scores` and
-# {eq}`query-and-key-gradients`, and the projections
-# on top:
+# {eq}`query-and-key-gradients`, and the projections on top:
 #
 # $$\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad dV = P^\top dZ,
 #  \quad dK = \frac{dS^\top Q}{\sqrt{d_k}} \label{gradient-of-source}$$
@@ -311,19 +323,25 @@ print("rows that moved:", moved.nonzero().flatten().tolist())
 # asked it. And the query way is missing: queries come from $X$. **Predict** whether a source word with weight zero
 # everywhere learns anything.
 
-# %% id="gradient-code" tags=["predicted"]
+# %% id="gradient-verify"
 verify("gradient-of-source")
+
+# %% id="gradient-code" tags=["predicted"]
 queries, d_output = x @ w_query, rng.normal(size=(3, 2))
 d_query, d_key, d_value = attention_backward(queries, keys, values, d_output)
 leaf = torch.tensor(y, requires_grad=True)
-p = torch.softmax(torch.tensor(queries) @ (leaf @ torch.tensor(w_key)).T / 7**0.5, dim=-1)
-(p @ (leaf @ torch.tensor(w_value))).backward(torch.tensor(d_output))
-print("autograd agrees:", np.allclose(leaf.grad.numpy(), d_key @ w_key.T + d_value @ w_value.T))
+scaled = torch.tensor(queries) @ (leaf @ torch.tensor(w_key)).T / 7**0.5
+read_out = torch.softmax(scaled, dim=-1) @ (leaf @ torch.tensor(w_value))
+read_out.backward(torch.tensor(d_output))
+by_hand = d_key @ w_key.T + d_value @ w_value.T
+print("autograd agrees:", np.allclose(leaf.grad.numpy(), by_hand))
+unread = np.arange(5) == 4  # nobody reads word 4
+masked = attention_backward(queries, keys, values, d_output, mask=~unread[None, :])
+print("its key and value get:", masked[1][unread], masked[2][unread])
 
-# %% [markdown] id="gradient-notice"
-# It learns nothing, on either way: $dV_j$ has the factor $p_{ij}$, and so has $dS_{ij}$, {eq}`score-gradient-against-mixture`. A source
-# word
-# that nobody looks at cannot call attention to itself.
+# %% [markdown] id="gradient-notice" tags=["answer"]
+# It learns nothing, because $p_{ij}$ is a factor both of what it gets as a value, $dV_j$, and of $dS_{ij}$,
+# {eq}`score-gradient-against-mixture`. A source word that nobody looks at cannot call attention to itself.
 
 # %% [markdown] id="cost"
 # ## What it costs, and what is computed once
@@ -335,33 +353,33 @@ print("autograd agrees:", np.allclose(leaf.grad.numpy(), d_key @ w_key.T + d_val
 # $$F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr) \label{cross-attention-decoding-flops}$$
 #
 # Compare the cache of chapter {lesson}`heads`: that of self-attention grows by a row at each step, this one is full from the
-# start. **Predict** the factor that is saved for $T_q = T_k = 100$ and all widths 64.
+# start. **Predict** the factor that this saves for $T_q = T_k = 100$ and all widths 64.
+
+# %% id="cost-verify"
+verify("cross-attention-decoding-flops")
 
 # %% id="cost-figure" tags=["predicted"]
-verify("cross-attention-decoding-flops")
 steps, width, source_len = np.arange(1, 101), 64, 100
-once = 2 * source_len * width * 2 * width + steps * (2 * width**2 + 4 * source_len * width)
-again = steps * (2 * source_len * width * 2 * width + 2 * width**2 + 4 * source_len * width)
-charts.lines(
-    steps,
-    {"projected again at each step": again / 1e6, "projected once": once / 1e6},
-    title="A source that is projected once makes decoding 33 times cheaper after 100 steps",
-    alt="Millions of operations against signs written, 100 source rows, all widths 64. Projected again: a straight line to "
-    "about 167. Projected once: from about 1.7 to 5.",
-    x_label="signs written",
-    y_label="MFLOP",
-)
+project = 2 * source_len * width * 2 * width
+ask = 2 * width**2 + 4 * source_len * width
+once, again = project + steps * ask, steps * (project + ask)
+figures.decoding_cost(steps, again / 1e6, once / 1e6)
+
+# %% [markdown] id="cost-answer" tags=["answer"]
+# It saves a factor of 33, because projecting the source costs 48 times as much as all the rest of a step, and the decoder does
+# it once instead of a hundred times.
 
 # %% [markdown] id="cost-notice"
-# Thirty-three. `SequenceToSequence` follows the formula: `encode` prepares keys and values once for each source,
+# `SequenceToSequence` follows the formula: `encode` prepares keys and values once for each source,
 # `write` asks them at each step, and writing sign by sign gives the numbers of the parallel pass (1 is the start token).
 
 # %% id="cost-code"
 prepared = model.encode(read)
 first = torch.cat([torch.tensor([[1]]), target[:, :-1]], dim=1)
 with torch.no_grad():
-    one_by_one = torch.cat([model.write(first[:, t : t + 1], prepared)[0] for t in range(6)], dim=1)
-    print("sign by sign = all at once:", torch.allclose(one_by_one, model(read, target)[0], atol=1e-5))
+    rows = [model.write(first[:, t : t + 1], prepared)[0] for t in range(6)]
+    same = torch.allclose(torch.cat(rows, dim=1), model(read, target)[0], atol=1e-5)
+print("sign by sign = all at once:", same)
 
 # %% [markdown] id="dates"
 # ## Dates
@@ -386,60 +404,55 @@ for example in record.results[0]["examples"]["additive"]:
 
 # %% id="dates-figure" tags=["predicted"]
 splits = ("new dates", "new years")
-right = {split: [100 * record.values(split, kind).mean() for kind in KINDS] for split in splits}
-charts.bars(
-    KINDS,
-    right,
-    digits=1,
-    title="Both translators that look again pass 98 % on average; the fixed vector is far behind",
-    alt="Bars of exact translations in percent, mean of three trainings, for new dates and new years. Additive: 100.0 and 99.9. "
-    "No recurrence: 99.8 and 98.5. Fixed vector: 35.3 and 23.5.",
-    x_label="translator",
-    y_label="exact, %",
-)
+right = {}
+for split in splits:
+    right[split] = [100 * record.values(split, kind).mean() for kind in KINDS]
+figures.exact_translations(KINDS, right)
 
-# %% id="dates-parts"
+# %% id="dates-parts" tags=["predicted"]
 for kind in KINDS:
-    means = [f"{part} {record.values('parts', kind, part).mean():.2f}" for part in ("year", "month", "day")]
-    print(f"{kind:14}", *means)
+    print(f"{kind:14}", end="")
+    for part in ("year", "month", "day"):
+        print(f" {part} {record.values('parts', kind, part).mean():.2f}", end="")
+    print()
 
-# %% [markdown] id="dates-notice"
-# With attention, at least 99.5 % of the new dates are right in every training, whole new years included for the
-# recurrent one; without recurrence new years reach 97.5 to 99.3 %. Telling the digits of a year apart by sinusoids,
-# from only 300 batches, seems to be the harder way. (It also has more parameters, 89 000 against 32 000.) The fixed
-# vector gets most years and months right but only four days in ten, and fewer in new years. That is its state **after
-# 300 steps**, not a proof that 48 numbers cannot hold a date; chapter {lesson}`additive` looked at what happens as sentences grow.
+# %% [markdown] id="dates-notice" tags=["answer"]
+# The additive translator is first, and the fixed vector is far behind; unseen years are harder for the fixed vector, and
+# without recurrence in two of three trainings. With attention, at least 99.3 % of the new dates are right in every training,
+# whole new years included for the recurrent one; without recurrence new years reach 98.2 to 99.6 %. Telling the digits of a
+# year apart by sinusoids, from only 300 batches, seems to be the harder way. (It also has more parameters, 89 000 against
+# 32 000.) The fixed vector gets most years and months right but only four days in ten, and fewer in new years.
+
+# %% [markdown] id="dates-after"
+# What the fixed vector reaches is its state **after 300 steps**, not a proof that 48 numbers cannot hold a date; chapter
+# {lesson}`additive` looked at what happens as sentences grow.
 
 # %% [markdown] id="maps"
 # Now look at an alignment: rows are written, columns are read, and the weights come from a date that no training has
-# seen. **Predict** which piece the row of the `5` picks, and what the two hyphens do.
+# seen. **Predict** which piece the row of the `5` picks, and what the two hyphens do. Are the heads of the translator without
+# recurrence, in the second figure, as easy to read?
 
 # %% id="maps-figure" tags=["predicted"]
 example = record.results[0]["examples"]["additive"][0]
-figures.alignments(
-    pieces(example["text"]),
-    example["written"],
-    {"additive": alignment(example)},
-    title="The year reads the year, 05 reads May, 09 reads “the ninth”; hyphens read anything",
-)
+source, written = pieces(example["text"]), example["written"]
+figures.recurrent_alignment(source, written, alignment(example))
 
-# %% id="heads-figure"
+# %% id="heads-figure" tags=["predicted"]
 example = record.results[0]["examples"]["no recurrence"][4]
-figures.alignments(
-    pieces(example["text"]),
-    example["written"],
-    {f"head {head}": alignment(example, head) for head in range(2)},
-    title="Without recurrence two heads share the work, and their maps are harder to read",
-)
+source, written = pieces(example["text"]), example["written"]
+figures.head_alignments(source, written, [alignment(example, head) for head in (0, 1)])
 
-# %% [markdown] id="maps-notice"
+# %% [markdown] id="maps-answer" tags=["answer"]
 # The `5` reads May, with 98 %. The year reads its four digits in turn, equal ones included: an annotation knows its
 # place. The day `09` reads "the ninth". The hyphens read "ninth" and May and more: they are the same in every date,
 # whatever they read.
 #
 # Without recurrence the maps are stranger. The day `21` comes out right. For the `2`, head 1 reads "twenty" but head
 # 0 the hyphen; for the `1`, both read the *comma* most, and neither reads "first". Self-attention has mixed the
-# source before: position $j$ of the memory need not be about word $j$. Move through all six dates yourself.
+# source before: position $j$ of the memory need not be about word $j$.
+
+# %% [markdown] id="maps-notice"
+# Move through all six dates yourself.
 
 # %% id="explorable"
 shown = record.results[0]["examples"]
@@ -447,8 +460,11 @@ shown = record.results[0]["examples"]
 
 def cards(kind, head):
     """What one head read while it wrote the six dates."""
-    rows = [(100 * alignment(example, head)).round().astype(int).tolist() for example in shown[kind]]
-    return [{**e, "pieces": pieces(e["text"]), "rows": row} for e, row in zip(shown[kind], rows, strict=True)]
+    made = []
+    for date in shown[kind]:
+        percent = (100 * alignment(date, head)).round().astype(int).tolist()
+        made.append({**date, "pieces": pieces(date["text"]), "rows": percent})
+    return made
 
 
 heads = {"head 0": cards("no recurrence", 0), "head 1": cards("no recurrence", 1)}
@@ -462,12 +478,15 @@ figures.alignment_explorable({"recurrent": cards("additive", 0), **heads})
 # %% id="reading-code"
 for kind in ("additive", "no recurrence"):
     for result in record.results:
-        heads = [" ".join(f"{part} {share:.2f}" for part, share in head.items()) for head in result["read"][kind]]
+        heads = []
+        for head in result["read"][kind]:
+            shares = [f"{part} {share:.2f}" for part, share in head.items()]
+            heads.append(" ".join(shares))
         print(f"{kind:14}", " | ".join(heads))
 
 # %% [markdown] id="hidden"
-# About three quarters or more, for the recurrent model; two fifths to four fifths in the heads of the other. And here is
-# the trap: a map *suggests* what the output depends on, but a weight is not a reason. The encoder reads both ways, so
+# The recurrent model puts three quarters of its weight there or more, the heads of the other between two fifths and four
+# fifths. And here is the trap: a map *suggests* what the output depends on, but a weight is not a reason. The encoder reads both ways, so
 # the annotation of "of" or "1998" might know the month as well. To find out, **intervene**: hide the month's position
 # from the decoder at every step, leave the encoder alone, and let it write. **Predict** the share of right months.
 
@@ -475,10 +494,12 @@ for kind in ("additive", "no recurrence"):
 print("months right:           ", record.values("parts", "additive", "month"))
 print("month not to be attended:", record.values("month hidden"))
 
+# %% [markdown] id="hidden-answer" tags=["answer"]
+# It falls from 1 to between .07 and .10; guessing among twelve gives about .083. So for the month this map can be trusted: without that one position the decoder does about as well as by guessing. It was the intervention
+# that showed it, not the colours.
+
 # %% [markdown] id="hidden-notice"
-# Guessing among twelve gives about .083. So for the month this map can be trusted: without that one position the
-# decoder does about as well as by guessing. It was the intervention that showed it, not the colours. A hyphen stands
-# at the same places of every date and needs nothing from the source; yet its row sums to 1 like any other.
+# A hyphen stands at the same places of every date and needs nothing from the source; yet its row sums to 1 like any other.
 
 # %% [markdown] id="back"
 # A last temptation: to read the map by columns. "May is read by 05" is not "05 is the translation of May" with the

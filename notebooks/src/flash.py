@@ -27,7 +27,6 @@ import triton
 import triton.language as tl
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.flash import figures
 from attn_course.lessons.flash.experiments import ERRORS, LENGTHS, ROOFLINE, WIDTHS
 from attn_course.reference import attention, attention_backward, flash_attention
@@ -50,9 +49,12 @@ plain = costs.materialised_attention_bytes(8192, 8192, 64, 64)
 print(f"arithmetic {flops / 989e12 * 1e6:5.1f} microseconds")
 print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f} MiB for one head")
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The carrying takes longer, 161.5 microseconds against 17.4: in the time the data takes to move, the arithmetic could be repeated nine times.
+# Nearly all of this traffic is scores and weights, which are made, written, read, used once and thrown away.
+
 # %% [markdown] id="hook-notice"
-# The units that multiply could be done nine times over while the numbers travel. Nearly all of this traffic is scores
-# and weights: made, written, read, used once, thrown away. Now the two counts. **Assume** that a multiply-add counts 2
+# Now count both, arithmetic and traffic. **Assume** that a multiply-add counts 2
 # FLOPs and that exponentials are not counted. Two products, of $d_k$ terms for each score and $d_v$ for each weight:
 #
 # $$F = 2\, T_q T_k\, (d_k + d_v) \label{attention-forward-flops}$$
@@ -84,14 +86,18 @@ print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f
 #
 # **Predict** the share of its peak that an H100 can reach in decoding with 16-bit numbers, for $g = 1$ and $g = 8$.
 
-# %% id="wall-verify" tags=["predicted"]
+# %% id="wall-verify"
 verify("attention-forward-flops", "plain-attention-bytes", "roofline")
 verify("plain-attention-intensity", "decoding-intensity")
 
-# %% id="intensity-code"
+# %% id="intensity-code" tags=["predicted"]
 ridge = costs.ridge_point_flops_per_byte(989e12, 3.35e12)
 for name, intensity in (("plain, d = 64", 32), ("decoding, g = 1", 1), ("decoding, g = 8", 8)):
     print(f"{name:16} at most {min(1, intensity / ridge):6.1%} of the peak")
+
+# %% [markdown] id="intensity-answer" tags=["answer"]
+# With $g = 1$ it can reach 0.3 % of its peak, and with $g = 8$ it can reach 2.7 %, because decoding does $g$ FLOPs for each byte, and the
+# machine needs 295 of them to be busy.
 
 # %% [markdown] id="measure"
 # ## Predicted, then measured
@@ -121,12 +127,14 @@ for width in WIDTHS:
     print(f"d = {width:3d}: arithmetic {flops / peak * 1e3:4.0f} ms, carrying {plain / bandwidth * 1e3:4.0f} ms;", end=" ")
     print(f"measured: eager {eager:4.0f} ms, sdpa {sdpa:4.0f} ms")
 
+# %% [markdown] id="measure-answer" tags=["answer"]
+# By the bounds eager waits for memory at none of these widths: the arithmetic takes longer, even at $d = 16$. Yet eager is above its bound at
+# **every** width, by a factor of about 10 at $d = 16$ and of 2 at $d = 128$, while sdpa needs less than twice its arithmetic.
+
 # %% [markdown] id="measure-notice"
-# By the bounds only $d = 16$ should wait for memory. Yet eager is several times above its bound at **every** width,
-# while sdpa needs between one and two and a half times its arithmetic. A bound is not a prediction: what did we leave
-# out? For one, `* scale` makes an array of its own: six times $T^2$ numbers move, not four, and 26 ms become 38. That
-# is not enough. Two more suspects: the exponentials, and the memory itself. The arrays of 64 MiB are new in each call;
-# a program has to ask for the pages, and gets each one filled with zeros.
+# A bound is not a prediction: eager takes longer than its bound, so what did we leave out? For one, `* scale` makes an array of its own: six
+# times $T^2$ numbers move, not four. That is not enough. Two more suspects are the exponentials, and the memory itself. The arrays of 64 MiB
+# are new in each call; a program has to ask for the pages, and gets each one filled with zeros.
 
 # %% id="suspects"
 carried = 2 * 4 * 4096**2 / bandwidth
@@ -143,40 +151,26 @@ for width in (16, 64):
     points[f"eager, d = {width}"] = (flops / plain, flops / np.median(record.values("eager_s", str(width))[:, -1]))
     least = 4 * 4 * 4096 * width  # if scores never leave the cache: inputs and output once
     points[f"sdpa, d = {width}"] = (flops / least, flops / np.median(record.values("sdpa_s", str(width))[:, -1]))
-figures.rooflines(
-    points,
-    peak_flops_per_s=peak,
-    bandwidth_bytes_per_s=bandwidth,
-    title="Eager attention stays far below the roof; without stored scores it comes much nearer",
-)
+figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="suspects-notice"
-# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and three to four times as long
+# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and more than four times as long
 # when its result needs new memory. (We measured the second only because the first table surprised us.) The place
 # of sdpa on the horizontal axis assumes that each input moves once. **Predict** how the ratio of eager to sdpa depends
 # on the length: at $T = 512$ the scores take 1 MiB and fit into a cache.
 
 # %% id="length-figure" tags=["predicted"]
-ratios = {f"d = {width}": np.median(record.values("eager_s", str(width)) / record.values("sdpa_s", str(width)), axis=0) for width in WIDTHS}
-charts.lines(
-    LENGTHS,
-    ratios,
-    title="Stored scores cost most at 4096 positions, and most for the narrowest head",
-    alt="Time of eager attention over that of sdpa against the length, medians of three runs. "
-    + " ".join(
-        f"{name}: {', '.join(f'{r:.1f} at {length}' for r, length in zip(found, LENGTHS, strict=True))}." for name, found in ratios.items()
-    ),
-    x_label="positions",
-    y_label="time of eager / time of sdpa",
-    x_log=True,
-    points=True,
-)
+times = {name: {f"d = {d}": record.values(name, str(d)) for d in WIDTHS} for name in ("eager_s", "sdpa_s")}
+ratios = {d: np.median(slow / times["sdpa_s"][d], axis=0) for d, slow in times["eager_s"].items()}
+figures.eager_over_sdpa(LENGTHS, ratios)
+
+# %% [markdown] id="length-answer" tags=["answer"]
+# The ratio grows with the length. At 4096 positions the stored scores cost most, above all for the narrowest head, which has the least
+# arithmetic to hide them behind. Even in the cache eager makes more passes over its scores (short runs on a busy machine scatter: trust the
+# left half for no more than that).
 
 # %% [markdown] id="length-notice"
-# Even in the cache eager makes more passes over its scores (short runs on a busy machine scatter: trust the left half
-# for no more than that). At 4096 positions the stored scores cost most, above all for the narrowest head, which has the
-# least arithmetic to hide them behind. The cure: **never store the scores**. What stands in the way is the softmax: its
-# denominator needs the whole row.
+# The cure is to **never store the scores**. What stands in the way is the softmax: its denominator needs the whole row.
 
 # %% [markdown] id="pieces"
 # ## Softmax in pieces
@@ -207,12 +201,12 @@ charts.lines(
 # One after the other, as a tree, on several machines: all the same. (For empty sets read $e^{-\infty - (-\infty)}$ as
 # 0.) **Predict** what the rule gives below for the scores 0 and $\ln 3$ with the values 8 and 4, one key in each set.
 
-# %% id="pieces-verify" tags=["predicted"]
+# %% id="pieces-verify"
 verify("reference-score-cancels", "merge-of-attention-states")
 verify("merging-is-commutative-monoid")
 
 
-# %% id="merge-code"
+# %% id="merge-code" tags=["predicted"]
 def merged(A, B):
     m = max(A[0], B[0])
     return m, *(np.exp(A[0] - m) * A[i] + np.exp(B[0] - m) * B[i] for i in (1, 2))
@@ -222,6 +216,10 @@ m, row_sum, acc = merged((0.0, 1.0, 8.0), (np.log(3), 1.0, 4.0))
 print(f"m {m:.3f}  sum {row_sum:.3f}  acc {acc:.3f}  output {acc / row_sum:.3f}")
 print("softmax over both keys:", softmax(np.array([0.0, np.log(3)])) @ [8.0, 4.0])
 show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_B=[0, 4])
+
+# %% [markdown] id="merge-answer" tags=["answer"]
+# The rule gives $m = \ln 3$, $\ell = 4/3$ and $a = 20/3$, because the first key counts with $e^{0 - \ln 3} = 1/3$. So the output is 5: a quarter
+# of 8 and three quarters of 4.
 
 # %% [markdown] id="loop"
 # ## The loop
@@ -246,10 +244,10 @@ show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_
 # their factors $e^{m - m'}$, one for each query. **Predict** what the first block prints, and what it says if a later
 # one prints exactly 1.
 
-# %% id="loop-verify" tags=["predicted"]
+# %% id="loop-verify"
 verify("tiled-attention-update", "row-lse-and-output")
 
-# %% id="loop-code"
+# %% id="loop-code" tags=["predicted"]
 rng = np.random.default_rng(12)
 query, key, value = rng.normal(size=(2, 4)), rng.normal(size=(7, 4)), rng.normal(size=(7, 3))
 row_max, row_sum, acc = np.full((2, 1), -np.inf), np.zeros((2, 1)), np.zeros((2, 3))
@@ -264,9 +262,9 @@ for start in range(0, 7, 3):  # blocks of 3, 3 and 1
 output, lse = attention(query, key, value, return_lse=True)
 print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.log(row_sum))[:, 0], lse))
 
-# %% [markdown] id="loop-notice"
-# The first factors are $e^{-\infty} = 0$: there was nothing to keep. After that a factor is 1 as long as the maximum
-# stands, and below 1 exactly when a block brought a larger score.
+# %% [markdown] id="loop-notice" tags=["answer"]
+# The first block prints 0 for both queries, because $e^{-\infty} = 0$: there was nothing to keep. After that a factor of exactly 1 says that
+# the maximum stood, and a factor below 1 that the block brought a larger score.
 
 # %% [markdown] id="spot-outputs"
 # ### Spot the mistake: $e^{S} o$ instead of $e^{S} v$
@@ -280,10 +278,13 @@ print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.lo
 show("tiled-attention-update", wrong="outputs accumulated instead of values")
 show("tiled-attention-update", m=[-1], ell=[1], a=[[1]], s=[[-2]], v=[[-1]])
 
+# %% [markdown] id="spot-outputs-answer" tags=["answer"]
+# Even a single block comes out too small, because its sum has been divided by its own weights and is divided again at the end. More blocks do
+# not make it better: the factors then differ from row to row, and no constant mends it.
+
 # %% [markdown] id="spot-outputs-notice"
-# The last sum of {eq}`tiled-attention-update` has been divided by its own weights, and at the end it is divided again: even a
-# single block comes out too small. With more blocks the factors differ from row to row, and no constant mends it.
-# Test with at least two blocks, a last one that is not full, and scores that rise, so that the maximum moves.
+# The last sum of {eq}`tiled-attention-update` must not be divided before the end. Test with at least two blocks, a last one that is not full,
+# and scores that rise, so that the maximum moves.
 
 # %% [markdown] id="finished"
 # ## Finished outputs can be merged too
@@ -299,8 +300,10 @@ show("tiled-attention-update", m=[-1], ell=[1], a=[[1]], s=[[-2]], v=[[-1]])
 # over programs and merges; its authors report up to 8 times faster generation for long contexts. **Predict** how the
 # chunk with the largest $L^{(c)}$ would fare in a plain mean.
 
-# %% id="finished-code" tags=["predicted"]
+# %% id="finished-verify"
 verify("merge-of-finished-outputs")
+
+# %% id="finished-code" tags=["predicted"]
 chunks = [slice(0, 2), slice(2, 6), slice(6, 7)]
 parts = [attention(query, 6 * key[chunk], value[chunk], return_lse=True) for chunk in chunks]
 outputs, lses = map(np.array, zip(*parts, strict=True))
@@ -309,9 +312,12 @@ print("weights of the chunks, query by query:", np.exp(lses - np.logaddexp.reduc
 print("merged:", np.allclose(merge_partial_attention(outputs, lses)[0], whole))
 print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().round(2))
 
+# %% [markdown] id="finished-answer" tags=["answer"]
+# In a plain mean the chunk with the largest $L^{(c)}$ would get a third, like every other. It deserves 0.54 for the first query and nearly
+# all for the second.
+
 # %% [markdown] id="finished-notice"
-# In a mean it would get a third, like every other; here it deserves 0.54 for the first query and nearly all for the
-# second. Keep $L$: it is one number for each query, and without it parts can no longer be put together. With chunks on
+# So a program must hand on its $L$ too: it is one number for each query, and without it parts can no longer be put together. With chunks on
 # different machines the same line is *ring attention* (arXiv:2310.01889).
 
 # %% [markdown] id="small"
@@ -330,10 +336,10 @@ print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().r
 # Now the rounding. We computed attention with $T = 512$ in several ways from the same 16-bit inputs, and compared with
 # float64. Scores have standard deviation 1, or 8. **Predict** the order of the four float16 ways.
 
-# %% id="small-verify" tags=["predicted"]
+# %% id="small-verify"
 verify("running-sum-bounds", "exponential-in-base-two")
 
-# %% id="errors"
+# %% id="errors" tags=["predicted"]
 stored = ERRORS.load()
 ways = list(stored.results[0]["plain scores"])
 for way in ways:
@@ -341,24 +347,15 @@ for way in ways:
     shown = ["not finite" if None in errors else f"{max(errors):.0e}" for errors in found]
     print(f"{way:36} scores of 1: {shown[0]}   of 8: {shown[1]}")
 
-# %% id="errors-figure"
+# %% id="errors-figure" tags=["predicted"]
 kept = [way for way in ways if way.startswith("float16") and "maximum" not in way]
-medians = {way: [np.median(stored.values(spread, way)) for spread in ("plain scores", "wide scores")] for way in kept}
-charts.bars(
-    ["scores of 1", "scores of 8"],
-    {way.removeprefix("float16, "): np.array(found) * 1e4 for way, found in medians.items()},
-    title="In float16 tiles are more exact than stored scores, if their state is float32",
-    alt="Bars of the relative error, in units of 1e-4, for three float16 ways. "
-    + " ".join(f"{way}: {found[0] * 1e4:.1f} with scores of 1, {found[1] * 1e4:.1f} with scores of 8." for way, found in medians.items()),
-    x_label="standard deviation of the scores",
-    y_label="relative error / 0.0001",
-    digits=1,
-)
+spreads = {"plain scores": 1, "wide scores": 8}
+medians = {way: [np.median(stored.values(spread, way)) for spread in spreads] for way in kept}
+figures.float16_errors(medians, [*spreads.values()])
 
-# %% [markdown] id="errors-notice"
-# The order: tiles, then no maximum (as long as it works), then stored scores and the state in float16, which change
-# places at scores of 8. So tiles are not a compromise: their error is the **smallest** of the four, because scores and
-# sums never leave float32; only the shares $e^{S - m}$ are rounded, for the product, and the output. Stored scores are
+# %% [markdown] id="errors-notice" tags=["answer"]
+# Tiles have the smallest error, then comes no maximum (as long as it works), then stored scores and the state in
+# float16, which change places at scores of 8. So tiles are not a compromise: their scores and sums never leave float32; only the shares $e^{S - m}$ are rounded, for the product, and the output. Stored scores are
 # rounded where it hurts: an error in $s$ becomes a factor $e^{\mathrm{error}}$, and grows with the scores. Keep the
 # state in float16 and the advantage is gone at scores of 1. Without a maximum, $e^s$ overflows float16 from $s = 11.1$
 # on. In float32 all is well either way (worst error, three seeds).
@@ -375,6 +372,10 @@ charts.bars(
 #
 # Still a square, but $T_q T_k$ now comes with the factor $(d_k + d_v) / B_q$ instead of 4. **Predict** what happens to
 # the bytes if the tile holds twice as many *keys*.
+
+
+# %% id="tiles-bytes-verify"
+verify("tiled-attention-bytes")
 
 
 # %% id="tiles-code" tags=["predicted"]
@@ -395,8 +396,7 @@ def flash_counted(query, key, value, block_q, block_kv):
     return np.concatenate(outputs), moved
 
 
-# %% id="tiles-count"
-verify("tiled-attention-bytes")
+# %% id="tiles-count" tags=["predicted"]
 Q, K, V = rng.normal(size=(23, 8)), rng.normal(size=(29, 8)), rng.normal(size=(29, 5))
 sizes = {"bytes_per_number": 8, "bytes_per_statistic": 8}
 print("plain:", costs.materialised_attention_bytes(23, 29, 8, 5, bytes_per_number=8))
@@ -406,8 +406,11 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
     assert moved == costs.tiled_attention_bytes(23, 29, 8, 5, block_q=block_q, block_kv=block_kv, **sizes)
     print(f"{block_q:2d} queries, {block_kv} keys in a tile: {moved} bytes counted,", "as {eq}`tiled-attention-bytes` says")
 
+# %% [markdown] id="tiles-answer" tags=["answer"]
+# Nothing happens to the bytes: keys and values are read once for each block of *queries*, in however many pieces, so only $B_q$ counts.
+
 # %% [markdown] id="tiles-limits"
-# Nothing happens: only $B_q$ counts. For long sequences ($T_q = T_k = T$, a multiple of $B_q$; $d_k = d_v = d$):
+# What do tiles gain? For long sequences ($T_q = T_k = T$, a multiple of $B_q$; $d_k = d_v = d$):
 #
 # $$\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{d} \label{plain-to-tiled-bytes}$$
 #
@@ -426,25 +429,22 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 # at about the same time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict**
 # from which $B_q$ on tiles move less than plain attention, at $d = 64$.
 
-# %% id="tiles-verify" tags=["predicted"]
+# %% id="tiles-verify"
 verify("plain-to-tiled-bytes", "tiled-attention-intensity", "bytes-by-fast-memory")
 
-# %% id="tiles-figure"
+# %% id="tiles-figure" tags=["predicted"]
 blocks = [8, 16, 32, 64, 128, 256]
 curves = {}
 for d in (64, 128):
     tile_bytes = [costs.tiled_attention_bytes(8192, 8192, d, d, block_q=block, block_kv=64) for block in blocks]
     curves[f"d = {d}"] = costs.materialised_attention_bytes(8192, 8192, d, d) / np.array(tile_bytes)
-charts.lines(
-    blocks, curves, x_log=True, y_log=True, points=True, references={"equal": 1.0},
-    title="Tiles save traffic once a block holds more than d / 2 queries",
-    alt="Bytes of plain attention over bytes in tiles, against the queries in a block, for 8192 positions, logarithmic axes. Two parallel "
-    "lines: d = 64 crosses 1 at 32 queries and reaches 8 at 256; d = 128 crosses 1 at 64 queries and reaches 4 at 256.",
-    x_label="queries in a block", y_label="plain bytes / tiled bytes",
-)  # fmt: skip
+figures.tile_savings(blocks, curves)
+
+# %% [markdown] id="tiles-figure-answer" tags=["answer"]
+# Tiles move less from about $B_q = 32$ queries in a block on, which is $d / 2$, as {eq}`plain-to-tiled-bytes` says.
 
 # %% [markdown] id="explore"
-# At $B_q = d / 2 = 32$, as {eq}`plain-to-tiled-bytes` says. In the card below the tile walks over the scores. Watch the factor of the
+# In the card below the tile walks over the scores. Watch the factor of the
 # last step: when is it 1? Then find the two settings that move as many numbers as possible and as few as possible.
 
 # %% id="explorable"
@@ -469,12 +469,17 @@ figures.tiles_explorable()
 #
 # **Predict** how many of the tiles visited need a mask at all.
 
-# %% id="causal-code" tags=["predicted"]
+# %% id="causal-verify"
 verify("causal-tile-share", "causal-attention-flops")
+
+# %% id="causal-code" tags=["predicted"]
 figures.causal_tiles(24, 24, 4, 4)
 
+# %% [markdown] id="causal-answer" tags=["answer"]
+# Only one tile in each row of tiles needs a mask, the one on the diagonal: here 6 of the 21 that are visited.
+
 # %% [markdown] id="causal-notice"
-# One in each row of tiles: those on the diagonal. So kernels have two loops, one over whole tiles without any test, and
+# Most tiles need no mask, so kernels have two loops, one over whole tiles without any test, and
 # one over the edge (`tile_range` in our kernel computes where each begins). Benchmarks divide {eq}`causal-attention-flops`, often $T^2 /
 # 2$ pairs, by the time; what the edge wastes counts against the kernel.
 
@@ -496,36 +501,45 @@ figures.causal_tiles(24, 24, 4, 4)
 # and rightly, that the *bracketing* of softmax is what makes attention quadratic, not its exponentials. **Predict** the
 # true ratio on an H100 with $\rho_{\mathrm{matmul}} = 4096$ (16 bits) and $\rho_{\exp} = 16$.
 
-# %% id="limits-code" tags=["predicted"]
+# %% id="limits-verify"
 verify("exponential-to-matmul-time")
+
+# %% id="limits-code" tags=["predicted"]
 for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
     print(f"d = {width:3d}: products {products:.0f} clocks, exponentials {exponentials:.0f}: ratio {exponentials / products}")
     print(f"         share of the peak if each waits for the other: {products / (products + exponentials):.0%}")
 show("exponential-to-matmul-time", B_q=128, B_k=128, d=64, rho_exp=16, rho_matmul=4096)
 
+# %% [markdown] id="limits-answer" tags=["answer"]
+# The true ratio is 1 at $d = 64$: exponentials take **as long as** the products (Shah et al., 2024, start from the same imbalance). The count
+# of the operations is right, but the rates differ by 256. So a kernel that does one after the other ends below a half ($d = 64$) or two thirds
+# ($d = 128$) of the peak.
+
 # %% [markdown] id="limits-notice"
-# The count is right and the rates differ by 256. At $d = 64$ exponentials take **as long as** the products (Shah et
-# al., 2024, start from the same imbalance). Maximum, sum and conversion of each score come on top. So a kernel that
-# does one after the other ends below a half ($d = 64$) or two thirds ($d = 128$) of the peak. The cure is overlap.
-# **Assume** $n > 1$ tiles, each with $t_1$ for its products on one unit and $t_2$ for its exponentials on the other,
+# So exponentials do matter, and maximum, sum and conversion of each score come on top. The cure is overlap. **Assume** $n > 1$ tiles, each with $t_1$ for its products on one unit and $t_2$ for its exponentials on the other,
 # and that the products of the next tile do not wait for the exponentials of this one:
 #
 # $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \label{overlapped-tile-time}$$
 #
 # **Predict** the largest gain that overlap can bring, and for which ratio.
 
-# %% id="overlap-code" tags=["predicted"]
+# %% id="overlap-verify"
 verify("overlapped-tile-time")
+
+# %% id="overlap-code" tags=["predicted"]
 for t_1, t_2 in ((1, 1), (2, 1), (1, 3)):
     n = 1000
     print(f"t_1 = {t_1}, t_2 = {t_2}: {n * (t_1 + t_2) / (t_1 + (n - 1) * max(t_1, t_2) + t_2):.2f} times as fast")
 
-# %% id="overlap-figure"
+# %% id="overlap-figure" tags=["predicted"]
 figures.schedule(2, 1, tiles=4)
 
+# %% [markdown] id="overlap-answer" tags=["answer"]
+# Overlap gains a factor of 2 at most, at equal times, so $d = 64$ has most to gain.
+
 # %% [markdown] id="overlap-notice"
-# A factor of 2 at most, at equal times: $d = 64$ has most to gain. FlashAttention-3 does this on Hopper, with groups of
+# FlashAttention-3 overlaps the two on Hopper, with groups of
 # threads that take turns, and reports up to 740 TFLOP/s, 75 % of the H100's peak, where FlashAttention-2 reached 35 %.
 # Our kernel does it in one group by **skewing** the loop: issue the product $Q K^\top$ of tile $i$, then the product of
 # the *old* weights (tile $i - 1$) with their values, and only then take the exponentials of tile $i$.
@@ -559,11 +573,11 @@ figures.schedule(2, 1, tiles=4)
 # **Predict**: if $\delta$ is summed over each tile instead, with two tiles, are the gradients of $V$ still right? Those
 # of $Q$?
 
-# %% id="backward-verify" tags=["predicted"]
+# %% id="backward-verify"
 verify("weights-from-lse", "gradients-through-weighted-sum", "score-gradient-by-entry")
 verify("row-delta-from-output", "gradients-through-scaled-scores")
 
-# %% id="delta-code"
+# %% id="delta-code" tags=["predicted"]
 d_output = rng.normal(size=(23, 5))
 output, lse = attention(Q, K, V, return_lse=True)
 d_query, d_key, d_value = attention_backward(Q, K, V, d_output)
@@ -578,8 +592,12 @@ for tile in (slice(0, 16), slice(16, 29)):
 print("dV", np.allclose(np.vstack(values), d_value), " dQ", np.allclose(right, d_query), end="  ")
 print("dQ with delta by tile", np.allclose(wrong, d_query))
 
+# %% [markdown] id="delta-answer" tags=["answer"]
+# The gradients of $V$ are still right, because $dV$ needs no $\delta$. Those of $Q$ are wrong: a sum over one tile is not the sum over all
+# keys.
+
 # %% [markdown] id="d-lse"
-# $dV$ needs no $\delta$; $dQ$ is wrong. Now a loss that reads $L$ too, as every merge by {eq}`merge-of-finished-outputs` does. The gradient
+# Now take a loss that reads $L$ too, as every merge by {eq}`merge-of-finished-outputs` does. The gradient
 # of a log-sum-exp is the softmax ({eq}`lse-gradient`):
 #
 # $$\frac{\partial L_i}{\partial s_{ij}} = p_{ij} \label{row-lse-gradient}$$
@@ -600,10 +618,10 @@ print("dQ with delta by tile", np.allclose(wrong, d_query))
 # one owner and one order of summation: no two programs add to the same place, and two runs agree to the last bit.
 # **Predict** from the shapes how the tiles of the forward and of the backward pass may differ in size.
 
-# %% id="backward-blocks-verify" tags=["predicted"]
+# %% id="backward-blocks-verify"
 verify("row-lse-gradient", "score-gradient-with-lse", "key-gradient-in-blocks")
 
-# %% id="backward-code"
+# %% id="backward-code" tags=["predicted"]
 d_lse = rng.normal(size=23)
 kept = {"output": output, "lse": lse, "d_lse": d_lse}
 for block_q, block_kv in ((4, 8), (8, 29)):
@@ -611,12 +629,14 @@ for block_q, block_kv in ((4, 8), (8, 29)):
     same = [np.allclose(ours, theirs) for ours, theirs in zip(gradients, attention_backward(Q, K, V, d_output, d_lse=d_lse), strict=True)]
     print(f"tiles of {block_q} x {block_kv}: dQ, dK, dV as without tiles: {same}")
 
+# %% [markdown] id="backward-answer" tags=["answer"]
+# They may differ freely, because what is kept, $O$ and $L$, knows nothing of tiles.
+
 # %% [markdown] id="backward-cost"
 # ## What recomputing costs
 #
-# The tiles of the two passes may differ freely: what is kept, $O$ and $L$, knows nothing of tiles. The price of keeping
-# so little: five products where the forward pass has two. $S$ again and $dQ$, $dK$ over $d_k$; $dP$ and $dV$ over
-# $d_v$:
+# The price of keeping so little is five products where the forward pass has two: $S$ again and $dQ$, $dK$ over $d_k$;
+# $dP$ and $dV$ over $d_v$:
 #
 # $$F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\;
 #  \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2} \label{attention-backward-flops}$$
@@ -637,10 +657,15 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # (That attention needs no $T^2$ of memory: Rabe and Staats, 2021.) **Predict** what the plain pass keeps for 32 heads,
 # $T = 8192$, $d_v = 128$, 16 bits, for one layer, and what the tiled one keeps.
 
-# %% id="backward-cost-code" tags=["predicted"]
+# %% id="backward-cost-verify"
 verify("attention-backward-flops", "two-kernel-backward-flops", "tiled-training-memory")
+
+# %% id="backward-cost-code" tags=["predicted"]
 for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
     print(f"{name}: {32 * 8192 * per_query * 2 / 2**20:6.1f} MiB for one layer")
+
+# %% [markdown] id="backward-cost-answer" tags=["answer"]
+# The plain pass keeps 4160 MiB for one layer and the tiled one 64.5 MiB, because one number $L$ takes the place of $T$ weights for each query.
 
 # %% [markdown] id="triton"
 # ## From NumPy tile to Triton program
@@ -705,9 +730,11 @@ exact = attention(*(array.astype(np.float64) for array in arrays))
 error = np.abs(o.cpu().numpy() - exact).max()
 print("every row written:", bool(o.isfinite().all()), " largest error below 1e-5:", bool(error < 1e-5))
 
+# %% [markdown] id="triton-answer" tags=["answer"]
+# They read zeros, so all their scores are 0 and they compute the mean of the values; the mask of the store throws it away.
+
 # %% [markdown] id="triton-notice"
-# They read zeros, so all their scores are 0: they compute the mean of the values, and the mask of the store throws it
-# away. Without the mask on `s`, each missing key would count with $e^0$: padding with zeros is right for values and
+# Without the mask on `s`, each missing key would count with $e^0$: padding with zeros is right for values and
 # wrong for scores. On a CPU Triton's *interpreter* ran these lines with NumPy: it checks the logic of a kernel, and
 # says nothing about its speed. It does not check addresses: a load or store outside of an array reads rubbish, or ends
 # Python.

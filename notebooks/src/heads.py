@@ -16,19 +16,18 @@ import numpy as np
 import torch
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.heads import figures
 from attn_course.lessons.heads.experiments import HEADS, SHARING
 from attn_course.modules.multi_head import MultiHeadAttention
-from attn_course.reference import KeyValueCache, attention, merge_heads, multi_head_attention
-from attn_course.reference import repeat_key_value, softmax, split_heads
+from attn_course.reference import KeyValueCache, attention, multi_head_attention
+from attn_course.reference import merge_heads, repeat_key_value, softmax, split_heads
 
 np.set_printoptions(precision=3, suppress=True)
 
 # %% [markdown] id="hook"
 # ## One wide head or two narrow ones?
 #
-# Eight places form a ring; on each stands one of eight symbols, drawn at random. Each position shall name the symbol
+# Eight places form a ring; on each stands one of eight symbols, drawn at random. Each position must name the symbol
 # **before** it and the symbol **after** it. One layer of attention reads a learned vector of the symbol plus one of the
 # place ($d = 32$), and a linear map of its output gives the two answers. Layer A has one head of width 32, layer B two heads
 # of width 16. Both layers have exactly $4 d^2 = 4096$ weights. **Predict** how often each names both neighbours after
@@ -37,13 +36,16 @@ np.set_printoptions(precision=3, suppress=True)
 # %% id="hook-code" tags=["predicted"]
 record = HEADS.load()
 for layer, name in (("A", "one head"), ("B", "two heads")):
-    before, after, both = record.values("accuracies", name).T
-    print(f"{layer}: before {before.round(2)}  after {after.round(2)}  both {both.round(2)}   (three seeds)")
+    before, after, both = record.values("accuracies", name).T.round(2)
+    print(f"{layer}: before {before}  after {after}  both {both}   (three seeds)")
+
+# %% [markdown] id="hook-answer" tags=["answer"]
+# B names both neighbours every time, in all three seeds. A learns one neighbour perfectly and guesses the other (one in
+# eight), so it names both only when the guess is right.
 
 # %% [markdown] id="hook-notice"
-# A learns one neighbour perfectly and guesses the other (one in eight). B has both, in all three seeds. Nothing was added but a
-# cut through the middle of the matrices. What does the cut do? And could A have done better, since its head is twice as
-# wide? Section {section}`buys` answers; first the machinery.
+# The layers differ by nothing but a cut through the middle of the matrices. What does the cut do? And what could A do with a
+# head that is twice as wide? Section {section}`buys` answers; first the machinery.
 
 # %% [markdown] id="split"
 # ## Split
@@ -64,7 +66,8 @@ x = rng.normal(size=(4, 6))
 w_query, w_key, w_value, w_output = rng.normal(size=(4, 6, 6)) / np.sqrt(6)
 blocks = [x @ w_query[:, 2 * h : 2 * h + 2] for h in range(3)]
 assert np.allclose(split_heads(x @ w_query, 3), blocks)
-print("(T, d)", (x @ w_query).shape, "-> (H, T, d_k)", split_heads(x @ w_query, 3).shape)
+projected = x @ w_query
+print("(T, d)", projected.shape, "-> (H, T, d_k)", split_heads(projected, 3).shape)
 
 # %% [markdown] id="spot-reshape"
 # ### Spot the mistake: a reshape that comes back
@@ -73,7 +76,6 @@ print("(T, d)", (x @ w_query).shape, "-> (H, T, d_k)", split_heads(x @ w_query, 
 # split and undo, passes for both. **Predict** which of them mixes positions.
 
 # %% id="spot-reshape-code" tags=["predicted"]
-projected = x @ w_query
 first = projected.reshape(4, 3, 2).swapaxes(0, 1)
 second = projected.reshape(3, 4, 2)
 undone = first.swapaxes(0, 1).reshape(4, 6), second.reshape(4, 6)
@@ -85,11 +87,11 @@ moved_second = second != disturbed.reshape(3, 4, 2)
 print("first: disturbing position 3 moves the heads", moved_first.any(axis=(1, 2)))
 print("second: disturbing position 3 moves the heads", moved_second.any(axis=(1, 2)))
 
-# %% id="spot-reshape-figure"
+# %% id="spot-reshape-figure" tags=["predicted"]
 figures.head_split(4, 3, 2)
 
-# %% [markdown] id="spot-reshape-notice"
-# The second. Memory runs along the rows, so the first third of the numbers is all of position 0 and a part of
+# %% [markdown] id="spot-reshape-notice" tags=["answer"]
+# The second one mixes positions, because memory runs along the rows: the first third of the numbers is all of position 0 and a part of
 # position 1. Its "heads" are stretches of the sequence, and a head no longer sees the whole of it. Split the last axis
 # first, **then** move the head axis forward. To test it, disturb one position: every head must notice.
 
@@ -104,18 +106,22 @@ figures.head_split(4, 3, 2)
 # $\sqrt{d}$ and $d_k = d / 64$ the scores of 64 heads would be 8 times too small. **Predict** the shape of all weights for
 # $T = 4$ and $H = 3$.
 
-# %% id="one-head-code" tags=["predicted"]
+# %% id="one-head-verify"
 verify("attention-of-one-head")
+
+# %% id="one-head-code" tags=["predicted"]
 query, key, value = (split_heads(x @ w, 3) for w in (w_query, w_key, w_value))
 heads, weights = attention(query, key, value, return_weights=True)
 print("weights", weights.shape, " outputs", heads.shape)
 print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 
+# %% [markdown] id="one-head-answer" tags=["answer"]
+# The shape is $(3, 4, 4)$, because each of the three heads has a map of its own, with four queries and four keys.
+
 # %% [markdown] id="merge"
 # ## Concatenate and project
 #
-# $(3, 4, 4)$: one map for each head. Now $H$ outputs of width $d_v$ for each position. Put them side by side and let one more
-# matrix mix them:
+# Now there are $H$ outputs of width $d_v$ for each position. Put them side by side and let one more matrix mix them:
 #
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \label{multi-head-attention}$$
@@ -127,6 +133,10 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 #
 # "Concatenate, then project" is a **sum over heads**; heads do not interact in any other way. (Below, the numbers of $W_O$ come twice:
 # whole, and cut into its blocks.)
+
+# %% id="merge-verify"
+verify("multi-head-attention", "output-projection-sums-heads")
+show("output-projection-sums-heads")
 
 # %% [markdown] id="sum-of-maps"
 # Put {eq}`attention-of-one-head` in:
@@ -143,18 +153,21 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 # A narrow head reads and writes only $d_v$ directions; together they can reach all $d$. **Predict** both ranks for our
 # layer, $d = 6$, $d_v = 2$.
 
-# %% id="merge-verify" tags=["predicted"]
-verify("multi-head-attention", "output-projection-sums-heads")
+# %% id="sum-of-maps-verify"
 verify("sum-of-head-maps", "value-output-rank-bound")
-show("output-projection-sums-heads")
 
-# %% id="merge-code"
+# %% id="merge-code" tags=["predicted"]
 output = merge_heads(heads) @ w_output
 maps = [w_value[:, 2 * h : 2 * h + 2] @ w_output[2 * h : 2 * h + 2] for h in range(3)]
 assert np.allclose(output, sum(weights[h] @ x @ maps[h] for h in range(3)))
-assert np.allclose(output, multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=3))
+layer_output = multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=3)
+assert np.allclose(output, layer_output)
 print("ranks of the heads:", [int(np.linalg.matrix_rank(each)) for each in maps])
 print("rank of W_V W_O:   ", np.linalg.matrix_rank(w_value @ w_output))
+
+# %% [markdown] id="merge-answer" tags=["answer"]
+# Each head has rank 2, its width $d_v$, and $W_V\, W_O$ has rank 6, because three heads of width 2 have six directions, as many
+# as $X$ has features. (These matrices reach both bounds, as random ones almost always do.)
 
 # %% [markdown] id="spot-shapes"
 # ### Spot the mistake: shapes that cannot meet
@@ -170,10 +183,10 @@ print("concatenated:", side_by_side.shape, " W_O:", w_output.shape)
 try:
     side_by_side @ w_output
 except ValueError:
-    print("rejected: 18 columns meet 6 rows")
+    print("rejected:", side_by_side.shape[1], "columns meet", len(w_output), "rows")
 
-# %% [markdown] id="spot-shapes-notice"
-# Heads of width $d$ make $H d = 18$ columns, so $W_O$ would need $H d$ rows. Either $W_V^{(h)}$ has $d_v$ columns, or
+# %% [markdown] id="spot-shapes-notice" tags=["answer"]
+# The product is rejected: heads of width $d$ make $H d = 18$ columns, so $W_O$ would need $H d$ rows. Either $W_V^{(h)}$ has $d_v$ columns, or
 # $W_O$ has $H d$ rows: both layers exist, but the second costs $H$ times more (section {section}`cost`). If $H = 1$ nobody notices;
 # test with several heads.
 
@@ -222,44 +235,40 @@ for p in (0.5, 0.6):
 
 # %% id="accuracy-figure" tags=["predicted"]
 names = ["one head", "one head, then a network", "two heads"]
-means = np.array([record.values("accuracies", name).mean(axis=0) for name in names])
-charts.bars(
-    ["symbol before", "symbol after", "both"],
-    dict(zip(names, means, strict=True)),
-    title="Two heads name both neighbours; one head needs a network behind it",
-    alt="Share named right, mean of three seeds, for the symbol before, the symbol after, and both. "
-    + " ".join(f"{name}: {row[0]:.2f}, {row[1]:.2f}, {row[2]:.2f}." for name, row in zip(names, means, strict=True)),
-    x_label="",
-    y_label="share named right",
-    y_limits=(0.0, 1.18),
-)
+means = [record.values("accuracies", name).mean(axis=0) for name in names]
+figures.neighbours_named(dict(zip(names, means, strict=True)))
+
+# %% [markdown] id="honest-answer" tags=["answer"]
+# It does, in all three seeds, because the network unmixes the two symbols. So in this task heads do not decide what a whole
+# model can compute *in principle*; they let a **linear** step move several things at once, unmixed. (Eight symbols are few.
+# With more, or with real-valued contents, a mixture of $d$ numbers must at some point lose what two heads keep.)
 
 # %% [markdown] id="honest-notice"
-# It does, in all three seeds: the network unmixes the two symbols. So here heads are no matter of what a whole model can compute
-# *in principle*; they let a **linear** step move several things at once, unmixed. (Eight symbols are few. With
-# more, or with real-valued contents, a mixture of $d$ numbers must at some point lose what two heads keep.)
-#
 # What did the two heads learn? Nobody told them to divide the work. **Predict** their maps.
 
 # %% id="maps-figure" tags=["predicted"]
-learned = record.values("maps")[0]
-title = "Two heads have divided the work: one looks back, the other ahead (first seed)"
-figures.head_maps(learned, title=title, annotate=False)
+figures.divided_work(record.values("maps")[0])
+
+# %% [markdown] id="maps-answer" tags=["answer"]
+# One head looks at the place before and the other at the place after: in both maps, each row has practically all its weight
+# on one neighbour on the ring. (The figure shows the first seed.)
 
 # %% [markdown] id="maps-notice"
-# Each row has practically all its weight on one neighbour on the ring. But a map shows where a head looks, not what it is
-# *for*. An experiment does: silence one head by zeroing its rows of $W_O$, {eq}`output-projection-sums-heads`, and ask again. **Predict**
-# what
-# each loses.
+# A map shows where a head looks, not what it is *for*. An experiment can show that: silence one head by zeroing its rows of
+# $W_O$, {eq}`output-projection-sums-heads`, and ask again. **Predict** what the layer loses with each head.
 
 # %% id="silent-code" tags=["predicted"]
 for seed, silent in zip(record.seeds, record.values("without head"), strict=True):
     for head, (before, after, _) in enumerate(silent):
-        print(f"seed {seed}, head {head} silent: before {before:.1f}, after {after:.1f}")
+        kept = f"before {before:.1f}, after {after:.1f}"
+        print(f"seed {seed}, head {head} silent: {kept}")
+
+# %% [markdown] id="silent-answer" tags=["answer"]
+# With each head the layer loses one of its two answers, completely, and keeps the other. Which head carries which answer
+# depends on the seed.
 
 # %% [markdown] id="silent-notice"
-# One head carries one answer, completely; which of them carries which is up to the seed. Large trained models look less
-# tidy: many heads can be removed one at a time with little loss (Michel et al., 2019), and a few carry
+# Large trained models look less tidy than such a small layer: many heads can be removed one at a time with little loss (Michel et al., 2019), and a few carry
 # recognisable roles (Voita et al., 2019).
 
 # %% [markdown] id="bottleneck"
@@ -271,12 +280,19 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # is the *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input
 # and not as $d / H$. **Predict** the ranks below for 16 positions and $d = 12$.
 
-# %% id="bottleneck-code" tags=["predicted"]
+# %% id="bottleneck-verify"
 verify("score-matrix-rank-bound")
-tokens, w_q, w_k = rng.normal(size=(16, 12)), rng.normal(size=(12, 12)), rng.normal(size=(12, 12))
+
+# %% id="bottleneck-code" tags=["predicted"]
+tokens = rng.normal(size=(16, 12))
+w_q, w_k = rng.normal(size=(2, 12, 12))
 for n_heads in (1, 3, 12):
     q, k = split_heads(tokens @ w_q, n_heads), split_heads(tokens @ w_k, n_heads)
-    print(f"H = {n_heads:2d}: rank of the scores of head 0 =", np.linalg.matrix_rank(q[0] @ k[0].T))
+    rank = np.linalg.matrix_rank(q[0] @ k[0].T)
+    print(f"H = {n_heads:2d}: rank of the scores of head 0 =", rank)
+
+# %% [markdown] id="bottleneck-answer" tags=["answer"]
+# The ranks are 12, 4 and 1. They equal the width $d_k = d / H$, because that is smaller than the number of positions each time.
 
 # %% [markdown] id="cost"
 # ## What it costs: three definitions of heads
@@ -295,21 +311,24 @@ for n_heads in (1, 3, 12):
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# No $H$ anywhere. **Predict** both counts at $d = 512$, $T = 1024$ for 1 and for 8 heads, narrow and full.
+# The number of heads does not appear in it. **Predict** both counts at $d = 512$, $T = 1024$ for 1 and for 8 heads, narrow and full.
 
-# %% id="cost-verify" tags=["predicted"]
+# %% id="cost-verify"
 verify("multi-head-parameters", "parameters-by-head-width", "multi-head-flops")
 
-# %% id="cost-code"
+# %% id="cost-code" tags=["predicted"]
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
     weights_count = costs.multi_head_parameters(512, n_heads=n_heads, d_k=d_k)
     flops = costs.multi_head_attention_flops(1024, 1024, 512, n_heads=n_heads, d_k=d_k)
-    print(f"H = {n_heads}, width {d_k:3d}: {weights_count / 1e6:4.1f} M weights, {flops / 1e9:5.1f} GFLOP")
+    print(f"H = {n_heads}, width {d_k:3d}:", end=" ")
+    print(f"{weights_count / 1e6:4.1f} M weights, {flops / 1e9:5.1f} GFLOP")
+
+# %% [markdown] id="cost-answer" tags=["answer"]
+# Eight narrow heads cost what one head does, about a million weights and 4.3 GFLOP, and eight full ones cost eight times as
+# much, because each of them is as large as that one. (Not everything is free with narrow heads:
+# there are $H$ maps of $T \times T$ weights, so $H$ times as many exponentials, and, if they are stored, $H$ times the memory.)
 
 # %% [markdown] id="cost-notice"
-# Eight narrow heads cost what one does; eight full ones cost eight times as much. (Not everything is free:
-# there are $H$ maps of $T \times T$ weights, so $H$ times as many exponentials, and, if they are stored, $H$ times the memory.)
-#
 # Texts define heads in three ways:
 #
 # | definition | head $h$ asks with | the same as |
@@ -327,14 +346,18 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 # **Predict** how many weights the extra $W_Q$ adds at $d = 512$, and what it can express that a single matrix for each head
 # cannot.
 
-# %% id="twice-code" tags=["predicted"]
+# %% id="twice-verify"
 verify("second-projection-adds-nothing")
+
+# %% id="twice-code" tags=["predicted"]
 again = rng.normal(size=(3, 6, 2))
-print("equal to one projection:", np.allclose((x @ w_query) @ again, x @ (w_query @ again)))
+twice, once = (x @ w_query) @ again, x @ (w_query @ again)
+print("equal to one projection:", np.allclose(twice, once))
 print("extra weights:", 512 * 512)
 
-# %% [markdown] id="twice-notice"
-# A quarter of a million, for nothing: a product of two matrices is one matrix. More weights and more work, no new function.
+# %% [markdown] id="twice-notice" tags=["answer"]
+# It adds more than a quarter of a million weights and can express nothing new, because a product of two matrices is one
+# matrix. The layer has more weights and more work, and computes the same functions.
 
 # %% [markdown] id="filters"
 # ## Heads as the filters of a convolution
@@ -363,24 +386,29 @@ print("extra weights:", 512 * 512)
 # ($l$ runs over the keys). **Predict** the largest error of three such heads against a true
 # convolution for $\alpha = 1$ and $\alpha = 20$.
 
-# %% id="filters-verify" tags=["predicted"]
+# %% id="filters-verify"
 verify("shifted-heads-convolve", "score-peaked-at-shift", "peaked-scores-become-shift")
 
-# %% id="filters-code"
+# %% id="filters-code" tags=["predicted"]
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
 position = np.arange(12)
+distance = position - position[:, None]
+convolved = np.convolve(signal, kernel[::-1], mode="same")
 for alpha in (1.0, 5.0, 20.0):
     by_heads = np.zeros(12)
     for shift, tap in zip((-1, 0, 1), kernel, strict=True):
-        by_heads += softmax(-alpha * (position - position[:, None] - shift) ** 2) @ signal * tap
-    error = np.abs(by_heads - np.convolve(signal, kernel[::-1], mode="same"))[1:-1].max()
+        by_heads += softmax(-alpha * (distance - shift) ** 2) @ signal * tap
+    error = np.abs(by_heads - convolved)[1:-1].max()
     print(f"alpha = {alpha:4.1f}: largest error away from the ends {error:.8f}")
 
+# %% [markdown] id="filters-answer" tags=["answer"]
+# At $\alpha = 1$ the largest error is 2.8, because each head still blurs its neighbours; at $\alpha = 20$ it is below $10^{-7}$.
+# So the heads come as near to the convolution as one likes, but never reach it exactly.
+
 # %% [markdown] id="filters-notice"
-# At $\alpha = 1$ each head blurs its neighbours; at 20 the error is below $10^{-7}$: as near as one likes, never exact. (At
-# the ends a head has no key to look at and takes the nearest one instead of a zero.) Their theorem: with one head for
-# each pixel of the filter, wide enough, and such an encoding, self-attention can express any convolution. The converse
-# fails: the weights of a head may depend on the input.
+# (At the ends a head has no key to look at and takes the nearest one instead of a zero.) Cordonnier et al. prove that with
+# one head for each pixel of the filter, wide enough, and such an encoding, self-attention can express any convolution. The
+# converse fails: the weights of a head may depend on the input.
 
 # %% [markdown] id="torch"
 # ## The same numbers as torch
@@ -392,7 +420,8 @@ for alpha in (1.0, 5.0, 20.0):
 # random numbers).
 
 # %% id="torch-code"
-theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, bias=False, batch_first=True, dtype=torch.float64)
+options = {"bias": False, "batch_first": True, "dtype": torch.float64}
+theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
 packed = np.concatenate([w_query.T, w_key.T, w_value.T])
 with torch.no_grad():
     theirs.in_proj_weight.copy_(torch.from_numpy(packed))
@@ -401,7 +430,8 @@ batch = torch.from_numpy(x)[None]
 from_torch = theirs(batch, batch, batch)[0][0].detach().numpy()
 from_ours = MultiHeadAttention.from_torch(theirs)(batch)[0].detach().numpy()
 print("packed", packed.shape)
-print("torch equals {eq}`multi-head-attention`:", np.allclose(from_torch, output), " our layer:", np.allclose(from_ours, output))
+same = np.allclose(from_torch, output), np.allclose(from_ours, output)
+print("torch equals {eq}`multi-head-attention`:", same[0], " our layer:", same[1])
 
 # %% [markdown] id="torch-axes"
 # And without `batch_first`? Torch then takes the first axis for positions. No error: with one sequence in the batch, each
@@ -410,11 +440,12 @@ print("torch equals {eq}`multi-head-attention`:", np.allclose(from_torch, output
 # %% id="torch-axes-code" tags=["predicted"]
 theirs.batch_first = False
 wrong, wrong_weights = theirs(batch, batch, batch)
-print("weights", tuple(wrong_weights.shape), "all equal to 1:", bool((wrong_weights == 1).all()))
-print("output is X W_V W_O:", np.allclose(wrong[0].detach().numpy(), x @ w_value @ w_output))
+all_one, linear = bool((wrong_weights == 1).all()), x @ w_value @ w_output
+print("weights", tuple(wrong_weights.shape), "all equal to 1:", all_one)
+print("output is X W_V W_O:", np.allclose(wrong[0].detach().numpy(), linear))
 
-# %% [markdown] id="torch-axes-notice"
-# One key gets all the weight: the layer has become a linear map of each position alone, and the shape of its output
+# %% [markdown] id="torch-axes-notice" tags=["answer"]
+# Attention gives all the weight to the only key there is, so the layer has become a linear map of each position alone, and the shape of its output
 # gives nothing away.
 
 # %% [markdown] id="sharing"
@@ -430,46 +461,53 @@ print("output is X W_V W_O:", np.allclose(wrong[0].detach().numpy(), x @ w_value
 # \label{grouped-query-attention}$$
 #
 # Query heads still have their own weights $P_h$, for their queries differ. In code (`enable_gqa=True` as in torch) the key heads
-# are repeated: 0 0 1 1, with `repeat`. Easily mistaken for it: `tile`, 0 1 0 1. **Predict** whether a shape test finds the
-# difference.
+# are repeated: 0 0 1 1, with `repeat`. It is easily mistaken for `tile`, 0 1 0 1:
 
-# %% id="sharing-figure" tags=["predicted"]
+# %% id="sharing-figure"
+verify("grouped-query-attention")
 figures.group_map(4, 2)
 
-# %% id="sharing-code"
-verify("grouped-query-attention")
-queries, shared_keys, shared_values = rng.normal(size=(4, 5, 3)), rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 3))
-grouped = attention(queries, shared_keys, shared_values, enable_gqa=True)
-repeated = attention(queries, repeat_key_value(shared_keys, 2), repeat_key_value(shared_values, 2))
-tiled = attention(queries, np.tile(shared_keys, (2, 1, 1)), np.tile(shared_values, (2, 1, 1)))
+# %% [markdown] id="sharing-predict"
+# **Predict** whether a test of shapes can tell one from the other.
+
+# %% id="sharing-code" tags=["predicted"]
+queries = rng.normal(size=(4, 5, 3))
+shared = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 3))  # keys, values
+grouped = attention(queries, *shared, enable_gqa=True)
+repeated = attention(queries, *(repeat_key_value(array, 2) for array in shared))
+tiled = attention(queries, *(np.tile(array, (2, 1, 1)) for array in shared))
 print("same shape:", grouped.shape == tiled.shape)
 print("repeat:", np.allclose(grouped, repeated), " tile:", np.allclose(grouped, tiled))
 
+# %% [markdown] id="sharing-answer" tags=["answer"]
+# It does not, because the shapes agree; only the numbers differ. Trained with tiles, a model may do as well: it is the same up
+# to the order of its query heads. But weights trained with groups, loaded into it, compute another function.
+
 # %% [markdown] id="pooling"
-# The shapes agree, the numbers do not. Trained with tiles, a model may do as well: it is the same up to the order of its query
-# heads. But weights trained with groups, loaded into it, compute another function.
-#
 # A trained multi-head model can be converted. Which single matrix stands best for the $g$ key matrices of a group? The
 # nearest one: set the derivative of the squared distance by $W$ to zero, $\sum_h (W_K^{(h)} - W) = 0$:
 #
 # $$\arg\min_{W} \sum_{h=1}^{g} \bigl\| W_K^{(h)} - W \bigr\|_F^2 = \frac{1}{g} \sum_{h=1}^{g} W_K^{(h)} \label{mean-pooled-key-heads}$$
 
 # %% [markdown] id="pooling-predict"
-# Ainslie et al. start from this mean and train on with 5 % of the original compute. Near as a matrix does not
-# mean near as a function: two heads that look in opposite directions may have a mean that looks nowhere. **Predict** how our
+# Ainslie et al. start from this mean and train on with 5 % of the original compute. A matrix that is near need not give a
+# function that is near: two heads that look in opposite directions may have a mean that looks nowhere. **Predict** how our
 # task fares, when four key heads are reduced to one: at once, and after 5 and 20 % more steps.
 
-# %% id="pooling-code" tags=["predicted"]
+# %% id="pooling-verify"
 verify("mean-pooled-key-heads")
+
+# %% id="pooling-code" tags=["predicted"]
 pooled = SHARING.load()
 print("before, with four key heads:", pooled.values("four heads").round(2))
 print("one key head, after % of the steps:", 100 * pooled.values("steps")[0] // 600)
 for how in ("mean", "first", "random"):
-    for seed, row in zip(pooled.seeds, pooled.values("one key head", how).round(2), strict=True):
+    shares = pooled.values("one key head", how).round(2)
+    for seed, row in zip(pooled.seeds, shares, strict=True):
         print(f"{how:6} seed {seed}: {row}")
 
-# %% [markdown] id="pooling-notice"
-# At once all conversions fail, the mean included. But a little training brings the mean back soonest, then the
+# %% [markdown] id="pooling-notice" tags=["answer"]
+# At once every conversion fails, the mean included. But a little training brings the mean back soonest, then the
 # first head, then random matrices, in all three seeds: the order that Ainslie et al. report for their conversions. Here one
 # key head ends as good as four (queries can still differ); on a task this small that says little about large ones. They
 # found quality close to multi-head with grouped heads and a loss with a single one.
@@ -487,60 +525,60 @@ for how in ("mean", "first", "random"):
 # holds without the causal mask, and what happens when the single new query gets a causal mask that starts at the top
 # left.
 
-# %% id="cache-verify" tags=["predicted"]
+# %% id="cache-verify"
 verify("decoding-equals-full-pass")
 
-# %% id="cache-code"
+# %% id="cache-code" tags=["predicted"]
 full = attention(query, key, value, is_causal=True)
 cache, rows = KeyValueCache(), []
 for t in range(4):
     keys, values = cache.append(key[:, t : t + 1], value[:, t : t + 1])
-    rows.append(attention(query[:, t : t + 1], keys, values, is_causal=True, q_offset=len(cache) - 1))
-print("decode = full pass:", np.allclose(np.concatenate(rows, axis=1), full))
-unmasked = attention(query, key, value)
-print("without causality: ", np.allclose(np.concatenate(rows, axis=1), unmasked))
+    new, offset = query[:, t : t + 1], len(cache) - 1
+    rows.append(attention(new, keys, values, is_causal=True, q_offset=offset))
+decoded = np.concatenate(rows, axis=1)
+print("decode = full pass:", np.allclose(decoded, full))
+print("without causality: ", np.allclose(decoded, attention(query, key, value)))
 top_left = attention(query[:, 3:], key, value, is_causal=True)
 print("mask at the top left: sees key 0 only:", np.allclose(top_left, value[:, :1]))
 
+# %% [markdown] id="cache-answer" tags=["answer"]
+# It does not hold without the causal mask, because old outputs would then change with every new token. And with a mask that
+# starts at the top left, the new query sees key 0 only, because it is taken for the first row and not for the last. So the
+# mask must know the offset (chapter {lesson}`masking`).
+
 # %% [markdown] id="cache-bytes"
-# It needs the causal mask: otherwise old outputs would change with every new token. And the mask must know the
-# offset (chapter {lesson}`masking`): the new query is the last row, not the first.
-#
 # What is kept? For each layer and each *key* head one key and one value; with $b$ bytes for a number and $d_k = d_v =
 # d_{\mathrm{head}}$:
 #
 # $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
 #
-# The number of query heads plays no part. **Predict**: 32 layers, 32 heads of width 128, 16-bit numbers. How much for
-# one token, and for 32 768 tokens? What do 8 key heads change, and 1?
+# The number of query heads plays no part. **Predict**: 32 layers, 32 heads of width 128, 16-bit numbers. How much
+# memory does one token need, and how much do 32 768 tokens need? What changes with 8 key heads, and with 1?
+
+# %% id="cache-bytes-verify"
+verify("kv-cache-bytes")
 
 # %% id="cache-bytes-code" tags=["predicted"]
-verify("kv-cache-bytes")
 for n_kv_heads in (32, 8, 1):
     per_token = costs.cache_bytes_per_token(n_kv_heads, 128, 128, n_layers=32)
     whole = per_token * 32768 / 2**30
-    print(f"{n_kv_heads:2d} key heads: {per_token / 1024:5.0f} KiB per token, {whole:5.1f} GiB for 32768 tokens")
+    kib = f"{per_token / 1024:5.0f} KiB per token"
+    print(f"{n_kv_heads:2d} key heads: {kib}, {whole:5.1f} GiB for 32768 tokens")
 
-# %% id="cache-figure"
+# %% id="cache-figure" tags=["predicted"]
 context = np.geomspace(256, 131072, 10)
 one_head = costs.cache_bytes_per_token(1, 128, 128, n_layers=32) * context / 2**30
-caches = {"32 key heads": 32 * one_head, "8 key heads": 8 * one_head, "1 key head": one_head}
-charts.lines(
-    context,
-    caches,
-    title="With 32 key heads the cache outgrows the weights before 32 768 tokens",
-    alt="GiB of cache against tokens of context on two logarithmic axes for 32, 8 and 1 key heads, 32 layers of width 4096, 16-bit. Three "
-    "parallel lines: at 32768 tokens 16, 4 and 0.5 GiB; a dotted line at 12 GiB marks the weights of such a model.",
-    x_label="tokens of context",
-    y_label="GiB of cache",
-    x_log=True,
-    y_log=True,
-    references={"weights": 32 * 12 * 4096**2 * 2 / 2**30},
-)
+caches = {f"{n} key heads": n * one_head for n in (32, 8)} | {"1 key head": one_head}
+model_weights = 32 * 12 * 4096**2 * 2 / 2**30
+figures.cache_growth(context, caches, model_weights)
+
+# %% [markdown] id="cache-bytes-answer" tags=["answer"]
+# One token takes half a megabyte and 32 768 tokens take 16 GiB; 8 key heads divide both by 4, and 1 key head by 32, because the
+# cache is proportional to $H_{kv}$. (The dotted line of the figure counts $12 d^2$ weights a layer at $d = 4096$: $4 d^2$ here,
+# $8 d^2$ in the network of two layers that follows in a Transformer.)
 
 # %% [markdown] id="cache-explore"
-# Half a megabyte for every token. (The dotted line counts $12 d^2$ weights a layer at $d = 4096$: $4 d^2$ here, $8 d^2$ in
-# the network of two layers that follows in a Transformer.) And every step of decoding must **read** the whole cache, to do one
+# Every step of decoding must **read** the whole cache, to do one
 # multiply-add with each number, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both the memory and the
 # reading. Try it: shorten the context until the cache is smaller than the weights of attention alone, then choose grouped
 # heads.
@@ -555,19 +593,25 @@ figures.heads_explorable()
 # $$F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \label{projection-flops-without-cache}$$
 #
 # With it, each token is projected once: $8 T d^2$ in all. The ratio is $(T + 1) / 2$. **Predict** it for $T = 256$. The
-# scores save as well: the last row only, instead of all. Count first, then measure on your own machine; expect less than the
-# count, for a step with one row keeps a processor less busy.
+# scores save as well: each step needs their last row only, instead of all. Count first, then measure on your own machine;
+# expect less than the count, for a step with one row keeps a processor less busy.
 
-# %% id="cache-work-verify" tags=["predicted"]
+# %% id="cache-work-verify"
 verify("projection-flops-without-cache")
 
-# %% id="cache-work-code"
-length, d_model = 256, 256
-steps = range(1, length + 1)
-with_cache = sum(costs.multi_head_attention_flops(1, t, d_model, projected_kv_len=1, n_heads=8) for t in steps)
-without = sum(costs.multi_head_attention_flops(t, t, d_model, n_heads=8) for t in steps)
-print("projections alone:", 4 * length * (length + 1) * d_model**2 / (8 * length * d_model**2))
+# %% id="cache-work-code" tags=["predicted"]
+length, d = 256, 256
+flops = costs.multi_head_attention_flops
+with_cache = without = 0
+for t in range(1, length + 1):
+    with_cache += flops(1, t, d, projected_kv_len=1, n_heads=8)
+    without += flops(t, t, d, n_heads=8)
+print("projections alone:", 4 * length * (length + 1) * d**2 / (8 * length * d**2))
 print(f"all products: {without / with_cache:.1f} times the operations without a cache")
+
+# %% [markdown] id="cache-work-answer" tags=["answer"]
+# The projections take 128.5 times as many operations without a cache. All products together take 137 times as many, because
+# a full pass also computes all rows of the scores again at every step, where the cache needs one.
 
 # %% id="cache-live" tags=["live"]
 import time
@@ -581,7 +625,8 @@ text = torch.zeros(1, 256, 256).normal_()
 def seconds(with_cache):
     start, cache = time.perf_counter(), TorchCache()
     for t in range(256):
-        last = layer(text[:, t : t + 1], cache=cache) if with_cache else layer(text[:, : t + 1])[:, -1:]
+        past, new = text[:, : t + 1], text[:, t : t + 1]
+        last = layer(new, cache=cache) if with_cache else layer(past)[:, -1:]
     return time.perf_counter() - start, last
 
 

@@ -18,7 +18,6 @@
 import numpy as np
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.linear import figures
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
 from attn_course.lessons.linear.experiments_speed import SPEED
@@ -40,10 +39,13 @@ right = 2 * d * length * d + 2 * length * d * d
 print(f"scores first: {left / 1e9:.0f} GFLOP, {length**2 / 1e9:.1f} G numbers in between")
 print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left // right} times fewer FLOPs)")
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The second order takes 1024 times fewer operations, because $d = 64$ takes the place of $T = 65\,536$ in each product, and in between stand
+# 4096 numbers instead of four billion.
+
 # %% [markdown] id="hook-notice"
-# A thousand times cheaper, and in between stand 4096 numbers instead of four billion. Attention is this product with a
-# softmax inside. So why does anybody pay a thousand times more? What exactly stands in the way, and what is lost when it is
-# removed?
+# Attention is this product with a softmax inside. So why does anybody pay for the first order? What exactly stands in the way of the second,
+# and what is lost when it is removed?
 
 # %% [markdown] id="kernel"
 # ## The kernel inside the softmax
@@ -62,15 +64,19 @@ print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left
 # The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same distance
 # from the query gets more weight.
 
-# %% id="kernel-code" tags=["predicted"]
+# %% id="kernel-verify"
 verify("softmax-as-kernel-smoother", "exponential-and-gaussian-kernel")
+
+# %% id="kernel-code" tags=["predicted"]
 query, keys = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.0]])
 gaussian = np.exp(-((query - keys) ** 2).sum(axis=1) / 2)
 print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query))
 
+# %% [markdown] id="kernel-answer" tags=["answer"]
+# The longer key gets more weight, because the factor $e^{|k|^2 / 2}$ grows with its length: softmax is a Gaussian smoother that favours long
+# keys.
+
 # %% [markdown] id="features"
-# The longer one: softmax is a Gaussian smoother that favours long keys.
-#
 # A **feature map** writes a kernel as a dot product, $\kappa(q, k) = \phi(q) \cdot \phi(k)$. For a power of $q \cdot k$ it is
 # the multinomial theorem, with one feature for each monomial:
 #
@@ -86,19 +92,22 @@ print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query
 # **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for
 # $d_k = 64$?
 
+# %% id="features-verify"
+verify("power-kernel-features", "exponential-kernel-features")
+
 # %% id="features-code" tags=["predicted"]
 from math import comb, factorial
 
-verify("power-kernel-features", "exponential-kernel-features")
 for degree in (2, 4, 8, 12):
     share = sum(4.0**n / factorial(n) for n in range(degree + 1)) / np.exp(4.0)
     print(f"degree {degree:2d}: {share:.3f} of the kernel, {comb(64 + degree, degree):.1e} features at d_k = 64")
 
+# %% [markdown] id="features-answer" tags=["answer"]
+# Degree 8 still leaves two per cent out, so degree 9 is the first that suffices. It takes about $10^{11}$ monomials, and degree 12 takes
+# $10^{13}$.
+
 # %% [markdown] id="mercer"
-# Degree 8 leaves two per cent out, degree 12 is enough, and it takes $10^{13}$ features: the feature map is infinite, and its
-# beginning is useless at this size.
-#
-# Still it proves something. A kernel that is a dot product of features is **positive definite**: for any points and any
+# So the feature map of the exponential is infinite, and its beginning is far too large to be computed. Still it proves something. A kernel that is a dot product of features is **positive definite**: for any points and any
 # coefficients $c_i$,
 #
 # $$\sum_{i,j} c_i\, c_j\, e^{x_i \cdot x_j} = \Bigl\| \sum_i c_i\, \phi(x_i) \Bigr\|^2 \ge 0 \label{exponential-kernel-positive-definite}$$
@@ -114,8 +123,10 @@ for degree in (2, 4, 8, 12):
 #
 # **Predict** which of the three matrices below are symmetric.
 
-# %% id="mercer-code" tags=["predicted"]
+# %% id="mercer-verify"
 verify("exponential-kernel-positive-definite", "token-kernel-is-asymmetric")
+
+# %% id="mercer-code" tags=["predicted"]
 rng = np.random.default_rng(11)
 x, w = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
 kernel = np.exp(x @ x.T)
@@ -123,8 +134,8 @@ for name, matrix in (("exp(X X^T)", kernel), ("its softmax", softmax(x @ x.T)), 
     print(f"{name:13} symmetric: {np.allclose(matrix, matrix.T)}")
 print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(kernel)[0] > 0))
 
-# %% [markdown] id="mercer-notice"
-# Only the first: each row of a softmax is divided by its own sum, and this $W$ is not symmetric.
+# %% [markdown] id="mercer-notice" tags=["answer"]
+# Only $e^{X X^\top}$ is symmetric: each row of a softmax is divided by its own sum, and this $W$ is not symmetric.
 
 # %% [markdown] id="random"
 # ## Random features
@@ -149,18 +160,21 @@ print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(ker
 # With the mean of $m$ independent draws it is divided by $m$. **Predict** the relative error (standard deviation over kernel)
 # of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
 
-# %% id="random-verify" tags=["predicted"]
+# %% id="random-verify"
 verify("gaussian-moment-generating-function", "positive-features-are-unbiased")
 verify("variance-of-positive-features")
 
-# %% id="random-code"
+# %% id="random-code" tags=["predicted"]
 for size in (1.0, 2.0):
     q = np.array([[size, 0.0, 0.0]])
     print(f"|q| = {size}: relative error {np.sqrt((np.exp(4 * size**2) - 1) / 256):.2f}", "by {eq}`variance-of-positive-features`")
 
+# %% [markdown] id="random-answer" tags=["answer"]
+# At $|q| = 1$ the error is 0.46, about half of the kernel, and at $|q| = 2$ it is 186 times the kernel, because the variance grows
+# *exponentially* with $|q + k|^2$.
+
 # %% [markdown] id="trigonometric"
-# Half of the kernel, and then 186 times: the variance grows *exponentially* with $|q + k|^2$. Short queries and keys are a
-# condition, not a detail.
+# Since the variance grows *exponentially* with $|q + k|^2$, short queries and keys are a condition of this method, and not a detail.
 #
 # An older choice uses sines and cosines (Rahimi and Recht, 2007). At an imaginary $x$, {eq}`gaussian-moment-generating-function` turns into
 # a cosine:
@@ -176,28 +190,23 @@ for size in (1.0, 2.0):
 # (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
 # many keys that should get almost no weight.
 
-# %% id="trigonometric-verify" tags=["predicted"]
+# %% id="trigonometric-verify"
 verify("trigonometric-features-are-unbiased", "variance-of-trigonometric-features")
 
-# %% id="features-figure"
+# %% id="features-figure" tags=["predicted"]
 angle = np.linspace(0, np.pi, 60)
 overlap = np.cos(angle)  # |q| = |k| = 1
 positive = np.sqrt(np.exp(2 + 2 * overlap) - 1)
 waves = np.sqrt(0.5 * np.exp(2 - 2 * overlap)) * (1 - np.exp(-(2 - 2 * overlap)))
-charts.lines(
-    np.degrees(angle),
-    {"positive": positive, "sines and cosines": waves},
-    title="Sines and cosines fail where the kernel is small",
-    alt="Standard deviation of one random feature product divided by the kernel, against the angle between query and key of length 1. "
-    "Positive features fall from 7 at 0 degrees to 0 at 180; sines and cosines rise from 0 to 5.",
-    x_label="angle between query and key, degrees",
-    y_label="standard deviation / kernel",
-)
+figures.feature_errors(np.degrees(angle), positive, waves)
+
+# %% [markdown] id="trigonometric-answer" tags=["answer"]
+# Positive features are better there: they are exact for opposite vectors of equal length and worst for $q = k$. With sines and cosines it is
+# the other way round.
 
 # %% [markdown] id="signs"
-# Sines and cosines are exact for $q = k$ and worst for opposite vectors; positive features the reverse. What that does to
-# attention: most keys are far away, their weights should be near 0, and with cosines come out with either sign. **Predict**
-# what happens to a row of weights that is then divided by its sum.
+# What does such an error do to attention? Most keys are far away, and their weights should be near 0; with sines and cosines they come out
+# with either sign. **Predict** what happens to a row of weights that is then divided by its sum.
 
 # %% id="signs-code" tags=["predicted"]
 rng = np.random.default_rng(3)
@@ -212,9 +221,9 @@ for name, estimate in (
     kernel_below, sums_below = (estimate < 0).mean(), (estimate.sum(axis=1) < 0).mean()
     print(f"{name:17} negative: {kernel_below:.0%} of the kernel, {sums_below:.0%} of the sums")
 
-# %% [markdown] id="signs-notice"
-# About half of the kernel and of the sums are negative: such rows are no weights at all, and a sum near 0 makes them blow up.
-# Positive features keep every weight positive, however rough. (And rough they are: these vectors are not short.)
+# %% [markdown] id="signs-notice" tags=["answer"]
+# With sines and cosines such a row is no longer a row of weights: about half of the kernel and of the sums are negative, and a sum near 0
+# makes the whole row blow up. Positive features keep every weight positive, however rough. (And rough they are: these vectors are not short.)
 
 # %% [markdown] id="brackets"
 # ## Moving the bracket
@@ -235,10 +244,10 @@ for name, estimate in (
 # right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
 
-# %% id="mixes-verify" tags=["predicted"]
+# %% id="mixes-verify"
 verify("linear-attention-by-associativity", "linear-attention-mixes-features")
 
-# %% id="mixes-code"
+# %% id="mixes-code" tags=["predicted"]
 rng = np.random.default_rng(0)
 x, w_q, w_k, w_v = rng.normal(size=(7, 3)), *rng.normal(size=(3, 3, 3))
 mixes_features = w_q @ w_k.T @ x.T @ x @ w_v
@@ -246,6 +255,10 @@ mixes_positions = x @ w_q @ w_k.T @ x.T
 print("features:", mixes_features.shape, " positions:", mixes_positions.shape)
 print("same output:", np.allclose(x @ mixes_features, mixes_positions @ x @ w_v))
 print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @ (2 * x).T @ (2 * x) @ w_v))
+
+# %% [markdown] id="mixes-answer" tags=["answer"]
+# The matrix that mixes features has the shape (3, 3), and the one that mixes positions (7, 7). Both give the same output, because they are
+# one product in two brackets. With other data the first is another matrix.
 
 # %% [markdown] id="spot-exp"
 # ### Spot the mistake: "the exponential is the main obstacle"
@@ -262,11 +275,17 @@ print("rank of Q K^T:", np.linalg.matrix_rank(q @ k.T))
 print("rank of its exponential:", np.linalg.matrix_rank(np.exp(q @ k.T), rtol=1e-12))
 show("linear-attention-by-associativity", wrong="with a softmax")
 
+# %% [markdown] id="spot-exp-answer" tags=["answer"]
+# The rank of $Q K^\top$ is 2, because it cannot exceed the number of features; that of its exponential is 7, as large as it can be. And with
+# one key a softmax is always 1, so the left bracket returns the value itself, while the right one multiplies it by $\phi(q)\, \phi(k)$.
+
 # %% [markdown] id="rank"
+# Take $m$ features, and $T$ different queries and keys in general position. Then
+#
 # $$\mathrm{rank}\bigl( \phi(Q)\, \phi(K)^\top \bigr) \le m < T = \mathrm{rank}\bigl( e^{Q K^\top} \bigr)
 # \label{exponential-scores-full-rank}$$
 #
-# (for $m$ features and $T$ different queries and keys in general position). What blocks the bracket is that **no narrow
+# What blocks the bracket is that **no narrow
 # product equals the matrix of exponentials**, and that the normaliser must see a whole row. The price of $\exp$ has nothing
 # to do with it. Without any exponential, $(Q K^\top) V$ in this order costs $T^2$ all the same. FLOPs of the two orders, a
 # multiply-add counting 2:
@@ -288,32 +307,22 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores
 # first carries a softmax?
 
-# %% id="crossover-verify" tags=["predicted"]
+# %% id="crossover-verify"
 verify("exponential-scores-full-rank", "linear-attention-flops")
 verify("linear-attention-crossover", "exponentials-per-flop")
 
-# %% id="crossover-code"
+# %% id="crossover-code" tags=["predicted"]
 for width in (128, 256):
     length = costs.linear_attention_crossover_length(width, width, is_causal=False)
     print(f"d = {width}: state first needs fewer FLOPs from T = {length}")
 
-# %% id="crossover-figure"
+# %% id="crossover-figure" tags=["predicted"]
 speed = SPEED.load()
 lengths = speed.values("lengths", "256")[0]
-plain, soft = (np.median(speed.values(f"{name} / state first", "256"), axis=0) for name in ("scores first", "softmax"))
-charts.lines(
-    lengths,
-    {"counted": lengths / 256, "measured": plain, "with softmax": soft},
-    title="The count predicts the crossover; a softmax moves it to shorter texts",
-    alt="FLOPs, and CPU time on one thread, of scores first divided by state first against length from 64 to 512 at width 256; dotted line "
-    "at 1. The counted line crosses it at 256, the measured one near there, the one with softmax before it.",
-    x_label="length T (width 256)",
-    y_label="scores first / state first",
-    points=True,
-    references={"equal": 1.0},
-)
+ratios = {way: speed.values(f"{way} / state first", "256") for way in ("scores first", "softmax")}
+figures.brackets(lengths, 256, *(np.median(ratio, axis=0) for ratio in ratios.values()))
 
-# %% id="crossover-numbers"
+# %% id="crossover-numbers" tags=["predicted"]
 for width in (128, 256):
     brackets, with_softmax = np.median(speed.values("crossing", str(width)), axis=0)
     at_width = np.median(speed.values("scores first / state first", str(width)), axis=0)[4]
@@ -324,14 +333,13 @@ print("share of the softmax itself at T = d:", [f"{share:.0%}" for share in shar
 for name in ("softmax", "chunked"):
     print(f"1024 to 2048 positions, {name}: time x{np.median(speed.values('doubling', name)):.1f}")
 
-# %% [markdown] id="crossover-notice"
-# CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions
-# (`attn_course/lessons/linear/results/speed.json`). The two orders cross within a factor of two of the count: early at width 128, slightly
-# late at
-# 256. The measured line is flatter than the counted one: at short lengths, calls and memory cost what no FLOP count sees
-# (our guess; we did not trace it). At $T = d$ all four products have one shape, and still the ratio is not 1. Softmax adds
-# work to one side, and crosses earlier. Twice the length takes more than four times as long with scores, about twice in
-# chunks (next section).
+# %% [markdown] id="crossover-notice" tags=["answer"]
+# State first takes less time from about $T = 256$ on, where the FLOPs are equal, and from a little less where scores first carries a softmax,
+# because that adds work to one side. At width 128 both crossings come earlier than the count says: calls and memory cost what no FLOP count
+# sees (our guess; we did not trace it). Twice the length takes about four times as long with scores, about twice in chunks (next section).
+#
+# These are CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions
+# (`attn_course/lessons/linear/results/speed.json`).
 
 # %% [markdown] id="crossover-rule"
 # A rule of thumb: scores first for texts shorter than $d$. At $T = 65\,536$ and $d = 64$ it takes a thousand times the FLOPs.
@@ -382,9 +390,11 @@ for name, normaliser in (("right", right), ("summed over heads", over_heads)):
     print(f"{name:18} an average of ones: {output.min():.2f} to {output.max():.2f}")
 show("normalised-linear-attention", wrong="only the last key is counted")
 
+# %% [markdown] id="spot-normaliser-answer" tags=["answer"]
+# Ones must come out, because an average of ones is one. With the sum over all heads it is 0.20 to 0.47, and with the last key alone the
+# normaliser is too small. The test is cheap; use it on every normaliser.
+
 # %% [markdown] id="chunks"
-# An average of ones is one. The test is cheap; use it on every normaliser.
-#
 # The recurrent form has the fewest FLOPs and the worst shape: one tiny product after another. **Chunks** take the middle way.
 # Cut the sequence into pieces of $C$ rows; between pieces pass the state on, inside a piece use the parallel form. With
 # features in $Q_c$, $K_c$ and $M_{ij} = 1$ for $j \le i$, else 0:
@@ -397,8 +407,10 @@ show("normalised-linear-attention", wrong="only the last key is counted")
 # masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
 # fastest at 512 positions of width 64, in chunks of 64?
 
-# %% id="chunks-code" tags=["predicted"]
+# %% id="chunks-verify"
 verify("chunked-linear-attention")
+
+# %% id="chunks-code" tags=["predicted"]
 (query, key), value, start = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
 runs = [("parallel", 1), ("recurrent", 1), ("chunked", 4), ("chunked", 5), ("chunked", 64)]
 outputs = [linear_attention(query, key, value, form=form, chunk=chunk, initial_state=start) for form, chunk in runs]
@@ -408,9 +420,10 @@ print("MFLOP:", {form: round(count) for form, count in flops.items()})
 times = {form: np.median(speed.values("forms", form)) for form in flops}
 print("from fast to slow on the CPU:", sorted(times, key=times.get))
 
-# %% [markdown] id="chunks-notice"
-# The one with the fewest FLOPs comes last: 512 dependent steps, each a product of one row. FLOPs predict time only among
-# products of similar size. (All three ran in torch, `attn_course.modules.linear`, on one thread.)
+# %% [markdown] id="chunks-notice" tags=["answer"]
+# The chunked form is the fastest, and the recurrent form, which has the fewest FLOPs, comes last: it takes 512 dependent steps, each a
+# product of one row. FLOPs predict time only among products of similar size. (All three ran in torch, `attn_course.modules.linear`, on one
+# thread.)
 
 # %% [markdown] id="decay"
 # From here on $q$ and $k$ are features already, and no $\phi$ is written. A sum only adds; it never forgets. A **gate** lets
@@ -424,14 +437,17 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # the three outputs below, for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the
 # write.
 
-# %% id="decay-code" tags=["predicted"]
+# %% id="decay-verify"
 verify("linear-attention-with-decay")
+
+# %% id="decay-code" tags=["predicted"]
 ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
 print("before the write:", linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
 print("after the write: ", 0.5 * linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
 
-# %% [markdown] id="decay-notice"
-# Decayed after the write, even the newest value is halved: everything is off by one gate.
+# %% [markdown] id="decay-notice" tags=["answer"]
+# The outputs are 1, 10.5 and 105.25, because every older value has been halved once more. With the gate after the write even the newest value
+# is halved, so everything is off by one gate.
 
 # %% [markdown] id="memory"
 # ## What a state can hold
@@ -443,7 +459,7 @@ print("after the write: ", 0.5 * linear_attention(ones, ones, value, log_decay=n
 # %% id="memory-figure"
 keys = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
 values = np.array([[1.0, 0.0, -1.0], [0.0, 2.0, 0.0], [1.0, -1.0, 1.0]])
-figures.outer_products(keys, values, title="Three pairs in one matrix of two rows: they overlap")
+figures.outer_products(keys, values)
 
 # %% [markdown] id="interference"
 # Read it with one of the keys, and split the sum into the pair asked for and the others:
@@ -462,15 +478,18 @@ figures.outer_products(keys, values, title="Three pairs in one matrix of two row
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
-#
-# **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
 
-# %% id="interference-code" tags=["predicted"]
+# %% id="interference-verify"
 verify("recall-signal-and-interference", "interference-lower-bound")
 verify("interference-of-random-keys")
+
+# %% id="interference-code"
 print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], " interference", 0.6 * values[2])
 
-# %% id="interference-errors"
+# %% [markdown] id="interference-predict"
+# Now many random keys. **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
+
+# %% id="interference-errors" tags=["predicted"]
 rng = np.random.default_rng(2)
 counts, d_k = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48]), 16
 errors = {"sums": [], "least squares": [], "{eq}`interference-of-random-keys`": np.sqrt((counts - 1) / d_k)}
@@ -480,21 +499,16 @@ for n in counts:
     for name, state in (("sums", k.swapaxes(1, 2) @ v), ("least squares", np.linalg.pinv(k) @ v)):
         errors[name].append(np.sqrt(((k @ state - v) ** 2).mean()))
 
-# %% id="interference-figure"
-charts.lines(
-    counts,
-    errors,
-    title="Sums suffer from the second pair on; up to 16 pairs would fit in 16 rows",
-    alt="Error of reading back, in units of the values, against the number of pairs from 1 to 48, for 16 rows. Sums follow "
-    "the square root of (n - 1) / 16 and reach 1 at 17 pairs; least squares stays at 0 up to 16 pairs and then rises to 0.8.",
-    x_label="pairs in the memory (d_k = 16)",
-    y_label="error of reading / size of values",
-    points=True,
-)
+# %% id="interference-figure" tags=["predicted"]
+figures.reading_errors(counts, errors, d_k)
+
+# %% [markdown] id="interference-answer" tags=["answer"]
+# The noise is as large as the signal at $n = 17$, where $(n - 1) / d_k = 1$. But the curve of least squares shows that the matrix could do
+# better: the sum is not the state that returns every value.
 
 # %% [markdown] id="interference-notice"
-# At $n = 17$. But the lower curve shows that the matrix could do better: up to 16 independent keys, a state *exists* that
-# returns every value exactly. The sum merely is not it. Can the right state be reached by writing, pair by pair?
+# Up to $d_k$ independent keys, a state *exists* that returns every value exactly, and with overlapping keys the sum is not it. Can the right
+# state be reached by writing, pair by pair?
 
 # %% [markdown] id="delta"
 # ## The delta rule: write what is missing
@@ -517,6 +531,9 @@ charts.lines(
 # First erase along $k$, then write. At each position that is three products with the state (ask, correct, read) where sums
 # take two: $6\, d_k d_v$ FLOPs against $4\, d_k d_v$.
 
+# %% id="delta-example"
+show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
+
 # %% [markdown] id="delta-reads"
 # Multiply from the left by $k^\top$ to see what is read afterwards:
 #
@@ -535,20 +552,23 @@ charts.lines(
 # write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
 # with $\beta = 1$ and $\beta = 0.5$ (for both writes).
 
-# %% id="delta-verify" tags=["predicted"]
+# %% id="delta-verify"
 verify("recall-error-gradient", "delta-rule")
 verify("erase-then-write", "recall-after-delta-write")
 verify("orthogonal-keys-left-alone", "delta-transition-norm")
-show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
 
-# %% id="delta-code"
+# %% id="delta-code" tags=["predicted"]
 key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])
 print("Hebb:", linear_attention(key, key, value)[-1])
 for beta in (1.0, 0.5):
     print(f"delta, beta = {beta}:", delta_rule_attention(key, key, value, np.full((2, 1), beta))[-1])
 
+# %% [markdown] id="delta-answer" tags=["answer"]
+# Hebb's rule reads 12, the sum of both. The delta rule reads 7 with $\beta = 1$, because it overwrites, and 4.75 with $\beta = 0.5$: half of
+# the 2.5 that the first write left, plus half of 7.
+
 # %% [markdown] id="explore"
-# 12, 7, and 4.75 = half of 2.5 plus half of 7. In the card below one value is one number, so the state is a single arrow and
+# In the card below one value is one number, so the state is a single arrow and
 # reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A: both
 # read 1, then more, up to 2. Write A = 1, then A = −1: sums read 0, the delta rule with step size 1 reads −1. What does the
 # delta rule do to B when A is written after it? (At 60 degrees and step size 1: B has read 1, and now reads 1 plus half of
@@ -570,12 +590,15 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
     norm = np.linalg.norm(np.eye(2) - np.outer(b * k, k), 2)
     print(f"b = {b}: norm {norm:.3f}, keeps", "{eq}`delta-transition-norm`:", bool(norm < 1 + 1e-9))
 
+# %% [markdown] id="spot-beta-answer" tags=["answer"]
+# It does not hold: with unequal steps the norm is 1.154 and 1.076 here, so the state may grow. The write is then no gradient step on
+# {eq}`recall-error-gradient`.
+
 # %% [markdown] id="delta-chunks"
-# No: with unequal steps the write is not a gradient step on {eq}`recall-error-gradient`, and the state may grow. In the rule of this lesson
-# $\beta$ is one number for each position and head.
+# In the rule of this lesson $\beta$ is one number for each position and head.
 #
-# The delta rule reads before it writes, so it looks strictly sequential. It is not. Row $t$ of $U$ shall be what is written
-# at step $t$, $\beta_t (v_t - S_{t-1}^\top k_t)$. Since $S_{t-1} = S_0 + \sum_{j<t} k_j u_j^\top$, each row depends on the
+# The delta rule reads before it writes, so it looks strictly sequential. It is not. Let row $t$ of $U$ be
+# what is written at step $t$, $\beta_t (v_t - S_{t-1}^\top k_t)$. Since $S_{t-1} = S_0 + \sum_{j<t} k_j u_j^\top$, each row depends on the
 # rows above, *linearly*: a triangular system, solved once for a chunk. With $B = \mathrm{diag}(\beta_1, \dots, \beta_C)$:
 #
 # $$S_C = S_0 + K^\top U, \qquad
@@ -626,11 +649,11 @@ for chunk in (1, 4, 5, 64):
 # (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and
 # how many a state can.
 
-# %% id="reading-verify" tags=["predicted"]
+# %% id="reading-verify"
 verify("corrections-reach-least-squares", "linear-and-softmax-slopes")
 verify("softmax-recall-bound")
 
-# %% id="reading-code"
+# %% id="reading-code" tags=["predicted"]
 angles = 2 * np.pi * np.arange(12) / 12
 keys, values = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.eye(12)
 sharp = attention(keys, keys, values, scale=60.0)
@@ -639,10 +662,12 @@ fitted = keys @ np.linalg.pinv(keys) @ values
 for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitted)):
     print(f"{name:13}: own value comes back as {read[0, 0]:.3f}, the neighbour's as {read[0, 1]:.3f}")
 
+# %% [markdown] id="reading-answer" tags=["answer"]
+# Softmax can tell all the twelve keys apart that we tried: it returns each value almost purely. A state of two rows holds two pairs, and even
+# the best one mixes the twelve.
+
 # %% [markdown] id="recall"
-# Twelve keys in two dimensions: softmax returns each value almost purely; a state of two rows holds two pairs, and even the
-# best one mixes the twelve. With a scale large enough, {eq}`softmax-recall-bound` has no limit on $n$ but the gaps between keys. The price
-# is
+# With a scale large enough, {eq}`softmax-recall-bound` has no limit on $n$ but the gaps between keys. The price is
 # the cache: softmax keeps all $n$ pairs, a state keeps $d_k d_v$ numbers.
 
 # %% [markdown] id="recall-task"
@@ -655,53 +680,36 @@ for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitte
 once = RECALL.load()
 names = list(once.results[0]["accuracies"])
 means = {name: once.values("accuracies", name).mean(axis=0) for name in names}
-charts.lines(
-    once.values("pairs")[0],
-    means,
-    title="Beyond d_k = 8 pairs every state loses; softmax loses nothing",
-    alt="Share of questions answered right against 4, 8, 16 and 32 pairs, mean of three seeds. "
-    + " ".join(f"{name}: {', '.join(f'{share:.2f}' for share in row)}." for name, row in means.items()),
-    x_label="pairs written (head of width 8)",
-    y_label="share answered right",
-    points=True,
-    y_limits=(0.0, 1.05),
-)
+figures.recall_shares(once.values("pairs")[0], means)
 
-# %% id="recall-code"
+# %% id="recall-code" tags=["predicted"]
 for name in names:
     print(f"{name:24} 32 pairs, three seeds:", once.values("accuracies", name)[:, -1].round(1))
 
+# %% [markdown] id="recall-answer" tags=["answer"]
+# Softmax comes first: it is right in practically all cases. The states fall, as the overlaps of {eq}`interference-lower-bound` led us to
+# expect, and positive features fall farthest; one reason is that vectors with positive entries are never at a right angle to each other. Did
+# you expect the delta rule ahead of the plain sums? With unit keys the two are **about equal**. Where each key is written once, nothing needs
+# to be overwritten, and every correction also disturbs older pairs.
+
 # %% [markdown] id="recall-notice"
-# Softmax is right in practically all cases. The states fall, as the overlaps of {eq}`interference-lower-bound` led us to expect, and
-# positive
-# features fall farthest; one reason is that vectors with positive entries are never at a right angle to each other. Did
-# you expect the delta rule ahead of the plain sums? With unit keys the two are **about equal**. Where each key is written
-# once, nothing needs to be overwritten, and every correction also disturbs older pairs.
-#
-# So here is a task that asks for it: each key is written
-# **twice**, and the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
+# Where each key is written once, a delta rule has nothing to overwrite. So here is a task that asks for it: each key is written **twice**, and
+# the later value counts. **Predict** the ranking now, and what softmax does, which has no positions here.
 
 # %% id="overwriting-figure" tags=["predicted"]
 again = OVERWRITING.load()
 names = list(again.results[0]["accuracies"])
 means = {name: again.values("accuracies", name).mean(axis=0) for name in names}
-charts.bars(
-    [f"{n} pairs" for n in again.values("pairs")[0]],
-    means,
-    title="Only the delta rule overwrites by itself; softmax needs to know what is near",
-    alt="Share of questions answered right when every key is written twice, mean of three seeds, for 4, 8, 16 and 32 pairs. "
-    + " ".join(f"{name}: {', '.join(f'{share:.2f}' for share in row)}." for name, row in means.items()),
-    x_label="",
-    y_label="share answered right",
-    y_limits=(0.0, 1.15),
-)
+figures.overwriting_shares(again.values("pairs")[0], means)
+
+# %% [markdown] id="overwriting-answer" tags=["answer"]
+# The delta rule beats sums and plain softmax: it knows the later value, until its capacity ends. Sums and softmax are right about half of the
+# time, because order plays no part in either; both values come back, and one of them is right. But give softmax one learned number, a bonus
+# for nearer keys, and it is ahead everywhere.
 
 # %% [markdown] id="overwriting-notice"
-# Sums and softmax are right about half of the time: order plays no part in either, so both values come back, and one of them
-# is right. The delta rule knows the later one, until its capacity ends. But give softmax one learned number, a bonus for
-# nearer keys, and it is ahead everywhere. That is the honest state of things: a fixed state is cheap, the delta rule uses it
-# well, and **exact recall of much still takes a cache**. Models in use mix both kinds of layer; gates and the delta rule
-# together are Gated DeltaNet (Yang et al., 2024b): decay first, then correct.
+# The state of things is this: a fixed state is cheap, the delta rule uses it well, and **exact recall of much still takes a cache**. Models
+# in use mix both kinds of layer; gates and the delta rule together are Gated DeltaNet (Yang et al., 2024b): decay first, then correct.
 
 # %% [markdown] id="limits"
 # ## Limits

@@ -15,7 +15,6 @@
 import numpy as np
 
 from attn_course import show, verify
-from attn_course.figures import charts
 from attn_course.lessons.lookup import figures
 from attn_course.lessons.lookup.experiments import RECALL
 from attn_course.reference import attention
@@ -39,11 +38,17 @@ for w in (0.5, 0.9, 1.1):
         state = np.tanh(w * state + x_t)
         slope *= w * (1 - state**2)
         slopes.append(slope)
-    print(f"w = {w}: after 1, 10 and 50 steps", *(f"{slopes[t]:.0e}" for t in (0, 9, 49)))
+    shown = (f"{slopes[t]:.0e}" for t in (0, 9, 49))
+    print(f"w = {w}: after 1, 10 and 50 steps", *shown)
+
+# %% [markdown] id="hook-answer" tags=["answer"]
+# Practically nothing is left: for $w = 0.9$ the slope after 50 steps is about $4 \cdot 10^{-20}$. A factor of 1.1 does not
+# amplify it either, because each step multiplies the slope by one more number, and that number is mostly below 1: whenever
+# the inputs push the unit towards $\pm 1$, its $\tanh$ is nearly flat.
 
 # %% [markdown] id="product"
-# Practically nothing is left, for $w = 1.1$ as well. The chain rule says why. Each step contributes the derivative of a
-# $\tanh$, which is $1 - h_t^2$, times $w$:
+# The chain rule shows what happens to the slope. Each step contributes the derivative of a $\tanh$, which is
+# $1 - h_t^2$, times $w$:
 #
 # $$\frac{\partial h_T}{\partial h_0} = \prod_{t=1}^{T} w\,(1 - h_t^2) \label{recurrent-gradient-product}$$
 #
@@ -52,7 +57,7 @@ for w in (0.5, 0.9, 1.1):
 # $$\Bigl| \frac{\partial h_T}{\partial h_0} \Bigr| \le |w|^T \label{recurrent-gradient-bound}$$
 #
 # For $|w| < 1$ the past fades geometrically. A larger $w$ lifts the bound, but inputs that push the unit towards
-# $\pm 1$ shrink the other factor, as above. Training sees the past through the same product: what has no slope is
+# $\pm 1$ shrink the other factor. Training sees the past through the same product: what has no slope is
 # hardly learnt (Bengio et al., 1994).
 
 # %% id="product-verify"
@@ -67,31 +72,33 @@ verify("recurrent-gradient-product", "recurrent-gradient-bound")
 # the better one of two step sizes.
 
 # %% [markdown] id="recall-predict"
-# **Predict** who learns the task with 2, 8 and 32 distractions, and how the gradient at the item asked for shrinks with the
-# distance, before any training.
+# **Predict** which of the three learn the task with 2, 8 and 32 distractions, and how the gradient at the item asked for
+# shrinks with the distance, before any training.
 
 # %% id="recall-figure" tags=["predicted"]
 record = RECALL.load()
 models = list(record.results[0]["steps"])
 steps = {name: np.median(record.values("steps", name), axis=0) for name in models}
 norms = {name: record.values("gradient", name).mean(axis=0) for name in models}
-figures.recall_at_distance(record.values("stretches")[0], steps, record.values("distances")[0], norms, most_steps=1000)
+stretches, distances = record.values("stretches")[0], record.values("distances")[0]
+figures.recall_at_distance(stretches, steps, distances, norms, most_steps=1000)
 
-# %% id="recall-code"
+# %% [markdown] id="recall-why" tags=["answer"]
+# The gradient of the RNN shrinks most: it is more than a million times smaller at 128 distractions than at 2, as one
+# expects of a product with a factor for each step. In attention the question reaches each position in one step, and the gradient
+# falls only as more positions share the weight. In the LSTM, with its gates started open, it even grows.
+
+# %% id="recall-code" tags=["predicted"]
 for name in models:
-    longest = record.values("accuracy", name)[:, -1]
-    print(f"{name:9}: steps at 32 distractions {record.values('steps', name)[:, -1]}, right answers then {longest}")
+    needed = record.values("steps", name)[:, -1]
+    right = record.values("accuracy", name)[:, -1]
+    print(f"{name:9}: steps at 32 distractions {needed}, right answers then {right}")
 
-# %% [markdown] id="recall-notice"
-# Attention needs 50 to 100 batches whatever the distance. With 2 and 8 distractions both recurrent networks learn the
-# task too, so it is not beyond them. With 32 the RNN does no better than naming one of the two colours without knowing
-# whose it is (right for 5 of 8: half the time it is the one asked for, and of the others 1 in 4 has the same colour), and
-# the LSTM needs 700 batches or more: gates do help.
-
-# %% [markdown] id="recall-why"
-# The gradients say why. That of the RNN is more than a million times smaller at 128 distractions than at 2. In attention the question
-# reaches each position in one step, and the gradient falls only as more positions share the weight. In the LSTM, with
-# its gates started open, it even grows.
+# %% [markdown] id="recall-notice" tags=["answer"]
+# Attention learns the task every time, in 50 to 100 batches whatever the distance. With 2 and 8 distractions both recurrent
+# networks learn it too, so it is not beyond them. With 32 the RNN does no better than naming one of the two colours without
+# knowing whose it is (right for 5 of 8: half the time it is the one asked for, and of the others 1 in 4 has the same colour),
+# and the LSTM needs 400 to 950 batches: gates do help.
 
 # %% [markdown] id="motive"
 # Attention was proposed for a related reason. Early translation networks squeezed the whole source sentence into one
@@ -113,7 +120,8 @@ for name in models:
 verify("exact-lookup")
 keys, values = np.array([6.0, 9.0, 12.0, 18.0]), np.array([8.0, 12.0, 18.0, 14.0])
 noted = dict(zip(keys, values, strict=True))
-print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum(), "  at 10:", noted.get(10.0, "nobody knows"))
+print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum())
+print("at 10:", noted.get(10.0, "nobody knows"))
 
 # %% [markdown] id="soften"
 # Only the bracket is hard. Replace it by a **similarity** $s(q, k) \ge 0$: large if the key fits the query, small if not.
@@ -140,20 +148,23 @@ print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum(), "  at 10:", note
 # width $h = 2$ (from here on $h$ is a width, no longer a state).
 # **Predict** roughly the temperature at 10 o'clock.
 
-# %% id="attention-code" tags=["predicted"]
+# %% id="attention-verify"
 verify("normalised-similarities", "weights-on-the-simplex", "soft-lookup")
 
 
+# %% id="attention-code" tags=["predicted"]
 def closeness(query, key, h):
     return np.exp(-((query - key) ** 2) / (2 * h**2))
 
 
 similarity = closeness(10.0, keys, h=2.0)
 weights = similarity / similarity.sum()
-print("similarities", similarity, "  weights", weights, "  answer", (weights @ values).round(1))
+answer = (weights @ values).round(1)
+print("similarities", similarity, "  weights", weights, "  answer", answer)
 
-# %% [markdown] id="attention-notice"
-# About 13.9 degrees: mostly the 9 o'clock value, a good part of 12 o'clock, a little of the rest. All four pairs take part.
+# %% [markdown] id="attention-notice" tags=["answer"]
+# It was about 13.9 degrees, because the answer is mostly the value of 9 o'clock, with a good part of that of 12 o'clock and
+# a little of the rest. All four pairs take part.
 # The weight of 18 o'clock prints as 0.000 and is not zero: an exponential never is, in exact arithmetic. So a sentence like
 # "only a few weights are positive" is not true here; only a few are *large*.
 
@@ -168,14 +179,18 @@ print("similarities", similarity, "  weights", weights, "  answer", (weights @ v
 # %% id="spot-sum-code" tags=["predicted"]
 show("normalised-similarities", wrong="the same letter on both sides, worked out")
 signed = np.array([2.0, -1.0])
-print("signs:", signed / signed.sum(), "  answer for the values 12 and 18:", signed / signed.sum() @ np.array([12.0, 18.0]))
+answer = signed / signed.sum() @ np.array([12.0, 18.0])
+print("signs:", signed / signed.sum(), "  answer for the values 12 and 18:", answer)
 print("similarities 1 and -1 have the sum", np.array([1.0, -1.0]).sum())
 
-# %% [markdown] id="spot-sum-notice"
-# Read as the letter says, every weight is $1/m$, here $1/2$, whatever the similarity $s$ (the check draws a positive one), and the
-# query is ignored. With signs, weights leave $[0, 1]$ and the
-# answer, 6 degrees, lies outside of everything measured; $1$ and $-1$ cannot be normalised at all. The check for any
-# code: weights within $[0, 1]$, rows that sum to 1, an answer that changes with the query.
+# %% [markdown] id="spot-sum-notice" tags=["answer"]
+# Every weight becomes $1/m$, here $1/2$, because the sum then adds the same similarity $m$ times. This holds whatever the
+# similarity $s$ is (the check draws a positive one), so the query is ignored. With signs, the weights leave $[0, 1]$ and the
+# answer, 6 degrees, lies outside of everything measured; $1$ and $-1$ cannot be normalised at all, since their sum is 0.
+
+# %% [markdown] id="spot-sum-check"
+# Any code that computes weights can be checked in three ways: its weights lie in $[0, 1]$, each row sums to 1, and the
+# answer changes with the query.
 
 # %% [markdown] id="roles"
 # ## Who asks, who answers, what is passed on
@@ -214,16 +229,22 @@ print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 #
 # **Predict** the weight of the match for $\beta = 3$ ($e^3 \approx 20$).
 
-# %% id="match-code" tags=["predicted"]
+# %% id="match-verify"
 verify("query-matches-key-name", "lookup-by-name")
+
+# %% id="match-code" tags=["predicted"]
 query, key, value = tokens @ w_query, tokens @ w_key, tokens @ w_value
 similarity = np.exp(3.0 * query @ key.T)
 weights = similarity / similarity.sum(axis=1, keepdims=True)
 print("weights of Ann:", weights[0], "  red, green, blue:", weights[0] @ value)
 assert np.allclose(weights @ value, attention(query, key, value, scale=3.0))
 
+# %% [markdown] id="match-answer" tags=["answer"]
+# The match has the weight 0.87, because its similarity is about 20 and the three other pairs have 1 each: 20 of 23 parts
+# go to Cleo's blue.
+
 # %% [markdown] id="swap"
-# Twenty of 23 parts, 0.87, go to Cleo's blue. The package's `attention` computes the same; its `scale` is our $\beta$.
+# The package's `attention` computes the same, as the last line of the cell asserts; its `scale` is our $\beta$.
 #
 # Now exchange the roles: let the badge ask and the question answer, `tokens @ w_key` as queries and `tokens @ w_query`
 # as keys. All shapes fit. **Predict** whose colour Ann gets then, and what happens to Dan, for whom nobody asked.
@@ -231,26 +252,20 @@ assert np.allclose(weights @ value, attention(query, key, value, scale=3.0))
 # %% id="swap-figure" tags=["predicted"]
 swapped = np.exp(3.0 * key @ query.T)
 swapped /= swapped.sum(axis=1, keepdims=True)
-figures.maps_side_by_side(
-    {"query = name asked for, key = badge": weights, "roles exchanged": swapped},
-    rows=people,
-    columns=people,
-    row_label="who asks",
-    column_label="who answers",
-    title="With the roles exchanged, Ann hears from those who asked for her, and Dan from everybody alike",
-    alt="Two heatmaps of weights, four people who ask in rows, four who answer in columns. Left: each row has one weight of 0.87, "
-    "Ann on Cleo, Bob and Cleo on Ann, Dan on Bob. Right: Ann has 0.48 each on Bob and Cleo, Bob 0.87 on Dan, Cleo 0.87 on Ann, "
-    "Dan 0.25 on each.",
-)
+figures.exchanged_roles(people, weights, swapped)
 
-# %% id="swap-code"
-print("right:  ", [["red", "green", "blue"][answer] for answer in (weights @ value).argmax(axis=1)])
+# %% id="swap-code" tags=["predicted"]
+names = ["red", "green", "blue"]
+print("right:  ", [names[answer] for answer in (weights @ value).argmax(axis=1)])
 print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for Dan")
 
-# %% [markdown] id="swap-notice"
-# Ann gets half green, half blue: the colours of Bob and Cleo, who wanted to know *hers*. Dan gets the mean of all
-# colours. Nothing crashed. Query and key enter a dot product alike, and only their matrices, and the axis over which
-# the weights are normalised, tell who asks. (Chapter {lesson}`self_attention` learns such matrices instead of writing them.)
+# %% [markdown] id="swap-notice" tags=["answer"]
+# Ann gets about half green and half blue, the colours of Bob and Cleo, because those two wanted to know *hers*. Dan gets
+# the mean of all four colours, since nobody's question matches his badge and all similarities are equal.
+
+# %% [markdown] id="swap-roles"
+# The exchange raised no error. Query and key enter a dot product alike; only their matrices, and the axis over which the
+# weights are normalised, tell who asks. (Chapter {lesson}`self_attention` learns such matrices instead of writing them.)
 
 # %% [markdown] id="set"
 # ## A set of pairs, or rather a multiset
@@ -276,24 +291,28 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 # **Predict** three things: the answer at 10 o'clock if the pairs are reversed; if only the keys are; and the new
 # weight of the 9 o'clock pair, 0.543 now, when it is noted twice. (Is it doubled?)
 
-# %% id="set-code" tags=["predicted"]
+# %% id="set-verify"
 verify("pair-order-invariance", "duplicated-pair-counts-twice")
 
 
+# %% id="set-code" tags=["predicted"]
 def lookup(query, key, value, h=2.0):
     similarity = closeness(query, key, h)
     return similarity @ value / similarity.sum()
 
 
 print("as noted:     ", lookup(10.0, keys, values).round(2))
-print("pairs reversed:", lookup(10.0, keys[::-1], values[::-1]).round(2), "  keys only:", lookup(10.0, keys[::-1], values).round(2))
+print("pairs reversed:", lookup(10.0, keys[::-1], values[::-1]).round(2))
+print("keys only:     ", lookup(10.0, keys[::-1], values).round(2))
 twice = np.append(keys, 9.0)
 share = closeness(10.0, twice, 2.0) / closeness(10.0, twice, 2.0).sum()
-print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).round(2), "  joint weight", (share[1] + share[4]).round(3))
+print("9 o'clock twice:", lookup(10.0, twice, np.append(values, 12.0)).round(2))
+print("its joint weight:", (share[1] + share[4]).round(3))
 
-# %% [markdown] id="set-notice"
-# Reversed pairs change nothing; reversed keys meet the wrong values. The *similarity* of the doubled pair is doubled, and
-# then the sum grows as well: the weight goes from $\alpha$ to $2\alpha / (1 + \alpha)$, here from 0.543 to 0.704.
+# %% [markdown] id="set-notice" tags=["answer"]
+# Reversed pairs change nothing, because the sums only get their terms in another order; reversed keys change the answer,
+# because they meet the wrong values. The weight of the doubled pair is not doubled. Its *similarity* is, but then the sum
+# grows as well: the weight goes from $\alpha$ to $2\alpha / (1 + \alpha)$, here from 0.543 to 0.704.
 
 # %% [markdown] id="dial"
 # ## Exact lookup and plain average: two ends of one dial
@@ -309,36 +328,35 @@ print("9 o'clock noted twice:", lookup(10.0, twice, np.append(values, 12.0)).rou
 # The divisor $2h^2$ of the exponent is called a **temperature** (no degrees). **Predict** from which $h$ on, at
 # 10 o'clock, no pair has more than half of the weight.
 
-# %% id="dial-figure" tags=["predicted"]
+# %% id="dial-verify"
 verify("bandwidth-limits")
+
+# %% id="dial-figure" tags=["predicted"]
 widths = np.geomspace(0.2, 50.0, 61)
-shares = np.array([closeness(10.0, keys, h) / closeness(10.0, keys, h).sum() for h in widths])
-charts.lines(
-    widths,
-    {f"{hour:.0f} o'clock": share for hour, share in zip(keys, shares.T, strict=True)},
-    title="One dial leads from the nearest key alone to all keys alike",
-    alt="Weights of the keys 6, 9, 12 and 18 for the query 10 against the width h from 0.2 to 50 hours on a logarithmic axis. Below 0.5 "
-    "the key 9 has all the weight; 12 and then 6 and 18 join, and beyond 20 hours all four are near a quarter.",
-    x_label="width h (hours)",
-    y_label="weight",
-    x_log=True,
-    y_limits=(0.0, 1.05),
-)
+similarity = np.array([closeness(10.0, keys, h) for h in widths])
+shares = similarity / similarity.sum(axis=1, keepdims=True)
+figures.dial(keys, 10.0, widths, shares)
+
+# %% [markdown] id="dial-answer" tags=["answer"]
+# From about $h = 2.3$ on no pair has more than half of the weight. At $h = 2$ the 9 o'clock pair still had 0.543, and a
+# wider hill takes from the lead of the nearest key.
 
 # %% [markdown] id="spot-value"
 # ### Spot the mistake: the value that belongs to the query
 #
-# (The dial: from $h = 2.3$ on.) Now a common sentence: "attention maps a query to the corresponding value". Ask it at a key: $q = 9$,
-# where 12 degrees were measured. **Predict** whether the answer is 12 for $h = 2$.
+# A common sentence says: "attention maps a query to the corresponding value". Let us ask at a key, $q = 9$, where 12
+# degrees were measured. **Predict** whether the answer is 12 for $h = 2$.
 
 # %% id="spot-value-code" tags=["predicted"]
 for h in (0.5, 2.0, 8.0):
     print(f"h = {h}: at 9 o'clock {lookup(9.0, keys, values, h):.2f} degrees")
 
-# %% [markdown] id="spot-value-notice"
-# It is not: the neighbours have weight too. Attention returns a *mixture*, and a single value only in the limit
-# $h \to 0$. That is no defect, as the next section shows: whoever reproduces every value also reproduces its noise.
-#
+# %% [markdown] id="spot-value-notice" tags=["answer"]
+# The answer is not 12 but a little more, because the neighbours have weight too. Attention returns a *mixture*, and a
+# single value only in the limit $h \to 0$. That is no defect, as the next section shows: a method that reproduces every
+# value also reproduces its noise.
+
+# %% [markdown] id="explorable-before"
 # Move query and width yourself. Put the query on key 9 and widen; then note the pair twice. Make the width *narrow* again
 # and go to 24 o'clock: what does a query get that no key resembles?
 
@@ -365,50 +383,64 @@ figures.lookup_explorable()
 
 # %% [markdown] id="nile"
 # A real curve: the yearly flow of the Nile at Aswan from 1871 to 1970, in $10^8$ cubic metres (Cobb, 1978; the data set
-# `Nile` of R). **Predict** which of the widths 0.3, 2 and 50 years foretells best a year that is left out of the data.
+# `Nile` of R).
 
-# %% id="nile-data" tags=["predicted"]
+# %% id="nile-data"
 years = np.arange(1871.0, 1971.0)
 flow = np.fromstring(
-    """1120 1160 963 1210 1160 1160 813 1230 1370 1140 995 935 1110 994 1020 960 1180 799 958 1140
-    1100 1210 1150 1250 1260 1220 1030 1100 774 840 874 694 940 833 701 916 692 1020 1050 969
-    831 726 456 824 702 1120 1100 832 764 821 768 845 864 862 698 845 744 796 1040 759
-    781 865 845 944 984 897 822 1010 771 676 649 846 812 742 801 1040 860 874 848 890
-    744 749 838 1050 918 986 797 923 975 815 1020 906 901 1170 912 746 919 718 714 740""",
+    """1120 1160 963 1210 1160 1160 813 1230 1370 1140 995 935 1110 994 1020 960 1180
+    799 958 1140 1100 1210 1150 1250 1260 1220 1030 1100 774 840 874 694 940 833
+    701 916 692 1020 1050 969 831 726 456 824 702 1120 1100 832 764 821 768
+    845 864 862 698 845 744 796 1040 759 781 865 845 944 984 897 822 1010
+    771 676 649 846 812 742 801 1040 860 874 848 890 744 749 838 1050 918
+    986 797 923 975 815 1020 906 901 1170 912 746 919 718 714 740""",
     sep=" ",
 )
 
-# %% id="nile-figure"
+# %% [markdown] id="nile-predict"
+# We leave out one year after the other and estimate its flow from all the others. **Predict** which of the widths 0.3, 2
+# and 50 years gives the best estimates.
+
+# %% id="nile-figure" tags=["predicted"]
 grid = np.linspace(1871.0, 1970.0, 397)
 fits = {}
 for h in (0.3, 2.0, 50.0):
     similarity = closeness(grid[:, None], years, h)
     fits[f"h = {h:g} years"] = similarity @ flow / similarity.sum(axis=1)
-figures.kernel_fits(years, flow, grid, fits, x_label="year", y_label="flow (10⁸ m³)")
+figures.nile_fits(years, flow, grid, fits)
 
-# %% id="nile-code"
+# %% id="nile-code" tags=["predicted"]
 for h in (0.3, 2.0, 50.0):
     others = closeness(years[:, None], years, h) * (1 - np.eye(100))
     errors = others @ flow / others.sum(axis=1) - flow
-    print(f"h = {h:4}: a year left out is missed by {np.sqrt((errors**2).mean()):.0f} (root mean square)")
+    miss = np.sqrt((errors**2).mean())
+    print(f"h = {h:4}: a year left out is missed by {miss:.0f} (root mean square)")
 
-# %% [markdown] id="nile-notice"
-# The middle one. The narrowest copies each year and foretells a missing one from its neighbours only; the widest is
-# nearly one average. With $h = 2$ you see the fall around 1899 (smeared over some years: an average cannot jump)
-# and the dry year 1913.
-#
+# %% [markdown] id="nile-notice" tags=["answer"]
+# The middle width gives the best estimates. The narrowest copies each year, noise included, and estimates a missing one
+# from its neighbours only; the widest is nearly one average of all years. With $h = 2$ you see the fall around 1899
+# (smeared over some years, because an average cannot jump) and the dry year 1913.
+
+# %% [markdown] id="affine"
 # Would the curve change if we measured in other units? Weights that sum to 1 let any affine map of the values through:
 #
 # $$\sum_{i=1}^{m} \alpha_i\,(v_i A + b) = \Bigl( \sum_{i=1}^{m} \alpha_i v_i \Bigr) A + b \label{affine-maps-pass-through}$$
 #
 # The factor $A$ passes because a sum is linear, $b$ because $\sum_i \alpha_i b = b$. **Predict** whether squares pass too.
 
-# %% id="affine-code" tags=["predicted"]
+# %% id="affine-verify"
 verify("nadaraya-watson-regression", "affine-maps-pass-through")
+
+# %% id="affine-code" tags=["predicted"]
 weights = closeness(10.0, keys, 2.0) / closeness(10.0, keys, 2.0).sum()
 average = weights @ values
-print(f"Fahrenheit of the average {1.8 * average + 32:.2f}, average of Fahrenheit {weights @ (1.8 * values + 32):.2f}")
-print(f"square of the average {average**2:.1f}, average of squares {weights @ values**2:.1f}")
+for name, f in (("Fahrenheit", lambda t: 1.8 * t + 32), ("square", np.square)):
+    averaged = weights @ f(values)
+    print(f"{name} of the average {f(average):.2f}, average of {name} {averaged:.2f}")
+
+# %% [markdown] id="affine-answer" tags=["answer"]
+# Squares do not pass, because a square is no affine map. The average of the squares is larger than the square of the
+# average; the difference is the variance of the values under the weights.
 
 # %% [markdown] id="queries"
 # ## Many queries: Z = P V
@@ -426,14 +458,21 @@ print(f"square of the average {average**2:.1f}, average of squares {weights @ va
 # not. So $p_{ij}$ is the weight of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and
 # not the keys. **Predict** the shapes of $P$ and $Z$ for 3 queries and 5 pairs with values of 2 numbers.
 
-# %% id="queries-code" tags=["predicted"]
+# %% id="queries-verify"
 verify("weights-times-values")
+
+# %% id="queries-code" tags=["predicted"]
 corners = np.array([[0.0, 0.0], [4.0, 0.0], [5.0, 3.0], [2.0, 5.0], [-1.0, 3.0]])
 queries, corner_keys = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
 similarity = np.exp(queries @ corner_keys.T)
 p = similarity / similarity.sum(axis=1, keepdims=True)
 z = p @ corners
-print("P", p.shape, " Z", z.shape, " rows sum to", p.sum(axis=1), " columns to", p.sum(axis=0))
+print("P", p.shape, " Z", z.shape)
+print("rows sum to", p.sum(axis=1), " columns to", p.sum(axis=0))
+
+# %% [markdown] id="queries-answer" tags=["answer"]
+# $P$ has the shape (3, 5), because it has a row for each query and a column for each pair, and $Z$ has the shape (3, 2),
+# because it has a row for each query and a column for each number of a value. The rows of $P$ sum to 1, its columns do not.
 
 # %% [markdown] id="hull"
 # Where can an output lie? Take any direction $a$. Along it, $a \cdot z$ is an average of the numbers $a \cdot v_j$ with weights in
@@ -444,14 +483,20 @@ print("P", p.shape, " Z", z.shape, " rows sum to", p.sum(axis=1), " columns to",
 # No direction leads out: the output stays in the **convex hull** of the values, inside the rubber band around them. The
 # cross below is made with weights that sum to 1, too, but two of them are negative. **Predict** where it may land.
 
-# %% id="hull-figure" tags=["predicted"]
+# %% id="hull-verify"
 verify("output-in-convex-hull")
+
+# %% id="hull-figure" tags=["predicted"]
 spoilt = np.array([-0.3, 0.7, 0.9, -0.4, 0.1])
 figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 
-# %% [markdown] id="hull-notice"
-# Anywhere: outside of the band, here. So attention can select and blend, but not subtract or extrapolate; what needs
-# that is done by the layers around it.
+# %% [markdown] id="hull-notice" tags=["answer"]
+# It may land anywhere, and here it lands outside of the band: a negative weight pushes the sum away from its value, and
+# then $a \cdot z$ is no longer held between the extremes.
+
+# %% [markdown] id="hull-names"
+# Attention, whose weights are never negative, can select and blend, but it cannot subtract or extrapolate. The layers
+# around it do what needs that.
 #
 # A word on names. The form $\mathrm{Attention}(q, D)$ is sometimes called Bahdanau's equation. He wrote
 # $c_i = \sum_j \alpha_{ij} h_j$: row $i$ of {eq}`weights-times-values`, with the annotations $h_j$ of the source as keys *and* values, and
@@ -481,8 +526,10 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 # weights of size $m \times m$. Both products exist: $W = Q^\top K$ from the right, $P$ from the left. To see what each mixes,
 # change the last value and look at the **first** output. **Predict** which one notices.
 
-# %% id="spot-side-code" tags=["predicted"]
+# %% id="spot-side-verify"
 verify("output-derivative-by-value")
+
+# %% id="spot-side-code" tags=["predicted"]
 q, k, v = (0.5 * rng.normal(size=(5, 3)) for _ in range(3))
 disturbed = v + np.eye(5)[:, 4:]  # position 4 only
 p = np.exp(q @ k.T)
@@ -490,26 +537,19 @@ p /= p.sum(axis=1, keepdims=True)
 print("P V:       first output moves by", (p @ disturbed - p @ v)[0])
 print("V W(Q, K): first output moves by", (disturbed @ (q.T @ k) - v @ (q.T @ k))[0])
 
-# %% id="mixing-figure"
+# %% id="mixing-figure" tags=["predicted"]
 p_small = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
 w_small = np.array([[0.5, -0.7], [0.8, 0.3]])
 left, right = np.kron(p_small, np.eye(2)), np.kron(np.eye(3), w_small.T)
-figures.maps_side_by_side(
-    {"P V: from the left": left, "V W: from the right": right},
-    signed=True,
-    digits=1,
-    row_label="output entry (position, feature)",
-    column_label="value entry (position, feature)",
-    rows=["0a", "0b", "1a", "1b", "2a", "2b"],
-    columns=["0a", "0b", "1a", "1b", "2a", "2b"],
-    title="From the left, weights connect positions; from the right, only features of one position",
-    alt="Two matrices of derivatives for three positions, 0, 1 and 2, with two features, a and b. Left: entries wherever the "
-    "features agree, across all positions. Right: three blocks of two by two on the diagonal, so each position sees only itself.",
-)
+figures.sides(left, right, features=2)
+
+# %% [markdown] id="spot-side-answer" tags=["answer"]
+# Only the first output of $P\,V$ notices, because it averages all values, the changed one among them. $V\,W(Q, K)$ lets no
+# position see another *value*: in the right half of the figure all entries off the blocks are zero. It mixes features.
 
 # %% [markdown] id="linear"
-# $V\,W(Q, K)$ lets no position see another *value*: nothing stands off the blocks. It would mix features. Yet the right
-# kind of data-dependent $W$ does reach all positions, if it has gathered them. Leave out exponential and normalisation
+# A matrix on the right mixes features only. Yet a $W$ that is made from the data does reach all positions, if it has
+# gathered them. Leave out exponential and normalisation
 # ("linear attention"), and only the brackets move:
 #
 # $$\bigl( X W_Q W_K^\top X^\top \bigr)\, X W_V = X\, \bigl( W_Q W_K^\top X^\top X W_V \bigr) \label{linear-attention-two-readings}$$
@@ -522,7 +562,8 @@ verify("linear-attention-two-readings")
 x = rng.normal(size=(5, 3))
 a, b, c = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.normal(size=(3, 2))
 positions, features = x @ a @ b.T @ x.T, a @ b.T @ x.T @ x @ c
-print("P(X)", positions.shape, " W(X)", features.shape, " equal:", np.allclose(positions @ (x @ c), x @ features))
+equal = np.allclose(positions @ (x @ c), x @ features)
+print("P(X)", positions.shape, " W(X)", features.shape, " equal:", equal)
 
 # %% [markdown] id="flip"
 # Who decides how much of each? In a fixed layer, training did. Here the input does, and one input can turn the weights
@@ -532,25 +573,34 @@ print("P(X)", positions.shape, " W(X)", features.shape, " equal:", np.allclose(p
 #
 # **Predict** the weights for $-q$ if $q$ gives .88 and .12.
 
-# %% id="flip-code" tags=["predicted"]
+# %% id="flip-verify"
 verify("opposite-query-inverts-ratios")
+
+# %% id="flip-code" tags=["predicted"]
 two_keys = np.array([[1.0, 0.0], [0.0, 1.0]])
 for q in (np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
     similarity = np.exp(two_keys @ q)
     print("q =", q, "  weights", similarity / similarity.sum())
 
+# %% [markdown] id="flip-answer" tags=["answer"]
+# The weights change places, .12 and .88, because their ratio turns into its inverse. A fixed layer would have kept them.
+
 # %% [markdown] id="cubic"
-# They change places; a fixed layer would have kept them. In a layer where queries, keys and values all come from
-# $X$, the input thus enters three times. Leave
-# out all projections, the exponential and the normalisation:
+# In a layer where queries, keys and values all come from $X$, the input enters three times. Leave out all projections, the exponential and the normalisation:
 #
 # $$Z(c\,X) = c^3\, Z(X), \qquad Z(X) = X X^\top X \label{linear-attention-is-cubic}$$
 #
-# Linear in each role, and cubic in the input. "Linear attention" is no linear map of $X$. **Predict** the factor for $c = 2$.
+# The output is linear in each role and cubic in the input, so "linear attention" is no linear map of $X$. **Predict** the
+# factor for $c = 2$.
+
+# %% id="cubic-verify"
+verify("linear-attention-is-cubic")
 
 # %% id="cubic-code" tags=["predicted"]
-verify("linear-attention-is-cubic")
 print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
+
+# %% [markdown] id="cubic-answer" tags=["answer"]
+# The factor is 8, because each of the three places where $X$ stands contributes a factor of 2.
 
 # %% [markdown] id="limits"
 # ## Limits

@@ -13,16 +13,18 @@
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
 # %% id="setup"
+from functools import partial
+
 import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attn_course import show, verify
-from attn_course.figures import charts
 from attn_course.lessons.masking import figures
 from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
 from attn_course.notation import from_torch_masks, invert_mask
-from attn_course.reference import attention, causal_mask, leak_matrix, padding_mask, scaled_dot_scores, softmax, window_mask
+from attn_course.reference import attention, leak_matrix, scaled_dot_scores, softmax
+from attn_course.reference import causal_mask, padding_mask, window_mask
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -38,12 +40,16 @@ np.set_printoptions(precision=3, suppress=True)
 record = LEAKS.load()
 for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
     loss, written = record.values(kind, "loss"), record.values(kind, "written")
-    print(f"model {model}: training loss {loss} nats, translation written right {100 * written} %")
+    print(f"model {model}: training loss {loss} nats", end=", ")
+    print(f"translation written right {100 * written} %")
+
+# %% [markdown] id="hook-answer" tags=["answer"]
+# Model B writes better, in all three trainings. A is at the level of guessing among 8 symbols, 12.5 %. It never learnt the code,
+# because it did not have to: through a mask that is one column too wide, each position *saw* the symbol it had to predict.
 
 # %% [markdown] id="hook-notice"
-# B, in all three trainings. A is at the level of guessing among 8 symbols, 12.5 %. It never learnt the code, because it
-# did not have to: through a mask that is one column too wide, each position *saw* the symbol it should predict. And A's
-# loss should have raised suspicion: half of each text is random, so an honest loss cannot come near zero. We return to
+# A training loss of practically zero should raise suspicion here: half of each text is random, so an honest loss cannot come near
+# zero. We return to
 # both in section {section}`count`, with a tool that finds A's mistake in a second.
 
 # %% [markdown] id="factor"
@@ -70,21 +76,27 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 #  \qquad w = \sigma(s) \label{masking-renormalises-weights}$$
 #
 # Take the unmasked weights, strike out the forbidden ones, **renormalise**: a conditional probability. What the removed
-# key had is not lost and not shared out equally; it goes to the others in proportion. **Predict** the weights when the
-# first key of scores $(2, 1, 0)$, with weight .665, is hidden.
+# key had is not lost and not shared out equally; it goes to the others in proportion. The scores $(2, 1, 0)$ have the weights
+# .665, .245 and .090. **Predict** the weights when the first key is hidden.
 
-# %% id="renormalise-verify" tags=["predicted"]
+# %% id="renormalise-verify"
 verify("score-bias-is-factor", "minus-infinity-removes-key")
 verify("masking-renormalises-weights")
-show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
-# %% id="renormalise-code"
+# %% id="renormalise-code" tags=["predicted"]
 scores = np.array([2.0, 1.0, 0.0])
 print("all keys:          ", softmax(scores))
 for a in (0.1, 0.001):
     print(f"a = {a:5}:         ", softmax(scores + np.log([a, 1.0, 1.0])))
 print("minus infinity:    ", softmax(scores + np.array([-np.inf, 0.0, 0.0])))
 print("struck, normalised:", softmax(scores)[1:] / softmax(scores)[1:].sum())
+
+# %% [markdown] id="renormalise-answer" tags=["answer"]
+# The weights become 0, .731 and .269, because the two that are left, .245 and .090, are divided by their sum. The second key stays
+# $e$ times as heavy as the third.
+
+# %% id="renormalise-show"
+show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
 # %% [markdown] id="arithmetic"
 # The limit is attained, even in floating point: IEEE arithmetic has $s + (-\infty) = -\infty$ and $e^{-\infty} = 0$,
@@ -93,21 +105,26 @@ print("struck, normalised:", softmax(scores)[1:] / softmax(scores)[1:].sum())
 # $$e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},
 #  \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases} \label{masked-exponential-is-zero}$$
 #
-# But infinity takes part in other sums too, and there it is dangerous. **Predict** the three lines: a mask made as $(1
+# But infinity takes part in other sums too, and there it is dangerous. **Predict** the result of three lines: a mask made as $(1
 # - \text{mask}) \cdot (-\infty)$, the shift by the row maximum if every key is hidden, and a weight of 0 on a value
 # that is infinite.
 
-# %% id="arithmetic-code" tags=["predicted"]
+# %% id="arithmetic-verify"
 verify("masked-exponential-is-zero")
+
+# %% id="arithmetic-code" tags=["predicted"]
 with np.errstate(invalid="ignore"):
     print("(1 - mask) * -inf:", (1 - np.array([1.0, 0.0])) * -np.inf)
     print("-inf - (-inf):    ", np.float64(-np.inf) - np.float64(-np.inf))
     print("0 * inf:          ", np.float64(0.0) * np.inf)
 print("np.where:         ", np.where([True, False], 0.0, -np.inf))
 
+# %% [markdown] id="arithmetic-answer" tags=["answer"]
+# Each of the three lines gives NaN, not a number, because $0 \cdot \infty$ and $\infty - \infty$ are undefined. In the first line it
+# stands at the key that is *not* hidden.
+
 # %% [markdown] id="arithmetic-notice"
-# Not a number, each time: $0 \cdot \infty$ and $\infty - \infty$ are undefined. Choose with `where`, never multiply;
-# and expect trouble from rows in which everything is hidden.
+# So choose with `where`, never multiply, and expect trouble from rows in which everything is hidden.
 #
 # Each query may have its own set $A_i$. One row of $M$ for each query, and the masked attention is complete:
 #
@@ -127,7 +144,8 @@ query, key, value = x @ w_query, x @ w_key, x @ w_value
 mask = np.tri(5, dtype=bool)
 masked = softmax(scaled_dot_scores(query, key) + np.where(mask, 0.0, -np.inf)) @ value
 assert np.allclose(masked, attention(query, key, value, mask=mask))
-print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], attention(query[1:2], key[:2], value[:2])))
+alone = attention(query[1:2], key[:2], value[:2])
+print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], alone))
 
 # %% [markdown] id="spot-embeddings"
 # ### Spot the mistake: a mask for the embeddings
@@ -140,12 +158,17 @@ print("row 1 from the keys 0 and 1 alone:", np.allclose(masked[1], attention(que
 for size in (np.inf, 1e4):
     hidden = x + np.where(mask, 0.0, -size)
     with np.errstate(invalid="ignore"):
-        wrong = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2) @ (hidden @ w_value)
-    print(f"minus {size}: equals masked attention: {np.allclose(wrong, masked)}, NaN: {np.isnan(wrong).any()}")
+        weights = softmax((hidden @ w_query) @ (hidden @ w_key).T / 2)
+        wrong = weights @ (hidden @ w_value)
+    same, broken = np.allclose(wrong, masked), np.isnan(wrong).any()
+    print(f"minus {size}: equals masked attention: {same}, NaN: {broken}")
+
+# %% [markdown] id="spot-embeddings-answer" tags=["answer"]
+# The output is not that of masked attention: with $-\infty$ there are NaN in it, and with $-10^4$ other numbers. With 6 features there
+# would be an error, because the shapes of tokens and mask would not fit.
 
 # %% [markdown] id="spot-embeddings-notice"
-# Rejected: NaN everywhere with $-\infty$, other numbers with $-10^4$. With 6 features the shapes would not even fit,
-# and that is the point. A mask speaks about **pairs** of positions and has the shape of the scores, $(T_q, T_k)$; an
+# A mask speaks about **pairs** of positions and has the shape of the scores, $(T_q, T_k)$; an
 # embedding belongs to one position. Vaswani et al. (2017, section 3.2.3) set "values in the input of the softmax" to
 # $-\infty$, and those are the scores.
 
@@ -172,10 +195,10 @@ for size in (np.inf, 1e4):
 # **Predict**, for scores $(2, 1, 0)$ with everything hidden: the weights if $-10^9$ is *added*, if the scores are
 # *replaced* by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
 
-# %% id="finite-verify" tags=["predicted"]
+# %% id="finite-verify"
 verify("finite-fill-leaks", "filled-row-hides-nothing")
 
-# %% id="finite-code"
+# %% id="finite-code" tags=["predicted"]
 half = scores.astype(np.float16) + np.float16(-1e4)
 print("added in float64:", softmax(scores - 1e9))
 print("replaced:        ", softmax(np.full(3, -1e9)))
@@ -187,9 +210,14 @@ try:
 except RuntimeError:
     print("masked_fill:      RuntimeError")
 
+# %% [markdown] id="finite-answer" tags=["answer"]
+# If $-10^9$ is added, the weights are untouched, because a shift of the whole row changes nothing and float64 has digits enough for
+# the scores beside it. If the scores are replaced, they are all equal, and each key gets a third. In 16-bit numbers each key gets a third
+# as well, because the scores vanish beside $-10^4$. And $-10^9$ does not exist in float16, whose largest number is 65504: NumPy makes
+# it $-\infty$, and torch's `masked_fill` raises an error. So one line of code has four behaviours.
+
 # %% [markdown] id="finite-notice"
-# Untouched, uniform, uniform; and $-10^9$ does not exist in float16, whose largest number is 65504: NumPy makes it
-# $-\infty$, torch's `masked_fill` raises an error. One line of code, four behaviours. So we write $-\infty$ and **define** the
+# What a finite fill does to such a row depends on the code and on the type of its numbers. So we write $-\infty$ and **define** the
 # case that it leaves open:
 #
 # $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \label{empty-row-is-zero}$$
@@ -203,16 +231,16 @@ verify("empty-row-is-zero")
 nothing = mask.copy()
 nothing[2] = False
 q, k, v = (torch.tensor(part) for part in (query, key, value))
-plain = torch.softmax((q @ k.T / 2).masked_fill(~torch.tensor(nothing), -torch.inf), dim=-1) @ v
+hidden_scores = (q @ k.T / 2).masked_fill(~torch.tensor(nothing), -torch.inf)
+plain = torch.softmax(hidden_scores, dim=-1) @ v
 fused = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(nothing))
 print("torch.softmax:                ", plain[2].numpy())
 print("scaled_dot_product_attention: ", fused[2].numpy())
 print("ours:                         ", attention(query, key, value, mask=nothing)[2])
 
 # %% [markdown] id="empty-notice"
-# Three rows, three honest programs. The NaN comes from $-\infty - (-\infty)$. It is worse than it looks. **Predict**:
-# if the loss leaves the empty row out, are the gradients of the projections clean, once with `masked_fill`, once with
-# $M$ added?
+# The NaN comes from $-\infty - (-\infty)$, and it is worse than it looks. Let the loss leave the empty row out. **Predict** whether the
+# gradients of the projections are clean then, once with `masked_fill` and once with $M$ added.
 
 # %% id="empty-gradient-code" tags=["predicted"]
 visible = torch.tensor(nothing)
@@ -220,18 +248,20 @@ for name, hidden in {
     "masked_fill": lambda s: s.masked_fill(~visible, -torch.inf),
     "M added": lambda s: s + torch.where(visible, 0.0, -torch.inf),
 }.items():
-    projections = [torch.tensor(w, requires_grad=True) for w in (w_query, w_key, w_value)]
-    q, k, v = (torch.tensor(x) @ w for w in projections)
+    matrices = [torch.tensor(w).requires_grad_() for w in (w_query, w_key, w_value)]
+    q, k, v = (torch.tensor(x) @ w for w in matrices)
     rows = torch.softmax(hidden(q @ k.T / 2), dim=-1) @ v
     rows[[0, 1, 3, 4]].sum().backward()
-    print(f"{name:12} NaN in the gradient of W_Q, W_K, W_V:", [bool(w.grad.isnan().any()) for w in projections])
+    spoilt = [bool(w.grad.isnan().any()) for w in matrices]
+    print(f"{name:12} NaN in the gradient of W_Q, W_K, W_V:", spoilt)
+
+# %% [markdown] id="empty-gradient-answer" tags=["answer"]
+# The gradients are not clean, because in the backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$. One empty row that no loss looks at
+# spoils the gradient of $W_V$, which **all** rows share. If $M$ was added, those of $W_Q$ and $W_K$ are spoilt too, while `masked_fill`
+# passes the gradient 0 to what it hid.
 
 # %% [markdown] id="empty-gradient-notice"
-# No: in the backward pass $0 \cdot \mathrm{NaN} = \mathrm{NaN}$. One empty row that no loss looks at spoils $W_V$, which
-# **all** rows share. If $M$ was added, $W_Q$ and $W_K$ go with it; `masked_fill` passes the gradient 0 to what it hid
-# (pytorch #41508, open since 2020).
-#
-# torch's fused function once gave NaN too (#103963). And
+# The trap is known (pytorch #41508, open since 2020). torch's fused function once gave NaN too (#103963). And
 # `nn.MultiheadAttention` depends on an option: in torch 2.13 it returned NaN with `need_weights=True`, the default, and
 # zeros with `need_weights=False` (#160064 reports such a case). The next cell asks your own version.
 
@@ -240,8 +270,9 @@ layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
 hide = invert_mask(nothing)  # True = hide: see section {section}`several`
 tokens = torch.tensor(x[None, :, :4], dtype=torch.float32)
 for need_weights in (True, False):
-    output, _ = layer(tokens, tokens, tokens, attn_mask=torch.tensor(hide), need_weights=need_weights)
-    print(torch.__version__, f"need_weights={need_weights}: row 2 is", output[0, 2].tolist())
+    options = {"attn_mask": torch.tensor(hide), "need_weights": need_weights}
+    row = layer(tokens, tokens, tokens, **options)[0][0, 2]
+    print(torch.__version__, f"need_weights={need_weights}: row 2 is", row.tolist())
 
 # %% [markdown] id="causal"
 # ## The causal mask
@@ -260,31 +291,34 @@ for need_weights in (True, False):
 # The triangle is aligned at the **bottom right**. **Predict** what a single new query sees if the triangle is aligned
 # at the top left.
 
-# %% id="causal-verify" tags=["predicted"]
+# %% id="causal-verify"
 verify("causal-mask", "bottom-right-offset")
 
-# %% id="causal-figure"
-figures.mask_patterns(
-    {"top left, p = 0": causal_mask(2, 6), "bottom right, p = 4": causal_mask(2, 6, q_offset=4)},
-    title="Aligned at the top left, the newest queries see only the oldest keys",
-)
+# %% id="causal-figure" tags=["predicted"]
+top_left, bottom_right = causal_mask(2, 6), causal_mask(2, 6, q_offset=4)
+figures.aligned({"top left, p = 0": top_left, "bottom right, p = 4": bottom_right})
 
-# %% id="causal-code"
+# %% id="causal-code" tags=["predicted"]
 newest = (query[4:], key, value)
 q, k, v = (torch.tensor(part)[None] for part in newest)
-print("torch, is_causal:", scaled_dot_product_attention(q, k, v, is_causal=True).numpy()[0, 0])
+flagged = scaled_dot_product_attention(q, k, v, is_causal=True)
+print("torch, is_causal:", flagged.numpy()[0, 0])
 print("value 0:         ", value[0])
 print("with p = 4:      ", attention(*newest, is_causal=True, q_offset=4)[0])
 print("row 4 in full:   ", masked[4])
 
+# %% [markdown] id="causal-answer" tags=["answer"]
+# The new query sees one key, the oldest, because the first row of the triangle has only its first entry. Whatever the query asks, the
+# output is value 0. With $p = 4$ it sees all five keys, and the output is row 4 of the full pass.
+
 # %% [markdown] id="causal-notice"
-# One key, the oldest; whatever the query asks, the answer is value 0. No error is raised, and every test with $T_q =
+# A triangle at the wrong corner raises no error, and every test with $T_q =
 # T_k$ passes. torch's `is_causal` is aligned at the top left; the proposal to change it (pytorch #108108) is open since
 # 2023, and `torch.nn.attention.bias.causal_lower_right` asks for the other one. FlashAttention changed over to the
 # bottom right in its version 2.1. With unequal lengths, do not trust a flag: say $p$.
 
 # %% [markdown] id="prefix"
-# Why does the last line above agree with the full pass? **Claim:** under the causal mask, what comes later changes
+# Why does a cache give what the full pass gives? **Claim:** under the causal mask, what comes later changes
 # nothing:
 #
 # $$Z(X_{1:t}) = Z(X)_{1:t} \label{causal-prefix-invariance}$$
@@ -295,16 +329,26 @@ print("row 4 in full:   ", masked[4])
 # are the same in both. ∎ Layers that treat each position alone keep this: it holds for whole stacks.
 #
 # Two things live on it: training predicts **all** next tokens in one pass; and cached keys and values stay right while
-# the text grows. **Predict** if {eq}`causal-prefix-invariance` needs the mask.
+# the text grows. **Predict** whether {eq}`causal-prefix-invariance` needs the mask.
+
+# %% id="prefix-verify"
+verify("causal-prefix-invariance")
 
 # %% id="prefix-code" tags=["predicted"]
-verify("causal-prefix-invariance")
-prefixes = [attention(query[:t], key[:t], value[:t], is_causal=True) for t in range(1, 6)]
-print("every prefix agrees:  ", all(np.allclose(part, masked[: len(part)]) for part in prefixes))
-steps = [attention(query[t : t + 1], key[: t + 1], value[: t + 1], is_causal=True, q_offset=t) for t in range(5)]
+agrees, steps = [], []
+for t in range(1, 6):
+    prefix = attention(query[:t], key[:t], value[:t], is_causal=True)
+    agrees.append(np.allclose(prefix, masked[:t]))
+    last = query[t - 1 : t], key[:t], value[:t]
+    steps.append(attention(*last, is_causal=True, q_offset=t - 1))
+print("every prefix agrees:  ", all(agrees))
 print("token by token agrees:", np.allclose(np.vstack(steps), masked))
-unmasked = attention(query, key, value)
-print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[:3]), unmasked[:3]))
+unmasked, start = attention(query, key, value), attention(query[:3], key[:3], value[:3])
+print("without mask agrees:  ", np.allclose(start, unmasked[:3]))
+
+# %% [markdown] id="prefix-answer" tags=["answer"]
+# It does need the mask: without one, the first three rows of the full pass are not the output of the first three tokens alone, because
+# they average over the later tokens too. With the mask every prefix agrees, and so does a pass token by token.
 
 # %% [markdown] id="leak"
 # ## How to find a leak
@@ -316,10 +360,10 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 #
 # A key of weight exactly 0 has no influence, neither through its value nor through its score. Now the tempting variant:
 # a softmax over **all** scores, and the mask multiplied onto the weights *afterwards*. The forbidden weights are 0 as
-# well. **Predict** if future scores still have an influence.
+# well. Do future scores still have an influence?
 
 # %% [markdown] id="leak-after"
-# They do. The hidden score stands in the normaliser, so all visible weights shrink when it grows:
+# They do, because the hidden score stands in the normaliser: all visible weights shrink when it grows.
 #
 # $$\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad
 #  \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i) \label{mask-after-softmax-leaks}$$
@@ -329,27 +373,35 @@ print("without mask agrees:  ", np.allclose(attention(query[:3], key[:3], value[
 #
 # $$\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i) \label{causal-mask-hides-future}$$
 #
-# That is a **test**: move one token, look which outputs move. Four lines.
+# That is a **test**: move one token, and look which outputs move. It takes four lines. **Predict** at how many of the ten pairs
+# $j > i$ of five tokens the output moves if the mask comes after the softmax.
 
-# %% id="leak-verify" tags=["predicted"]
+# %% id="leak-verify"
 verify("output-derivative-by-score", "mask-after-softmax-leaks")
 verify("causal-mask-hides-future")
 
 
-# %% id="leak-code"
+# %% id="leak-code" tags=["predicted"]
 def self_attention(x, put_on):
     return put_on((x @ w_query) @ (x @ w_key).T / 2) @ (x @ w_value)
+
+
+def after(s):
+    return softmax(s) * mask
 
 
 influence, step = np.zeros((5, 5)), rng.normal(size=5)
 for j in range(5):
     moved = x + step * (np.arange(5) == j)[:, None]
-    change = self_attention(moved, lambda s: softmax(s) * mask) - self_attention(x, lambda s: softmax(s) * mask)
+    change = self_attention(moved, after) - self_attention(x, after)
     influence[:, j] = np.abs(change).max(axis=1)
 print(influence)
 
+# %% [markdown] id="leak-answer" tags=["answer"]
+# The output moves at all ten pairs: every entry above the diagonal is a leak, although all the weights there are 0. Row 0, for example,
+# should depend on column 0 only.
+
 # %% [markdown] id="leak-notice"
-# Row 0 should depend on column 0 only. Every entry above the diagonal is a leak, although all the weights there are 0.
 # Our package has these lines as `leak_matrix`. Let us put it to work on six layers: the right one, and five with
 # common mistakes. **Predict** which of them leak everywhere, and which at a few pairs only.
 
@@ -359,24 +411,35 @@ layers = {
     "one column too wide": lambda s: softmax(np.where(np.tri(5, k=1) > 0, s, -np.inf)),
     "transposed": lambda s: softmax(np.where(mask.T, s, -np.inf)),
     "zeros and ones added": lambda s: softmax(s + mask),
-    "after the softmax": lambda s: softmax(s) * mask,
+    "after the softmax": after,
     "softmax over queries": lambda s: softmax(np.where(mask, s, -np.inf), axis=0),
 }
-found = {name: leak_matrix(lambda rows, put_on=put_on: self_attention(rows, put_on), x) for name, put_on in layers.items()}
-figures.leak_maps(found, mask, title="Five wrong masks, five leaks: all found by moving one token at a time")
+found = {}
+for name, put_on in layers.items():
+    found[name] = leak_matrix(partial(self_attention, put_on=put_on), x)
+figures.leak_maps(found, mask)
+
+# %% [markdown] id="leaks-answer" tags=["answer"]
+# Four of the wrong layers leak at all ten pairs of the future. "One column too wide", the mask of model A, leaks at four pairs only,
+# one for each row that has a successor, and these are the ones that matter, because each of them shows the next symbol.
 
 # %% [markdown] id="leaks-notice"
-# Four leak at all ten pairs of the future. "One column too wide" is the mask of model A: few leaks, one for each row
-# that has a successor, and these are the ones that matter. The right layer is not just below some tolerance there; its
-# numbers are **exactly** 0, since no operation mixes in the future. The same test finds padding that is visible: ask
+# The right layer is not just below some tolerance in the future; its
+# numbers there are **exactly** 0, since no operation mixes in the future. The same test finds padding that is visible: ask
 # for the columns behind the end.
 
 # %% id="leaks-padding"
 assert (found["right"][~mask] == 0.0).all()
 real = padding_mask(np.array(3), 5)  # 3 real tokens, 2 of padding
-seen = leak_matrix(lambda rows: self_attention(rows, softmax)[:3], x)[:, 3:]
-unseen = leak_matrix(lambda rows: self_attention(rows, lambda s: softmax(np.where(real, s, -np.inf)))[:3], x)[:, 3:]
-print("padding visible, influence:", seen.max().round(2), "  padding hidden:", unseen.max())
+
+
+def without_padding(s):
+    return softmax(np.where(real, s, -np.inf))
+
+
+for name, weigh in (("visible", softmax), ("hidden", without_padding)):
+    leaks = leak_matrix(partial(self_attention, put_on=weigh), x)[:3, 3:]
+    print(f"influence of {name} padding: {leaks.max().round(2)}")
 
 # %% [markdown] id="gradient"
 # The gradient asks the same question: autograd gives $\partial z_i / \partial x_j$ for all pairs at once. It can be
@@ -384,23 +447,28 @@ print("padding visible, influence:", seen.max().round(2), "  padding hidden:", u
 # token still shows the jump. And people test with `output[i].sum().backward()`: behind a layer that shifts each row to the
 # mean 0 (a LayerNorm does) the sum is constant, so every gradient is 0 and any leak passes. Take the whole Jacobian.
 #
-# **Predict**: if only the *values* are moved, is the mask after the softmax found?
+# **Predict** whether the test finds the mask after the softmax if it moves only the *values*.
 
 
 # %% id="gradient-code" tags=["predicted"]
 def layer_in_torch(rows):
-    weights = torch.softmax(rows @ torch.tensor(w_query) @ (rows @ torch.tensor(w_key)).T / 2, dim=-1) * torch.tensor(mask)
-    return weights @ (rows @ torch.tensor(w_value))
+    q, k, v = (rows @ torch.tensor(w) for w in (w_query, w_key, w_value))
+    return torch.softmax(q @ k.T / 2, dim=-1) * torch.tensor(mask) @ v
 
 
-jacobian = torch.autograd.functional.jacobian(layer_in_torch, torch.tensor(x))  # (5, 4, 5, 5): row, feature, row, feature
+jacobian = torch.autograd.functional.jacobian(layer_in_torch, torch.tensor(x))
+# (5, 4, 5, 5): row, feature of the output, row, feature of the input
 by_gradient = jacobian.abs().amax(dim=(1, 3)).numpy()
 print("same pairs:", np.array_equal(by_gradient > 0, found["after the softmax"] > 0))
 weights = softmax(scaled_dot_scores(query, key)) * mask
-print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, value)[~mask] > 0).sum())
+by_values = leak_matrix(lambda rows: weights @ rows, value)
+print("moving values only, leaks:", (by_values[~mask] > 0).sum())
+
+# %% [markdown] id="gradient-answer" tags=["answer"]
+# The test does not find it then, because with fixed weights the future values are multiplied by 0. The leak runs through the *keys*.
 
 # %% [markdown] id="gradient-notice"
-# It is not: with fixed weights the future values are multiplied by 0. The leak runs through the *keys*. So move the
+# So move the
 # **tokens**, the input of the layer, and nothing further inside.
 
 # %% [markdown] id="axis"
@@ -427,12 +495,12 @@ print("moving values only, leaks:", (leak_matrix(lambda rows: weights @ rows, va
 #  \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)
 # \label{softmax-over-queries-leaks}$$
 #
-# The future, $l > i$, leaks through the normaliser again. **Predict** which of the four lines below equals masked attention.
+# The future, $l > i$, leaks through the normaliser again. **Predict** which of the four ways below equal masked attention.
 
-# %% id="axis-verify" tags=["predicted"]
+# %% id="axis-verify"
 verify("masked-attention-in-columns", "softmax-over-queries-leaks")
 
-# %% id="axis-code"
+# %% id="axis-code" tags=["predicted"]
 added = np.where(mask, 0.0, -np.inf)
 scores_qk, scores_kq = query @ key.T / 2, key @ query.T / 2
 for name, weights in {
@@ -441,11 +509,13 @@ for name, weights in {
     "Q K^T, upper, over queries (axis 0)": softmax(scores_qk + added, axis=0),
     "Q K^T read as columns = queries": softmax(scores_qk + added.T, axis=0).T,
 }.items():
-    print(f"{name:36} {np.allclose(weights @ value, masked)!s:6} sums of row 4: {weights[4].sum():.2f}")
+    equal = np.allclose(weights @ value, masked)
+    print(f"{name:36} {equal!s:6} sums of row 4: {weights[4].sum():.2f}")
 show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagonal")
 
-# %% [markdown] id="axis-notice"
-# The first two. The third is the leak of {eq}`softmax-over-queries-leaks`, rejected also by `leak_matrix` above. In the last, every single
+# %% [markdown] id="axis-notice" tags=["answer"]
+# The first two equal masked attention, because in both the softmax runs over the keys and hides those later than the query. The
+# third is the leak of {eq}`softmax-over-queries-leaks`, rejected also by `leak_matrix` above. In the last, every single
 # choice looks consistent, rows sum to 1, and nothing leaks; but queries and keys have **swapped roles**: the keys ask.
 # It takes a comparison with loops, or a test with $T_q \ne T_k$, to find that one.
 
@@ -458,8 +528,18 @@ show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagona
 # $$M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)} \label{added-masks-intersect}$$
 #
 # Finite fills break here too. In a row where everything is hidden, a key hidden by *both* masks gets $-2c$, one hidden
-# by only one gets $-c$. **Predict** where the weight goes.
-#
+# by only one gets $-c$. **Predict** where the weight goes, for scores $(2, 1, 0)$ if two masks hide the first key and one hides each of
+# the others.
+
+# %% id="several-code" tags=["predicted"]
+fills = np.array([-2e9, -1e9, -1e9])
+print("hidden by two masks, by one, by one:", softmax(scores + fills))
+
+# %% [markdown] id="several-answer" tags=["answer"]
+# All weight goes to the keys that are hidden only once, because they lead by $c$ over the key that is hidden twice. Between the two of
+# them the scores decide.
+
+# %% [markdown] id="padding"
 # **Padding** hides columns, for all queries. Then the padding $K'$, $V'$ behind $n$ real rows may hold anything, and a padded
 # batch gives each sequence what it gets alone:
 #
@@ -479,12 +559,11 @@ show("softmax-over-queries-leaks", wrong="no leak: the mask is above the diagona
 # query see its own position and the $w$ before it. **Predict** how many of 49 pairs the causal mask leaves, for seven
 # tokens.
 
-# %% id="several-verify" tags=["predicted"]
+# %% id="several-verify"
 verify("added-masks-intersect", "key-padding-changes-nothing")
 verify("packed-documents-stay-apart")
-print("hidden by two masks, by one, by one:", softmax(scores + np.array([-2e9, -1e9, -1e9])))
 
-# %% id="several-figure"
+# %% id="several-figure" tags=["predicted"]
 causal, near = causal_mask(7, 7), window_mask(7, 7, left=2, right=0)
 short = np.broadcast_to(padding_mask(np.array(5), 7), (7, 7))
 document = np.array([0, 0, 0, 0, 1, 1, 1])
@@ -496,38 +575,44 @@ patterns = {
     "two documents": document[:, None] == document,
     "documents and causal": (document[:, None] == document) & causal,
 }
-figures.mask_patterns(patterns, title="Masks combine by 'and': what one of them hides stays hidden")
+figures.combined(patterns)
+
+# %% [markdown] id="several-figure-answer" tags=["answer"]
+# The causal mask leaves 28 pairs, because the rows see 1, 2, ..., 7 keys: half of the square, and half of the diagonal on top.
 
 # %% [markdown] id="polarity"
-# 28 pairs, the diagonal included; and with the finite fill all weight is on the keys hidden only once. (Mind what
-# padding does to its own *queries*: rows 5 and 6 still attend to real keys. That is harmless, for nobody reads their
-# outputs; hiding these rows instead of the columns is a classic.)
+# Mind what
+# padding does to its own *queries*: with 5 real tokens of 7, the rows 5 and 6 still attend to real keys. That is harmless, because
+# nobody reads their outputs; hiding these rows instead of the columns is a classic mistake.
 #
 # **Which way round is True?** Here, and in `scaled_dot_product_attention`, True means *may attend*. In
 # `nn.MultiheadAttention`, of the same library, True means *hide*. An inverted mask raises no error; a much read
-# repository had one until 2026 (LLMs-from-scratch #1061). **Predict** how much of past and future a causal mask of the
-# wrong polarity shows.
+# repository had one until 2026 (LLMs-from-scratch #1061). **Predict** how much of the past and of the future a query sees if a causal
+# mask has the wrong polarity.
 
 # %% id="polarity-code" tags=["predicted"]
-hide = np.triu(np.ones((5, 5), dtype=bool), k=1)  # True = hide, the way nn.MultiheadAttention wants it
+hide = np.triu(np.ones((5, 5), dtype=bool), k=1)  # for nn.MultiheadAttention
 keep = from_torch_masks(hide)
-print("kept:", np.array_equal(keep, mask), "  inverted back:", np.array_equal(invert_mask(keep), hide))
+back = invert_mask(keep)
+print("kept:", np.array_equal(keep, mask), "  back:", np.array_equal(back, hide))
 q, k, v = (torch.tensor(part) for part in (query, key, value))
 wrong = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(hide)).numpy()
 print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
 
+# %% [markdown] id="polarity-answer" tags=["answer"]
+# A query sees all of the future and nothing else, because exactly the hidden pairs are shown. The last row sees nothing at all, so its
+# output is 0 here, and NaN from a plain softmax: a sign worth noticing. (With the diagonal left in, `triu` without `k=1`, there is not
+# even that.)
+
 # %% [markdown] id="polarity-notice"
-# All of the future, and nothing else. The last row sees nothing at all, so its output is 0 here, and NaN from a plain softmax: a
-# sign worth noticing. (With the diagonal left in, `triu` without `k=1`, there is not even that.)
-#
 # Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask
 # after the softmax. **Predict** first: can a *hidden* cell leak while the mask stands before the softmax?
 
 # %% id="explorable" tags=["predicted"]
 figures.mask_explorable()
 
-# %% [markdown] id="explorable-notice"
-# It cannot: before the softmax, and over the keys, a hidden key has weight 0 and by {eq}`output-derivative-by-score` no influence. Only
+# %% [markdown] id="explorable-notice" tags=["answer"]
+# A hidden cell cannot leak: before the softmax, and over the keys, a hidden key has weight 0 and by {eq}`output-derivative-by-score` no influence. Only
 # visible cells above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 15 of 15.
 
 # %% [markdown] id="count"
@@ -554,51 +639,48 @@ figures.mask_explorable()
 # $L$ layers reach $L w$ back: depth buys distance, step by step. (That a path exists does not say that much gets
 # through.) **Predict** how many layers the last of 13 tokens needs to see the first, with $w = 2$.
 
-# %% id="reach-verify" tags=["predicted"]
+# %% id="reach-verify"
 verify("causal-pair-count", "window-pair-count", "reach-of-stacked-windows")
 
-# %% id="reach-figure"
+# %% id="reach-figure" tags=["predicted"]
 band = window_mask(13, 13, left=2, right=0).astype(int)
-reaches = {f"L = {layers}": np.linalg.matrix_power(band, layers) > 0 for layers in (1, 2, 4, 6)}
-figures.mask_patterns(reaches, title="Six layers with a window of 2 reach twelve tokens back, as far as there are any")
+powers = {layers: np.linalg.matrix_power(band, layers) for layers in (1, 2, 4, 6)}
+figures.reach({f"L = {layers}": paths > 0 for layers, paths in powers.items()})
+
+# %% [markdown] id="reach-answer" tags=["answer"]
+# It needs six layers, because the first token is twelve places back and each layer reaches two.
 
 # %% [markdown] id="experiment"
-# Six. Now back to the two models of section {section}`hook` (one head, a small network behind it; 500 steps; three seeds;
+# Back to the two models of section {section}`hook` (one head, a small network behind it; 500 steps; three seeds;
 # `attn_course/lessons/masking/experiments.py`). Nobody can know a random symbol before it is there. The 7 random symbols to
 # predict cost an honest model $\ln 8$ each on average, the other 8 nothing once the code is learnt, so its loss is at
 # least $\frac{7}{15} \ln 8 = 0.970$ nats.
 #
-# Three more models have masks that leak in the ways of this lesson. **Predict** for each if it tells the random
-# symbols, and if it can write.
+# Three more models have masks that leak in the ways of this lesson: transposed, after the softmax, and a softmax over the queries.
+# **Predict** for each of the five whether it tells the random symbols in advance, and whether it can write.
 
 # %% id="experiment-figure" tags=["predicted"]
-names = ["right", "one too\nwide", "transposed", "after the\nsoftmax", "softmax over\nthe queries"]
-shares = {
-    "random half, told in advance": [record.values(kind, "first half").mean() for kind in MASKS],
-    "translation, written": [record.values(kind, "written").mean() for kind in MASKS],
-}
-charts.bars(
-    names,
-    shares,
-    title="A mask that shows the next symbol teaches looking, not writing",
-    alt="Bars for five masks, mean of three seeds. Share of random symbols told in advance: right 0.12, one column too wide 1.00, "
-    "transposed 1.00, after the softmax 0.22, softmax over the queries 0.13. Share written right: 1.00, 0.11, 0.11, 1.00 and 0.47.",
-    x_label="how the mask is put on",
-    y_label="share of symbols told right",
-)
+told = [record.values(kind, "first half").mean() for kind in MASKS]
+written = [record.values(kind, "written").mean() for kind in MASKS]
+figures.told_and_written(MASKS, told, written)
 
-# %% id="experiment-code"
+# %% id="experiment-code" tags=["predicted"]
 print(f"honest loss: at least {HONEST_LOSS:.3f}")
 for kind in MASKS:
-    print(f"{kind:24} loss {record.values(kind, 'loss')}  random half {record.values(kind, 'first half')}")
+    loss, random_half = record.values(kind, "loss"), record.values(kind, "first half")
+    print(f"{kind:24} loss {loss}  random half {random_half}")
+
+# %% [markdown] id="experiment-answer" tags=["answer"]
+# Only the right mask does what it should: it writes faultlessly and tells no more random symbols than chance (.125). *One column too
+# wide* and *transposed* tell every random symbol and cannot write. Their loss of 0, where no honest model can be below .970, catches
+# them, **if** you know the bound. *After the softmax* is subtle: in all three trainings it tells more random symbols than chance, so the
+# model uses the leak through the normaliser, and still writes faultlessly. *Softmax over the queries* tells next to nothing, yet
+# writes worse: a weight depends on how many later queries there are, so {eq}`causal-prefix-invariance` fails, and training and writing
+# are different functions.
 
 # %% [markdown] id="experiment-notice"
-# One column too wide and transposed: every random symbol told, no writing. Their loss of 0, where no honest model can be
-# below .970, catches them, **if** you know the bound. The mask after the softmax is subtle: in all three trainings it tells
-# more random symbols than chance (.125), so the model uses the leak through the normaliser, and still writes faultlessly.
-# A leak need not show in quality. The softmax over the queries tells next to nothing, yet writes worse: a weight depends
-# on how many later queries there are, so {eq}`causal-prefix-invariance` fails, and training and writing are different functions. No number
-# above finds all four; the leak test of section {section}`leak` does.
+# A leak need not show in the loss, nor in the quality of what is written: none of the printed numbers finds all four wrong masks. The
+# leak test of section {section}`leak` does.
 
 # %% [markdown] id="limits"
 # ## Limits

@@ -17,10 +17,16 @@ import math
 import numpy as np
 
 from attn_course import show, verify
-from attn_course.figures import charts
 from attn_course.lessons.scaling import figures
 from attn_course.lessons.scaling.experiments import SCALE, WIDTHS, two_step_sizes
-from attn_course.reference import cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores, softmax, softmax_jacobian
+from attn_course.reference import (
+    cosine_scores,
+    dot_scores,
+    gaussian_scores,
+    scaled_dot_scores,
+    softmax,
+    softmax_jacobian,
+)
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -36,10 +42,13 @@ for d_k in (4, 64, 1024):
     query, key = rng.normal(size=(1, d_k)), rng.normal(size=(8, d_k))
     print(f"d_k = {d_k:4d}  weights", softmax(dot_scores(query, key))[0])
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The largest weight is 0.998, because the scores spread further and further as $d_k$ grows. One key takes everything, and it
+# was chosen by chance: nothing has been learnt. By {eq}`saturated-softmax-jacobian-vanishes` the Jacobian of these weights is
+# almost 0, so little will be.
+
 # %% [markdown] id="hook-notice"
-# One key takes everything, and it was chosen by chance: nothing has been learnt. By {eq}`saturated-softmax-jacobian-vanishes` the Jacobian
-# of these
-# weights is almost 0, so little will be. To see what went wrong we look at the scores themselves.
+# To see what the number of entries does to the weights, we look at the scores themselves.
 
 # %% [markdown] id="similar-dot"
 # ## Three ways to be similar
@@ -72,8 +81,14 @@ for d_k in (4, 64, 1024):
 # %% id="similar-gauss-code" tags=["predicted"]
 query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
 equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
-for name, keys in (("equal keys", equal), ("one twice as long", equal * np.array([[1], [1], [2], [1]]))):
-    print(f"{name:18s}", softmax(gaussian_scores(query, keys, 1.0))[0], softmax(dot_scores(query, keys))[0])
+longer = equal * np.array([[1], [1], [2], [1]])
+for name, keys in (("equal keys", equal), ("one twice as long", longer)):
+    gaussian, dot = gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
+    print(f"{name:18s}", softmax(gaussian)[0], softmax(dot)[0])
+
+# %% [markdown] id="similar-gauss-answer" tags=["answer"]
+# They no longer agree, because $\|k_j\|^2 / 2 h^2$ is then no common shift: the Gaussian score of the longer key, the third,
+# is lowered by more than those of the others, and its weight is smaller than with the dot product.
 
 # %% id="similar-verify"
 verify("dot-product-by-distance", "cosine-similarity")
@@ -99,10 +114,12 @@ query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0], [-1.0, 0.
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", cosine_scores(query, key)[0])
 assert scaled_dot_scores(query, key).argmax() != cosine_scores(query, key).argmax()
-show("ranking-ignores-query-length", q=[1, 0], k=[[3, 3], [1, 0]], theta=[np.pi / 4, 0], i=1, j=2)
+keys, angles = [[3, 3], [1, 0]], [np.pi / 4, 0]
+show("ranking-ignores-query-length", q=[1, 0], k=keys, theta=angles, i=1, j=2)
 
-# %% [markdown] id="spot-cosine-notice"
-# The constant $\sqrt{d_k}$ changes no ranking; two norms do. The first row prefers the long key at 45 degrees, the second the
+# %% [markdown] id="spot-cosine-notice" tags=["answer"]
+# Only the second row, the cosine, lies between -1 and 1, and the two rows do not pick the same key. Dividing by the constant
+# $\sqrt{d_k}$ changes no ranking; dividing by the two norms does. The first row prefers the long key at 45 degrees, the second the
 # key that points the same way. The last lines compare just these two: the dot product is 3 times as large for the long key, though
 # its cosine is the smaller one.
 
@@ -119,7 +136,8 @@ show("ranking-ignores-query-length", q=[1, 0], k=[[3, 3], [1, 0]], theta=[np.pi 
 
 # %% id="flat-verify"
 verify("ranking-ignores-query-length", "cosine-weight-bound", "relative-cost-of-norms")
-print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  norms at T = 1000:", 1 / 1000 + 1 / 1000)
+print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3))
+print("norms at T = 1000:", 1 / 1000 + 1 / 1000)
 
 # %% [markdown] id="flat-notice"
 # "The dot product saves the norms" is true, and for a thousand positions it saves 0.2 % of the work. The real
@@ -171,8 +189,14 @@ print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3), "  n
 # %% id="scale-code" tags=["predicted"]
 query, key = rng.normal(size=(2, 20_000, 64))
 scores = (query * key).sum(axis=-1)
-for name, divisor in (("1", 1), ("sqrt(d_k)", 8), ("d_k", 64), ("sqrt(d_model)", math.sqrt(512))):
+divisors = {"1": 1, "sqrt(d_k)": 8, "d_k": 64, "sqrt(d_model)": math.sqrt(512)}
+for name, divisor in divisors.items():
     print(f"divided by {name:13s} deviation {(scores / divisor).std():.2f}")
+
+# %% [markdown] id="scale-answer" tags=["answer"]
+# The deviations are about 8, 1, 0.13 and 0.35, because they are the square roots of the variances: $\sqrt{64} = 8$ without a
+# divisor, 1 with the scale, $1 / \sqrt{64} = 1/8$ after division by $d_k$, and $1 / \sqrt{8} \approx 0.35$ with
+# $\sqrt{d_{\text{model}}}$.
 
 # %% id="scale-verify"
 verify("mean-of-a-score", "score-variance-from-covariances")
@@ -212,7 +236,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # %% id="broken-figure" tags=["predicted"]
 n, d_k = 40_000, 16
 q, k, e = rng.normal(size=(3, n, d_k))
-samples = {
+drawn = {
     "all hold": (q * k).sum(-1),
     "correlated, ρ = 0.5": (q * (0.5 * q + math.sqrt(0.75) * e)).sum(-1),
     "q = k": (q * q).sum(-1),
@@ -220,11 +244,16 @@ samples = {
     "means 0.5": ((q + 0.5) * (k + 0.5)).sum(-1),
     "one long query": k @ (q[0] * math.sqrt(3 * d_k) / np.linalg.norm(q[0])),
 }
-edges = np.linspace(-8, 12, 81)
-centres = (edges[1:] + edges[:-1]) / 2
-densities = {name: np.histogram(s / 4, edges)[0] / (n * 0.25) for name, s in samples.items()}
-moments = {name: (float((s / 4).mean()), float((s / 4).var())) for name, s in samples.items()}
-figures.broken_assumptions(centres, densities, np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi), moments)
+edges, centres = np.linspace(-8, 12, 81), np.linspace(-7.875, 11.875, 80)
+normal = np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi)
+densities = {name: np.histogram(s / 4, edges)[0] / (n / 4) for name, s in drawn.items()}
+moments = {name: ((s / 4).mean(), (s / 4).var()) for name, s in drawn.items()}
+figures.broken_assumptions(centres, densities, normal, moments)
+
+# %% [markdown] id="broken-answer" tags=["answer"]
+# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both: the means are now 2, 4
+# and 1. The larger deviations and the long query change the variance alone, to $1.5^4 \approx 5$ and to 3, because the
+# entries of the keys still have mean 0 and do not depend on the query.
 
 # %% id="broken-verify"
 verify("correlated-query-key-moments", "equal-query-key-moments")
@@ -267,8 +296,14 @@ x = np.linspace(-6, 6, 121)
 densities = {}
 for d_k in (1, 4, 64):
     deviation = np.sqrt(rng.chisquare(d_k, size=(20_000, 1)) / d_k)  # |q| / sqrt(d_k)
-    densities[f"d_k = {d_k}"] = (np.exp(-((x / deviation) ** 2) / 2) / deviation).mean(axis=0) / math.sqrt(2 * math.pi)
+    curves = np.exp(-((x / deviation) ** 2) / 2) / deviation
+    densities[f"d_k = {d_k}"] = curves.mean(axis=0) / math.sqrt(2 * math.pi)
 figures.towards_normal(x, densities, np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi))
+
+# %% [markdown] id="normal-answer" tags=["answer"]
+# The curve of $d_k = 1$ is the highest at both places. It averages the most different deviations $\|q\| / \sqrt{d_k}$: short
+# queries give it a sharp peak at 0, and long ones give it heavy tails. With more entries $\|q\|^2 / d_k$ is nearly 1 for every
+# query, and the curve is nearly the normal one.
 
 # %% id="normal-verify"
 verify("kurtosis-of-a-score", "kurtosis-with-normal-entries")
@@ -307,19 +342,24 @@ for d_k in widths:
     rows["scaled"].append(softmax(scaled_dot_scores(query, key)[:, 0]))
     rows["unscaled"].append(softmax(dot_scores(query, key)[:, 0]))
 w = {name: np.stack(weights) for name, weights in rows.items()}
-safe = {name: np.where(weights > 0, weights, 1.0) for name, weights in w.items()}  # 0 ln 0 counts as 0
+# 0 ln 0 counts as 0
+safe = {name: np.where(weights > 0, weights, 1.0) for name, weights in w.items()}
 entropy = {name: -(w[name] * np.log(safe[name])).sum(-1).mean(-1) for name in w}
 largest = {name: weights.max(-1).mean(-1) for name, weights in w.items()}
-norm = {name: np.linalg.norm(softmax_jacobian(weights), 2, axis=(-2, -1)).mean(-1) for name, weights in w.items()}
+jacobians = {name: softmax_jacobian(weights) for name, weights in w.items()}
+norm = {s: np.linalg.norm(J, 2, axis=(-2, -1)).mean(-1) for s, J in jacobians.items()}
 figures.spread_and_softmax(widths, entropy, largest, norm, n_keys=64)
+
+# %% [markdown] id="spread-notice" tags=["answer"]
+# With the scale the entropy ends at 3.67, half a nat below $\ln 64$, because the scaled scores have the variance $s^2 = 1$.
+# Without the scale, the norm of the Jacobian first grows, for two strong keys compete; then it falls, since one has won. The
+# scale keeps all three nearly where they were.
 
 # %% id="spread-verify"
 verify("log-weight-ratio-variance", "effective-share-of-keys", "entropy-lost-to-spread")
 
-# %% [markdown] id="spread-notice"
-# With the scale the entropy ends at 3.67, half a nat below $\ln 64$. Without it, the norm of the Jacobian first grows, for two strong
-# keys compete; then it falls, since one has won. The scale keeps all three nearly where they were. Find in the card
-# below which divisor keeps the weights the same for every $d_k$.
+# %% [markdown] id="explorable-before"
+# Find in the card below which divisor keeps the weights the same for every $d_k$.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -337,13 +377,19 @@ figures.scale_explorable()
 # **Predict** whether two twins, one scaled and one not, give the same attention weights after 20 steps of gradient descent from
 # $W' = W_Q / \sqrt{d_k}$, if the second uses the step $\eta / d_k$ for $W'$.
 
-# %% id="twins-code" tags=["predicted"]
+# %% id="twins-verify"
 verify("scale-as-reparametrisation")
+
+# %% id="twins-code" tags=["predicted"]
 print("step eta / d_k: same weights", two_step_sizes(64, 20) < 1e-9)
 print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e-3)
 
+# %% [markdown] id="twins-answer" tags=["answer"]
+# They do, because {eq}`scale-as-reparametrisation` with $c^2 = 1 / d_k$ holds for each step: if $W' = c\,W$ before a step, it holds
+# after the step too. With the same step $\eta$ for both, the twins part.
+
 # %% [markdown] id="start"
-# So whether the scale helps depends on the start and on the steps. Suppose the queries start with variance $1 / d_k$, as with
+# Whether the scale helps therefore depends on the start and on the steps. Suppose the queries start with variance $1 / d_k$, as with
 # $W' = W_Q / \sqrt{d_k}$ above, and the keys with 1. By {eq}`score-variance-from-deviations`,
 #
 # $$\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = 1, \qquad
@@ -353,28 +399,36 @@ print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e
 # a turned copy of it (`attn_course/lessons/scaling/experiments.py`), with Adam and the step 0.003,
 # for both starts. **Predict** the slow curve.
 
-# %% id="training-figure" tags=["predicted"]
+# %% id="start-verify"
 verify("scale-in-the-initialisation")
+
+# %% id="training-figure" tags=["predicted"]
 record = SCALE.load()
 starts = ("unit variance", "factor in W_Q")
 names = ("scaled", "unscaled")
-curves = {start: {name: record.values(start, name, "256", "accuracy") for name in names} for start in starts}
-title = "At d_k = 256 the scale speeds up one start, and does nothing for a start that already holds the factor"
-figures.two_trainings(curves, chance=1 / 16, title=title)
-
-# %% id="training-steps"
+curves = {}
 for start in starts:
-    for d_k in WIDTHS:
-        scaled, unscaled = (record.values(start, name, str(d_k), "steps") for name in names)
-        print(f"{start:13s}  d_k = {d_k:3d}   steps to learn, three seeds: scaled {scaled}, unscaled {unscaled}")
+    right = [record.values(start, name, "256", "accuracy") for name in names]
+    curves[start] = dict(zip(names, right, strict=True))
+figures.two_trainings(curves, chance=1 / 16, d_k=256)
+
+# %% id="training-steps" tags=["predicted"]
+print("steps to learn, three seeds")
+for start in starts:
+    for d_k in map(str, WIDTHS):
+        scaled, unscaled = (record.values(start, name, d_k, "steps") for name in names)
+        print(f"{start:13s}  d_k = {d_k:>3s}   scaled {scaled}, unscaled {unscaled}")
 assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 
+# %% [markdown] id="training-answer" tags=["answer"]
+# The slow curve is that of the unscaled layer from the start with unit variance, the only one of the four whose scores begin
+# with a variance of $d_k$. At $d_k = 16$ it needs up to 1.4 times the steps of the scaled one, at 256 two to four times. From the
+# other start the unscaled layer needs no more steps than the scaled one. It does learn in each case: no theorem says that it
+# cannot.
+
 # %% [markdown] id="training-notice"
-# This is one task, Adam, and one step size. At $d_k = 16$ the unscaled layer needs up to 1.4 times the steps of the scaled one, at 256
-# two to four times, and from the other start it needs no more than the scaled one. It does learn in each case: no theorem says that it
-# cannot. Another step size, or plain gradient descent, where by {eq}`scale-as-reparametrisation` the scale also changes the effective step,
-# would be
-# another experiment.
+# This is one task, Adam, and one step size. Another step size, or plain gradient descent, where by
+# {eq}`scale-as-reparametrisation` the scale also changes the effective step, would be another experiment.
 
 # %% [markdown] id="layer-norm"
 # ## What layer normalisation fixes, and what not
@@ -412,33 +466,30 @@ assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
 d, d_k = 512, 64
 x = rng.normal(size=(2, d))
 x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
-bounds = {"nn.Linear": 1 / math.sqrt(d), "packed Xavier": math.sqrt(6 / (4 * d)), "std 0.02": 0.02 * math.sqrt(3)}
+bounds = {
+    "nn.Linear": 1 / math.sqrt(d),
+    "packed Xavier": math.sqrt(6 / (4 * d)),
+    "std 0.02": 0.02 * math.sqrt(3),
+}
 measured = []
 for bound in bounds.values():
     draws = (rng.uniform(-bound, bound, (2, d, d_k)) for _ in range(300))
-    scores = [(x[0] @ w_query) @ (x[1] @ w_key) / math.sqrt(d_k) for w_query, w_key in draws]
-    measured.append(float(np.var(scores)))
+    scores = [(x[0] @ w_query) @ (x[1] @ w_key) for w_query, w_key in draws]
+    measured.append(np.var(scores) / d_k)  # of scores / sqrt(d_k)
 expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
+figures.initial_variances(list(bounds), expected, measured)
 
-# %% id="inits-bars"
-charts.bars(
-    list(bounds),
-    {"{eq}`score-variance-at-initialisation`": expected, "measured": measured},
-    title="After layer normalisation the scores still have the variance that the initialisation gives them",
-    alt="Bars of the variance of scaled scores for three initialisations at d_model 512: 0.11 for nn.Linear, "
-    "0.25 for packed Xavier and 0.04 for standard deviation 0.02; measured variances agree within a few "
-    "hundredths, and none is near 1.",
-    x_label="initialisation of W_Q and W_K",
-    y_label="variance of a scaled score",
-)
+# %% [markdown] id="inits-answer" tags=["answer"]
+# The third bar is 0.04 high, because $d\,\sigma_w^2 = 0.0004 \cdot 512 \approx 0.2$ for queries and for keys, and the variance of
+# the scores is the product of the two. None of the three starts comes near the variance 1.
 
 # %% id="inits-verify"
 verify("layer-norm-moments", "variance-after-projection")
 verify("default-initialisation-variances", "score-variance-at-initialisation")
 
 # %% [markdown] id="qk-norm"
-# Who wants unit variance has to normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by the
-# norm and learn a factor). With the mean square set to 1, the score is a cosine with a fixed factor:
+# To get unit variance, normalise $q$ and $k$ directly, after the projection (Henry et al., 2020, divide by the norm and learn
+# a factor). With the mean square set to 1, the score is a cosine with a fixed factor:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
@@ -447,8 +498,10 @@ verify("default-initialisation-variances", "score-variance-at-initialisation")
 # It lies within $\pm\sqrt{d_k}$ whatever the weights become in training. **Predict** what happens to both scores below when the
 # weights grow a hundredfold.
 
-# %% id="qk-norm-code" tags=["predicted"]
+# %% id="qk-norm-verify"
 verify("query-key-normalisation")
+
+# %% id="qk-norm-code" tags=["predicted"]
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
 for factor in (1.0, 100.0):
     print(
@@ -457,6 +510,10 @@ for factor in (1.0, 100.0):
         " normalised",
         8 * cosine_scores(factor * query, key)[0],
     )
+
+# %% [markdown] id="qk-norm-answer" tags=["answer"]
+# The scaled dot products grow a hundredfold with the weights. The normalised scores do not change at all, because the factor
+# cancels when $q$ is divided by its norm.
 
 # %% [markdown] id="limits"
 # ## Limits

@@ -15,11 +15,11 @@
 import numpy as np
 
 from attn_course import costs, show, verify
-from attn_course.figures import charts
 from attn_course.lessons.self_attention import figures
 from attn_course.lessons.self_attention.experiments import MODELS, PRONOUNS
 from attn_course.lessons.self_attention.experiments_pairs import KINDS, PAIRS
-from attn_course.reference import attention, attention_backward, rope, scaled_dot_scores, sinusoidal_positions, softmax
+from attn_course.reference import attention, attention_backward, rope, softmax
+from attn_course.reference import scaled_dot_scores, sinusoidal_positions
 
 np.set_printoptions(precision=2, suppress=True)
 
@@ -38,23 +38,25 @@ np.set_printoptions(precision=2, suppress=True)
 # **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Scores have
 # variance 1 (chapter {lesson}`scaling`), so perhaps $1/32 = 0.03$?
 
-# %% id="plain-code" tags=["predicted"]
+# %% id="plain-verify"
 verify("self-attention-without-projections")
+
+# %% id="plain-code" tags=["predicted"]
 rng = np.random.default_rng(5)
 maps = {}
 for v in (4, 16, 64):
     tokens = rng.normal(size=(300, 32, v))
     weights = attention(tokens, tokens, tokens, return_weights=True)[1]
     maps[f"v = {v}"] = weights[0]
-    print(f"v = {v:2d}: mean weight on itself {np.diagonal(weights, axis1=1, axis2=2).mean():.2f}")
+    itself = np.diagonal(weights, axis1=1, axis2=2)
+    print(f"v = {v:2d}: mean weight on itself {itself.mean():.2f}")
 
-# %% id="plain-figure"
-figures.weight_maps(
-    maps,
-    title="With more features each token sees little but itself",
-    alt="Three maps of 32 by 32 weights of random tokens. With 4 features the weights are spread out, with 16 the diagonal stands out, "
-    "with 64 nearly all weight is on the diagonal.",
-)
+# %% id="plain-figure" tags=["predicted"]
+figures.random_maps(maps)
+
+# %% [markdown] id="plain-answer" tags=["answer"]
+# A token gives itself far more than its share, and the more features it has, the more: 0.17 of the weight with 4 features, 0.51
+# with 16, and 0.97 with 64. The reason is that the query and the key on the diagonal are not independent, but the same vector.
 
 # %% [markdown] id="diagonal"
 # The argument of chapter {lesson}`scaling` **assumed** that query and key are independent. On the diagonal they are the same vector, and
@@ -75,7 +77,8 @@ figures.weight_maps(
 verify("heavy-diagonal-of-scores", "self-weight-grows")
 x = rng.normal(size=(6, 4))
 without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))  # True: may be seen
-print("largest change if a token may not see itself:", np.abs(without_itself - attention(x, x, x)).max().round(2))
+change = np.abs(without_itself - attention(x, x, x)).max()
+print("largest change if a token may not see itself:", change.round(2))
 
 # %% [markdown] id="asymmetry"
 # ## Do two tokens see each other alike?
@@ -86,16 +89,15 @@ print("largest change if a token may not see itself:", np.abs(without_itself - a
 # %% id="asymmetry-code" tags=["predicted"]
 plane = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0], [-1.0, 2.0]])
 weights = attention(plane, plane, plane, return_weights=True)[1]
-charts.heatmap(
-    weights,
-    rows=["(2, 0)", "(1, 1)", "(0, 0)", "(−1, 2)"],
-    columns=["(2, 0)", "(1, 1)", "(0, 0)", "(−1, 2)"],
-    title="Scores are symmetric, weights are not: the origin looks at all alike, and the others hardly look back",
-    alt="Four by four weights. The row of the token at the origin is 0.25 everywhere; its column holds 0.04, 0.09, 0.25 and 0.03.",
-)
+figures.plane_weights(plane, weights)
+
+# %% [markdown] id="asymmetry-answer" tags=["answer"]
+# The weights are not symmetric, because each row of scores is divided by a sum of its own. The token at the origin has the score 0
+# with every token, so it looks at all four alike, with 0.25 each. The others have larger scores elsewhere, so they give it
+# 0.09 at most.
 
 # %% [markdown] id="balance"
-# They are not. Each row is divided by its **own** sum $Z_i$, so $e^{s_{ij}} = p_{ij} Z_i$; and $s_{ij} = s_{ji}$:
+# Write $Z_i$ for the sum by which the softmax divides row $i$. Then $e^{s_{ij}} = p_{ij} Z_i$, and with $s_{ij} = s_{ji}$:
 #
 # $$p_{ij}\, Z_i = p_{ji}\, Z_j, \qquad Z_i = \sum_{l=1}^{T} e^{s_{il}} \label{detailed-balance-of-weights}$$
 #
@@ -133,8 +135,8 @@ w_key = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # keys: (animal, food)
 w_value = np.array([[0.0], [1.0], [2.0]])
 plain = attention(x, x, x, return_weights=True)[1]
 output, weights = attention(x @ w_query, x @ w_key, x @ w_value, return_weights=True)
-print("plain:      eats ->", dict(zip(words, plain[0].round(2).tolist(), strict=True)))
-print("projected:  eats ->", dict(zip(words, weights[0].round(2).tolist(), strict=True)))
+for name, row in (("plain:     ", plain[0]), ("projected: ", weights[0])):
+    print(name, "eats ->", dict(zip(words, row.round(2).tolist(), strict=True)))
 
 # %% [markdown] id="bilinear"
 # $W_Q$ and $W_K$ let a token ask for something it is **not**; $W_V$ lets it pass on something else than it is found by. In a
@@ -149,32 +151,39 @@ print("projected:  eats ->", dict(zip(words, weights[0].round(2).tolist(), stric
 # For $W_Q \ne W_K$ this is in general not zero: the **second** cause of asymmetry, now in the scores themselves.
 # **Predict**: are the weights symmetric if $W_Q = W_K$?
 
-# %% id="bilinear-verify" tags=["predicted"]
+# %% id="bilinear-verify"
 verify("self-attention", "bilinear-score", "asymmetry-of-scores")
 
-# %% id="bilinear-code"
+# %% id="bilinear-code" tags=["predicted"]
 x, w = rng.normal(size=(5, 4)), rng.normal(size=(4, 3))
 tied_scores = scaled_dot_scores(x @ w, x @ w)
-print("scores symmetric:", np.allclose(tied_scores, tied_scores.T), " weights:", np.allclose(softmax(tied_scores), softmax(tied_scores).T))
+for name, matrix in (("scores", tied_scores), ("weights", softmax(tied_scores))):
+    print(f"{name} symmetric:", np.allclose(matrix, matrix.T))
+
+# %% [markdown] id="bilinear-answer" tags=["answer"]
+# The weights are not symmetric even then. With $W_Q = W_K$ the scores are, but the first cause stays: the softmax still divides each
+# row by its own sum.
 
 # %% [markdown] id="spot-inside"
-# The scores are, the weights are not: the first cause stays.
-#
 # ### Spot the mistake: one bracket too far
 #
 # "$\mathrm{softmax}\bigl( (X W_Q W_K^\top X^\top / \sqrt{d})\, X W_V \bigr)$", prints a tutorial. All shapes fit.
 # **Predict** what each row of that "output" sums to, for whatever $W_V$.
 
 # %% id="spot-inside-code" tags=["predicted"]
-w_query, w_key, w_value = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+w_query, w_key = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+w_value = rng.normal(size=(4, 2))
 scores = scaled_dot_scores(x @ w_query, x @ w_key)
 inside = softmax(scores @ x @ w_value)
 print("inside: ", inside.sum(axis=1))
 show("self-attention", wrong="the value inside the softmax")
 
-# %% [markdown] id="spot-inside-notice"
-# To 1: it is a distribution over *features*, and no average of values can be that for all $W_V$. The softmax closes **before**
-# $X W_V$. Test with values that are all equal: an average returns them.
+# %% [markdown] id="spot-inside-notice" tags=["answer"]
+# Each row sums to 1, because the softmax comes last: the row is a distribution over *features*. No average of values can be that
+# for every $W_V$.
+
+# %% [markdown] id="spot-inside-mend"
+# The softmax closes **before** $X W_V$. To test for this mistake, make all values equal: an average returns them.
 
 # %% [markdown] id="learned"
 # What is learned here? "A set of attention weights", you may read. Count the parameters, without biases:
@@ -184,15 +193,23 @@ show("self-attention", wrong="the value inside the softmax")
 # No $T$ in it. The $T^2$ weights are computed anew for each input, and thrown away. **Predict** what the same three matrices do
 # with eleven tokens in place of five.
 
-# %% id="learned-code" tags=["predicted"]
+# %% id="learned-verify"
 verify("self-attention-parameters")
+
+# %% id="learned-code" tags=["predicted"]
+parameters = w_query.size + w_key.size + w_value.size
 for length in (2, 5, 11):
-    sentence = np.random.default_rng(length).normal(size=(length, 4))
-    fresh = attention(sentence @ w_query, sentence @ w_key, sentence @ w_value, return_weights=True)[1]
-    print(f"T = {length:2d}: weights {fresh.shape}, parameters {w_query.size + w_key.size + w_value.size}")
+    tokens = np.random.default_rng(length).normal(size=(length, 4))
+    views = (tokens @ matrix for matrix in (w_query, w_key, w_value))
+    fresh = attention(*views, return_weights=True)[1]
+    print(f"T = {length:2d}: weights {fresh.shape}, parameters {parameters}")
+
+# %% [markdown] id="learned-answer" tags=["answer"]
+# They make an 11 by 11 map of weights, without any change: the projections work on each token alone, so the same 32 parameters
+# serve every length.
 
 # %% [markdown] id="paths"
-# They simply make an 11 by 11 map. And backwards? Chapter {lesson}`attention` gave $dQ$, $dK$ and $dV$. A projection is a
+# And backwards? Chapter {lesson}`attention` gave $dQ$, $dK$ and $dV$. A projection is a
 # product, $Q = X W_Q$, like $Z = P V$ before; so {eq}`gradient-of-values` gives $dW_Q$ (and $dW_K$, $dW_V$ likewise), and
 # {eq}`gradient-of-weights` what comes
 # back to $X$. As $X$ feeds all three, three gradients come back and **add**:
@@ -206,8 +223,10 @@ verify("gradients-through-projections")
 
 # %% id="paths-code"
 d_output = rng.normal(size=(5, 2))
-d_query, d_key, d_value = attention_backward(x @ w_query, x @ w_key, x @ w_value, d_output)
-for name, part in {"asks": d_query @ w_query.T, "is found": d_key @ w_key.T, "passes on": d_value @ w_value.T}.items():
+projections = {"asks": w_query, "is found": w_key, "passes on": w_value}
+gradients = attention_backward(*(x @ w for w in projections.values()), d_output)
+for (name, w), gradient in zip(projections.items(), gradients, strict=True):
+    part = gradient @ w.T
     print(f"token 0 as one that {name:9}: gradient {part[0]}")
 
 # %% [markdown] id="permute"
@@ -243,8 +262,12 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
     z = attention(sentence @ w_query, sentence @ w_key, sentence @ w_value)
     print(f"{order:20} output of dog {z[order.split().index('dog')]}")
 
+# %% [markdown] id="spot-near-answer" tags=["answer"]
+# The output of "dog" does not change at all, because by {eq}`permutation-equivariance` it only moves along with its token. So this
+# layer cannot tell who bites whom.
+
 # %% [markdown] id="set-notice"
-# Nothing. Who bites whom cannot be told. Where a trained model prefers neighbours, it got places from
+# Where a trained model prefers neighbours, it got places from
 # elsewhere: from positions, or from a mask (chapter {lesson}`masking`). Let a vector
 # $t_i$ that depends on the place only be **added** to token $i$. With $M = W_Q W_K^\top$, multiply out:
 #
@@ -282,15 +305,13 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 # %% id="likeness-figure" tags=["predicted"]
 table = sinusoidal_positions(101, 64)
 reach = np.arange(-10, 51)
-charts.lines(
-    reach,
-    {"t = 10": table[10] @ table[10 + reach].T, "t = 50": table[50] @ table[50 + reach].T},
-    title="Likeness of two places depends on their distance only, and it has ripples",
-    alt="Dot products of position 10 and of position 50 with others, over the distance from −10 to 50, 64 features. The two curves "
-    "coincide. They peak at 32 for distance 0, fall steeply on both sides, and ripple between about 14 and 21 further out.",
-    x_label="distance u − t",
-    y_label="dot product",
-)
+likeness = {f"t = {t}": table[t] @ table[t + reach].T for t in (10, 50)}
+figures.position_likeness(reach, likeness)
+
+# %% [markdown] id="likeness-answer" tags=["answer"]
+# The two curves coincide, because {eq}`sinusoidal-position-similarity` holds the distance $t - u$ only. They do not fall all the way:
+# the sum has its largest value, 32, at distance 0, falls steeply on both sides, and then ripples, because the fast hands come round
+# again.
 
 # %% id="likeness-code"
 verify("score-with-added-positions", "sinusoidal-positions")
@@ -299,8 +320,7 @@ verify("sinusoid-shift-is-linear", "sinusoidal-position-similarity")
 # %% [markdown] id="turn"
 # ## Positions to rotate by: RoPE
 #
-# They coincide, and they ripple. But a score does not see $P_t \cdot P_u$ alone: {eq}`score-with-added-positions` puts $M$ between, and
-# mixes
+# A score does not see $P_t \cdot P_u$ alone: {eq}`score-with-added-positions` puts $M$ between, and mixes
 # places with contents. Can the score itself depend on the distance alone? **Demand** it. Turn the pair of features
 # $(q_1, q_2)$ at place $t$ by an angle $\theta(t)$, and that of a key at $u$ by $\theta(u)$. A score sees the difference
 # $\theta(u) - \theta(t)$, and if it may depend on $u - t$ only, all steps are equal, for every $s$:
@@ -330,12 +350,13 @@ verify("sinusoid-shift-is-linear", "sinusoidal-position-similarity")
 # This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict**
 # which of the two methods below keeps the scores when the sentence moves seven places on.
 
-# %% id="relative-verify" tags=["predicted"]
+# %% id="relative-verify"
 verify("angle-proportional-to-position", "rotations-compose")
 verify("rotated-pair-score", "rope-as-complex-rotation")
 
-# %% id="relative-code"
-x, w_query, w_key = rng.normal(size=(5, 8)), rng.normal(size=(8, 6)), rng.normal(size=(8, 6))
+# %% id="relative-code" tags=["predicted"]
+x = rng.normal(size=(5, 8))
+w_query, w_key = rng.normal(size=(8, 6)), rng.normal(size=(8, 6))
 
 
 def added(start):
@@ -349,21 +370,24 @@ def turned(start):
 
 
 for method in (added, turned):
-    print(f"{method.__name__:6}: a shift by 7 changes a score by up to {np.abs(method(7) - method(0)).max():.2f}")
+    change = np.abs(method(7) - method(0)).max()
+    print(f"{method.__name__:6}: a shift by 7 changes a score by up to {change:.2f}")
+
+# %% [markdown] id="relative-answer" tags=["answer"]
+# Only the rotation keeps the scores, because by {eq}`rope-as-complex-rotation` they depend on the distance alone. Added sinusoids
+# contain the distance as well, {eq}`sinusoidal-position-similarity`, but next to three other terms, and a model may or may not learn
+# to use it.
 
 # %% [markdown] id="relative-notice"
-# Only the rotation does. Added sinusoids contain the distance, {eq}`sinusoidal-position-similarity`, and the model may or may not learn to
-# use it.
-#
-# Now move the two tokens yourself. **Predict** first: does the score stay if you press "Both one on"? If you press
+# Now move the two tokens yourself. **Predict** first: does the score stay if you press "Both one on", and does it stay if you press
 # "Exchange"? The base is 100 here, not 10000, so that all three clocks can be seen to run.
 
 # %% id="explorable" tags=["predicted"]
 figures.rope_explorable()
 
-# %% [markdown] id="explorable-notice"
-# "Both one on" keeps the distance and the score; "Exchange" turns the sign of the distance, and the odd part of {eq}`rotated-pair-score`
-# with it. With the clocks stopped we are back in section 5.4.
+# %% [markdown] id="explorable-notice" tags=["answer"]
+# The score stays if you press "Both one on", because the distance does. It changes if you press "Exchange": that turns the sign of the
+# distance, and the odd part of {eq}`rotated-pair-score` with it. With the clocks stopped we are back in section 5.4.
 
 # %% [markdown] id="residual"
 # ## Attention replaces, the residual updates
@@ -383,43 +407,41 @@ figures.rope_explorable()
 # %% [markdown] id="residual-predict"
 # Finite scores give positive weights, hence $\tau < 1$. Six layers with random projections, where $W_V$ is orthogonal, so
 # that it stretches nothing. Let $\bar X$ hold the mean token in each row; $\|X - \bar X\| / \|X\|$ is the share that
-# differs, 0 if all tokens are equal. **Predict** it after six layers, with and without the residual. And without, if $W_Q$
-# and $W_K$ are half as large again, so that weights are sharper?
+# differs, 0 if all tokens are equal. **Predict** this share after six layers with the residual, without it, and without it but with
+# $W_Q$ and $W_K$ half as large again, so that the weights are sharper.
 
-# %% id="residual-verify" tags=["predicted"]
+# %% id="residual-verify"
 verify("residual-stream", "attention-contracts-differences")
 
 
-# %% id="residual-code"
+# %% id="residual-code" tags=["predicted"]
 def shares(residual, size=2.0, depth=6, d=16):
-    x, draw, found = np.random.default_rng(0).normal(size=(20, d)), np.random.default_rng(1), []
+    x, found = np.random.default_rng(0).normal(size=(20, d)), []
+    draw = np.random.default_rng(1)
     for _ in range(depth + 1):
         found.append(np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x))
         w_query, w_key = size * draw.normal(size=(2, d, d)) / np.sqrt(d)
-        output = attention(x @ w_query, x @ w_key, x @ np.linalg.qr(draw.normal(size=(d, d)))[0])
+        w_value = np.linalg.qr(draw.normal(size=(d, d)))[0]
+        output = attention(x @ w_query, x @ w_key, x @ w_value)
         x = x + output if residual else output
     return np.array(found)
 
 
-curves = {"X + Z": shares(True), "Z alone": shares(False), "Z alone, sharper": shares(False, size=3.0)}
+curves = {"X + Z": shares(True), "Z alone": shares(False)}
+curves["Z alone, sharper"] = shares(False, size=3.0)
 for name, curve in curves.items():
     print(f"{name:16} share that differs after 6 layers: {curve[-1]:.1g}")
 
-# %% id="residual-figure"
-charts.lines(
-    np.arange(7),
-    curves,
-    title="Attention alone can make all tokens equal; the residual keeps them apart",
-    alt="Share of the tokens that differs from their mean, after 0 to 6 layers, on a logarithmic axis. With the residual it stays near "
-    "0.9. Without it, it falls faster and faster to less than a millionth; with sharper weights it stays above one half.",
-    x_label="layers",
-    y_label="share that differs",
-    y_log=True,
-)
+# %% id="residual-figure" tags=["predicted"]
+figures.levelling(curves)
+
+# %% [markdown] id="residual-answer" tags=["answer"]
+# With the residual 0.9 of the tokens still differs after six layers, and without it less than a millionth: the layers have made all
+# tokens practically equal. This levelling gathers speed, because the more alike the tokens are, the more alike are their rows of weights. With
+# sharper weights 0.7 is left, because sharp rows share little, so $\tau$ is close to 1 and puts the levelling off.
 
 # %% [markdown] id="residual-notice"
-# Levelling gathers speed: the more alike the tokens, the more alike their rows. Sharp weights, with $\tau$ close to 1,
-# put it off. Dong, Cordonnier and Loukas (2021) prove for attention alone, without residuals and without layers between,
+# Dong, Cordonnier and Loukas (2021) prove for attention alone, without residuals and without layers between,
 # that the output tends to a matrix of rank one, doubly exponentially in the depth.
 
 # %% [markdown] id="pronoun"
@@ -451,65 +473,64 @@ verify("wanted-value-gains-score")
 # %% id="pronoun-figure" tags=["predicted"]
 record = PRONOUNS.load()
 runs = dict(zip(record.seeds, record.results, strict=True))
-accuracy = {f"seed {seed}": [run[kind]["accuracy"] for kind in MODELS] for seed, run in runs.items()}
-charts.bars(
+figures.pronouns_right(
     MODELS,
-    accuracy,
-    title="Two layers and positions are both needed to resolve “it” on pairs of nouns never seen together",
-    alt="Share of held-out sentences with the right noun, three seeds each. "
-    + " ".join(f"{kind}: {', '.join(f'{row[n]:.2f}' for row in accuracy.values())}." for n, kind in enumerate(MODELS))
-    + " The nearest noun is right in 0.50.",
-    x_label="model",
-    y_label="share right (nearest noun: 0.5)",
+    {seed: [run[kind]["accuracy"] for kind in MODELS] for seed, run in runs.items()},
 )
 
-# %% [markdown] id="pronoun-notice"
-# *No positions* could not: mirror images are the same set of words, so by {eq}`permutation-equivariance` "it" gets the same output for
-# both,
-# and at least one of the two answers is wrong. *One layer* did not pass one half by more than a hundredth: its "it" asks
-# before it knows the adjective. With two layers it can read the adjective first, and ask for the right noun then.
-#
-# Now **predict** the row of "it" in the last layer, for the two models that succeed. The first held-out pair of each seed:
+# %% [markdown] id="pronoun-answer" tags=["answer"]
+# *Free* and *words as values* beat one half in every seed, and the other two do not. *No positions* cannot: mirror images are the same
+# set of words, so by {eq}`permutation-equivariance` "it" gets the same output for both, and at least one of the two answers is wrong.
+# *One layer* did not pass one half by more than a hundredth, because its "it" asks before it knows the adjective. With two layers "it"
+# can read the adjective first, and ask for the right noun then.
 
-# %% id="pronoun-rows"
+# %% [markdown] id="pronoun-notice"
+# Now look inside *free* and *words as values*. **Predict** the row of "it" in the last layer of each of them: how much of its weight
+# falls on the noun that is meant? The code takes the first held-out pair of each seed.
+
+# %% id="pronoun-rows" tags=["predicted"]
 rows = {}
 for kind in MODELS[1::-1]:
     for ending, adjective in enumerate(("angry", "slow")):
         for seed, run in runs.items():
-            rows[f"{kind}, {adjective}, seed {seed}"] = run[kind]["example"]["rows"][ending]
-figures.query_rows(
-    rows,
-    ["the", "noun 1", "chased", "the", "noun 2", "because", "it", "was", "angry / slow"],
-    title="The row of “it”: on the noun where nothing else can carry its name, often elsewhere where something can",
-)
+            row = run[kind]["example"]["rows"][ending]
+            rows[f"{kind}, {adjective}, seed {seed}"] = row
+figures.rows_of_it(rows)
 
-# %% id="pronoun-numbers"
-questions = {"accuracy": "share right", "noun": "weight on the noun meant", "hidden": "share right, that noun hidden"}
+# %% id="pronoun-numbers" tags=["predicted"]
+questions = {
+    "accuracy": "share right",
+    "noun": "weight on the noun meant",
+    "hidden": "share right, that noun hidden",
+}
 for kind in MODELS[1::-1]:
     for name, question in questions.items():
         print(f"{kind:16} {question:30}", record.values(kind, name))
 
-# %% [markdown] id="pronoun-rows-notice"
-# *Words as values* does what the picture promises: on average .83 and more of the weight on the noun meant, on held-out
+# %% [markdown] id="pronoun-rows-answer" tags=["answer"]
+# In *words as values* nearly all of the weight falls on the noun meant, as the picture promises: .83 and more on average, on held-out
 # sentences. There a noun can only come through its own weight, and when that one place is hidden from "it" (a mask in the last
-# layer), hardly an answer is right.
-#
-# *Free* is about as good, and its row is another story. In seed 1 the noun meant gets .01 of the weight on average, and hiding it
-# costs nothing. **Predict** where the name is. Here is whom "it" looks at most in layer 2 after "slow" (places count from
-# 0; noun 2 is at 4), and whom *that* token had looked at in layer 1:
+# layer), hardly an answer is right. *Free* is about as good, but its weight is often elsewhere. In seed 1 the noun meant gets
+# .01 of the weight on average, and hiding it costs nothing.
+
+# %% [markdown] id="pronoun-rows-notice"
+# So *free* may name the noun without looking at it. **Predict** where the name is then. For *free*, the next cell prints the place
+# that "it" weights most in layer 2 after "slow" (places count from 0; noun 2 is at 4), and the place that *that* token had weighted
+# most in layer 1.
 
 # %% id="pronoun-relay" tags=["predicted"]
 for seed, run in runs.items():
     seen = run["free"]["example"]
     place, first = seen["looked at"][1], np.array(seen["first rows of these"][1])
     second = f"it looks at place {place} ({seen['rows'][1][place]:.2f})"
-    print(f"seed {seed}: {second}, which looked at place {first.argmax()} ({first.max():.2f})")
+    then = f"which looked at place {first.argmax()} ({first.max():.2f})"
+    print(f"seed {seed}: {second}, {then}")
 
-# %% [markdown] id="pronoun-relay-notice"
-# In these sentences all three give the largest weight to a third token, the adjective or a "the", which had looked at the noun in
-# layer 1. The name comes with it, or partly so: seeds 0 and 2 lose some answers without the noun, seed 1 none. The weight is on
-# a place; what that place *holds* in layer 2 is no longer only the word that stands there. Nothing makes training
-# prefer the direct way.
+# %% [markdown] id="pronoun-relay-notice" tags=["answer"]
+# The name is at a third token, the adjective or a "the": in these sentences all three seeds give it the largest weight in layer 2, and
+# it had looked at the noun in layer 1. The name comes with it, or part of it does: without the noun, seeds 0 and 2 lose some answers
+# and seed 1 loses none. The weight is on a place, but what that place *holds* in layer 2 is no longer only the word that stands
+# there. Nothing makes training prefer the direct way.
 
 # %% [markdown] id="explanation"
 # Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with
@@ -521,20 +542,21 @@ for seed, run in runs.items():
 # The outputs and the row sums stay. These are weights again, provided $N$ keeps all weights at least 0. **Predict** whether the largest
 # weight of a row can lose its lead in this way.
 
-# %% id="explanation-verify" tags=["predicted"]
+# %% id="explanation-verify"
 verify("other-weights-same-output")
 
-# %% id="explanation-code"
+# %% id="explanation-code" tags=["predicted"]
 value = np.array([[1.0], [0.0], [0.5], [0.5]])
 p = np.array([0.10, 0.10, 0.60, 0.20])
 change = np.array([0.40, 0.40, -0.60, -0.20])
 print("weights", p, "output", p @ value)
 print("weights", p + change, "output", (p + change) @ value)
 
+# %% [markdown] id="explanation-answer" tags=["answer"]
+# The largest weight can lose its lead: key 2 falls from .6 to nothing, and the output stays, because keys 0 and 1 together mix its
+# value. (It cannot where nearly all weight is on a value that the others cannot mix.)
+
 # %% [markdown] id="explanation-notice"
-# It can: key 2 falls from .6 to nothing, and the output stays. (Not where nearly all weight is on a value that the others
-# cannot mix.)
-#
 # Is attention an explanation, then? Jain and Wallace (2019) found, in text classifiers, weights that agree poorly with
 # gradients, and very different weights with equivalent predictions. Wiegreffe and Pinter (2019) answered that it
 # depends on what one calls an explanation, and that the rest of the model counts. They proposed tests (among them
@@ -558,18 +580,22 @@ print("weights", p + change, "output", (p + change) @ value)
 # They compare queries with **keys** (not "with values"), have no sign, and each row sums to 1 even if nothing goes
 # together. **Predict** the weight of two perfectly opposite features.
 
-# %% id="features-verify" tags=["predicted"]
+# %% id="features-verify"
 verify("feature-scores-are-correlations", "feature-weights-from-correlations")
 
-# %% id="features-code"
+# %% id="features-code" tags=["predicted"]
 data = rng.normal(size=(100, 2)) @ np.array([[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]])
 standard = ((data - data.mean(axis=0)) / data.std(axis=0)).T  # (features, individuals)
 scores = scaled_dot_scores(standard, standard)
 assert np.allclose(scores, 10 * np.corrcoef(data.T))
 print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(scores)[0])
 
+# %% [markdown] id="features-answer" tags=["answer"]
+# The weight is practically nothing, although each of the two features tells all about the other. Their correlation is $-1$, which
+# makes the score of the pair the smallest of the row, and a softmax turns a very negative score into no weight at all.
+
 # %% [markdown] id="pairs"
-# Nothing, although the one tells all about the other. Now a fair contest. A table of 1000 individuals and 20
+# Now a fair contest. A table of 1000 individuals and 20
 # features, each a count 0, 1 or 2, as geneticists have it. Two pairs of each kind are planted; 15 % of the entries of $b$
 # are noise:
 #
@@ -586,33 +612,29 @@ print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(sco
 
 # %% id="pairs-code" tags=["predicted"]
 record = PAIRS.load()
-for method in ("correlation", "plain attention", "trained attention", "mutual information"):
+trained, information = "trained attention", "mutual information"
+for method in ("correlation", "plain attention", trained, information):
     counts = {kind: record.values("found", method, kind).tolist() for kind in KINDS}
     print(f"{method:18} found, of 4:", counts)
 for name in ("paired", "paired, most frequent entry", "free"):
     print(f"guessed right, {name:27}: {record.values('accuracy', name)}")
 
-# %% id="pairs-figure"
+# %% id="pairs-figure" tags=["predicted"]
 result = record.results[0]
-order = np.array(result["order"])
-figures.weight_maps(
-    {name: np.array(result["maps"][name])[np.ix_(order, order)] for name in ("correlation", "trained attention")},
-    title="Correlation misses the hidden pairs; trained weights show them, but their size says little",
-    alt="Two maps of 20 by 20 features, ordered by pair, the diagonal hatched. Left, absolute correlations: eight bright cells for "
-    "the alike and opposite pairs, nothing for the hidden ones. Right, mean trained weights: each paired row has its largest cell at "
-    "the partner, 0.25 to 0.99; rows of free features have cells of up to 0.37.",
-    row_label="features",
-    column_label="features",
-    hide_diagonal=True,
-    blocks=dict.fromkeys(KINDS, 4) | {"free": 8},
-    color_label="|r|, weight",
-)
+by_pair = np.ix_(result["order"], result["order"])
+names = ("correlation", trained)
+maps = {name: np.array(result["maps"][name])[by_pair] for name in names}
+figures.pair_maps(maps, dict.fromkeys(KINDS, 4) | {"free": 8})
+
+# %% [markdown] id="pairs-answer" tags=["answer"]
+# Trained attention and mutual information find the hidden pairs, all four partners of every kind in each seed. Correlation and plain
+# attention miss them, because the correlation of a hidden pair is zero, and plain attention misses the opposite pairs as well. The
+# guesses of trained attention beat the most frequent entry by far. But **mutual information** needs no training, and for what
+# is linear one line of correlation does. In the figure the weights of *alike* pairs go from .25 to .75, although all are
+# equally strong. (A count of 1 is the best guess anyway; the layer may look at its partner only when that says otherwise.)
 
 # %% [markdown] id="pairs-notice"
-# The honest reading. Trained attention found all twelve partners in each seed, and its guesses beat the most frequent entry by
-# far. But **mutual information found them too**, with no training, and for what is linear one line of correlation does.
-# And the size of a weight is no strength: all *alike* pairs are equally strong, and in the figure their weights go from .25
-# to .75. (A count of 1 is the best guess anyway; the layer may look at its partner only when that says otherwise.) Rows of
+# A weight's size does not measure how strong an association is. Rows of
 # free features sum to 1 as well. For attention on real genotypes see Rijal et al. (2025).
 
 # %% [markdown] id="parallel"
@@ -640,36 +662,44 @@ figures.weight_maps(
 # $$\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d
 # \label{attention-and-rnn-traffic}$$
 #
-# The RNN reads its matrices again at each step. **Predict** for $T = 1024$, $d = 256$ who wins in work, in traffic, in depth.
+# The RNN reads its matrices again at each step. **Predict** who wins in work, in traffic and in depth for $T = 1024$ and $d = 256$.
 
-# %% id="parallel-verify" tags=["predicted"]
+# %% id="parallel-verify"
 verify("attention-and-rnn-flops", "quadratic-cost-crossover")
 verify("attention-and-rnn-depth", "attention-and-rnn-traffic")
 
-# %% id="parallel-code"
+# %% id="parallel-code" tags=["predicted"]
 T, d = 1024, 256
-attention_flops = 3 * costs.projection_flops(T, d, d) + costs.attention_flops(T * T, d, d)
-flops = {"attention": attention_flops, "recurrent": costs.recurrent_flops(T, d, d)}
-moved = {"attention": 3 * d**2 + 10 * T * d + 4 * T**2, "recurrent": 2 * T * d**2 + 7 * T * d}
-depth = {"attention": 3, "recurrent": T}
-for layer in ("attention", "recurrent"):
-    print(f"{layer:9}: {flops[layer] / 1e6:5.0f} MFLOP, {moved[layer] / 1e6:5.1f} M numbers, {depth[layer]:4d} products in a row")
+projections = 3 * costs.projection_flops(T, d, d)
+flops = projections + costs.attention_flops(T * T, d, d), costs.recurrent_flops(T, d, d)
+moved = 3 * d**2 + 10 * T * d + 4 * T**2, 2 * T * d**2 + 7 * T * d
+for at, layer in enumerate(("attention", "recurrent")):
+    work, traffic = flops[at] / 1e6, moved[at] / 1e6
+    print(f"{layer:9}: {work:5.0f} MFLOP, {traffic:5.1f} M numbers,", end=" ")
+    print(f"{(3, T)[at]:4d} products in a row")
+
+# %% [markdown] id="parallel-answer" tags=["answer"]
+# The RNN wins in work, by a factor of 5.5, because attention does half as much again for each token and has
+# its quadratic part on top. Attention wins in traffic, by 19, because it reads its
+# matrices only once, and in depth, by 341, because nothing waits for the position before.
 
 # %% [markdown] id="parallel-notice"
-# The RNN in work, by 5.5; attention in traffic, by 19, and in depth, by 341. The next cell measures the times on your machine.
+# The next cell measures the times on your machine.
 # Mind that part of what it shows is the price of a loop in Python.
 
 # %% id="parallel-live" tags=["live"]
 import time
 
-tokens, w_input, w_hidden = (rng.normal(size=shape) / 16 for shape in ((T, d), (d, d), (d, d)))
+shapes = ((T, d), (d, d), (d, d))
+tokens, w_input, w_hidden = (rng.normal(size=shape) / 16 for shape in shapes)
 start = time.perf_counter()
 attention(tokens @ w_input, tokens @ w_hidden, tokens @ w_input)
 middle = time.perf_counter()
 state, inputs = np.zeros(d), tokens @ w_input
 for t in range(T):
     state = np.tanh(inputs[t] + state @ w_hidden)
-print(f"attention {1e3 * (middle - start):.0f} ms, RNN {1e3 * (time.perf_counter() - middle):.0f} ms for T = {T}, d = {d}")
+attention_ms, recurrent_ms = 1e3 * (middle - start), 1e3 * (time.perf_counter() - middle)
+print(f"attention {attention_ms:.0f} ms, RNN {recurrent_ms:.0f} ms for T = {T}, d = {d}")
 
 # %% [markdown] id="limits"
 # ## Limits

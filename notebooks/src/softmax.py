@@ -30,15 +30,18 @@ np.set_printoptions(precision=4, suppress=True)
 # below hold the same differences. **Predict** what the second call prints.
 
 # %% id="hook-code" tags=["predicted"]
-with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet, look at the numbers
+with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
     for scores in (np.array([0.0, 1.0, 2.0]), np.array([1000.0, 1001.0, 1002.0])):
         unnormalised = np.exp(scores)
         print(scores, "->", unnormalised / unnormalised.sum())
 
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The second call prints NaN three times, because $e^{1000}$ is too large for a float: it becomes inf, and inf / inf is NaN.
+# The formula is right and the program is wrong.
+
 # %% [markdown] id="hook-notice"
-# $e^{1000}$ is too large for a float, so it becomes inf, and inf / inf is NaN: the formula is right and the
-# program is wrong. To mend it we must know which changes of the scores leave the
-# weights alone, so we begin with the formula itself. For scores $z = (z_1, \ldots, z_n)$ it reads
+# To mend the program we must know which changes of the scores leave the weights alone, so we begin with the formula
+# itself. For scores $z = (z_1, \ldots, z_n)$ it reads
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \label{softmax}$$
 #
@@ -58,16 +61,21 @@ show("softmax", z=[1, 2, 0], i=2)
 # Mind the small print, which most texts leave out: *two or more*, *finite*, *in exact arithmetic*. **Predict**
 # which of the three inputs below breaks the strict bounds.
 
-# %% id="range-code" tags=["predicted"]
+# %% id="range-verify"
 verify("softmax-inside-the-simplex")
+
+# %% id="range-code" tags=["predicted"]
 print("one score:        ", softmax(np.array([3.0])))
 print("a score of -inf:  ", softmax(np.array([1.0, 2.0, -np.inf])))
 print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 
-# %% [markdown] id="range-notice"
-# All three do. One score takes all; a score of $-\infty$ gets exactly nothing (that is how masks work, in
-# chapter {lesson}`masking`); and $e^{-200}$ is a fine real number with no float32 to hold it. For *finite* scores on paper no
-# weight is ever zero: softmax cannot ignore anything completely.
+# %% [markdown] id="range-notice" tags=["answer"]
+# All three break them, because each lacks one of the three assumptions. A single score takes all the weight; a score of
+# $-\infty$ gets exactly nothing (that is how masks work, in chapter {lesson}`masking`); and $e^{-200}$ is a positive real
+# number, but float32 has no number so small and rounds it to 0.
+
+# %% [markdown] id="range-finite"
+# For *finite* scores, and on paper, no weight is ever zero: softmax cannot ignore anything completely.
 
 # %% [markdown] id="why-exp"
 # ## Why the exponential?
@@ -89,16 +97,23 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
-maps = {"exp(x)": np.exp, "x² + 1": lambda x: x**2 + 1, "softplus(x)": lambda x: np.log1p(np.exp(x))}
-shift = 3.0
-shares = {
-    name: np.stack([f(difference + c) / (f(difference + c) + f(np.full_like(difference, c))) for c in (0.0, shift)])
-    for name, f in maps.items()
+maps = {
+    "exp(x)": np.exp,
+    "x² + 1": lambda x: x**2 + 1,
+    "softplus(x)": lambda x: np.log1p(np.exp(x)),
 }
+shift, shares = 3.0, {}
+for name, f in maps.items():
+    pairs = [(f(difference + c), f(np.full_like(difference, c))) for c in (0.0, shift)]
+    shares[name] = np.stack([first / (first + second) for first, second in pairs])
 figures.softmax_maps(difference, shares, shift=shift)
 
+# %% [markdown] id="why-exp-answer" tags=["answer"]
+# Only $e^x$ keeps its weights: its two curves coincide, because the shift gives every entry the same factor $e^3$, which
+# cancels. The curves of the two other candidates part.
+
 # %% [markdown] id="why-exp-solve"
-# Only one pair of curves coincides. To see that no other map can do it, put $z_j = 0$ in {eq}`shift-invariant-ratios` and write
+# Which maps meet this demand? Put $z_j = 0$ in {eq}`shift-invariant-ratios` and write
 # $g(x) = f(x) / f(0)$. Multiplying out gives Cauchy's equation, which turns sums into products:
 #
 # $$g(x + c) = g(x)\,g(c) \label{exponential-functional-equation}$$
@@ -145,8 +160,10 @@ verify("softmax-with-temperature")
 
 # %% id="spot-printed-code"
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
-print("sum", printed.sum(), "  log-ratios of the printed weights", np.log(printed[0] / printed[1:]))
-print("softmax", softmax(scores), "log-ratios", np.log(softmax(scores)[0] / softmax(scores)[1:]))
+right = softmax(scores)
+print("printed", printed, "log-ratios", np.log(printed[0] / printed[1:]))
+print("sum of the printed weights", printed.sum())
+print("softmax", right, "log-ratios", np.log(right[0] / right[1:]))
 
 # %% [markdown] id="spot-printed-notice"
 # The second log-ratio, 0.47 instead of 0.2, gives it away. A sum of 1 proves little; **ratios** are the test.
@@ -201,9 +218,20 @@ scores, temperature = np.array([1.0, 0.4, 0.0]), 0.5
 points = figures.simplex_grid(60)
 safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
 objective = points @ scores - temperature * (points * np.log(safe)).sum(axis=-1)
-path = np.stack([softmax(scores, temperature=float(t)) for t in np.geomspace(0.02, 50.0, 80)])
+path = np.stack([softmax(scores, temperature=t) for t in np.geomspace(0.02, 50.0, 80)])
 optimum = softmax(scores, temperature=temperature)
-figures.simplex_entropy(points, objective, path, optimum, temperature=temperature, scores=scores)
+figures.simplex_entropy(
+    points,
+    objective,
+    path,
+    optimum,
+    temperature=temperature,
+    scores=scores,
+)
+
+# %% [markdown] id="simplex-answer" tags=["answer"]
+# The path starts in the corner of the largest score, because for a small $T$ the average score counts for nearly
+# everything, and it ends in the centre, because for a large $T$ the entropy does.
 
 # %% id="simplex-check"
 best = points[objective.argmax()]
@@ -240,6 +268,10 @@ lower = np.maximum(x, 0.0)
 lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
 figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 
+# %% [markdown] id="lse-answer" tags=["answer"]
+# The gap is largest at $x = 0$, because there both terms of the sum are equal: it is $\ln 2$, the upper bound for two scores.
+# Far from the tie, one term is nearly the whole sum, and the gap is almost nothing.
+
 # %% id="lse-verify"
 verify("log-softmax", "lse-gradient", "lse-bounds")
 
@@ -265,18 +297,22 @@ verify("log-softmax", "lse-gradient", "lse-bounds")
 # The smaller the number format, the sooner the plain formula dies. **Predict** the largest score that float16
 # can put through `np.exp`.
 
-# %% id="stable-verify" tags=["predicted"]
+# %% id="stable-verify"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 
-# %% id="overflow-figure"
+# %% id="overflow-figure" tags=["predicted"]
 formats = (np.float16, np.float32, np.float64)
 highest = [math.log(np.finfo(dtype).max) for dtype in formats]
-lowest = [math.log(np.finfo(dtype).smallest_subnormal) - math.log(2) for dtype in formats]  # below, exp rounds to 0
+tiniest = [np.finfo(dtype).smallest_subnormal for dtype in formats]
+lowest = [math.log(tiny) - math.log(2) for tiny in tiniest]  # below, exp rounds to 0
 figures.overflow_ranges([dtype.__name__ for dtype in formats], lowest, highest)
 
+# %% [markdown] id="overflow-answer" tags=["answer"]
+# The largest score is about 11.1, because the largest float16 is 65504 and $\ln 65504 \approx 11.1$. A score of 12 is already
+# too much, and scores of 12 are nothing unusual: chapter {lesson}`scaling` shows that unscaled scores grow like $\sqrt{d_k}$.
+
 # %% [markdown] id="overflow-notice"
-# In float16 a score of 12 is already too much, and scores of 12 are nothing unusual: chapter {lesson}`scaling` shows that
-# unscaled scores grow like $\sqrt{d_k}$. Subtracting the maximum costs one pass and no accuracy worth
+# Subtracting the maximum costs one pass and no accuracy worth
 # mentioning (Blanchard, Higham and Higham, 2019, analyse the rounding errors). Both lines of section {section}`hook`, now
 # in all three formats:
 
@@ -295,19 +331,23 @@ for dtype in formats:
 # the row sums.
 
 # %% id="axes-code" tags=["predicted"]
-scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # two queries, three keys
+scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # queries by keys
 row_max = scores.max(axis=-1, keepdims=True)
-print("shape of the maxima", row_max.shape, "  without keepdims", scores.max(axis=-1).shape)
+flat = scores.max(axis=-1)
+print("shape of the maxima", row_max.shape, "  without keepdims", flat.shape)
 unnormalised = np.exp(scores - row_max)
 weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
 assert np.allclose(weights, softmax(scores))
 print("row sums along the last axis ", weights.sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
+# %% [markdown] id="axes-answer" tags=["answer"]
+# The rows no longer sum to 1. Here the sums are 3 and 0, because along the other axis each *column* shares out a weight of 1,
+# and the first query wins all three columns: it gets all the weight, and the other query nothing.
+
 # %% [markdown] id="axes-notice"
-# No error, no warning, numbers between 0 and 1: a wrong axis shows only in the sums. One query got all the weight,
-# the other nothing. Without `keepdims` NumPy refuses the shapes (2, 3) and (2,), and for a square matrix it would
-# not even do that.
+# A softmax along the wrong axis raises no error and no warning, and its numbers lie between 0 and 1: the mistake shows only
+# in the sums. Without `keepdims` NumPy refuses the shapes (2, 3) and (2,), and for a square matrix it would not even do that.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
@@ -333,9 +373,13 @@ jacobian = np.diag(weights) - np.outer(weights, weights)
 assert np.allclose(jacobian, softmax_jacobian(weights))
 figures.jacobian_heatmap(weights, jacobian)
 
+# %% [markdown] id="jacobian-answer" tags=["answer"]
+# The entries on the diagonal are positive and all others are negative, because a raised score takes weight for its own entry
+# from all others. Each row sums to 0: it adds up the effects of raising all scores together, and then no weight moves.
+
 # %% [markdown] id="null"
-# Raise one score, and its weight grows at the expense of all others. Raise all scores together, and nothing
-# moves: that is shift invariance, {eq}`softmax-shift-invariance`, differentiated by $c$.
+# If all scores are raised together, no weight moves: that is shift invariance, {eq}`softmax-shift-invariance`,
+# differentiated by $c$.
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
@@ -427,12 +471,15 @@ scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
 weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
+# %% [markdown] id="temperature-notice" tags=["answer"]
+# In the coldest picture the two tied scores have half of the weight each, and the others almost nothing. A tie stays a tie at
+# every temperature, because equal scores have equal weights, and no cooling can break that.
+
 # %% id="temperature-verify"
 verify("softmax-entropy", "softmax-entropy-derivative", "temperature-limits")
 
-# %% [markdown] id="temperature-notice"
-# A tie stays a tie at every temperature: equal scores have equal weights, and no cooling can break that. Move
-# the scores and the temperature yourself; the explorable below needs no Python. Find a setting where the
+# %% [markdown] id="explorable-before"
+# Move the scores and the temperature yourself; the explorable below needs no Python. Find a setting where the
 # Jacobian is almost zero, then press "+100 to all".
 
 # %% id="explorable"
@@ -461,19 +508,27 @@ figures.softmax_explorable()
 # The last step: $\sum_i s_i^2 \ge s_{\max}^2$, and $1 - s_{\max}^2 = (1 - s_{\max})(1 + s_{\max})$. As one
 # weight goes to 1, **the whole Jacobian goes to 0**. **Predict** at which $\beta$ the norm below has fallen under 0.01.
 
+# %% id="saturation-verify"
+verify("softmax-jacobian-frobenius-norm", "softmax-jacobian-norm-bound")
+verify("saturated-softmax-jacobian-vanishes")
+
 # %% id="saturation-figure" tags=["predicted"]
 scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.05, 50.0, 600)
 rows = softmax(sharpness[:, None] * scores)
 norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
 bound = 1.0 - (rows**2).sum(axis=-1)
-entropy = logsumexp(sharpness[:, None] * scores) - (rows * sharpness[:, None] * scores).sum(axis=-1)
+sharpened = sharpness[:, None] * scores
+entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
-# %% id="saturation-verify"
-verify("softmax-jacobian-frobenius-norm", "softmax-jacobian-norm-bound")
-verify("saturated-softmax-jacobian-vanishes")
+# %% id="saturation-code" tags=["predicted"]
 falling = sharpness > 2.0
-print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[falling]).round(1))
+reached = np.interp(-0.01, -norm[falling], sharpness[falling])
+print("norm below 0.01 from beta =", reached.round(1))
+
+# %% [markdown] id="saturation-answer" tags=["answer"]
+# The norm falls under 0.01 at $\beta = 10.6$. The best score leads the second by 0.5, so $1 - s_{\max}$ is about
+# $e^{-\beta / 2}$, and the bound $2\,e^{-\beta / 2}$ of {eq}`saturated-softmax-jacobian-vanishes` reaches 0.01 there.
 
 # %% [markdown] id="saturation-notice"
 # "The gradient of softmax never vanishes", you may read, because $e^x$ is never zero. The weights are indeed
@@ -496,18 +551,23 @@ print("norm below 0.01 from beta =", np.interp(-0.01, -norm[falling], sharpness[
 # model that is badly and confidently wrong: this one, and that of the squared error $\frac12 \|s - e_y\|^2$, which
 # goes through $J$.
 
-# %% id="cross-entropy-code" tags=["predicted"]
+# %% id="cross-entropy-verify"
 verify("cross-entropy", "cross-entropy-gradient")
+
+# %% id="cross-entropy-code" tags=["predicted"]
 truth = np.array([0.0, 0.0, 1.0])
 weights = softmax(np.array([7.0, 1.0, 0.0]))
 print("weights:      ", weights)
 print("cross-entropy:", weights - truth)
 print("squared error:", softmax_vjp(weights, weights - truth))
 
+# %% [markdown] id="cross-entropy-answer" tags=["answer"]
+# The gradient of the cross-entropy is nearly $(1, 0, -1)$, because the logarithm cancels the factor $s_y$ of
+# $\partial s_y / \partial z_i$, {eq}`softmax-derivative`: the more wrong the model is, the stronger the signal. That of the
+# squared error is below 0.005 in every entry, because $J$ is nearly 0: the same mistake is hardly felt.
+
 # %% [markdown] id="cross-entropy-notice"
-# The logarithm cancels the factor $s_y$ of $\partial s_y / \partial z_i$, {eq}`softmax-derivative`: the more wrong, the stronger the
-# signal. Through the
-# squared error the same mistake is hardly felt. Attention weights have no such loss of their own, so inside a
+# Attention weights have no such loss of their own, so inside a
 # network the saturation of {eq}`saturated-softmax-jacobian-vanishes` is there to stay.
 
 # %% [markdown] id="online"
@@ -546,7 +606,8 @@ blocks = np.split(scores, [130, 700])
 maxima = np.array([block.max() for block in blocks])
 sums = np.array([np.exp(block - block.max()).sum() for block in blocks])
 merged = maxima.max() + math.log((sums * np.exp(maxima - maxima.max())).sum())
-print("merged lse equals lse of the whole row:", math.isclose(merged, logsumexp(scores), rel_tol=1e-12))
+equal = math.isclose(merged, logsumexp(scores), rel_tol=1e-12)
+print("merged lse equals lse of the whole row:", equal)
 
 # %% [markdown] id="limits"
 # ## What softmax cannot do

@@ -47,20 +47,26 @@ from attn_course.reference import softmax
 
 np.set_printoptions(precision=2, suppress=True)
 rng = np.random.default_rng(0)
-query, key, value = rng.normal(size=(4, 4)), rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
+query = rng.normal(size=(4, 4))
+key = rng.normal(size=(4, 4))
+value = rng.normal(size=(4, 4))
 first = softmax(query @ key.T) @ value
 second = value @ softmax(key.T @ query)
-print("the same:", np.allclose(first, second), " the same when turned:", np.allclose(first, second.T))
+print("the same:", np.allclose(first, second), end="  ")
+print("the same when turned:", np.allclose(first, second.T))
+
+# %% [markdown] id="hook-answer" tags=["answer"]
+# The outputs do not agree, and transposing one of them does not help. No error message warns us, because all shapes fit.
 
 # %% [markdown] id="hook-notice"
-# Neither, and no error message, because all shapes fit. Yet both texts mean **the same** attention. The second one
-# writes positions as columns, so its $Q$ is not our `query`, and its softmax runs along another axis. Section {section}`columns`
-# translates.
+# Both texts mean **the same** attention. The second one writes positions as columns, so its $Q$ is not our `query`, and its
+# softmax runs along another axis. Section {section}`columns` translates.
 
 # %% [markdown] id="lessons"
 # ## How a lesson works
 #
-# - **Predict** means: commit to an answer before you run the cell. The answer follows.
+# - Where a text says *predict* in bold, commit to an answer before you run the next cell. Its output is
+#   folded until you run the cell; the answer below it is folded until you open it.
 # - **Numbered equations** are verified in place: `verify` computes both sides and prints one fixed line. `show` puts
 #   small numbers into an equation, or refutes a wrong one.
 # - **Explorables** are cards with sliders and buttons; by keyboard: Tab, arrows, Space.
@@ -72,13 +78,14 @@ print("the same:", np.allclose(first, second), " the same when turned:", np.allc
 #
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 
-# %% id="lessons-code" tags=["predicted"]
+# %% id="lessons-code"
 from attn_course import show, verify
 from attn_course.lessons.start import figures
 
 verify("dot-product-in-columns")
 q, k = query[:1], key[:1]
-print("rows:", (q @ k.T).shape, " columns:", (q.T.T @ k.T).shape, " mixed up:", (q.T @ k).shape)
+print("rows:", (q @ k.T).shape, " columns:", (q.T.T @ k.T).shape, end="  ")
+print("mixed up:", (q.T @ k).shape)
 
 # %% [markdown] id="lessons-wrong"
 # The transpose stands on the key for rows, on the query for columns. Mixed up, $q^\top k$ of two rows is a table of
@@ -97,30 +104,37 @@ show("dot-product-in-columns", wrong="entry by entry, without the sum")
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \label{scores-in-columns}$$
 #
-# The same scores, with keys in rows and queries in columns. **Predict** along which axis the softmax must run there, if
-# the weights of one *query* are to sum to 1.
+# These are the same scores, with keys in rows and queries in columns. **Predict** along which axis the softmax must run
+# there, if the weights of one *query* are to sum to 1.
+
+# %% id="columns-axis" tags=["predicted"]
+from attn_course.notation import columns_from_rows, rows_from_columns
+
+q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
+for axis in (0, 1):
+    sums = softmax(k_c.T @ q_c, axis=axis).sum(axis=0)
+    print(f"softmax along axis {axis}: sum of the weights of each query {sums}")
+
+# %% [markdown] id="columns-answer" tags=["answer"]
+# It must run down each column, along axis 0, because a column holds the scores of one query.
 
 # %% [markdown] id="columns-attention"
-# Down each column, axis 0. Weights always sum to 1 **over the keys**, and the values stand on the side of the keys:
+# In every dialect, weights sum to 1 **over the keys**, and the values stand on the side of the keys:
 #
 # $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
 #  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \label{attention-in-columns}$$
 #
-# (The scale $\sqrt{d_k}$ is the subject of chapter {lesson}`scaling`.) Now the hook can be mended: `columns_from_rows` turns arrays into
-# the other
-# dialect, `rows_from_columns` turns them back.
+# (Chapter {lesson}`scaling` explains the scale $\sqrt{d_k}$.) Now we can mend the two texts: `columns_from_rows` has turned our
+# arrays into the other dialect, `rows_from_columns` turns the output back.
 
-# %% id="columns-code" tags=["predicted"]
-from attn_course.notation import columns_from_rows, rows_from_columns
-
+# %% id="columns-code"
 verify("scores-in-columns", "attention-in-columns")
-q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
 second = v_c @ softmax(k_c.T @ q_c, axis=0)
 print("two texts, one attention:", np.allclose(first, rows_from_columns(second)))
 
 # %% [markdown] id="explorable-intro"
 # Try it. Choose *Columns*: what happens to the table of weights, and to the outlined pair? Hide the keys after
-# the query, and compare. Change the numbers of queries and keys and **predict** each shape before you look.
+# the query, and compare. Change the numbers of queries and keys and predict each shape before you look.
 
 # %% id="explorable"
 figures.notation_explorable()
@@ -146,14 +160,18 @@ figures.notation_explorable()
 # $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. **Predict** whether $W_K^\top W_Q$, which stands
 # inside $K_c^\top Q_c$, is it too.
 
-# %% id="projections-code" tags=["predicted"]
+# %% id="projections-verify"
 verify("projection-in-columns", "absorbed-matrix-in-columns")
+
+# %% id="projections-code" tags=["predicted"]
 w_query, w_key = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
 wq_c, wk_c = columns_from_rows(w_query), columns_from_rows(w_key)
-print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, w_query @ w_key.T), " W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, w_query @ w_key.T))
+absorbed = w_query @ w_key.T
+print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed), end="  ")
+print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 
-# %% [markdown] id="projections-notice"
-# No: it is the transpose, because there the answering token stands on the left.
+# %% [markdown] id="projections-notice" tags=["answer"]
+# It is not the same matrix but its transpose, because in $K_c^\top Q_c$ the answering token stands on the left.
 
 # %% [markdown] id="mask"
 # ## Which triangle is hidden?
@@ -166,17 +184,20 @@ print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, w_query @ w_key.T), " W_K^T W_Q:"
 #
 # **Predict** in which corner the hidden cells lie when columns are queries.
 
-# %% id="mask-figure" tags=["predicted"]
+# %% id="mask-verify"
 verify("causal-mask-in-columns")
+
+# %% id="mask-figure" tags=["predicted"]
 may_attend = np.tril(np.ones((4, 4), dtype=bool))
 scores = np.where(may_attend, query @ key.T / 2, -np.inf)
 weights = softmax(scores)
 figures.two_orientations(weights, may_attend)
 
+# %% [markdown] id="mask-answer" tags=["answer"]
+# They lie in the lower left corner, because the transposition turns everything above the diagonal to below it. So
+# "minus infinity strictly below the diagonal" is right in one dialect and hides the *past* in the other.
+
 # %% [markdown] id="spot-axis"
-# The lower left one. "Minus infinity strictly below the diagonal" is right in one dialect and hides the *past* in the
-# other.
-#
 # ### Spot the mistake: half a translation
 #
 # A programmer moves from rows to columns, takes the new triangle, and leaves the softmax at `axis=-1`. **Predict** which test
@@ -188,9 +209,11 @@ print("sum over each row:  ", half.sum(axis=1))
 print("sum for each query: ", half.sum(axis=0))
 print("as it should be:    ", np.allclose(half, columns_from_rows(weights)))
 
+# %% [markdown] id="spot-axis-answer" tags=["answer"]
+# Only the sum of each query's weights notices, because the softmax has made every *row* sum to 1, and rows are keys here.
+# Turn scores, mask and axis together, or none of them.
+
 # %% [markdown] id="spot-polarity"
-# Only the second. Turn scores, mask and axis together, or none of them.
-#
 # ### Spot the mistake: what does True mean?
 #
 # `True` means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
@@ -203,33 +226,38 @@ import torch
 from attn_course.notation import invert_mask, to_torch_weights
 from attn_course.reference import multi_head_attention
 
-x, square = rng.normal(size=(4, 6)), {name: rng.normal(size=(6, 6)) for name in ("w_query", "w_key", "w_value", "w_output")}
+x, names = rng.normal(size=(4, 6)), ("w_query", "w_key", "w_value", "w_output")
+square = {name: rng.normal(size=(6, 6)) for name in names}
 module = torch.nn.MultiheadAttention(6, num_heads=2, bias=False, dtype=torch.float64)
-module.load_state_dict({name: torch.tensor(array) for name, array in to_torch_weights(square).items()})
+packed = to_torch_weights(square)
+module.load_state_dict({name: torch.tensor(array) for name, array in packed.items()})
 ours = multi_head_attention(x, x, **square, n_heads=2, mask=may_attend)
 token = torch.tensor(x)
 for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend))):
-    theirs = module(token, token, token, attn_mask=torch.tensor(mask))[0].detach().numpy()
-    print(f"{name}: {np.allclose(ours, theirs)}")
+    theirs, _ = module(token, token, token, attn_mask=torch.tensor(mask))
+    print(f"{name}: {np.allclose(ours, theirs.detach().numpy())}")
 
-# %% [markdown] id="spot-polarity-notice"
-# The inverted one. A mask of the wrong polarity hides what it should show and shows what it should hide, the future.
+# %% [markdown] id="spot-polarity-notice" tags=["answer"]
+# The output with the inverted mask is ours, because True hides in that module. A mask of the wrong polarity hides what it should show and shows what it should hide, the future.
 # (The last token is then left with nothing, and PyTorch answers NaN for it.)
 
 # %% [markdown] id="letters"
 # ## One letter, several meanings
 #
-# Letters are worse than shapes, since nothing fails. **Predict** before you read the table: what may $q$ be, besides a query? And
-# $W$, besides a matrix of parameters?
+# Letters are worse than shapes, since nothing fails. **Predict** before you read the table: what may $q$ be, besides a
+# query? And what may $W$ be, besides a matrix of parameters?
 
 # %% id="letters-code" tags=["predicted"]
 from attn_course import notation
 
 print(notation.letters())
 
+# %% [markdown] id="letters-answer" tags=["answer"]
+# $q$ may be the *length* of a query, so that $\sqrt q$ is our $\sqrt{d_k}$; and $W$ may be the attention weights, which are
+# computed and not learned.
+
 # %% [markdown] id="letters-notice"
-# $q$ may be the *length* of a query, so that $\sqrt q$ is our $\sqrt{d_k}$; $W$ may be the attention weights, which are computed
-# and not learned. When you open a text, ask: are positions rows or columns? What are the lengths called? Is $Z$ going in or
+# When you open a text, ask: are positions rows or columns? What are the lengths called? Is $Z$ going in or
 # coming out? Does True hide? The dictionary for one dialect:
 
 # %% id="table-code"
@@ -294,8 +322,11 @@ from attn_course.equations.links import chapter_map
 graph = chapter_map()
 figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 
+# %% [markdown] id="map-answer" tags=["answer"]
+# Chapter {lesson}`softmax` is used most, because all weights come out of a softmax, and so do their gradients.
+
 # %% [markdown] id="map-notice"
-# The title gives the answer. The usual way leads from top to bottom; before a chapter out of order, read those
+# The usual way through the map leads from top to bottom; before a chapter out of order, read those
 # from which thick arcs lead to it. These are the lessons:
 
 # %% id="map-table"
@@ -347,4 +378,4 @@ display(Markdown(lesson_table()))
 #   [scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html):
 #   the two meanings of True.
 #
-# Next: 01, attention as a lookup in a soft dictionary.
+# Next: attention as a lookup in a soft dictionary.

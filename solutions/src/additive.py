@@ -50,12 +50,12 @@ check("additive-attention", my_additive_attention)
 # sum, `w_score` after tanh. Any other order lets the query cancel or leaves more than one number per pair.
 
 # %% [markdown] id="largest-additive-weight-text"
-# There are a score vector $v$ and $n$ keys; the cell below prints yours. Which number is the largest weight that a key can get, by the
+# There are a score vector $v$ and $n$ keys; the cell below prints yours as `score_vector` and `n`. Which number is the largest weight that a key can get, by the
 # bound of {eq}`additive-weight-bound`? Three correct digits are enough; an expression with `np.exp` is welcome.
 
 # %% id="largest-additive-weight" tags=["task"]
 ### BEGIN SOLUTION
-my_ceiling = 1 / (1 + (n - 1) * np.exp(-2 * np.abs(v).sum()))
+my_ceiling = 1 / (1 + (n - 1) * np.exp(-2 * np.abs(score_vector).sum()))
 ### END SOLUTION
 
 # %% id="largest-additive-weight-check" tags=["check"]
@@ -115,7 +115,7 @@ check("concatenated-scores", my_concat_scores)
 # `annotations`
 # `(batch, length, d_k)`; `lengths` holds the number of real words of each sentence, `(batch,)`, integers from 0 to `length`;
 # `w_query`, `w_key` and `w_score` are `(d_q, d_hidden)`, `(d_k, d_hidden)` and `(d_hidden,)`. The result is `(batch, d_k)`. Words
-# come first, then padding, which may hold any finite numbers.
+# come first, then padding, which may hold any finite numbers. Scores are moderate.
 #
 # Padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any
 # word** gets zeros.

@@ -174,13 +174,13 @@ check("attention-backward", my_attention_backward)
 # times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
 
 # %% [markdown] id="query-on-its-key-text"
-# A query lies exactly on its own key: $q = k_1$. There is one other key, $k_2$; the cell below prints yours. Which
+# A query lies exactly on its own key: $q = k_1$. There is one other key, $k_2$; the cell below prints yours as `key_1` and `key_2`. Which
 # weight does attention, {eq}`attention-of-one-query`, give to $k_1$? Work it out on paper, then write the number (three correct digits are
 # enough; an expression with `np.exp` is welcome).
 
 # %% id="query-on-its-key" tags=["task"]
 ### BEGIN SOLUTION
-my_weight = 1 / (1 + np.exp((np.dot(k_1, k_2) - np.dot(k_1, k_1)) / 2))
+my_weight = 1 / (1 + np.exp((np.dot(key_1, key_2) - np.dot(key_1, key_1)) / 2))
 ### END SOLUTION
 
 # %% id="query-on-its-key-check" tags=["check"]

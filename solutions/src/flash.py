@@ -63,23 +63,23 @@ check("merge-two-states", my_merge)
 # subtract 0 instead, and $e^{-\infty} = 0$ does the rest.
 
 # %% [markdown] id="bytes-saved-by-tiles-text"
-# One head attends over $T$ positions ($T_q = T_k$) with $d_k = d_v = d$; all numbers (log-sum-exps too) have the same size, and there is
+# One head attends over $T$ positions ($T_q = T_k$) with $d_k = d_v$; all numbers (log-sum-exps too) have the same size, and there is
 # no mask. By what factor does tiling reduce the bytes moved: $M_{\mathrm{plain}} / M_{\mathrm{tiled}}$, {eq}`plain-attention-bytes` and
-# {eq}`tiled-attention-bytes`? The cell below prints your $T$, $d$ and two sizes $B$ of a block of queries. Write `my_factors = (a, b)`,
+# {eq}`tiled-attention-bytes`? The cell below prints your $T$, $d_v$ and two sizes $B$ of a block of queries. Write `my_factors = (a, b)`,
 # one for each size, exact for this length, not the limit (four correct digits are enough; expressions are welcome).
 
 # %% id="bytes-saved-by-tiles" tags=["task"]
 ### BEGIN SOLUTION
-plain = 4 * T * d + 4 * T**2
-my_factors = tuple(plain / (T * (2 * d + 1) + T / block * T * 2 * d) for block in B)
+plain = 4 * T * d_v + 4 * T**2
+my_factors = tuple(plain / (T * (2 * d_v + 1) + T / block * T * 2 * d_v) for block in B)
 ### END SOLUTION
 
 # %% id="bytes-saved-by-tiles-check" tags=["check"]
 check("bytes-saved-by-tiles", my_factors)
 
 # %% [markdown] id="bytes-saved-by-tiles-why" tags=["solution-only"]
-# **Why.** With 64 queries in a block and $d = 128$, nearly nothing is saved: what no longer moves as scores moves as
-# keys and values that pass by 64 times. Tiles pay when the block is large against the width, {eq}`plain-to-tiled-bytes`: $2 B_q / d$
+# **Why.** With 64 queries in a block and $d_v = 128$, nearly nothing is saved: what no longer moves as scores moves as
+# keys and values that pass by 64 times. Tiles pay when the block is large against the width, {eq}`plain-to-tiled-bytes`: $2 B_q / d_v$
 # is 1 and 4.
 
 # %% [markdown] id="shared-key-tile-bytes-text"
@@ -107,7 +107,7 @@ check("shared-key-tile-bytes", my_bytes)
 # value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks once, keeps the state of {eq}`tiled-attention-update`, and returns
 # the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`, {eq}`row-lse-and-output`, natural logarithm.
 #
-# Scores lie between $-1000$ and 1000, in any order.
+# Scores lie between -20 000 and 20 000, in any order.
 
 
 # %% id="streamed-attention" tags=["task"]
@@ -172,7 +172,7 @@ check("causal-tile-counts", my_tiles)
 # %% [markdown] id="repair-tiled-loop-text"
 # The function below should compute attention over blocks of keys: `query` `(q_len, d_k)`, `key` `(kv_len, d_k)`,
 # `value` `(kv_len, d_v)`, and `block`, a whole number that need not divide `kv_len` and is at most `kv_len`. The result
-# has shape `(q_len, d_v)`; scores lie between $-1500$ and 1500. It is wrong in two places, and a test with one block
+# has shape `(q_len, d_v)`; scores lie between -20 000 and 20 000. It is wrong in two places, and a test with one block
 # does not notice. Repair it.
 
 

@@ -93,13 +93,13 @@ check("decoding-step-flops", my_step_flops)
 # smaller, not the scores.
 
 # %% [markdown] id="cache-capacity-in-tokens-text"
-# A model has $L$ layers, $H$ query heads and $G$ key heads, all of width $d$ (keys and values alike); the cell below prints your numbers.
+# A model has $L$ layers, $H$ query heads and $G$ key heads, all of width $d_h$ (keys and values alike); the cell below prints your numbers.
 # It keeps its cache in 16-bit numbers, and $M$ GiB ($M \cdot 2^{30}$ bytes) of memory are free for the cache of one text. How many tokens
 # fit at most? Write the number (three correct digits are enough; an expression is welcome).
 
 # %% id="cache-capacity-in-tokens" tags=["task"]
 ### BEGIN SOLUTION
-my_tokens = M * 2.0**30 // (2 * L * G * d * 2)
+my_tokens = M * 2.0**30 // (2 * L * G * d_h * 2)
 ### END SOLUTION
 
 # %% id="cache-capacity-in-tokens-check" tags=["check"]

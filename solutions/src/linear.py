@@ -175,14 +175,14 @@ check("read-interference", my_reading)
 # %% [markdown] id="three-delta-writes-text"
 # Two unit keys $a$, $b$ have $a \cdot b = c$; values are single numbers. A state that begins at zero is written three times
 # by the delta rule, {eq}`delta-rule`, with the step size $\beta$: first $v_1$ under $a$, then $v_2$ under $b$, then $v_3$ under $a$. The
-# cell below prints your $c$, $\beta$ and $v = (v_1, v_2, v_3)$. What does reading with $b$ return? Write the number (four correct
+# cell below prints your $c$, $\beta$ and the `values` $(v_1, v_2, v_3)$. What does reading with $b$ return? Write the number (four correct
 # digits; an expression is welcome).
 
 # %% id="three-delta-writes" tags=["task"]
 ### BEGIN SOLUTION
-s_a = beta * (v[0] - 0)
-s_b = beta * (v[1] - c * s_a)
-s_a = s_a + beta * (v[2] - (s_a + c * s_b))
+s_a = beta * (values[0] - 0)
+s_b = beta * (values[1] - c * s_a)
+s_a = s_a + beta * (values[2] - (s_a + c * s_b))
 my_read = c * s_a + s_b
 ### END SOLUTION
 

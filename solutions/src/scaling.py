@@ -38,7 +38,7 @@ check("scaled-scores", my_scaled_scores)
 
 # %% [markdown] id="score-variance-by-hand-text"
 # Entries of $q$ are independent with mean 0 and standard deviation $\sigma_q$, those of $k$ the same with $\sigma_k$, and $q$ is independent
-# of $k$; the cell below prints your numbers. What is the variance of $q \cdot k / \sqrt{d_k}$? Write the number.
+# of $k$; each has $d$ of them. The cell below prints your numbers. What is the variance of $q \cdot k / \sqrt{d}$? Write the number.
 
 # %% id="score-variance-by-hand" tags=["task"]
 ### BEGIN SOLUTION

@@ -89,8 +89,9 @@ check("columns-to-rows", my_rows)
 # %% [markdown] id="repair-column-mask-text"
 # The function below should return causal weights with **columns as positions**: from `query` and `key`, both float64 of
 # shape `(d_k, length)`, a table of shape `(length, length)` with keys in rows and queries in columns. Each column sums
-# to 1, and key $j$ has the weight 0, exactly, for query $i$ whenever $j > i$; a position may see itself. Two lines were copied
-# from a program in which rows are queries. Repair it. (`softmax` is given again.)
+# to 1, and key $j$ has the weight 0, exactly, for query $i$ whenever $j > i$; a position may see itself. Scores may have any
+# size and sign. Two lines were copied from a program in which rows are queries. Repair it. (`softmax` is given again, and
+# it is a stable one.)
 
 
 # %% id="repair-column-mask" tags=["task"]

@@ -162,7 +162,7 @@ def my_stream(query, key_blocks, value_blocks):
     width = value_blocks[0].shape[1]
     outputs, lses = [], []
     for q in torch.tensor(query):
-        m, acc = torch.tensor(-1000.0, dtype=torch.float64), torch.zeros(width + 1, dtype=torch.float64)
+        m, acc = torch.tensor(-20_000.0, dtype=torch.float64), torch.zeros(width + 1, dtype=torch.float64)
         for k, v in zip(key_blocks, value_blocks):
             s = torch.tensor(k) @ q / q.numel() ** 0.5
             with_ones = torch.ones(len(v), width + 1, dtype=torch.float64)

@@ -13,26 +13,47 @@ from tests.figures.support import Pictures, assert_described, card_html, words_o
 FORM = np.array([[0.0, 2.0, -1.0], [-0.5, 0.5, 3.0], [1.5, 0.0, 0.2]])
 PROJECTIONS = {"as trained": FORM[:, :2], "other gauge": 10 * FORM[:, 1:]}
 MODELS = [("Large", "multi-head", 3.0 * 2**20), ("Small", "latent", 69120.0), ("Other", "latent", 2000.0)]
-PARTS = partial(figures.form_parts, title="Everyone asks for the next one")
-GAUGES = partial(figures.two_gauges, title="Two gauges of the same head")
-SIZES = partial(figures.cache_sizes, title="The small one keeps less")
+LOGITS = np.array([[0.5, 1.0], [0.2, 1.0], [1.0, -0.8], [9.0, -3.0], [-2.0, 8.0]])  # three names, two colours
+FLOPS = {"naive": [138.0, 2597.0], "factored": [1.4, 5895.0], "absorbed": [2.1, 8438.0]}
 
 DRAWN = [
-    (partial(PARTS, FORM), ["the largest entry of each row stands in the columns 1, 2 and 0."]),
+    (partial(figures.form_parts, FORM), ["the largest entry of each row stands in the columns 1, 2 and 0."]),
     (
-        partial(GAUGES, PROJECTIONS, FORM),
+        partial(figures.two_gauges, PROJECTIONS, FORM),
         [
             "as trained: the column with the largest magnitude in each row is 1, 0 and 0.",
             "other gauge: the column with the largest magnitude in each row is 0, 1 and 1.",
         ],
     ),
-    (partial(SIZES, MODELS), ["Large (multi-head): 3 MiB. Small (latent): 68 KiB. Other (latent): 2 KiB."]),
+    (partial(figures.cache_sizes, MODELS), ["Large (multi-head): 3 MiB. Small (latent): 68 KiB. Other (latent): 2 KiB."]),
+    (
+        partial(figures.rank_shares, [0.5, 0.7, 0.9, 1.0], [0.6, 0.95]),
+        ["then cut: 0.50, 0.70, 0.90 and 1.00. Trained at width 1 to 2: 0.60 and 0.95."],
+    ),
+    (
+        partial(figures.value_circuit, LOGITS, 3),
+        ["5 features that are read against 2 colours", "a mean of 8. The rows of the names differ by at most 1.8 in a column."],
+    ),
+    (
+        partial(figures.kept_numbers, {2: 0.05, 16: 1.0}, {16: 0.13, 32: 0.47}),
+        ["Latent vector of 2: 0.05, 16: 1.00. Merged key heads, 16: 0.13, 32: 0.47."],
+    ),
+    (partial(figures.prompt_flops, [1, 4096], FLOPS), ["1 new: 138, 1.4, 2.1. All 4096 new: 2597, 5895, 8438."]),
+    (
+        partial(figures.step_times, [64, 256], [3.0, 8.25], [1.0, 1.5]),
+        ["against 64 and 256 cached tokens", "naive: 3.0 and 8.2. absorbed: 1.0 and 1.5."],
+    ),
 ]
 REFUSED = [
-    (partial(PARTS, FORM[:, :2]), r"form must be square; got shape \(3, 2\)"),
-    (partial(GAUGES, {}, FORM), "projections must hold at least one gauge"),
-    (partial(GAUGES, {"short": FORM[:2]}, FORM), r"projections\['short'\] must have 3 rows; got 2"),
-    (partial(SIZES, [("Empty", "latent", 0.0)]), "models must hold at least one, each with more than 0 bytes"),
+    (partial(figures.form_parts, FORM[:, :2]), r"form must be square; got shape \(3, 2\)"),
+    (partial(figures.two_gauges, {}, FORM), "projections must hold at least one gauge"),
+    (partial(figures.two_gauges, {"short": FORM[:2]}, FORM), r"projections\['short'\] must have 3 rows; got 2"),
+    (partial(figures.cache_sizes, [("Empty", "latent", 0.0)]), "models must hold at least one, each with more than 0 bytes"),
+    (partial(figures.rank_shares, [0.5], [0.5, 0.6]), "narrow must have at most 1 shares, as cut has; got 2"),
+    (partial(figures.value_circuit, LOGITS, 2), "logits must have 4 rows, for 2 names and 2 colours; got 5"),
+    (partial(figures.kept_numbers, {}, {16: 0.1}), "latent and merged must each hold at least one share; got 0 and 1"),
+    (partial(figures.prompt_flops, [1, 2], {"naive": [1.0, 2.0]}), "it lacks absorbed, factored"),
+    (partial(figures.step_times, [64, 256], [3.0, 8.0], [1.0]), "absorbed must have shape"),
 ]
 
 

@@ -12,7 +12,9 @@ from attn_course.lessons.cross_attention import figures
 from tests.figures.support import Pictures, card_html
 
 WEIGHTS = np.array([[0.1, 0.8, 0.1], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4], [0.9, 0.05, 0.05]])
-ALIGNMENTS = partial(figures.alignments, ["9", "May", "1998"], "05-9", title="May is read twice")
+SOURCE = ["9", "May", "1998"]
+ALIGNMENTS = partial(figures.alignments, SOURCE, "05-9", title="May is read twice")
+BATCH = np.array([[[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]], [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
 EXAMPLE = {"text": "9 May 98", "pieces": ["9", "May", "9", "8"], "written": "1998-05-09"}
 ROWS = [[10 * n, 90 - 10 * n, 5, 5] for n in range(10)]
 
@@ -20,17 +22,36 @@ DRAWN = [
     (
         partial(ALIGNMENTS, {"head 0": WEIGHTS, "head 1": WEIGHTS[::-1]}),
         ["head 0: 0 → May 80 %, 5 → May 100 %, - → 1998 40 %, 9 → 9 90 %."],
-    )
+    ),
+    (partial(figures.recurrent_alignment, SOURCE, "05-9", WEIGHTS), ["additive: 0 → May 80 %, 5 → May 100 %"]),
+    (partial(figures.head_alignments, SOURCE, "05-9", [WEIGHTS, WEIGHTS[::-1]]), ["head 1: 0 → 9 90 %"]),
+    (
+        partial(figures.padded_batch, BATCH, [[[True, True, True]], [[True, False, False]]], [1, 2]),
+        ["example 0 has 1 padded rows, and hides no piece; example 1 has 0 padded rows, and hides pieces 1 and 2 in every row."],
+    ),
+    (
+        partial(figures.decoding_cost, [1, 2, 3, 4], [5.0, 10.0, 15.0, 20.0], [2.0, 3.0, 4.0, 5.0]),
+        ["Projected again: from 5 to 20. Projected once: from 2 to 5."],
+    ),
+    (
+        partial(figures.exact_translations, ["a", "b"], {"new dates": [99.0, 31.25], "new years": [98.5, 20.0]}),
+        ["a: new dates 99.0, new years 98.5. b: new dates 31.2, new years 20.0."],
+    ),
 ]
 REFUSED = [
     (partial(ALIGNMENTS, {}), "weights must hold at least one"),
     (partial(ALIGNMENTS, {"a": WEIGHTS.T}), r"weights\['a'\] must have shape \(4, 3\); got \(3, 4\)"),
     (partial(ALIGNMENTS, {"a": 100 * WEIGHTS}), r"weights\['a'\] must lie in \[0, 1\]"),
+    (partial(figures.recurrent_alignment, SOURCE, "05-9", WEIGHTS.T), r"weights\['additive'\] must have shape \(4, 3\)"),
+    (partial(figures.head_alignments, SOURCE, "05-9", []), "weights must hold at least one"),
+    (partial(figures.padded_batch, BATCH, np.ones((2, 3)), [1, 2]), "visible and lengths must fit weights"),
+    (partial(figures.decoding_cost, [1, 2], [1.0, 2.0], [1.0]), "once must have shape"),
+    (partial(figures.exact_translations, ["a", "b"], {"new dates": [99.0]}), r"shares\['new dates'\] must have shape"),
 ]
 
 
 class TestPictures(Pictures):
-    """Alignments."""
+    """Alignments, padding, costs and shares."""
 
 
 def translators(rows=ROWS):

@@ -29,17 +29,29 @@ DRAWN = [
             "tile: query heads 0 to 5 use key heads 0, 1, 0, 1, 0 and 1.",
         ],
     ),
+    (
+        partial(figures.neighbours_named, {"one head": [0.25, 1.0, 0.25], "two heads": [1.0, 0.75, 0.75]}),
+        ["one head: 0.25, 1.00 and 0.25. two heads: 1.00, 0.75 and 0.75."],
+    ),
+    (partial(figures.divided_work, MAPS), ["head 1: the keys with the largest weight, query by query, are 2 and 0."]),
+    (
+        partial(figures.cache_growth, [1000, 70000], {"32 key heads": [0.5, 35.0], "8 key heads": [0.125, 8.75]}, 12.0),
+        ["At 70000 tokens: 32 key heads 35 GiB, 8 key heads 8.8 GiB. A dotted line at 12 GiB marks"],
+    ),
 ]
 REFUSED = [
     (partial(figures.head_split, 0, 3, 2), "must be positive; got 0, 3 and 2"),
     (partial(HEAD_MAPS, 2 * MAPS), "maps must have rows that sum to 1"),
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
     (partial(figures.group_map, 6, 4), "n_kv_heads must divide n_heads; got 4 and 6"),
+    (partial(figures.neighbours_named, {}), "shares must hold at least one"),
+    (partial(figures.divided_work, 2 * MAPS), "maps must have rows that sum to 1"),
+    (partial(figures.cache_growth, [1, 2], {"a": [1.0]}, 1.0), r"caches\['a'\] must have shape"),
 ]
 
 
 class TestPictures(Pictures):
-    """Splits, maps and groups."""
+    """Splits, maps, groups, answers and caches."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ from attn_course.reference import leak_matrix
 from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
 TRIANGLE = np.tri(5) > 0
-PATTERNS = partial(figures.mask_patterns, title="Several masks side by side")
-LEAKS = partial(figures.leak_maps, title="Two of three layers leak")
+PATTERNS, LEAKS = figures.combined, figures.leak_maps
 INFLUENCES = {"right": 0.3 * TRIANGLE, "wide": np.tri(5, k=1), "everywhere": np.full((5, 5), 1e-3)}
 
 DRAWN = [
@@ -29,12 +28,25 @@ DRAWN = [
         ["of 10 pairs that must not influence each other do: right 0, wide 4, everywhere 10."],
     ),
     (partial(LEAKS, INFLUENCES, TRIANGLE, at_least=0.01), ["right 0, wide 4, everywhere 0."]),
+    (
+        partial(figures.aligned, {"top left": np.tri(2, 6) > 0, "bottom right": np.tri(2, 6, k=4) > 0}),
+        ["top left: 3 of 12 pairs visible, by rows 1, 2. bottom right: 11 of 12 pairs visible, by rows 5, 6."],
+    ),
+    (
+        partial(figures.reach, {"L = 1": np.tri(5) - np.tri(5, k=-2) > 0, "L = 4": TRIANGLE}),
+        ["L = 1: 9 of 25 pairs visible, by rows 1, 2, 2, 2, 2. L = 4: 15 of 25 pairs visible"],
+    ),
+    (
+        partial(figures.told_and_written, ["right", "after the softmax"], [0.12, 0.25], [1.0, 0.5]),
+        ["Bars for 2 masks, ", "right 0.12 and 1.00; after the softmax 0.25 and 0.50."],
+    ),
 ]
 REFUSED = [
     (partial(PATTERNS, {}), "masks must hold at least one pattern"),
     (partial(PATTERNS, {"a": [True]}), r"masks\['a'\] must have 2 axes"),
     (partial(LEAKS, {"a": np.zeros((5, 4))}, TRIANGLE), r"influences\['a'\] must have shape \(5, 5\); got \(5, 4\)"),
     (partial(LEAKS, {}, TRIANGLE), "influences must hold at least one"),
+    (partial(figures.told_and_written, ["right"], [1.0, 0.5], [1.0]), r"told must have shape \(1,\); got \(2,\)"),
 ]
 
 

@@ -45,20 +45,27 @@ DRAWN = [
         ["entropy (nats): scaled from 3.70 to 3.70, unscaled from 3.70 to 0.20."],
     ),
     (
-        partial(figures.two_trainings, {"unit variance": two(FAST, SLOW), "factor in W_Q": two(FAST, FAST)}, chance=1 / 16),
+        partial(figures.two_trainings, {"unit variance": two(FAST, SLOW), "factor in W_Q": two(FAST, FAST)}, chance=1 / 16, d_k=256),
         ["unit variance: accuracy 0.33 scaled and 0.20 unscaled after a quarter of the steps."],
+    ),
+    (
+        partial(figures.initial_variances, ["small", "large"], [0.04, 0.25], [0.05, 0.2]),
+        ["small: 0.04 by the formula, 0.05 measured. large: 0.25 by the formula, 0.20 measured."],
     ),
 ]
 REFUSED = [
+    (partial(figures.initial_variances, ["small", "large"], [0.04], [0.05, 0.2]), r"expected must have shape \(2,\); got \(1,\)"),
     (partial(figures.towards_normal, X, {"a": X}, NORMAL, title="Softmax"), "title must be a text of at least 3 words"),
-    (partial(figures.two_trainings, {"a": two(FAST, SLOW)}, chance=0.5, title="Softmax"), "title must be a text of at least 3 words"),
     (partial(figures.towards_normal, X, {"a": X[1:]}, NORMAL), r"densities\['a'\] must have shape \(41,\); got \(40,\)"),
     (partial(figures.broken_assumptions, X, {"a": X}, X, {}), r"moments must have the names of densities, \['a'\]; got \[\]"),
     (
         partial(figures.spread_and_softmax, WIDTHS, {}, {}, {}, n_keys=2),
         r"entropy must have the names \['scaled', 'unscaled'\]; got \[\]",
     ),
-    (partial(figures.two_trainings, {"a": {}}, chance=0.5), r"curves must hold \['scaled', 'unscaled'\] for each start; got \['a'\]"),
+    (
+        partial(figures.two_trainings, {"a": {}}, chance=0.5, d_k=4),
+        r"curves must hold \['scaled', 'unscaled'\] for each start; got \['a'\]",
+    ),
 ]
 
 

@@ -221,7 +221,7 @@ def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(gr
     answer["source"] += "check('stable-softmax', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
     graded = grade(own, "02_softmax.ipynb")
     assert points(graded) == full("softmax")
-    assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 8: ZeroDivisionError: division by zero"]
+    assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 9: ZeroDivisionError: division by zero"]
     assert len(graded.notes) == 2
 
 

@@ -320,7 +320,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a file that is no Python": (
         [(EQUATIONS_PY, "x = rng", "x = = rng")],
-        [f"{EQUATIONS_PY}: line 16: wanted Python, got 'x = = rng.normal(size=n)'"],
+        [f"{EQUATIONS_PY}: line 15: wanted Python, got 'x = = rng.normal(size=n)'"],
     ),
     "a README out of date": (
         [("README.md", "1 tasks, 2 points", "1 tasks, 3 points")],

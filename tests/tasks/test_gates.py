@@ -116,11 +116,13 @@ SOLUTION = "def my_mean(x):\n    return np.exp(np.where(x > 0, x, -np.inf))"
 
 
 def test_a_task_that_a_finite_fill_answers_is_reported():
-    problems = gates.fill_problems(HIDING, [SOLUTION], {"np": np})
+    problems = gates.fill_problems(HIDING, [SOLUTION], {"np": np}, "")
     assert "its solution passes with -30 in the place of -np.inf, in float32: draw a case in which that is not low enough" in problems
     exact = changed(HIDING, exact_zeros=True)
-    assert gates.fill_problems(exact, [SOLUTION], {"np": np}) == []
-    assert gates.fill_problems(HIDING, ["def my_mean(x):\n    return np.exp(x) * (x > 0)"], {"np": np}) == []
+    passing = [said.partition(" in the place")[0] for said in gates.fill_problems(exact, [SOLUTION], {"np": np}, "")]
+    assert sorted({*passing}) == [f"its solution passes with {fill}" for fill in ("-10000", "-1e+09")]
+    assert gates.fill_problems(exact, [SOLUTION], {"np": np}, "Scores are moderate.") == []
+    assert gates.fill_problems(HIDING, ["def my_mean(x):\n    return np.exp(x) * (x > 0)"], {"np": np}, "") == []
 
 
 def in_numpy(x):
@@ -160,9 +162,9 @@ def test_right_answers_that_are_too_few_alike_or_refused_are_reported(functions,
 
 
 def test_a_solution_that_is_missing_or_refused_is_reported():
-    assert gates.solution_problems(REPAIR, [], {}) == ["the solution defines no my_mean"]
-    assert gates.solution_problems(REPAIR, [], {"my_mean": in_numpy}) == []
-    (found,) = gates.solution_problems(REPAIR, [], {"my_mean": wrong_at_the_end})
+    assert gates.solution_problems(REPAIR, [], {}, "") == ["the solution defines no my_mean"]
+    assert gates.solution_problems(REPAIR, [], {"my_mean": in_numpy}, "") == []
+    (found,) = gates.solution_problems(REPAIR, [], {"my_mean": wrong_at_the_end}, "")
     assert found.startswith("the solution is refused: task repair-a-mean (Repair a mean): my_mean is not right in the case “a matrix”")
 
 

@@ -8,7 +8,7 @@ from attn_course import question
 from attn_course.tasks import CheckFailed, Wrong, all_tasks, check, figure_data, gates, get_task, variants
 from attn_course.tasks.core import every
 from attn_course.tasks.judge import expected
-from tests.tasks.toys import FIGURE, PREDICT, WRITE, changed
+from tests.tasks.toys import DERIVE, FIGURE, PREDICT, WRITE, changed
 
 WINDOW = "window-counts"
 VARIED = changed(
@@ -140,3 +140,11 @@ def test_every_predict_task_has_variants_and_no_two_of_them_the_same_answer():
     for task in WITH_VARIANTS:
         answers = [expected(each, each.answer, each.cases(None))[0].arrays[0].tolist() for each in task.each_variant()]
         assert sum(answer == answers[0] for answer in answers) <= len(answers) / 3, task.id
+
+
+def test_numbers_have_names_that_no_other_task_of_the_lesson_gives():
+    symbolic = changed(DERIVE, symbols=("n", "x"))
+    assert gates.name_problems([VARIED, DERIVE]) == []
+    assert gates.name_problems([VARIED, symbolic]) == [
+        (VARIED.id, f"wanted a name of its own for each of its numbers, got n, which {symbolic.id} gives too")
+    ]

@@ -274,10 +274,13 @@ def _bias_cases(rng: np.random.Generator) -> list[Case]:
         ("empty rows", 7, 5, 2, 3),
         ("dropped weights", 5, 11, 3, 7),
         ("one query", 1, 5, 7, 3),
+        ("only empty rows", 3, 5, 2, 7),
     ):
         weights = softmax(rng.normal(size=(q_len, kv_len)))
         if name == "empty rows":
             weights[[1, 4]] = 0.0
+        if name == "only empty rows":
+            weights[...] = 0.0
         if name == "dropped weights":  # every third weight of row r, from r on; the others grow
             weights = np.where((np.arange(kv_len) + np.arange(q_len)[:, None]) % 3 > 0, weights * 1.5, 0.0)
             weights[3] = 0.0

@@ -1,14 +1,15 @@
 """Figures of the lesson additive: what an additive score looks like, and what an aligner is worth. They draw the numbers they are given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends
+from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.palette import INK, MASKED, REFERENCE, SIGNED_MAP
 from attn_course.figures.words import listed, number, short
@@ -58,21 +59,137 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
         axes[0].set_ylabel("query q")
 
 
-def accuracy_by_length(
-    lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, longest_trained: float, spread: Mapping[str, ArrayLike] | None = None
-) -> None:
+def right_key(curves: Mapping[str, ArrayLike]) -> None:
+    """Show how the share of lookups that find the right key grows in a training.
+
+    Parameters
+    ----------
+    curves : mapping of str to (steps,) array_like
+        Shares after each step, by the name of the score.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or there is no curve.
+    """
+    shares = each_of_shape("curves", curves, len(np.asarray(next(iter(curves.values()), []))))
+    steps = len(next(iter(shares.values())))
+    last = max(1, steps // 6)
+    charts.lines(
+        np.arange(1, steps + 1),
+        shares,
+        title="Only with a bias does the additive score find the equal vector, and there it beats the product",
+        alt=f"Share of lookups with the largest weight on the right key over {steps} steps. Mean of the last {last} steps: "
+        + ", ".join(f"{name} {number(curve[-last:].mean())}" for name, curve in shares.items())
+        + ".",
+        x_label="step",
+        y_label="right key found",
+        y_limits=(0.0, 1.05),
+        references={"most an odd score can": 0.5},
+    )
+
+
+def memory(lengths: ArrayLike, hidden: ArrayLike, scores: ArrayLike) -> None:
+    """Show the bytes of the largest array that attention makes for all pairs of positions.
+
+    Parameters
+    ----------
+    lengths : (n,) array_like
+        Numbers of positions.
+    hidden, scores : (n,) array_like
+        Megabytes at each length: of the hidden layer of an additive score, and of the scores of a dot product.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ.
+    """
+    positions = as_numbers("lengths", lengths, 1)
+    additive, dot = same_shape("hidden", hidden, len(positions)), same_shape("scores", scores, len(positions))
+    longest, large, small = number(positions[-1], 0), number(additive[-1], 0), number(dot[-1], 0)
+    charts.lines(
+        positions,
+        {"additive, hidden layer": additive, "dot product, scores": dot},
+        title=f"At {longest} positions the hidden layer of one head fills {number(additive[-1] / 1e3, 0)} GB, the scores {small} MB",
+        alt=f"Megabytes against positions from {number(positions[0], 0)} to {longest} on two logarithmic axes: two parallel lines, the "
+        f"additive one {number(additive[-1] / dot[-1], 0)} times higher; at {longest} positions {large} MB against {small} MB.",
+        x_label="positions T",
+        y_label="MB",
+        x_log=True,
+        y_log=True,
+    )
+
+
+def spread_of_scores(widths: ArrayLike, spread: Mapping[str, ArrayLike]) -> None:
+    """Show how widely scores spread before any training, over the number of features.
+
+    Parameters
+    ----------
+    widths : (n,) array_like
+        Numbers of features.
+    spread : mapping of str to (n,) array_like
+        Standard deviations of the scores, by the name of the score.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or there is no score.
+    """
+    features = as_numbers("widths", widths, 1)
+    deviations = each_of_shape("spread", spread, len(features))
+    charts.lines(
+        features,
+        deviations,
+        title="Additive scores spread alike at every width, and so do dot products once they are scaled",
+        alt=f"Deviation of scores against the width d = {listed(features, 0)}, logarithmic axes. "
+        + " ".join(f"{name}: {listed(values)}." for name, values in deviations.items()),
+        x_label="d",
+        y_label="deviation of the scores",
+        x_log=True,
+        y_log=True,
+        points=True,
+    )
+
+
+def steps_until_learnt(widths: Sequence[int], steps: Mapping[str, ArrayLike]) -> None:
+    """Show how many steps each score needs to learn a dictionary, at several hidden widths.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Hidden widths.
+    steps : mapping of str to (n_widths,) array_like
+        Median steps, by the name of the score; 451 for a run that did not learn in the 450 steps of its budget.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or there is no score.
+    """
+    needed = each_of_shape("steps", steps, len(widths))
+    charts.bars(
+        [str(width) for width in widths],
+        needed,
+        title="Wider learns faster, but not without the scale (451: not within 450 steps)",
+        alt=f"Median steps until learnt for d_h = {listed(widths, 0)}; 451 means not within 450. "
+        + " ".join(f"{name}: {listed(values, 0)}." for name, values in needed.items()),
+        x_label="hidden width d_h",
+        y_label="steps until learnt",
+        digits=0,
+    )
+
+
+def accuracy_by_length(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, longest_trained: float) -> None:
     """Show the share of right words against the length of a sentence, with the lengths that were never trained on grey ground.
 
     Parameters
     ----------
     lengths : (n,) array_like
         Words of a sentence, ascending.
-    shares : mapping of str to (n,) array_like
-        Shares between 0 and 1, by the name of the model.
+    shares : mapping of str to (n_seeds, n) array_like
+        Shares between 0 and 1, by the name of the model; a curve is their mean, a band their range.
     longest_trained : float
         Longest sentence of the training.
-    spread : mapping of str to (2, n) array_like, optional
-        Lowest and highest share of several seeds, by the same names.
 
     Raises
     ------
@@ -80,10 +197,9 @@ def accuracy_by_length(
         If a model has another number of shares, or there is none.
     """
     x = as_numbers("lengths", lengths, 1)
-    curves = each_of_shape("shares", shares, len(x))
-    bands = each_of_shape("spread", spread, 2, len(x)) if spread else {}
-    if stray := set(bands) - set(curves):
-        raise ValueError(f"spread must have names of shares, {[*curves]}; got {[*stray]}")
+    seeds = len(np.asarray(next(iter(shares.values()), [])))
+    bands = each_of_shape("shares", shares, seeds, len(x))
+    curves = {name: band.mean(axis=0) for name, band in bands.items()}
     title = "One fixed vector fades with every word; an aligner holds on as far as it was trained"
     alt = f"Share of right words for sentences of {listed(x, 0)} words, trained up to {number(longest_trained, 0)}. " + " ".join(
         f"{name}: {listed(values)}." for name, values in curves.items()
@@ -93,11 +209,39 @@ def accuracy_by_length(
         ax.text(longest_trained + 0.15, 0.02, "longer than any\nin the training", fontsize=LABEL_POINTS, color=REFERENCE, va="bottom")
         draw_lines(ax, x, curves, points=True)
         for line in list(ax.get_lines()):
-            if (band := bands.get(str(line.get_label()))) is not None:
-                ax.fill_between(x, band[0], band[1], color=line.get_color(), alpha=0.22, linewidth=0)
+            band = bands[str(line.get_label())]
+            ax.fill_between(x, band.min(axis=0), band.max(axis=0), color=line.get_color(), alpha=0.22, linewidth=0)
         ax.set_xticks(x, [number(float(length), 0) for length in x])
         ax.set(xlabel="words of the sentence", ylabel="share of words right", ylim=(0.0, 1.04), xlim=(float(x.min()), float(x.max())))
         label_ends(ax)
+
+
+def alignment(weights: ArrayLike) -> None:
+    """Show where a translator looks in its source for each word that it writes.
+
+    Parameters
+    ----------
+    weights : (n_words + 1, n_words) array_like
+        Weights of the source words, one row for each word written and one for the end.
+
+    Raises
+    ------
+    ValueError
+        If there is not one row more than columns.
+    """
+    looks = as_numbers("weights", weights, 2)
+    words = looks.shape[1]
+    looks = same_shape("weights", looks, words + 1, words)
+    charts.heatmap(
+        looks,
+        rows=[*(f"word {place}" for place in range(1, words + 1)), "end"],
+        columns=[f"word {place}" for place in range(1, words + 1)],
+        row_label="written",
+        column_label="source",
+        title="Nobody told it the order: the weights run backwards through the source",
+        alt=f"Alignment of one fresh sentence of {words} words: rows are the words written and the end, columns the source words. "
+        f"From the first row to the last, the largest weight lies on source word {listed(looks.argmax(axis=1) + 1, 0)}.",
+    )
 
 
 def additive_explorable() -> None:

@@ -166,10 +166,10 @@ ATTENTION = Task(
 
 
 def _ceiling(
-    v: Sequence[float], n: int, *, reach: Callable[..., float] = lambda v: np.abs(v).sum(), others: int = 1, gap: float = 2.0
+    score_vector: Sequence[float], n: int, *, reach: Callable[..., float] = lambda v: np.abs(v).sum(), others: int = 1, gap: float = 2.0
 ) -> float:
-    """The largest weight among n, if two scores differ by at most `gap` times what v can reach."""
-    return 1 / (1 + (n - others) * math.exp(-gap * reach(np.array(v))))
+    """The largest weight among n, if two scores differ by at most `gap` times what the score vector can reach."""
+    return 1 / (1 + (n - others) * math.exp(-gap * reach(np.array(score_vector))))
 
 
 BOUND = Task(
@@ -183,7 +183,7 @@ BOUND = Task(
     minutes=4,
     trains="the bound that the score vector sets",
     tolerance=1e-3,
-    variants=every(v=((0.5, -1, 1), (0.75, -0.5, 1), (0.5, -0.75, 1), (0.25, -1, 1)), n=(32, 24, 40)),
+    variants=every(score_vector=((0.5, -1, 1), (0.75, -0.5, 1), (0.5, -0.75, 1), (0.25, -1, 1)), n=(32, 24, 40)),
     answer=_ceiling,
     wrong=[
         Wrong(
@@ -208,7 +208,7 @@ BOUND = Task(
         ),
         Wrong("the winner counted among the others", partial(_ceiling, others=0), "there are n - 1 other keys"),
         Wrong("the sign of the gap", partial(_ceiling, gap=-2.0), "the others lie below the winner: the exponent is negative"),
-        Wrong("no bound at all", lambda v, n: 1.0, "the scores are bounded, so no weight can come arbitrarily close to 1"),
+        Wrong("no bound at all", lambda score_vector, n: 1.0, "the scores are bounded, so no weight can come arbitrarily close to 1"),
     ],
     hints=[
         "How large can the score of a key be at most? And how small that of the others?",

@@ -35,7 +35,7 @@ def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int,
 def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Scores near a thousand that differ by a few units only, as in the lesson on softmax."""
     inputs = _draw(rng, 3, 5, 7, 2)
-    inputs["query"][:, 0], inputs["key"][:, 0] = 100.0, 30.0 + 0.03 * inputs["key"][:, 0]
+    inputs["query"][:, 0], inputs["key"][:, 0] = 100.0, 26.0 + 0.03 * inputs["key"][:, 0]
     return inputs
 
 
@@ -531,9 +531,9 @@ BACKWARD = Task(
 )
 
 
-def _own_weight(k_1: Sequence[float], k_2: Sequence[float], *, root: float = 0.5) -> float:
-    """The weight of the query k_1 on its own key beside k_2, if the scores are divided by this power of their width."""
-    return 1 / (1 + math.exp((np.dot(k_1, k_2) - np.dot(k_1, k_1)) / len(k_1) ** root))
+def _own_weight(key_1: Sequence[float], key_2: Sequence[float], *, root: float = 0.5) -> float:
+    """The weight of the query key_1 on its own key beside key_2, if the scores are divided by this power of their width."""
+    return 1 / (1 + math.exp((np.dot(key_1, key_2) - np.dot(key_1, key_1)) / len(key_1) ** root))
 
 
 PREDICT_WEIGHT = Task(
@@ -547,20 +547,20 @@ PREDICT_WEIGHT = Task(
     minutes=5,
     trains="telling a dot product from a distance",
     tolerance=1e-3,
-    variants=every(k_1=((1, 1, 0, 0), (0, 1, 1, 0)), k_2=((3, 1, 2, 5), (2, 1, 3, 1), (3, 2, 3, 0), (1, 4, 1, 2))),
+    variants=every(key_1=((1, 1, 0, 0), (0, 1, 1, 0)), key_2=((3, 1, 2, 5), (2, 1, 3, 1), (3, 2, 3, 0), (1, 4, 1, 2))),
     answer=_own_weight,
     wrong=[
         Wrong("no scale", partial(_own_weight, root=0.0), "the difference of the dot products is divided by sqrt(d_k) before the softmax"),
         Wrong("divided by d_k", partial(_own_weight, root=1.0), "the divisor is the root of d_k"),
         Wrong(
             "the query finds its key",
-            lambda k_1, k_2: 1.0,
+            lambda key_1, key_2: 1.0,
             "a dot product is no distance: compare the two scores, the other key is longer",
         ),
-        Wrong("both keys alike", lambda k_1, k_2: 0.5, "the two scores differ, so the weights do"),
+        Wrong("both keys alike", lambda key_1, key_2: 0.5, "the two scores differ, so the weights do"),
         Wrong(
             "the weight of the other key",
-            lambda k_1, k_2: 1 - _own_weight(k_1, k_2),
+            lambda key_1, key_2: 1 - _own_weight(key_1, key_2),
             "that is the weight of the second key; the question asks for the first",
         ),
     ],

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import draw_heatmap, each_of_shape
+from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -48,6 +50,141 @@ def alignments(source: Sequence[str], written: Sequence[str], weights: Mapping[s
             ax.set_xticks(range(len(source)), source, rotation=55, ha="right", rotation_mode="anchor")
             ax.set_yticks(range(len(written)), written)
         axes[0].set_ylabel("written (asks)")
+
+
+def recurrent_alignment(source: Sequence[str], written: Sequence[str], weights: ArrayLike) -> None:
+    """Show the alignment of the date in May that the additive translator wrote.
+
+    Parameters
+    ----------
+    source, written : sequence of str
+        The pieces that answer, and the signs that ask.
+    weights : (len(written), len(source)) array_like
+        Weights between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If the shape does not fit, or a weight is not in [0, 1].
+    """
+    title = "The year reads the year, 05 reads May, 09 reads “the ninth”; hyphens read anything"
+    alignments(source, written, {"additive": weights}, title=title)
+
+
+def head_alignments(source: Sequence[str], written: Sequence[str], weights: Sequence[ArrayLike]) -> None:
+    """Show what each head of the translator without recurrence read.
+
+    Parameters
+    ----------
+    source, written : sequence of str
+        The pieces that answer, and the signs that ask.
+    weights : sequence of (len(written), len(source)) array_like
+        Weights between 0 and 1, head by head.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or a weight is not in [0, 1].
+    """
+    title = "Without recurrence two heads share the work, and their maps are harder to read"
+    alignments(source, written, {f"head {head}": matrix for head, matrix in enumerate(weights)}, title=title)
+
+
+def padded_batch(weights: ArrayLike, visible: ArrayLike, lengths: Sequence[int]) -> None:
+    """Show the weights of a batch whose sources and targets are padded, example by example.
+
+    Parameters
+    ----------
+    weights : (batch, target_len, source_len) array_like
+        Weights with padding.
+    visible : (batch, 1, source_len) array_like of bool
+        True where a piece of the source is real.
+    lengths : sequence of int
+        Numbers of real signs in each target.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+    """
+    p = as_numbers("weights", weights, 3)
+    batch, target_len, source_len = p.shape
+    real = np.asarray(visible, dtype=bool)
+    if real.shape != (batch, 1, source_len) or len(lengths) != batch:
+        raise ValueError(f"visible and lengths must fit weights {p.shape}; got {real.shape} and {len(lengths)}")
+    said = [
+        f"example {n} has {target_len - length} padded rows, and hides "
+        + (f"pieces {listed(np.flatnonzero(~real[n, 0]), 0)} in every row" if not real[n].all() else "no piece")
+        for n, length in enumerate(lengths)
+    ]
+    charts.heatmap(
+        p.reshape(-1, source_len),
+        rows=[f"example {n}, {i if i < length else 'padding'}" for n, length in enumerate(lengths) for i in range(target_len)],
+        mask=np.broadcast_to(real, p.shape).reshape(-1, source_len),
+        row_label="signs of the target",
+        column_label="pieces of the source",
+        title="Padding hides columns of the source, in every row",
+        alt=f"Weights of {batch} examples, {target_len} rows each: {'; '.join(said)}.",
+    )
+
+
+def decoding_cost(steps: ArrayLike, again: ArrayLike, once: ArrayLike) -> None:
+    """Show the operations of decoding when the source is projected at each step, and when it is projected once.
+
+    Parameters
+    ----------
+    steps : (n,) array_like
+        Numbers of signs written, ascending.
+    again, once : (n,) array_like
+        Millions of operations so far.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ.
+    """
+    signs = as_numbers("steps", steps, 1)
+    every, single = same_shape("again", again, len(signs)), same_shape("once", once, len(signs))
+    charts.lines(
+        signs,
+        {"projected again at each step": every, "projected once": single},
+        title=f"A source that is projected once makes decoding {every[-1] / single[-1]:.0f} times cheaper after {signs[-1]:.0f} steps",
+        alt=f"Millions of operations against signs written, two straight lines. Projected again: from {short(every[0])} to "
+        f"{short(every[-1])}. Projected once: from {short(single[0])} to {short(single[-1])}.",
+        x_label="signs written",
+        y_label="MFLOP",
+    )
+
+
+def exact_translations(translators: Sequence[str], shares: Mapping[str, ArrayLike]) -> None:
+    """Show how many dates each translator gets right, for days that were kept back and for years that were.
+
+    Parameters
+    ----------
+    translators : sequence of str
+        Names of the translators.
+    shares : mapping of str to (len(translators),) array_like
+        Percent of exact translations, mean of three trainings, by what was kept back.
+
+    Raises
+    ------
+    ValueError
+        If a kind of dates has another number of shares, or there is none.
+    """
+    percent = each_of_shape("shares", shares, len(translators))
+    by_translator = [
+        f"{name}: " + ", ".join(f"{split} {number(values[place], 1)}" for split, values in percent.items()) + "."
+        for place, name in enumerate(translators)
+    ]
+    charts.bars(
+        translators,
+        percent,
+        digits=1,
+        title="Both translators that look again pass 98 % on average; the fixed vector is far behind",
+        alt=f"Bars of exact translations in percent, mean of three trainings. {' '.join(by_translator)}",
+        x_label="translator",
+        y_label="exact, %",
+    )
 
 
 def _tops(source: Sequence[str], written: Sequence[str], matrix: np.ndarray) -> str:

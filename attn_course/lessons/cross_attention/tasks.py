@@ -111,10 +111,10 @@ def _batch(
     return {**inputs, "source_lengths": np.array(sources), "target_lengths": np.array(targets)}
 
 
-def _low_scores(rng: np.random.Generator) -> dict[str, Any]:
-    """Scores of real keys that are far below zero, where a finite number in place of minus infinity is not low enough."""
+def _far_scores(rng: np.random.Generator, sign: float) -> dict[str, Any]:
+    """Scores far above zero, or far below, where a finite number in place of minus infinity is not low enough."""
     inputs = _batch(rng, 3, 7, [5, 2], [3, 2], filling=1.0)
-    return {**inputs, "query": 5e4 * np.abs(inputs["query"]), "key": -5e4 * np.abs(inputs["key"])}  # scores near -6e9
+    return {**inputs, "query": 5e4 * np.abs(inputs["query"]), "key": sign * 5e4 * np.abs(inputs["key"])}  # scores near 6e9
 
 
 def _translate(query: np.ndarray, key: np.ndarray, value: np.ndarray, source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:
@@ -192,8 +192,9 @@ PADDING = Task(
         Case("a long source, a short target", **_batch(rng, 5, 11, [11, 4, 7], [5, 2, 3])),
         Case("a short source, a long target", **_batch(rng, 11, 5, [2, 5], [3, 11])),
         Case("padding that would win every softmax", **_batch(rng, 5, 7, [3, 1], [2, 4], filling=1e30)),
-        Case("real scores far below zero", **_low_scores(rng)),
+        Case("real scores far below zero", **_far_scores(rng, -1.0)),
         Case("one target position", **_batch(rng, 1, 5, [4, 2, 1], [1, 1, 1])),
+        Case("real scores far above zero", **_far_scores(rng, 1.0)),
     ],
     wrong=[
         Wrong(

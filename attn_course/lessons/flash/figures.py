@@ -1,4 +1,4 @@
-"""Figures of the lesson flash: a machine's roof, two units at work, causal tiles, and what a GPU has measured, if one has."""
+"""Figures of the lesson flash: a machine's roof, what tiles save and lose, two units at work, and what a GPU has measured, if one has."""
 
 import html
 import json
@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 from IPython.display import display
 from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
+from attn_course.figures.drawing import as_numbers, each_of_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, OUTPUT, PAPER, REFERENCE, SCORES, WEIGHTS
-from attn_course.figures.words import number
+from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 MEASUREMENTS = Path(__file__).parents[2] / "gpu" / "measurements"
 COMMAND = "attn-course bench --json FILE"
 
 
-def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: float, bandwidth_bytes_per_s: float, title: str) -> None:
+def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: float, bandwidth_bytes_per_s: float) -> None:
     """Show the roof of a machine over arithmetic intensity, and where kernels stand beneath it.
 
     Parameters
@@ -30,8 +33,6 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
         Intensity in FLOPs per byte, and rate in FLOPs per second.
     peak_flops_per_s, bandwidth_bytes_per_s : float
         The two roofs.
-    title : str
-        The finding.
 
     Raises
     ------
@@ -49,6 +50,7 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
         + " ".join(f"{name}: {number(i, 1)} FLOPs per byte, {number(rate / giga, 1)} GFLOP/s." for name, (i, rate) in points.items())
     )
     intensities = np.array([point[0] for point in points.values()])
+    title = "Eager attention stays far below the roof; without stored scores it comes much nearer"
     x = np.geomspace(min(intensities.min(), ridge) / 3, max(intensities.max(), ridge) * 4, 200)
     with picture(title=title, alt=alt, height=4.1) as (ax,):
         ax.plot(x, np.minimum(peak_flops_per_s, x * bandwidth_bytes_per_s) / giga, color=INK, linewidth=2.4)
@@ -60,6 +62,97 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
             ax.scatter(intensity, rate / giga, s=70, label=name, zorder=3, **look)
         ax.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOPs per byte)", ylabel="GFLOP/s", xlim=(x[0], x[-1]))
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)
+
+
+def eager_over_sdpa(lengths: ArrayLike, ratios: Mapping[str, ArrayLike]) -> None:
+    """Show how many times as long attention takes if it stores its scores, against the length.
+
+    Parameters
+    ----------
+    lengths : (n,) array_like
+        Numbers of positions, ascending.
+    ratios : mapping of str to (n,) array_like
+        Time of eager attention over that of sdpa, by the width of the head.
+
+    Raises
+    ------
+    ValueError
+        If a width has another number of ratios, or there is none.
+    """
+    positions = as_numbers("lengths", lengths, 1)
+    curves = each_of_shape("ratios", ratios, len(positions))
+    charts.lines(
+        positions,
+        curves,
+        title="Stored scores cost most at the longest text, and most for the narrowest head",
+        alt=f"Time of eager attention over that of sdpa for {listed(positions, 0)} positions, medians of three runs. "
+        + " ".join(f"{name}: {listed(curve, 1)}." for name, curve in curves.items()),
+        x_label="positions",
+        y_label="time of eager / time of sdpa",
+        x_log=True,
+        points=True,
+    )
+
+
+def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
+    """Show the relative error of attention in float16, computed in several ways, as bars in units of 0.0001.
+
+    Parameters
+    ----------
+    errors : mapping of str to (n,) array_like
+        Relative errors by the name of the way.
+    spreads : (n,) array_like
+        Standard deviations of the scores.
+
+    Raises
+    ------
+    ValueError
+        If a way has another number of errors, or there is none.
+    """
+    deviations = as_numbers("spreads", spreads, 1)
+    heights = {way.removeprefix("float16, "): 1e4 * found for way, found in each_of_shape("errors", errors, len(deviations)).items()}
+    charts.bars(
+        [f"scores of {deviation:.0f}" for deviation in deviations],
+        heights,
+        title="In float16 tiles are more exact than stored scores, if their state is float32",
+        alt=f"Bars of the relative error of float16, in units of 0.0001, for scores of standard deviation {listed(deviations, 0)}. "
+        + " ".join(f"{way}: {listed(found, 1)}." for way, found in heights.items()),
+        x_label="standard deviation of the scores",
+        y_label="relative error / 0.0001",
+        digits=1,
+    )
+
+
+def tile_savings(blocks: ArrayLike, savings: Mapping[str, ArrayLike]) -> None:
+    """Show how many times fewer bytes tiles move than plain attention, against the queries in a block.
+
+    Parameters
+    ----------
+    blocks : (n,) array_like
+        Queries in a block, ascending.
+    savings : mapping of str to (n,) array_like
+        Bytes of plain attention over bytes in tiles, by the width of the head.
+
+    Raises
+    ------
+    ValueError
+        If a width has another number of ratios, or there is none.
+    """
+    queries = as_numbers("blocks", blocks, 1)
+    curves = each_of_shape("savings", savings, len(queries))
+    charts.lines(
+        queries,
+        curves,
+        title="Tiles save traffic once a block holds more than d / 2 queries",
+        alt=f"Bytes of plain attention over bytes in tiles, for {listed(queries, 0)} queries in a block, logarithmic axes, dotted at 1. "
+        + " ".join(f"{name}: {', '.join(map(short, curve))}." for name, curve in curves.items()),
+        x_label="queries in a block",
+        y_label="plain bytes / tiled bytes",
+        x_log=True,
+        y_log=True,
+        points=True,
+        references={"equal": 1.0},
+    )
 
 
 def starts(products: float, exponentials: float, tiles: int, overlap: bool) -> list[tuple[float, float]]:

@@ -13,15 +13,15 @@ from attn_course.tasks.core import Case, Task, Wrong, every
 
 def _saved(
     T: int,
-    d: int,
+    d_v: int,
     B: Sequence[int],
     *,
-    plain: Callable[[int, int], float] = lambda T, d: 4 * T * d + 4 * T**2,
-    passed: Callable[[int, int, int], float] = lambda T, d, block: T / block * T * 2 * d,
-    rows: Callable[[int], float] = lambda d: 2 * d + 1,
+    plain: Callable[[int, int], float] = lambda T, d_v: 4 * T * d_v + 4 * T**2,
+    passed: Callable[[int, int, int], float] = lambda T, d_v, block: T / block * T * 2 * d_v,
+    rows: Callable[[int], float] = lambda d_v: 2 * d_v + 1,
 ) -> tuple[float, ...]:
     """Numbers moved plain over numbers moved in tiles, for each block size: `passed` of keys and values, `rows` for each query."""
-    return tuple(plain(T, d) / (T * rows(d) + passed(T, d, block)) for block in B)
+    return tuple(plain(T, d_v) / (T * rows(d_v) + passed(T, d_v, block)) for block in B)
 
 
 SAVED = Task(
@@ -35,50 +35,50 @@ SAVED = Task(
     minutes=8,
     trains="counting bytes before measuring time",
     tolerance=2e-4,
-    variants=every(T=(4096, 2048, 3072), d=(128, 64), B=((64, 256), (32, 512), (64, 512))),
+    variants=every(T=(4096, 2048, 3072), d_v=(128, 64), B=((64, 256), (32, 512), (64, 512))),
     answer=_saved,
     wrong=[
         Wrong(
             "the limit",
-            lambda T, d, B: tuple(2 * block / d for block in B),
+            lambda T, d_v, B: tuple(2 * block / d_v for block in B),
             "that is the limit for long sequences; the question is about this one",
         ),
         Wrong(
             "turned round",
-            lambda T, d, B: tuple(1 / factor for factor in _saved(T, d, B)),
+            lambda T, d_v, B: tuple(1 / factor for factor in _saved(T, d_v, B)),
             "the bytes of plain attention over those in tiles",
         ),
         Wrong(
             "scores and weights counted once",
-            partial(_saved, plain=lambda T, d: 4 * T * d + 2 * T**2),
+            partial(_saved, plain=lambda T, d_v: 4 * T * d_v + 2 * T**2),
             "scores are written and read, weights are written and read: four times the square",
         ),
         Wrong(
             "keys and values read once in all",
-            partial(_saved, passed=lambda T, d, block: 2 * T * d),
+            partial(_saved, passed=lambda T, d_v, block: 2 * T * d_v),
             "keys and values pass by once for EACH block of queries",
         ),
-        Wrong("keys without values", partial(_saved, passed=lambda T, d, block: T / block * T * d), "values pass by as well as keys"),
+        Wrong("keys without values", partial(_saved, passed=lambda T, d_v, block: T / block * T * d_v), "values pass by as well as keys"),
         Wrong(
             "keys read for every query",
-            partial(_saved, passed=lambda T, d, block: T * T * 2 * d),
+            partial(_saved, passed=lambda T, d_v, block: T * T * 2 * d_v),
             "a key that has been read serves all queries of the block",
         ),
-        Wrong("the scores alone", partial(_saved, plain=lambda T, d: 4 * T**2), "plain attention also reads Q, K, V and writes the output"),
-        Wrong("the blocks alone", partial(_saved, rows=lambda d: 0), "queries, outputs and log-sum-exps move as well, once each"),
+        Wrong("scores alone", partial(_saved, plain=lambda T, d_v: 4 * T**2), "plain attention also reads Q, K, V and writes the output"),
+        Wrong("the blocks alone", partial(_saved, rows=lambda d_v: 0), "queries, outputs and log-sum-exps move as well, once each"),
         Wrong(
             "no log-sum-exp",
-            partial(_saved, rows=lambda d: 2 * d),
+            partial(_saved, rows=lambda d_v: 2 * d_v),
             "the log-sum-exp of each query is written too: one number for each row",
         ),
     ],
     hints=[
         (
-            "Two formulas, {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`, for the same T and d. Which of their terms depend "
-            "on the block?"
+            "Two formulas, {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`, for the same T and d_v. Which of their terms "
+            "depend on the block?"
         ),
-        "Plain: 4 T d + 4 T^2 numbers. In tiles: T (2 d + 1) + (T / B) T 2 d.",
-        "plain / (T * (2 * d + 1) + T / B * T * 2 * d) for each of the two B.",
+        "Plain: 4 T d_v + 4 T^2 numbers. In tiles: T (2 d_v + 1) + (T / B) T 2 d_v.",
+        "plain / (T * (2 * d_v + 1) + T / B * T * 2 * d_v) for each of the two B.",
     ],
 )
 

@@ -57,6 +57,13 @@ def _state(rng: np.random.Generator, rows: int, d_v: int, spread: float, empty: 
     return m, row_sum, acc
 
 
+def _far_states(rng: np.random.Generator) -> tuple[State, State]:
+    """Two states of which now the first, now the second has a maximum that is larger by hundreds."""
+    first, second = _state(rng, 7, 2, 50.0), _state(rng, 7, 2, 50.0)
+    rising = np.linspace(-450.0, 450.0, 7)
+    return (first[0] + rising, *first[1:]), (second[0] - rising, *second[1:])
+
+
 def _two_states(name: str, first: State, second: State) -> Case:
     return Case(name, **dict(zip(("m_a", "l_a", "a_a", "m_b", "l_b", "a_b"), (*first, *second), strict=True)))
 
@@ -74,9 +81,10 @@ MERGE = Task(
     answer=_merge,
     cases=lambda rng: [
         _two_states("maxima near each other", _state(rng, 5, 3, 1.0), _state(rng, 5, 3, 1.0)),
-        _two_states("maxima hundreds apart", _state(rng, 7, 2, 400.0), _state(rng, 7, 2, 400.0)),
+        _two_states("maxima hundreds apart", *_far_states(rng)),
         _two_states("rows that have seen nothing", _state(rng, 5, 2, 1.0, (0, 3)), _state(rng, 5, 2, 1.0, (1, 3))),
         _two_states("one row", _state(rng, 1, 3, 2.0), _state(rng, 1, 3, 2.0)),
+        _two_states("no key on either side", *(_state(rng, 3, 5, 1.0, (0, 1, 2)) for _ in range(2))),
     ],
     wrong=[
         Wrong(
@@ -175,6 +183,19 @@ def _sloping_blocks(rng: np.random.Generator, name: str, sizes: tuple[int, ...])
     return Case(name, query=query, key_blocks=keys, value_blocks=[rng.normal(size=(size, 2)) for size in sizes])
 
 
+def _set_to_bounds(query: np.ndarray, keys: list[np.ndarray]) -> None:
+    """Give all keys one score, 20 000 or -20 000 by turns from query to query; all have 4 features, so that the scale is 1/2."""
+    query[...] = np.where(np.arange(len(query)) % 2, 200.0, -200.0)[:, None] * np.array([1.0, 0.0, 0.0, 0.0])
+    for key in keys:
+        key[:, 0] = 200.0
+
+
+def _at_the_bounds(rng: np.random.Generator) -> Case:
+    case = _blocks(rng, "all scores of a query -20 000 or 20 000", 3, (3, 2, 5), 4, 7)
+    _set_to_bounds(case.inputs["query"], case.inputs["key_blocks"])
+    return case
+
+
 def _low_and_high(rng: np.random.Generator) -> Case:
     """Queries of which some have all their scores near -900, and the others near 900."""
     case = _blocks(rng, "all scores of a query near -900 or near 900", 4, (3, 2), 2, 5)
@@ -204,6 +225,7 @@ STREAM = Task(
         _sloping_blocks(rng, "scores that rise or fall by 1800", (3, 2, 4, 2)),
         _low_and_high(rng),
         _blocks(rng, "one query, values of one feature", 1, (2, 3), 5, 1),
+        _at_the_bounds(rng),
     ],
     wrong=[
         Wrong(
@@ -292,12 +314,16 @@ def _loop_cases(rng: np.random.Generator) -> list[Case]:
         ("blocks of one key", 2, 5, 3, 7, 1, 3.0),
         ("one query", 1, 7, 5, 3, 3, 1.0),
         ("scores near -1400", 3, 7, 2, 5, 2, 1.0),
+        ("one block", 3, 5, 7, 2, 5, 1.0),
+        ("all scores of a query -20 000 or 20 000", 3, 7, 4, 5, 2, 1.0),
     ):
         shapes = {"query": (q_len, d_k), "key": (kv_len, d_k), "value": (kv_len, d_v)}
         arrays = {key: rng.normal(size=shape) for key, shape in shapes.items()}
         arrays["query"] *= spread
         if name == "scores near -1400":
             arrays["query"][:, 0], arrays["key"][:, 0] = 100.0, -14.0 * math.sqrt(d_k)
+        if name == "all scores of a query -20 000 or 20 000":
+            _set_to_bounds(arrays["query"], [arrays["key"]])
         cases.append(Case(name, **arrays, block=block))
     query, key = _slope(rng, 5, 13, 3, 900.0)
     return [*cases, Case("scores that rise or fall by 1800", query=query, key=key, value=rng.normal(size=(13, 2)), block=3)]

@@ -1,18 +1,21 @@
 """Figures of the lesson heads: how features are cut into heads, and what each head looks at. They draw numbers they are given."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
+from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.palette import INK, KEY, PAPER, QUERY
-from attn_course.figures.words import listed, number
+from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
+ASKED = ("symbol before", "symbol after", "both")
 
 
 def head_split(length: int, n_heads: int, d_head: int) -> None:
@@ -95,6 +98,83 @@ def head_maps(maps: ArrayLike, *, title: str, alt: str | None = None, annotate: 
             ax.set(title=name, xlabel="keys")
         axes[0].set_ylabel("queries")
         add_colour_bar(image, axes, "weight", fraction=0.04)
+
+
+def neighbours_named(shares: Mapping[str, ArrayLike]) -> None:
+    """Show how often each layer names the symbol before, the symbol after, and both.
+
+    Parameters
+    ----------
+    shares : mapping of str to (3,) array_like
+        Shares named right, means of three seeds, by the name of the layer.
+
+    Raises
+    ------
+    ValueError
+        If a layer has not three shares, or there is none.
+    """
+    named = each_of_shape("shares", shares, len(ASKED))
+    charts.bars(
+        ASKED,
+        named,
+        title="Two heads name both neighbours; one head needs a network behind it",
+        alt="Share named right, mean of three seeds, for the symbol before, the symbol after, and both. "
+        + " ".join(f"{name}: {listed(row)}." for name, row in named.items()),
+        x_label="",
+        y_label="share named right",
+        y_limits=(0.0, 1.18),
+    )
+
+
+def divided_work(maps: ArrayLike) -> None:
+    """Show the weights that the heads have learned on the ring in one training.
+
+    Parameters
+    ----------
+    maps : (n_heads, q_len, kv_len) array_like
+        Weights; rows sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If a row of weights does not sum to 1.
+    """
+    head_maps(maps, title="Two heads have divided the work: one looks back, the other ahead (first seed)", annotate=False)
+
+
+def cache_growth(context: ArrayLike, caches: Mapping[str, ArrayLike], weights: float) -> None:
+    """Show the size of a cache against the length of the context, beside that of the model's weights.
+
+    Parameters
+    ----------
+    context : (n,) array_like
+        Numbers of tokens, ascending.
+    caches : mapping of str to (n,) array_like
+        GiB of cache at each length, by the number of key heads in words.
+    weights : float
+        GiB of the model's weights.
+
+    Raises
+    ------
+    ValueError
+        If a cache has another number of sizes, or there is none.
+    """
+    tokens = as_numbers("context", context, 1)
+    sizes = each_of_shape("caches", caches, len(tokens))
+    largest = next(iter(sizes))
+    at_the_end = ", ".join(f"{name} {short(size[-1])} GiB" for name, size in sizes.items())
+    charts.lines(
+        tokens,
+        sizes,
+        title=f"With {largest} the cache outgrows the weights before 32 768 tokens",
+        alt="GiB of cache against tokens of context on two logarithmic axes: parallel lines, one for each number of key heads. "
+        f"At {tokens[-1]:.0f} tokens: {at_the_end}. A dotted line at {short(weights)} GiB marks the weights of the model.",
+        x_label="tokens of context",
+        y_label="GiB of cache",
+        x_log=True,
+        y_log=True,
+        references={"weights": weights},
+    )
 
 
 def group_map(n_heads: int, n_kv_heads: int) -> None:

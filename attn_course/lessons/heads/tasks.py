@@ -28,6 +28,7 @@ SPLIT = Task(
         Case("a batch of two, five heads", x=rng.normal(size=(2, 3, 35)), n_heads=5),
         Case("one head", x=rng.normal(size=(5, 3)), n_heads=1),
         Case("two leading axes", x=rng.normal(size=(3, 2, 7, 10)), n_heads=5),
+        Case("one position", x=rng.normal(size=(1, 6)), n_heads=2),
     ],
     wrong=[
         Wrong(
@@ -213,7 +214,12 @@ def _first_block(heads: np.ndarray, w_output: np.ndarray, d_output: np.ndarray) 
 
 def _merge_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
-    for name, n_heads, length, d_v, d_model in (("two heads", 2, 5, 3, 7), ("three heads", 3, 2, 5, 11), ("one head", 1, 7, 2, 3)):
+    for name, n_heads, length, d_v, d_model in (
+        ("two heads", 2, 5, 3, 7),
+        ("three heads", 3, 2, 5, 11),
+        ("one head", 1, 7, 2, 3),
+        ("one position", 2, 1, 3, 5),
+    ):
         arrays = {"heads": (n_heads, length, d_v), "w_output": (n_heads * d_v, d_model), "d_output": (length, d_model)}
         cases.append(Case(name, **{key: rng.normal(size=shape) for key, shape in arrays.items()}))
     return cases

@@ -83,9 +83,9 @@ STEP_FLOPS = Task(
 )
 
 
-def _capacity(L: int, H: int, G: int, d: int, M: int, *, kept: int = 2, size: float = 2.0, gibi: float = 2.0**30) -> float:
+def _capacity(L: int, H: int, G: int, d_h: int, M: int, *, kept: int = 2, size: float = 2.0, gibi: float = 2.0**30) -> float:
     """How many tokens M GiB hold, of which each keeps keys and values of G heads in L layers."""
-    return M * gibi // (kept * L * G * d * size)
+    return M * gibi // (kept * L * G * d_h * size)
 
 
 CACHE = Task(
@@ -99,7 +99,7 @@ CACHE = Task(
     minutes=5,
     trains="bytes of a cache",
     tolerance=1e-3,
-    variants=every(L=(28, 32, 40), H=(24,), G=(6, 8), d=(96, 80, 112), M=(3, 5)),
+    variants=every(L=(28, 32, 40), H=(24,), G=(6, 8), d_h=(96, 80, 112), M=(3, 5)),
     answer=_capacity,
     wrong=[
         Wrong(
@@ -116,7 +116,7 @@ CACHE = Task(
     hints=[
         "How many numbers does one layer keep for one token?",
         "Key and value, key heads, numbers of each, bytes of a number, layers.",
-        "One token takes 2 * L * G * d * 2 bytes; divide M * 2**30 by it.",
+        "One token takes 2 * L * G * d_h * 2 bytes; divide M * 2**30 by it.",
     ],
 )
 

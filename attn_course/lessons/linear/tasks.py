@@ -35,6 +35,7 @@ FEATURES = Task(
         Case("a batch", x=rng.normal(size=(2, 7, 5)), omega=rng.normal(size=(11, 5))),
         Case("one draw", x=rng.normal(size=(3, 2)), omega=rng.normal(size=(1, 2))),
         Case("long vectors", x=6 * rng.normal(size=(3, 2)), omega=rng.normal(size=(5, 2))),
+        Case("one row", x=rng.normal(size=(1, 3)), omega=rng.normal(size=(5, 3))),
     ],
     wrong=[
         Wrong(

@@ -193,12 +193,12 @@ OVERLAPS = Task(
 
 
 def _after(
-    c: float, beta: float, v: Sequence[float], *, rule: str = "delta", step: float | None = None, writes: int = 3, read: str = "b"
+    c: float, beta: float, values: Sequence[float], *, rule: str = "delta", step: float | None = None, writes: int = 3, read: str = "b"
 ) -> float:
     """What is read with b after three values written under a, b and a again, for unit keys with a . b = c."""
     keys = {"a": np.array([1.0, 0.0]), "b": np.array([c, (1 - c**2) ** 0.5])}
     state = np.zeros(2)
-    for key, value in list(zip((keys["a"], keys["b"], keys["a"]), v, strict=True))[:writes]:
+    for key, value in list(zip((keys["a"], keys["b"], keys["a"]), values, strict=True))[:writes]:
         state = state + (beta if step is None else step) * key * (value - (key @ state if rule == "delta" else 0.0))
     return float(keys[read] @ state)
 
@@ -214,7 +214,7 @@ DELTA_READ = Task(
     minutes=8,
     trains="correcting instead of adding",
     tolerance=1e-4,
-    variants=every(c=(0.6, 0.4, 0.7), beta=(0.5,), v=((2, -1, 4), (3, -2, 1), (-2, 3, 5))),
+    variants=every(c=(0.6, 0.4, 0.7), beta=(0.5,), values=((2, -1, 4), (3, -2, 1), (-2, 3, 5))),
     answer=_after,
     wrong=[
         Wrong(
@@ -237,7 +237,7 @@ DELTA_READ = Task(
         Wrong("before the third write", partial(_after, writes=2), "there is a third write, under a, and it disturbs b"),
         Wrong(
             "the value written last under b",
-            lambda c, beta, v: v[1],
+            lambda c, beta, values: values[1],
             "with half steps, and a write under a in between, b does not read its value exactly",
         ),
     ],

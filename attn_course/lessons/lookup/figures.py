@@ -9,6 +9,7 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     HALO,
@@ -85,80 +86,163 @@ def recall_at_distance(
 
 def _needed(steps: np.ndarray, most_steps: float) -> str:
     texts = ["not learnt" if value >= most_steps else f"{value:.0f}" for value in steps]
+    return _joined(texts)
+
+
+def _joined(texts: Sequence[str]) -> str:
     return ", ".join(texts[:-1]) + f" and {texts[-1]}" if len(texts) > 1 else texts[0]
 
 
-def maps_side_by_side(
-    maps: Mapping[str, ArrayLike],
-    *,
-    title: str,
-    alt: str,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    row_label: str = "queries",
-    column_label: str = "keys",
-    signed: bool = False,
-    digits: int = 2,
-) -> None:
-    """Show matrices of one shape beside each other on one colour scale.
+def exchanged_roles(people: Sequence[str], weights: ArrayLike, swapped: ArrayLike) -> None:
+    """Show who attends to whom, and beside it the same with queries and keys exchanged.
 
     Parameters
     ----------
-    maps : mapping of str to (n, m) array_like
-        The matrices, by the name written above each.
-    title, alt : str
-        The finding, and what the picture shows.
-    rows, columns : sequence of str, optional
-        Names of rows and columns, common to all.
-    row_label, column_label : str
-        What rows and columns are.
-    signed : bool
-        Colours centred at zero; otherwise those of weights between 0 and 1.
-    digits : int
-        Digits after the point.
+    people : sequence of str
+        Names of those who ask, who are also those who answer.
+    weights, swapped : (n, n) array_like
+        Weights of the answers, one row for each who asks; n people.
 
     Raises
     ------
     ValueError
-        If there is no map, or shapes or names do not fit.
+        If shapes do not fit.
     """
-    shape = as_numbers("maps", next(iter(maps.values()), ()), 2).shape
-    matrices = each_of_shape("maps", maps, *shape)
-    reach = max(float(np.abs(matrix).max()) for matrix in matrices.values())
-    limits = (-reach, reach) if signed else (0.0, 1.0)
-    with picture(title=title, alt=alt, height=1.5 + 0.5 * shape[0], columns=len(matrices), sharey=True) as axes:
-        for ax, (name, matrix) in zip(axes, matrices.items(), strict=True):
-            draw_heatmap(ax, matrix, signed=signed, limits=limits, digits=digits)
-            ax.set_aspect("auto")
-            name_cells(ax, rows, columns, shape)
-            ax.set(title=name, xlabel=column_label)
-        axes[0].set_ylabel(row_label)
+    maps = each_of_shape("maps", {"query = name asked for, key = badge": weights, "roles exchanged": swapped}, len(people), len(people))
+    left, right = ("; ".join(f"{who} {_largest(row, people)}" for who, row in zip(people, matrix, strict=True)) for matrix in maps.values())
+    _maps_side_by_side(
+        maps,
+        title="With the roles exchanged, each hears from those who asked, and from all alike if nobody did",
+        alt=f"Two heatmaps of weights: {_joined(people)} ask in rows and answer in columns. The largest weights of each row are, "
+        f"left: {left}. Right, with the roles exchanged: {right}.",
+        names=people,
+        labels=("who asks", "who answers"),
+    )
 
 
-def kernel_fits(x: ArrayLike, y: ArrayLike, grid: ArrayLike, fits: Mapping[str, ArrayLike], *, x_label: str, y_label: str) -> None:
-    """Show measured points and curves through them, one panel for each curve.
+def _largest(row: np.ndarray, names: Sequence[str]) -> str:
+    """Return the largest number of a row, and whose it is."""
+    holders = [name for name, value in zip(names, row, strict=True) if np.isclose(value, row.max())]
+    return f"{number(float(row.max()))} on {_joined(holders)}"
+
+
+def sides(left: ArrayLike, right: ArrayLike, *, features: int) -> None:
+    """Show which entry of an output depends on which entry of the values, for weights from the left and from the right.
 
     Parameters
     ----------
-    x, y : (m,) array_like
-        The points: keys and values.
+    left, right : (n, n) array_like
+        Derivatives of the output (row) by the values (column). Both count the features of the first position, then those of the second.
+    features : int
+        Features of a position, named by letters.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, or `features` does not divide n.
+    """
+    count = len(as_numbers("left", left, 2))
+    if features < 1 or count % features:
+        raise ValueError(f"features must divide {count} entries; got {features}")
+    maps = each_of_shape("maps", {"P V: from the left": left, "V W: from the right": right}, count, count)
+    position, feature = np.divmod(np.arange(count), features)
+    said = [
+        f"{_nonzero(matrix, position)} between different positions and {_nonzero(matrix, feature)} between different features"
+        for matrix in maps.values()
+    ]
+    _maps_side_by_side(
+        maps,
+        title="From the left, weights connect positions; from the right, only features of one position",
+        alt=f"Two matrices of derivatives for {count // features} positions with {features} features each. Left, {said[0]} are not zero. "
+        f"Right, {said[1]} are not zero.",
+        names=[f"{place}{chr(ord('a') + letter)}" for place, letter in zip(position, feature, strict=True)],
+        labels=("output entry (position, feature)", "value entry (position, feature)"),
+        signed=True,
+    )
+
+
+def _nonzero(matrix: np.ndarray, group: np.ndarray) -> str:
+    """Return how many entries between different groups are not zero."""
+    between = matrix[group[:, None] != group]
+    return f"{np.count_nonzero(between)} of {between.size} entries"
+
+
+def _maps_side_by_side(
+    maps: Mapping[str, np.ndarray], *, title: str, alt: str, names: Sequence[str], labels: tuple[str, str], signed: bool = False
+) -> None:
+    """Show square matrices beside each other on one colour scale, with the same names for rows and columns.
+
+    Those of weights between 0 and 1 have two digits after the point; those whose colours are centred at zero, `signed`, have one.
+    """
+    reach = max(float(np.abs(matrix).max()) for matrix in maps.values())
+    limits = (-reach, reach) if signed else (0.0, 1.0)
+    with picture(title=title, alt=alt, height=1.5 + 0.5 * len(names), columns=len(maps), sharey=True) as axes:
+        for ax, (name, matrix) in zip(axes, maps.items(), strict=True):
+            draw_heatmap(ax, matrix, signed=signed, limits=limits, digits=1 if signed else 2)
+            ax.set_aspect("auto")
+            name_cells(ax, names, names, matrix.shape)
+            ax.set(title=name, xlabel=labels[1])
+        axes[0].set_ylabel(labels[0])
+
+
+def dial(keys: ArrayLike, query: float, widths: ArrayLike, shares: ArrayLike) -> None:
+    """Show the weights of keys that are hours of a day, for one query, against the width of the similarity.
+
+    Parameters
+    ----------
+    keys : (m,) array_like
+        Hours.
+    query : float
+        The hour asked for.
+    widths : (n,) array_like
+        Ascending and positive.
+    shares : (n, m) array_like
+        The weights at each width.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+    """
+    hours, h = as_numbers("keys", keys, 1), as_numbers("widths", widths, 1)
+    weights = same_shape("shares", shares, len(h), len(hours))
+    half = float(np.interp(-0.5, -weights.max(axis=1), h))
+    charts.lines(
+        h,
+        {f"{hour:.0f} o'clock": weight for hour, weight in zip(hours, weights.T, strict=True)},
+        title="One dial leads from the nearest key alone to all keys alike",
+        alt=f"Weights of the keys {listed(hours, 0)} for the query {short(query)} against the width h from {short(h[0])} to {short(h[-1])} "
+        f"hours on a logarithmic axis. They go from {listed(weights[0])} to {listed(weights[-1])}; at {short(half)} hours the largest is "
+        "one half.",
+        x_label="width h (hours)",
+        y_label="weight",
+        x_log=True,
+        y_limits=(0.0, 1.05),
+    )
+
+
+def nile_fits(years: ArrayLike, flow: ArrayLike, grid: ArrayLike, fits: Mapping[str, ArrayLike]) -> None:
+    """Show the measured flow of the Nile and curves through it, one panel for each curve.
+
+    Parameters
+    ----------
+    years, flow : (m,) array_like
+        The points: keys and values, in years and in 10⁸ cubic metres.
     grid : (n,) array_like
         Where the curves were evaluated: the queries.
     fits : mapping of str to (n,) array_like
         Outputs there, by the name of the width.
-    x_label, y_label : str
-        What the axes measure, with units.
 
     Raises
     ------
     ValueError
         If lengths differ or there is no curve.
     """
-    keys, queries = as_numbers("x", x, 1), as_numbers("grid", grid, 1)
-    values = same_shape("y", y, len(keys))
+    keys, queries = as_numbers("years", years, 1), as_numbers("grid", grid, 1)
+    values = same_shape("flow", flow, len(keys))
     curves = each_of_shape("fits", fits, len(queries))
     title = "Too narrow copies the noise, too wide forgets the curve: one width shows what changed"
-    alt = f"{len(keys)} points, {x_label} against {y_label}, and a curve in each panel. " + " ".join(
+    alt = f"{len(keys)} points, flow (10⁸ m³) against year, and a curve in each panel. " + " ".join(
         f"{name}: from {short(float(curve.min()))} to {short(float(curve.max()))}." for name, curve in curves.items()
     )
     with picture(title=title, alt=alt, height=3.3, columns=len(curves), sharey=True) as axes:
@@ -166,9 +250,9 @@ def kernel_fits(x: ArrayLike, y: ArrayLike, grid: ArrayLike, fits: Mapping[str, 
             ax.plot(keys, values, "o", color=VALUE, markersize=3.2, markeredgecolor="none", alpha=0.75)
             draw_lines(ax, queries, {name: curve}, colours={name: OUTPUT})
             ax.lines[-1].set_linewidth(1.6)
-            ax.set(title=name, xlabel=x_label)
+            ax.set(title=name, xlabel="year")
             ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
-        axes[0].set_ylabel(y_label)
+        axes[0].set_ylabel("flow (10⁸ m³)")
 
 
 def outputs_in_hull(values: ArrayLike, outputs: ArrayLike, *, outside: ArrayLike | None = None) -> None:

@@ -56,6 +56,7 @@ WEIGHTS = Task(
         Case("one query with no similarity at all", similarity=_with_an_empty_row(rng)),
         Case("no similarity anywhere", similarity=np.zeros((2, 5))),
         Case("one pair", similarity=rng.uniform(0.1, 3.0, size=(3, 1))),
+        Case("one query", similarity=rng.uniform(0.1, 3.0, size=(1, 5))),
     ],
     wrong=[
         Wrong(

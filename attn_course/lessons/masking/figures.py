@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,46 +11,68 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells
+from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.palette import GRADIENT, GRID, INK, PAPER, WEIGHTS
+from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
 MOST_COLUMNS = 4
 MOST_LINED_CELLS = 200
+NAME_WIDTH = 13  # characters on a line under a group of bars
 
 
-def mask_patterns(masks: Mapping[str, ArrayLike], *, title: str) -> None:
-    """Show masks side by side: coloured where a query may attend to a key, hatched where not, with the number of pairs.
+def aligned(masks: Mapping[str, ArrayLike]) -> None:
+    """Show where the triangle of a causal mask can begin if there are more keys than queries, with the number of pairs.
+
+    Parameters
+    ----------
+    masks : mapping of str to (q_len, kv_len) array_like of bool
+        True = may attend, by the name of the alignment.
+
+    Raises
+    ------
+    ValueError
+        If there is no mask, or one has not two axes.
+    """
+    _mask_patterns(masks, "Aligned at the top left, the newest queries see only the oldest keys")
+
+
+def combined(masks: Mapping[str, ArrayLike]) -> None:
+    """Show masks and what becomes of several at once: coloured where a query may attend, hatched where not, with the number of pairs.
 
     Parameters
     ----------
     masks : mapping of str to (q_len, kv_len) array_like of bool
         True = may attend, by the name of the pattern.
-    title : str
-        The finding.
 
     Raises
     ------
     ValueError
-        If there is no mask, one has not two axes, or `title` is too short.
+        If there is no mask, or one has not two axes.
     """
-    cells = {name: as_numbers(f"masks[{name!r}]", mask, 2) != 0.0 for name, mask in masks.items()}
-    if not cells:
-        raise ValueError("masks must hold at least one pattern; got none")
-    counts = {name: f"{mask.sum()} of {mask.size} pairs" for name, mask in cells.items()}
-    alt = "Masks with queries in rows and keys in columns, visible cells coloured and hidden ones hatched. " + " ".join(
-        f"{name}: {count} visible, {_rows_in_words(mask)}." for (name, count), mask in zip(counts.items(), cells.values(), strict=True)
-    )
-    with _panels(title, alt, [mask.shape for mask in cells.values()]) as axes:
-        for ax, (name, mask) in zip(axes, cells.items(), strict=True):
-            _draw_cells(ax, np.where(mask, 1, 0), [PAPER, WEIGHTS])
-            hatch_cells(ax, ~mask)
-            ax.set_title(f"{name}\n{counts[name]}")
+    _mask_patterns(masks, "Masks combine by 'and': what one of them hides stays hidden")
 
 
-def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_least: float = 1e-9, title: str) -> None:
+def reach(masks: Mapping[str, ArrayLike]) -> None:
+    """Show which tokens reach which through stacks of layers with a window, with the number of pairs.
+
+    Parameters
+    ----------
+    masks : mapping of str to (length, length) array_like of bool
+        True where there is a path, by the depth of the stack, ascending.
+
+    Raises
+    ------
+    ValueError
+        If there is no mask, or one has not two axes.
+    """
+    _mask_patterns(masks, "Six layers with a window of 2 reach twelve tokens back, as far as there are any")
+
+
+def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_least: float = 1e-9) -> None:
     """Show which outputs depend on which inputs, and mark the dependences that are not allowed.
 
     Parameters
@@ -60,17 +83,16 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
         True where input j may influence output i.
     at_least : float
         Smallest influence that counts.
-    title : str
-        The finding.
 
     Raises
     ------
     ValueError
-        If there is no map, shapes differ, or `title` is too short.
+        If there is no map or shapes differ.
     """
     may = as_numbers("allowed", allowed, 2) != 0.0
     maps = {name: numbers >= at_least for name, numbers in each_of_shape("influences", influences, *may.shape).items()}
     counts = {name: int((found & ~may).sum()) for name, found in maps.items()}
+    title = "Five wrong masks, five leaks: all found by moving one token at a time"
     alt = (
         f"Maps of influence, outputs in rows and inputs in columns; of {(~may).sum()} pairs that must not influence each other do: "
         + ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -84,6 +106,63 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
             for row, column in np.argwhere(leaks):
                 ax.text(column, row, "!", ha="center", va="center_baseline", color=INK, fontsize=10, fontweight="bold")
             ax.set_title(f"{name}\n{counts[name] or 'no'} {'leak' if counts[name] == 1 else 'leaks'}")
+
+
+def told_and_written(masks: Sequence[str], told: ArrayLike, written: ArrayLike) -> None:
+    """Show what models with several masks tell in advance, and how well they write.
+
+    Parameters
+    ----------
+    masks : sequence of str
+        Names of the masks.
+    told, written : (n_masks,) array_like
+        Shares of symbols told right: random ones in advance; of the translation that the model writes.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer shares than masks.
+    """
+    shares = {
+        "random half, told in advance": same_shape("told", told, len(masks)),
+        "translation, written": same_shape("written", written, len(masks)),
+    }
+    charts.bars(
+        [fill(name, NAME_WIDTH) for name in masks],
+        shares,
+        title="A mask that shows the next symbol teaches looking, not writing",
+        alt=f"Bars for {len(masks)} masks, mean of several seeds. Share of random symbols told in advance, and share written right: "
+        + "; ".join(f"{name} {number(a)} and {number(b)}" for name, a, b in zip(masks, *shares.values(), strict=True))
+        + ".",
+        x_label="how the mask is put on",
+        y_label="share of symbols told right",
+    )
+
+
+def mask_explorable() -> None:
+    """Show a mask that is painted cell by cell, with the weights, the outputs and the leaks that it makes."""
+    publish_explorable(
+        CARDS / "mask",
+        "A grid of six queries and six keys: arrow keys move through it, the space bar hides or shows a pair. Weights and outputs "
+        "follow, and every pair through which a later token reaches an earlier output is marked as a leak. Buttons set causal, window, "
+        "padding, transposed and empty masks, put the mask after the softmax, and let the softmax run over the queries.",
+    )
+
+
+def _mask_patterns(masks: Mapping[str, ArrayLike], title: str) -> None:
+    """Draw masks side by side: coloured where a query may attend to a key, hatched where not, with the number of pairs."""
+    cells = {name: as_numbers(f"masks[{name!r}]", mask, 2) != 0.0 for name, mask in masks.items()}
+    if not cells:
+        raise ValueError("masks must hold at least one pattern; got none")
+    counts = {name: f"{mask.sum()} of {mask.size} pairs" for name, mask in cells.items()}
+    alt = "Masks with queries in rows and keys in columns, visible cells coloured and hidden ones hatched. " + " ".join(
+        f"{name}: {count} visible, {_rows_in_words(mask)}." for (name, count), mask in zip(counts.items(), cells.values(), strict=True)
+    )
+    with _panels(title, alt, [mask.shape for mask in cells.values()]) as axes:
+        for ax, (name, mask) in zip(axes, cells.items(), strict=True):
+            _draw_cells(ax, np.where(mask, 1, 0), [PAPER, WEIGHTS])
+            hatch_cells(ax, ~mask)
+            ax.set_title(f"{name}\n{counts[name]}")
 
 
 def _rows_in_words(mask: np.ndarray) -> str:
@@ -100,13 +179,13 @@ def _panels(
     rows = -(-len(shapes) // MOST_COLUMNS)
     columns = -(-len(shapes) // rows)
     tallest = max(shape[0] / shape[1] for shape in shapes)
-    height = 0.75 + rows * (0.65 + min(2.6, tallest * 5.9 / columns))
+    height = 0.85 + rows * (0.65 + min(2.6, tallest * 5.9 / columns))
     with picture(title=title, alt=alt, height=height, rows=rows, columns=columns) as axes:
         yield axes[: len(shapes)]
-        for number, ax in enumerate(axes):
-            if number >= len(shapes):
+        for place, ax in enumerate(axes):
+            if place >= len(shapes):
                 ax.set_axis_off()
-            elif number % columns == 0:
+            elif place % columns == 0:
                 ax.set_ylabel(rows_are)
         for ax in axes[max(0, len(shapes) - columns) : len(shapes)]:
             ax.set_xlabel(columns_are)
@@ -125,13 +204,3 @@ def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
         ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
         ax.grid(True, which="minor", axis="both", color=PAPER, linewidth=1.0)
-
-
-def mask_explorable() -> None:
-    """Show a mask that is painted cell by cell, with the weights, the outputs and the leaks that it makes."""
-    publish_explorable(
-        CARDS / "mask",
-        "A grid of six queries and six keys: arrow keys move through it, the space bar hides or shows a pair. Weights and outputs "
-        "follow, and every pair through which a later token reaches an earlier output is marked as a leak. Buttons set causal, window, "
-        "padding, transposed and empty masks, put the mask after the softmax, and let the softmax run over the queries.",
-    )

@@ -3,13 +3,14 @@
 They draw the numbers they are given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
+from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_legend_below, as_numbers, draw_level, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
@@ -141,7 +142,7 @@ def spread_and_softmax(
         add_legend_below(axes[0], 2)
 
 
-def two_trainings(curves: Mapping[str, Mapping[str, ArrayLike]], *, chance: float, title: str | None = None) -> None:
+def two_trainings(curves: Mapping[str, Mapping[str, ArrayLike]], *, chance: float, d_k: int) -> None:
     """Show accuracy against training step with and without the scale, one panel for each start.
 
     Parameters
@@ -150,8 +151,8 @@ def two_trainings(curves: Mapping[str, Mapping[str, ArrayLike]], *, chance: floa
         By start: accuracies. Each seed is a thin line, their mean a thick one.
     chance : float
         Accuracy of guessing.
-    title : str, optional
-        The finding, if it is another one.
+    d_k : int
+        Entries of a query.
 
     Raises
     ------
@@ -164,7 +165,7 @@ def two_trainings(curves: Mapping[str, Mapping[str, ArrayLike]], *, chance: floa
     wrong = [start for start, pair in panels.items() if set(pair) != set(SCALE_COLOURS)]
     if wrong or not panels:
         raise ValueError(f"curves must hold {list(SCALE_COLOURS)} for each start; got {wrong or 'no start'}")
-    title = title or "The scale speeds up one start, and does nothing for a start that already holds the factor"
+    title = f"At d_k = {d_k} the scale speeds up one start, and does nothing for a start that already holds the factor"
     alt = "Accuracy against training step, one panel for each start, means of several seeds. " + " ".join(
         f"{start}: accuracy {number(float(pair['scaled'].mean(axis=0)[pair['scaled'].shape[1] // 4]))} scaled and "
         f"{number(float(pair['unscaled'].mean(axis=0)[pair['unscaled'].shape[1] // 4]))} unscaled after a quarter of the steps."
@@ -182,6 +183,33 @@ def two_trainings(curves: Mapping[str, Mapping[str, ArrayLike]], *, chance: floa
             ax.set_title(start)
         axes[0].set_ylabel("right lookups")
         add_legend_below(axes[0], 3)
+
+
+def initial_variances(names: Sequence[str], expected: ArrayLike, measured: ArrayLike) -> None:
+    """Show the variance of a scaled score under several initialisations of its two projections.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The initialisations.
+    expected, measured : (n,) array_like
+        The variance by the formula, and that of random draws; n names.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ.
+    """
+    formula, drawn = same_shape("expected", expected, len(names)), same_shape("measured", measured, len(names))
+    charts.bars(
+        names,
+        {"by the formula": formula, "measured": drawn},
+        title="After layer normalisation the scores still have the variance that the initialisation gives them",
+        alt="Bars of the variance of a scaled score. "
+        + " ".join(f"{name}: {number(a)} by the formula, {number(b)} measured." for name, a, b in zip(names, formula, drawn, strict=True)),
+        x_label="initialisation of W_Q and W_K",
+        y_label="variance of a scaled score",
+    )
 
 
 def scale_explorable() -> None:

@@ -17,6 +17,7 @@ def _pairs(rng: np.random.Generator) -> list[Case]:
         Case("two batch axes", query=rng.normal(size=(2, 4, 3, 5)), key=rng.normal(size=(2, 4, 7, 5))),
         Case("long vectors", query=20.0 * rng.normal(size=(3, 13)), key=20.0 * rng.normal(size=(5, 13))),
         Case("one key", query=rng.normal(size=(3, 5)), key=rng.normal(size=(1, 5))),
+        Case("a batch of one query each", query=rng.normal(size=(3, 1, 5)), key=rng.normal(size=(3, 7, 5))),
     ]
 
 
@@ -82,28 +83,26 @@ PREDICT_VARIANCE = Task(
     minutes=5,
     trains="how deviations enter a score",
     tolerance=1e-3,
-    variants=every(sigma_q=(2, 4), sigma_k=(3, 5), d_k=(50, 30, 80)),
-    answer=lambda sigma_q, sigma_k, d_k: sigma_q**2 * sigma_k**2,
+    variants=every(sigma_q=(2, 4), sigma_k=(3, 5), d=(50, 30, 80)),
+    answer=lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2,
     wrong=[
         Wrong(
             "deviations not squared",
-            lambda sigma_q, sigma_k, d_k: sigma_q * sigma_k,
+            lambda sigma_q, sigma_k, d: sigma_q * sigma_k,
             "each deviation enters with its square, {eq}`score-variance-from-deviations`",
         ),
         Wrong(
             "variances added",
-            lambda sigma_q, sigma_k, d_k: sigma_q**2 + sigma_k**2,
+            lambda sigma_q, sigma_k, d: sigma_q**2 + sigma_k**2,
             "the variance of a product of independent entries is the product of their variances",
         ),
         Wrong(
             "the scale forgotten",
-            lambda sigma_q, sigma_k, d_k: d_k * sigma_q**2 * sigma_k**2,
+            lambda sigma_q, sigma_k, d: d * sigma_q**2 * sigma_k**2,
             "that is the variance of the plain dot product; the question divides by the root of d_k",
         ),
-        Wrong(
-            "divided by d_k", lambda sigma_q, sigma_k, d_k: sigma_q**2 * sigma_k**2 / d_k, "you divided the score by d_k, not by its root"
-        ),
-        Wrong("unit variance assumed", lambda sigma_q, sigma_k, d_k: 1.0, "that holds for entries of variance 1 only"),
+        Wrong("divided by d_k", lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2 / d, "you divided the score by d_k, not by its root"),
+        Wrong("unit variance assumed", lambda sigma_q, sigma_k, d: 1.0, "that holds for entries of variance 1 only"),
     ],
     hints=[
         "Start with {eq}`score-variance-from-deviations`.",
@@ -202,6 +201,7 @@ def _with_zeros(rng: np.random.Generator) -> list[Case]:
         Case("a key of zeros", query=rng.normal(size=(3, 7)), key=zero),
         Case("a query of zeros", query=no_query, key=rng.normal(size=(2, 5, 7))),
         Case("one query", query=rng.normal(size=(1, 5)), key=rng.normal(size=(7, 5))),
+        Case("only queries of zeros", query=np.zeros((2, 7)), key=rng.normal(size=(3, 7))),
     ]
 
 
@@ -312,6 +312,7 @@ HEADS_REPAIR = Task(
         Case("five heads, long vectors", query=3.0 * rng.normal(size=(5, 2, 11)), key=3.0 * rng.normal(size=(5, 7, 11))),
         Case("scores from minus a thousand to a thousand", **_scores_of_both_signs(rng)),
         Case("one head", query=rng.normal(size=(1, 3, 5)), key=rng.normal(size=(1, 7, 5))),
+        Case("one query", query=rng.normal(size=(2, 1, 5)), key=rng.normal(size=(2, 7, 5))),
     ],
     wrong=[
         Wrong("no scale", lambda query, key: softmax(_dot(query, key)), "the scores are not scaled before the softmax"),

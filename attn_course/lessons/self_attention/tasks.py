@@ -43,9 +43,9 @@ def _thousands(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _far_below(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Scores that all lie near minus a thousand, by a feature that is the same in all tokens."""
+    """Scores that all lie somewhat below minus a thousand, by a feature that is the same in all tokens."""
     inputs = _draw(rng, 5, 7, 3, 2)
-    inputs["x"][:, 0], inputs["w_query"][:, 0], inputs["w_key"][:, 0] = 20.0, 0.0, 0.0
+    inputs["x"][:, 0], inputs["w_query"][:, 0], inputs["w_key"][:, 0] = 21.0, 0.0, 0.0
     inputs["w_query"][0], inputs["w_key"][0] = [1.0, 0.0, 0.0], [-2.5 * math.sqrt(3.0), 0.0, 0.0]
     return inputs
 
@@ -81,7 +81,7 @@ SELF_ATTENTION = Task(
         Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
         Case("one token", **_draw(rng, 1, 5, 3, 2)),
         Case("scores beyond a thousand", **_thousands(rng)),
-        Case("scores near minus a thousand", **_far_below(rng)),
+        Case("scores below minus a thousand", **_far_below(rng)),
     ],
     wrong=[
         Wrong(

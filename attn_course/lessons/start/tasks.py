@@ -205,6 +205,15 @@ def _positions(rng: np.random.Generator, length: int, d_k: int) -> dict[str, np.
     return {"query": rng.normal(size=(d_k, length)), "key": rng.normal(size=(d_k, length))}
 
 
+def _at_one_score(rng: np.random.Generator, length: int, score: float) -> dict[str, np.ndarray]:
+    """Positions whose scores are all this one, a power of two, or its negative, by turns from query to query; exact in any precision."""
+    arrays = _positions(rng, length, 4)
+    arrays["query"][...] = 0.0
+    arrays["query"][0] = np.where(np.arange(length) % 2, 2.0**20, -(2.0**20))
+    arrays["key"][0] = 2.0 * score / 2.0**20
+    return arrays
+
+
 ORIENTATION = Task(
     id="repair-column-mask",
     title="Repair a mask copied from another dialect",
@@ -223,6 +232,7 @@ ORIENTATION = Task(
         Case("three positions", **_positions(rng, 3, 2)),
         Case("seven positions", **_positions(rng, 7, 5)),
         Case("one position", **_positions(rng, 1, 5)),
+        Case("all scores of a query -2^40 or 2^40", **_at_one_score(rng, 5, 2.0**40)),
     ],
     wrong=[
         Wrong(

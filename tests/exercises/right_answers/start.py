@@ -61,7 +61,8 @@ def rows_in_float32(query, key, value):
 def weights_in_rows_and_turned(query, key):
     scores = query.T @ key / np.sqrt(query.shape[0])
     length = len(scores)
-    terms = np.where(np.arange(length)[None, :] > np.arange(length)[:, None], 0.0, np.exp(scores))
+    scores = np.where(np.arange(length)[None, :] > np.arange(length)[:, None], -np.inf, scores)
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
     return (terms / terms.sum(axis=1, keepdims=True)).T
 
 
@@ -69,14 +70,16 @@ def weights_by_loops(query, key):
     length = query.shape[1]
     weights = np.zeros((length, length))
     for i in range(length):
-        terms = np.exp(key[:, : i + 1].T @ query[:, i] / math.sqrt(query.shape[0]))
+        scores = key[:, : i + 1].T @ query[:, i] / math.sqrt(query.shape[0])
+        terms = np.exp(scores - scores.max())
         weights[: i + 1, i] = terms / terms.sum()
     return weights
 
 
 def weights_with_an_added_mask(query, key):
     added = np.tril(np.full((query.shape[1],) * 2, -np.inf), k=-1)
-    terms = np.exp(np.einsum("aj,ai->ji", key, query) * query.shape[0] ** -0.5 + added)
+    scores = np.einsum("aj,ai->ji", key, query) * query.shape[0] ** -0.5 + added
+    terms = np.exp(scores - scores.max(axis=0))
     return terms / terms.sum(axis=0)
 
 
@@ -88,7 +91,9 @@ def weights_in_torch(query, key):
 
 
 def weights_in_float32(query, key):
-    terms = np.triu(np.exp(key.T.astype(np.float32) @ query.astype(np.float32) / np.float32(math.sqrt(len(key)))))
+    scores = key.T.astype(np.float32) @ query.astype(np.float32) / np.float32(math.sqrt(len(key)))
+    scores[np.tril_indices(len(scores), -1)] = -np.inf
+    terms = np.exp(scores - scores.max(axis=0, keepdims=True))
     return terms / terms.sum(axis=0, keepdims=True)
 
 

@@ -309,7 +309,7 @@ TRICKS: dict[str, tuple[str, str]] = {
     "a generator": (GENERATOR, "must return a NumPy array or a torch tensor; got generator"),
     "a lazy answer": (LAZY, "must return a NumPy array or a torch tensor; got __main__.Late"),
     "a property": (PROPERTY, "the answer cell does not define thrice"),
-    "answers with what came before": (STATE, SAME),
+    "answers with what came before": (STATE, "it looks like “forgot the factor”"),
     "a view of its input": (VIEW, "changed its input `x`"),
     "the numbers of the public case": (PUBLIC, WRONG),
     "the random state": (SNOOP, WRONG),

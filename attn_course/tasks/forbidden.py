@@ -43,7 +43,7 @@ _FUSED = (
     *_each(WATCHED, "_native_multi_head _transformer_encoder"),
 )
 SOFTMAX = Forbidden(
-    "a library's softmax or log-sum-exp",
+    "a library's softmax or log-sum-exp (`np.logaddexp` is neither)",
     (
         *_each(".", "softmax log_softmax softmin logsumexp logcumsumexp"),
         *_each("torch.nn.", "Softmax LogSoftmax Softmin"),

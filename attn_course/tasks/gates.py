@@ -92,7 +92,7 @@ def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
 
 
 def case_problems(task: Task) -> list[str]:
-    """A seed always draws the same cases, their names differ, and so do the axes of an array."""
+    """A seed always draws the same cases, their names differ, and so do the axes of an array, but in a case that is called square."""
     found = []
     for seed in SEEDS:
         once, again = (task.cases(np.random.default_rng(seed)) for _ in range(2))
@@ -104,7 +104,7 @@ def case_problems(task: Task) -> list[str]:
             found += _given_problems(task, once)
             continue
         shapes = {case.name: value.shape for case in once for value in case.inputs.values() if isinstance(value, np.ndarray)}
-        alike = [f"{shape} in the case “{name}”" for name, shape in shapes.items() if len(set(shape)) < len(shape)]
+        alike = [f"{shape} in the case “{name}”" for name, shape in shapes.items() if len(set(shape)) < len(shape) and "square" not in name]
         found += [f"wanted arrays whose axes all differ in length, got {each}" for each in alike]
     return list(dict.fromkeys(found))
 

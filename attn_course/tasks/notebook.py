@@ -18,7 +18,7 @@ from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
-from attn_course.tasks.source import answer_source, course_uses, forbidden_calls
+from attn_course.tasks.source import answer_source, course_uses, forbidden_calls, import_what_is_named
 from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
@@ -124,6 +124,7 @@ def _assess(
         if verdict.passed:
             return verdict
         return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases))
+    import_what_is_named(source)
     inputs = [case.inputs for case in cases]
     results = run(
         answer,

@@ -17,6 +17,7 @@ Arrays = tuple[np.ndarray, ...]
 MOST_SAID = 3  # sentences
 MOST_NAMED = 3  # cases, rows, items
 NAN_FROM = "inf - inf, 0 / 0 or 0 * inf"
+IN_ANOTHER_ORDER = "The tuple holds the right arrays, but in another order."
 CLOSE = 0.02  # of the largest entry: what is right to its first digits
 
 
@@ -121,8 +122,10 @@ def _items(task: Task, outcomes: Sequence[Outcome], at: int) -> str:
     if count == 1 or not all(outcome.fits for outcome in outcomes):
         return ""
     right = [n for n in range(count) if all(_agrees(outcome, n) for outcome in outcomes)]
+    if _in_other_places(outcomes[at]):
+        return IN_ANOTHER_ORDER
     if not right:
-        return ""
+        return f"{'Neither' if count == 2 else 'None'} of its {count} results is right in every case."
     if len(right) == count - 1 and count > 2:
         return "Everything else that it returns is right."
     names = [_item_name(task, outcomes[at], n).removesuffix(" of the tuple") for n in right]
@@ -244,7 +247,36 @@ def _sums(pair: Pair) -> str:
             return f"It must sum to 1 there, and sums to {number(got[worst], 4)}."
         if (wanted == 1.0).any() or np.ptp(wanted) < 1e-9:
             return f"One of its {name} sums to {number(got[worst], 4)} there, where it must sum to {number(round(wanted[worst]))}."
+    return _sums_to_zero(pair) or _lengths(pair)
+
+
+def _sums_to_zero(pair: Pair) -> str:
+    """Say what rows, or columns, sum to where what is right cancels."""
+    for name, axis in (("rows", -1), ("columns", -2)):
+        if pair.wanted.ndim < -axis or pair.wanted.shape[axis] < LEAST or not np.isfinite([pair.got, pair.wanted]).all():
+            continue
+        sizes = np.abs(pair.wanted).sum(axis=axis)
+        if not sizes.all() or (np.abs(pair.wanted.sum(axis=axis)) > 1e-9 * sizes).any():
+            continue
+        got = pair.got.sum(axis=axis, dtype=np.float64).ravel()
+        worst = int(np.abs(got).argmax())
+        held = abs(got[worst]) <= pair.rtol * float(np.abs(pair.got).max())
+        if pair.wanted.ndim == 1:
+            return "It sums to 0 there, as it must." if held else f"It must sum to 0 there, and sums to {number(got[worst], 4)}."
+        if held:
+            return f"Its {name} sum to 0 there, as they must."
+        return f"One of its {name} sums to {number(got[worst], 4)} there, where it must sum to 0."
     return ""
+
+
+def _lengths(pair: Pair) -> str:
+    """Say that rows have the right lengths, though other entries."""
+    if pair.wanted.ndim < 2 or pair.wanted.shape[-1] < 2:
+        return ""
+    ours, theirs = (np.linalg.norm(array.astype(np.float64), axis=-1) for array in (pair.got, pair.wanted))
+    if not np.isfinite(ours).all() or np.ptp(theirs) < 1e-3 * theirs.max(initial=0.0) or not pair.equal(ours, theirs):
+        return ""
+    return "Each of its rows has the right length, the root of its sum of squares, there."
 
 
 def _digits(outcomes: Sequence[Outcome], at: int) -> str:
@@ -302,7 +334,7 @@ def _form(outcome: Outcome) -> str:
     item = outcome.miss.item or 0
     got, wanted = outcome.got[item], outcome.wanted[item]
     if len(outcome.got) > 1 and _in_other_places(outcome):
-        return "The tuple holds the right arrays, but in another order."
+        return IN_ANOTHER_ORDER
     if got.size == wanted.size and wanted.size:
         if _equal(got.ravel(), wanted.ravel()):
             lost = [length for length in wanted.shape if length != 1] == [length for length in got.shape if length != 1]
@@ -324,9 +356,13 @@ def _form(outcome: Outcome) -> str:
 
 
 def _in_other_places(outcome: Outcome) -> bool:
-    if len(outcome.got) > MOST_NAMED:
-        return False
-    return any(all(map(_equal, order, outcome.wanted)) for order in itertools.permutations(outcome.got))
+    left = list(outcome.wanted)
+    for ours in outcome.got:
+        place = next((n for n, theirs in enumerate(left) if _equal(ours, theirs)), None)
+        if place is None:
+            return False
+        del left[place]
+    return not left
 
 
 def _equal(ours: np.ndarray, theirs: np.ndarray) -> bool:

@@ -27,7 +27,8 @@ def test_the_first_wrong_element_the_largest_error_and_the_case_are_named():
     wanted = WRITE.answer(**case.inputs)[1, 2, 3]
     numbers = f"The first wrong number, element [1, 2, 3], is {wanted + 0.25:.6g} and should be {wanted:.6g}; the largest error is 0.75."
     places = "Only columns 3 and 5 are wrong there. It is right in every other case."
-    assert verdict.message == f"my_centre is not right in the case “three axes”. {numbers} {places}"
+    sums = "One of its rows sums to -0.5 there, where it must sum to 0."
+    assert verdict.message == f"my_centre is not right in the case “three axes”. {numbers} {places} {sums}"
 
 
 def test_an_item_of_a_tuple_is_named():

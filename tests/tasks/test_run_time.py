@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 
@@ -150,3 +151,21 @@ def test_a_limit_of_work_does_not_count_waiting():
     with pytest.raises(TimeIsUp), time_limit(0.05, of_work=True):
         endless(0)
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the clock is a thread there")
+def test_the_clock_of_a_case_does_not_run_while_a_library_is_imported(tmp_path, monkeypatch):
+    source = "import signal\n\nclock = signal.getitimer(signal.ITIMER_REAL)\n"
+    (tmp_path / "slow_to_import.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    clocks = []
+
+    def answer(x, scale):
+        import slow_to_import
+
+        clocks.append(slow_to_import.clock)
+        return x
+
+    assess(WRITE, answer)
+    assert clocks[0] == (0.0, 0.0)
+    monkeypatch.delitem(sys.modules, "slow_to_import")

@@ -24,6 +24,7 @@ LATER = _of(lambda x: 2.0 * x**3 - 1.0, TABLE, OTHER, DRAW.normal(size=(2, 3)))
 ZEROS = _of(lambda x: np.where(np.arange(len(x))[:, None] == 1, 0.0, x * x), TABLE, OTHER)
 WEIGHTS = _of(softmax, TABLE, OTHER)
 DEEP = _of(np.sin, WIDE)
+CENTRED = _of(lambda x: x - x.mean(axis=-1, keepdims=True), TABLE, DRAW.normal(size=(7, 4)))
 SQUARE = _of(np.cos, DRAW.normal(size=(5, 5)))
 
 
@@ -36,6 +37,11 @@ def told(task, answer):
 
 def right(x):
     return 2.0 * x**3 - 1.0
+
+
+def _mirrored(rows):
+    """Rows of the same lengths, reflected at the diagonal of the space."""
+    return rows - 2.0 * rows.mean(axis=-1, keepdims=True)
 
 
 def with_rows(rows, change):
@@ -82,6 +88,9 @@ def with_rows(rows, change):
         (WEIGHTS, lambda x: softmax(x, 0), "Its columns sum to 1 there, where its rows must."),
         (WEIGHTS, lambda x: softmax(np.sin(x)), "Its rows sum to 1 there, as they must."),
         (WEIGHTS, lambda x: softmax(x) ** 1.5, "there, where it must sum to 1."),
+        (CENTRED, np.sin, "there, where it must sum to 0."),
+        (CENTRED, lambda x: np.sin(x) - np.sin(x).mean(axis=-1, keepdims=True), "Its rows sum to 0 there, as they must."),
+        (TURN, lambda x: _mirrored(right(x)), "Each of its rows has the right length, the root of its sum of squares, there."),
         (TURN, lambda x: right(x) * (1.0 + 1e-4 * np.sin(9.0 * x)), "It is right to a few digits only"),
         (TURN, lambda x: right(x) * (1.0 + 1e-2 * np.sin(9.0 * x)), "It is nearly right: nowhere is it off by more than 0.6 % of the"),
     ],
@@ -100,6 +109,14 @@ def test_weights_of_scores_that_are_too_large_are_told():
 def test_items_of_a_tuple_that_are_right_are_told():
     message = told(PAIR, lambda blocks: (np.concatenate(blocks).max(), np.concatenate(blocks)[::-1]))
     assert "item 1 of the tuple is the right result in reverse order. Item 0 is right in every case. It is right in the other" in message
+
+
+def test_items_that_are_all_wrong_or_in_another_order_are_told():
+    assert "Neither of its 2 results is right in every case." in told(PAIR, lambda blocks: (7.0, np.concatenate(blocks)[::-1]))
+    four = _of(lambda x: (x, x + 1.0, x + 2.0, x.T), TABLE)
+    for order in ([1, 0, 2, 3], [3, 0, 1, 2]):
+        words = told(four, lambda x, order=order: tuple(four.answer(x)[n] for n in order))
+        assert "The tuple holds the right arrays, but in another order." in words
 
 
 @pytest.mark.parametrize(

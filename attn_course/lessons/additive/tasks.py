@@ -331,6 +331,11 @@ CONCAT = Task(
     ],
     wrong=[
         Wrong("keys first", _keys_first, "the pair is [query, key]: the first d_q columns of weight belong to the query"),
+        Wrong(
+            "a reshape in place of a transposition",
+            lambda query, key, weight, bias, w_score: _concat_scores(query, key, weight.reshape(weight.shape[::-1]).T, bias, w_score),
+            "reshape keeps the order of the numbers in memory; weight.T exchanges its axes",
+        ),
         Wrong("the bias outside tanh", _bias_outside, "the bias belongs inside tanh: outside it would shift all scores alike and cancel"),
         Wrong(
             "the bias twice",
@@ -556,9 +561,9 @@ READ_ALIGNMENT = Task(
     figure_data=_alignment_to_read,
     wrong=[
         Wrong(
-            "rows and columns exchanged",
+            "rows and columns exchanged, or counted from one",
             lambda: (2.0, 0.4, 0.6),
-            "the first question goes down the column of source word 0 and names a row",
+            "the first question goes down the column of source word 0 and names a row, counted from 0",
         ),
         Wrong(
             "one column of padding",

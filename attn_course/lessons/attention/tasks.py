@@ -88,6 +88,7 @@ ATTENTION = Task(
     cases=lambda rng: [
         Case("one example, fewer queries than keys", **_draw(rng, 5, 11, 7, 3)),
         Case("one example, more queries than keys", **_draw(rng, 11, 5, 3, 2)),
+        Case("as many queries as keys", **_draw(rng, 7, 7, 5, 3)),
         Case("a batch of two", **_draw(rng, 5, 7, 13, 3, 2)),
         Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
         Case("one query", **_draw(rng, 1, 5, 2, 3)),
@@ -221,6 +222,19 @@ TRANSPOSED = Task(
 )
 
 
+def _crossed_out(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """All examples in one long sequence, and the scores between different ones multiplied by 0."""
+    rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
+    own = np.kron(np.eye(len(query)), np.ones((query.shape[1], key.shape[1])))
+    return (softmax(rows @ keys.T / math.sqrt(query.shape[-1]) * own) @ values).reshape(*query.shape[:-1], value.shape[-1])
+
+
+def _over_examples(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    scores = query @ _swap(key) / math.sqrt(query.shape[-1])
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return unnormalised / unnormalised.sum(axis=0) @ value
+
+
 def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     batch, q_len, d_k = query.shape
@@ -259,6 +273,16 @@ FLATTENED = Task(
             "every example with the keys and values of the first",
             lambda query, key, value: attention(query, key[:1], value[:1]),
             "each example brings its own keys and values: index them with the same example as the query",
+        ),
+        Wrong(
+            "the scores of other examples set to 0",
+            _crossed_out,
+            "a score of 0 has the share e^0 = 1, so every query still sees the other examples: minus infinity hides a score",
+        ),
+        Wrong(
+            "divided by a sum over the examples",
+            _over_examples,
+            "the batch axis is only carried along: each query divides by the sum over its own keys, the last axis",
         ),
         Wrong(
             "softmax over the queries",
@@ -470,6 +494,11 @@ BACKWARD = Task(
             "dQ and dK hold one factor 1 / sqrt(d_k), not two",
         ),
         Wrong(
+            "the scale forgotten in the scores",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, forward_divisor=1.0),
+            "dQ and dK have their factor 1 / sqrt(d_k), but the weights are those of Q K^T without it",
+        ),
+        Wrong(
             "no scale on either way",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0, forward_divisor=1.0),
             "the scale is missing on both ways: the weights are those of Q K^T / sqrt(d_k), and dQ and dK keep that factor",
@@ -577,6 +606,11 @@ SLOPE = Task(
             "the factor 1 - p forgotten",
             lambda p, v_1, v_2, k_1, k_2: p * (v_1 - v_2) * (k_1 - k_2),
             "p' = p (1 - p) (k_1 - k_2): once the first key has all the weight, nothing can change any more",
+        ),
+        Wrong(
+            "the values added",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 + v_2) * (k_1 - k_2),
+            "where the first weight grows, the second shrinks: with equal values nothing moves",
         ),
         Wrong(
             "the keys forgotten",

@@ -51,6 +51,7 @@ WEIGHTS = Task(
     cases=lambda rng: [
         Case("three queries, seven pairs", similarity=rng.uniform(0.1, 3.0, size=(3, 7))),
         Case("more queries than pairs, tiny similarities", similarity=1e-6 * rng.uniform(0.1, 3.0, size=(11, 5))),
+        Case("a square table", similarity=rng.uniform(0.1, 3.0, size=(5, 5))),
         Case("some similarities are 0", similarity=_with_zeros(rng)),
         Case("one query with no similarity at all", similarity=_with_an_empty_row(rng)),
         Case("no similarity anywhere", similarity=np.zeros((2, 5))),
@@ -623,6 +624,11 @@ FEATURES = Task(
             lambda x, w_query, w_key, w_value: _feature_weights(x, w_key, w_query, w_value),
             "read {eq}`linear-attention-two-readings` from the left: after X comes the matrix of the *queries*, then that of the keys, "
             "transposed",
+        ),
+        Wrong(
+            "the positions centred",
+            lambda x, w_query, w_key, w_value: _feature_weights(x - x.mean(axis=0), w_query, w_key, w_value),
+            "X^T X as it is, not the covariance of its features: nothing is subtracted from them",
         ),
         Wrong(
             "weights over positions",

@@ -132,14 +132,16 @@ MASKED_WEIGHTS = Task(
             "the polarity is inverted: True means that the query may attend to the key",
         ),
         Wrong(
-            "a large finite number in place of minus infinity",
+            "equal weights where nothing is visible",
             lambda scores, mask: _masked_weights(scores, mask, -1e9),
-            "in a row where everything is hidden, equal scores of -1e9 give equal weights, {eq}`filled-row-hides-nothing`; they must be 0",
+            "in a row where everything is hidden, all weights must be 0; a large finite number in the place of minus infinity gives equal "
+            "weights there, {eq}`filled-row-hides-nothing`",
         ),
         Wrong(
-            "a fill that is not low enough",
+            "a low row measured from too high a number",
             _small_fill,
-            "a fill of -50 is the highest score of a row whose visible scores are near -1000: minus infinity is below everything",
+            "where all visible scores of a row are near -1000, the largest of them must be subtracted: measured from a fill of -50, or "
+            "from 0, every term underflows",
         ),
         Wrong(
             "no maximum subtracted",

@@ -56,6 +56,11 @@ FILL = Task(
             "that is e^c: take the logarithm",
         ),
         Wrong(
+            "the share outside the logarithm",
+            lambda r, epsilon: log(r) * (1 - epsilon) / epsilon,
+            "e^c is r (1 - epsilon) / epsilon: the logarithm is that of the whole product",
+        ),
+        Wrong(
             "the logarithm of the weight alone",
             lambda r, epsilon: -log(epsilon),
             "subtracting c does not divide a weight by e^c, since the rest is renormalised: solve r / (r + e^c) = epsilon",

@@ -55,13 +55,14 @@ def _at_level(arrays: dict[str, np.ndarray], level: float) -> dict[str, np.ndarr
     return arrays
 
 
-def _at_one_score(arrays: dict[str, np.ndarray], score: float) -> dict[str, np.ndarray]:
-    """Give all pairs of a query and a key one score, a power of two but for its sign, exactly in every precision.
+def _far_down(arrays: dict[str, np.ndarray], score: float, step: float) -> dict[str, np.ndarray]:
+    """Give the first key this score, for every query, and each later one a score that is a step higher, exactly in every precision.
 
     `arrays`: with `query` and `key`, whose rows have 4 features, so that the scale is 1/2. They are changed.
+    `score`, `step`: powers of two but for their signs.
     """
     arrays["query"][...] = np.array([2.0**20, 0.0, 0.0, 0.0])
-    arrays["key"][..., 0] = 2.0 * score / 2.0**20
+    arrays["key"][..., 0] = 2.0 * (score + step * np.arange(arrays["key"].shape[-2])) / 2.0**20
     return arrays
 
 
@@ -92,7 +93,7 @@ CACHED = Task(
             "scores near minus a thousand, those of the newest key near a thousand",
             **_newest_key_high(_at_level(_draw(rng, 3, 7, 5, 2), -1000.0)),
         ),
-        Case("scores that are all -2^40", **_at_one_score(_draw(rng, 3, 5, 4, 7), -(2.0**40))),
+        Case("scores near -2^40", **_far_down(_draw(rng, 3, 5, 4, 7), -(2.0**40), 2.0**20)),
     ],
     wrong=[
         Wrong(
@@ -229,7 +230,7 @@ PADDED = Task(
         Case("one of them is empty", **_draw(rng, 2, 5, 7, 11, 3), lengths=np.array([3, 0, 5])),
         Case("an empty one and a single query", **_draw(rng, 1, 7, 5, 3, 2), lengths=np.array([0, 6])),
         Case("scores near minus a thousand", **_at_level(_draw(rng, 3, 5, 11, 7, 2), -1000.0), lengths=np.array([2, 4])),
-        Case("scores that are all -2^15", **_at_one_score(_draw(rng, 3, 7, 4, 5, 2), -(2.0**15)), lengths=np.array([6, 3])),
+        Case("scores near -2^15", **_far_down(_draw(rng, 3, 7, 4, 5, 2), -(2.0**15), 1.0), lengths=np.array([6, 3])),
         Case("only empty sequences", **_draw(rng, 5, 3, 2, 7, 2), lengths=np.array([0, 0])),
         Case("padding up to 1e30", **_wild_padding(_draw(rng, 3, 7, 5, 11, 2), np.array([3, 5]))),
     ],

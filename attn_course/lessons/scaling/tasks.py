@@ -153,6 +153,11 @@ VARIANCE_WITH_MEANS = Task(
             "m_q stands on both sides of S_k in {eq}`score-variance-from-covariances`: it is squared",
         ),
         Wrong(
+            "variances squared",
+            lambda d_k, m_q, m_k, v_q, v_k: d_k * (v_q**2 * v_k**2 + m_q**2 * v_k**2 + m_k**2 * v_q**2),
+            "v_q and v_k are variances already: only the means are squared",
+        ),
+        Wrong(
             "the means counted once",
             lambda d_k, m_q, m_k, v_q, v_k: d_k * v_q * v_k + m_q**2 * v_k + m_k**2 * v_q,
             "m_q^T m_q sums d_k squares, and so does m_k^T m_k: each of the three terms has the factor d_k",
@@ -171,8 +176,8 @@ VARIANCE_WITH_MEANS = Task(
 )
 
 
-def _norm(rows: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(rows, axis=-1, keepdims=True)
+def _norm(rows: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.linalg.norm(rows, axis=axis, keepdims=True)
 
 
 def _divided(scores: np.ndarray, divisor: np.ndarray) -> np.ndarray:
@@ -233,6 +238,11 @@ COSINE = Task(
             "squared lengths",
             lambda query, key: _divided(_dot(query, key), _norm(query) ** 2 * _norm(key).swapaxes(-1, -2) ** 2),
             "the length is the square root of the sum of squares",
+        ),
+        Wrong(
+            "lengths of columns",
+            lambda query, key: _dot(_divided(query, _norm(query, -2)), _divided(key, _norm(key, -2))),
+            "the length of a query runs along its own entries, the last axis; yours runs over the positions",
         ),
         Wrong(
             "one length for the whole matrix",

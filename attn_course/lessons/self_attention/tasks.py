@@ -76,6 +76,7 @@ SELF_ATTENTION = Task(
     cases=lambda rng: [
         Case("one sentence", **_draw(rng, 5, 7, 3, 2)),
         Case("d_k larger than d_model", **_draw(rng, 7, 3, 11, 5)),
+        Case("square projections", **_draw(rng, 5, 7, 7, 7)),
         Case("a batch of two", **_draw(rng, 5, 11, 3, 7, 2)),
         Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
         Case("one token", **_draw(rng, 1, 5, 3, 2)),
@@ -177,9 +178,9 @@ FEATURES_FOR_SELF_WEIGHT = Task(
         Wrong("the other tokens forgotten", lambda p, n: _log(p / (1 - p)) ** 2, "there are n - 1 other tokens, with a term of 1 each"),
         Wrong("the token counted among the others", lambda p, n: _log(n * p / (1 - p)) ** 2, "one of the n tokens is the query's own"),
         Wrong(
-            "divided by the number of other tokens",
+            "the odds, or the number of others, turned over",
             lambda p, n: _log(p / ((n - 1) * (1 - p))) ** 2,
-            "e^s is p / (1 - p) times the sum of the other terms, and that sum is n - 1: it stands above the line",
+            "e^s is p / (1 - p) times the sum of the other terms, and that sum is n - 1: p and n - 1 stand above the line",
         ),
         Wrong("the score itself", lambda p, n: _log((n - 1) * p / (1 - p)), "that is the score on the diagonal; it is the root of v"),
         Wrong(
@@ -335,6 +336,11 @@ STACK = Task(
             _input_added,
             "add the output to the state that the layer read; you added it to the input, and lost the layers between",
         ),
+        Wrong(
+            "the last layer without its residual",
+            lambda x, w_query, w_key: _layer(_stacked(x, w_query[:-1], w_key[:-1]), w_query[-1], w_key[-1]),
+            "every layer adds what it read to its state, the last one too",
+        ),
         Wrong("the input added once at the end", _added_once, "every layer has a residual of its own, also those in the middle"),
         Wrong(
             "only the outputs added up",
@@ -421,6 +427,11 @@ ROTATE = Task(
             "frequencies that fall too slowly",
             lambda x, positions: _turned(x, positions, power=1.0),
             "the frequency of pair m is 10000 ** (-2m / d_k); yours falls half as fast: is the 2 left out?",
+        ),
+        Wrong(
+            "pairs counted from one",
+            lambda x, positions: _turned(x, positions * 10_000.0 ** (-2.0 / x.shape[1])),
+            "pair 0 has the frequency 1: m runs from 0 to d_k / 2 - 1",
         ),
         Wrong(
             "one frequency for all pairs",

@@ -296,6 +296,7 @@ ONLINE_SOFTMAX = Task(
     cases=lambda rng: [
         Case("the first block", row_max=-math.inf, row_sum=0.0, block=rng.normal(size=5)),
         Case("a block that raises the maximum", **_pair_after(rng.normal(size=7)), block=4.0 + rng.normal(size=3)),
+        Case("a block that raises the maximum a little", **_pair_after(2.0 - rng.uniform(size=5)), block=2.0 + rng.uniform(size=3)),
         Case("a block far below the maximum", **_pair_after(5.0 + rng.uniform(size=3)), block=rng.normal(size=7)),
         Case("scores near a thousand", **_pair_after(1000.0 + rng.normal(size=3)), block=1003.0 + rng.normal(size=2)),
         Case("scores near minus a thousand", **_pair_after(-1050.0 + rng.normal(size=2)), block=-1051.0 + rng.normal(size=5)),

@@ -166,6 +166,7 @@ VJP = Task(
         Case("two batch axes", weights=softmax(rng.normal(size=(2, 3, 5))), d_weights=rng.normal(size=(2, 3, 5))),
         Case("a saturated row", weights=softmax(40.0 * rng.normal(size=7)), d_weights=rng.normal(size=7)),
         Case("a gradient equal for all entries", weights=softmax(rng.normal(size=(2, 5))), d_weights=np.full((2, 5), 3.0)),
+        Case("rows of one entry", weights=np.ones((3, 1)), d_weights=rng.normal(size=(3, 1))),
         Case("a leading axis of length 1", weights=softmax(rng.normal(size=(1, 7))), d_weights=rng.normal(size=(1, 7))),
     ],
     wrong=[
@@ -173,6 +174,16 @@ VJP = Task(
             "softmax treated entry by entry",
             lambda weights, d_weights: weights * (1.0 - weights) * d_weights,
             "s (1 - s) is only the diagonal of J; the entries of a softmax depend on each other",
+        ),
+        Wrong(
+            "the mean of the products subtracted, not their sum",
+            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).mean(axis=-1, keepdims=True)),
+            "the weights sum to 1 already: s . g is a sum, and nothing divides it by the length",
+        ),
+        Wrong(
+            "s and g exchanged in the second term",
+            lambda weights, d_weights: weights * d_weights - d_weights * (weights * weights).sum(axis=-1, keepdims=True),
+            "the second term is s (s . g): the weights stand in front, and the product inside is that of s and g",
         ),
         Wrong(
             "the mean subtracted, not the weighted mean",

@@ -181,6 +181,17 @@ def test_the_causal_mask_hides_what_stands_later_and_nothing_else():
     assert hidden == {(WHO, "the", "cat"), (WHO, "cat", "sat"), (WHO, "cat", "tired"), (BACK, "the", "was"), (BACK, "cat", "tired")}
 
 
+def test_the_two_matrices_of_a_head_in_one():
+    who, back = PRODUCTS["W_Q W_K^T"]
+    assert who[:3, :3].tolist() == [[0, 1, 0], [2, -1, 0], [2, -1, -1]]  # alive, tells, open ask for alive, tells, open
+    assert back[3:, 3:].tolist() == [[1, -3], [3, 3]]
+    assert [np.linalg.matrix_rank(matrix) for matrix in (who, back)] == [3, 2]
+    who, back = PRODUCTS["W_V W_O"]
+    assert who[:3, :3].tolist() == [[1, 0, -1], [0, 1, 0], [0, 0, 1]]  # alive is handed on, and takes itself from open
+    assert back[:3, :3].tolist() == np.eye(3).tolist()
+    assert [np.abs(matrix).sum() for matrix in (who, back)] == [4, 3]  # positions are neither read nor written
+
+
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_bounds_and_reference_agree(is_causal):
     _, weights = attention(QUERY, KEY, VALUE, is_causal=is_causal, return_weights=True)

@@ -1,13 +1,13 @@
-"""The sentence of the course: seven tokens, whole numbers small enough for the head, and two heads made by hand.
+"""The sentence of the course: seven tokens, small whole numbers, and two heads made by hand.
 
 `the cat sat because it was tired`. Head 0 asks **who** is meant ("it" looks at "cat"), head 1 looks **one back**. What was weighed:
 
 - **Three features for content, two for the position.** `alive`: is a living thing (only the living are tired). `tells`: says what
   somebody does or is. `open`: waits for another word to mean something; below 0, it has found one. "because" has none of the three,
-  so head 0 finds it with a query of zeros: its row of weights is uniform.
+  so its query in head 0 is zero, and its row of weights uniform.
 - **No two sizes are equal**, so that no wrong axis fits: 7 tokens, d_model 5, d_k 4, d_v 3, 2 heads (side by side: 8, and 6 values).
-- **d_k = 4 makes the scale exactly 1/2.** All scores stay within -9 and 9, and a best score of 8 stands 4 or more above the others,
-  so that the best weight is between 0.7 and 0.98: clear, and still far enough from 1 that gradients flow.
+- **d_k = 4 makes the scale exactly 1/2.** All scores stay within -9 and 9. Where one token has the best score, 8, it stands 4 or more
+  above the others, so that its weight is between 0.7 and 0.98: clear, and still far enough from 1 that gradients flow.
 - **The position is a clock of six hours.** (cos, sin) is (2, 0), (1, 1), (-1, 1), ...: a circle of radius 2, its sine counted in units
   of sqrt(3), which makes all of it whole. Keys of head 1 are (cos, sin, sin, sin): three ones have the length sqrt(3), so their dot
   product is 4 cos(60 degrees times the distance). Queries are the keys turned back one hour, twice as long: 8, 4, -4, -8 for the

@@ -153,6 +153,16 @@ def test_one_back_looks_one_back(is_causal):
             assert weight_bounds(row, 4)[1] < 0.13
 
 
+def test_a_best_score_of_8_is_clear_and_leaves_a_gradient():
+    rows = [row for is_causal in (False, True) for head in (WHO, BACK) for row in with_mask(SCORES[head], is_causal)]
+    clear = [row for row in rows if max(row) == 8 and row.count(8) == 1]
+    assert len(clear) == 3 + 6 + 3 + 6
+    for row in clear:
+        assert sorted(row)[-2] <= 4
+        low, high = weight_bounds(row, 8)
+        assert 0.7 < low <= high < 0.98
+
+
 def test_without_a_mask_the_clock_goes_round():
     assert np.flatnonzero(SCORES[BACK, CAT] == 8).tolist() == [THE, TIRED]
     assert np.flatnonzero(SCORES[BACK, THE] == 8).tolist() == [WAS]

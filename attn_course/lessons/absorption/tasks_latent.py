@@ -418,6 +418,7 @@ def _step_cases(rng: np.random.Generator) -> list[Case]:
         ("three heads, one token", 3, 1, 5, 2, 4, 7, 11),
         ("one head", 1, 7, 2, 6, 5, 3, 4),
         ("five heads", 5, 3, 4, 2, 6, 3, 7),
+        ("values as wide as heads", 2, 5, 3, 4, 7, 3, 11),
     ):
         shapes = {
             "query": (n_heads, d_head),

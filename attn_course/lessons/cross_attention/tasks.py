@@ -287,7 +287,7 @@ def _loss_cases(rng: np.random.Generator) -> list[Case]:
         return Case(name, logits=spread * rng.normal(size=(len(lengths), width, vocabulary)), target=target, padding=0)
 
     far = case("logits near a thousand", [2, 4, 1], 4, 5)
-    far.inputs["logits"] += 1000.0
+    far.inputs["logits"] += np.array([1000.0, 0.0, 1000.0])[:, None, None]  # no maximum serves all positions
     far.inputs["logits"][0, 0, far.inputs["target"][0, 0]] = 0.0  # its probability underflows
     other = case("another token for padding", [4, 2], 5, 7)
     other.inputs["target"] = np.where(other.inputs["target"] == 0, 6, other.inputs["target"] - 1)

@@ -57,11 +57,11 @@ def _state(rng: np.random.Generator, rows: int, d_v: int, spread: float, empty: 
     return m, row_sum, acc
 
 
-def _far_states(rng: np.random.Generator) -> tuple[State, State]:
-    """Two states of which now the first, now the second has a maximum that is larger by hundreds."""
-    first, second = _state(rng, 7, 2, 50.0), _state(rng, 7, 2, 50.0)
-    rising = np.linspace(-450.0, 450.0, 7)
-    return (first[0] + rising, *first[1:]), (second[0] - rising, *second[1:])
+def _far_states(rng: np.random.Generator, reach: float, middle: float = 0.0) -> tuple[State, State]:
+    """Two states of which now the first, now the second has the larger maximum, by up to twice this reach."""
+    first, second = _state(rng, 7, 2, reach / 9), _state(rng, 7, 2, reach / 9)
+    rising = np.linspace(-reach, reach, 7)
+    return (first[0] + middle + rising, *first[1:]), (second[0] + middle - rising, *second[1:])
 
 
 def _two_states(name: str, first: State, second: State) -> Case:
@@ -81,7 +81,8 @@ MERGE = Task(
     answer=_merge,
     cases=lambda rng: [
         _two_states("maxima near each other", _state(rng, 5, 3, 1.0), _state(rng, 5, 3, 1.0)),
-        _two_states("maxima hundreds apart", *_far_states(rng)),
+        _two_states("maxima hundreds apart", *_far_states(rng, 450.0, 500.0)),
+        _two_states("maxima some ten apart", *_far_states(rng, 6.0)),
         _two_states("rows that have seen nothing", _state(rng, 5, 2, 1.0, (0, 3)), _state(rng, 5, 2, 1.0, (1, 3))),
         _two_states("one row", _state(rng, 1, 3, 2.0), _state(rng, 1, 3, 2.0)),
         _two_states("no key on either side", *(_state(rng, 3, 5, 1.0, (0, 1, 2)) for _ in range(2))),

@@ -191,6 +191,13 @@ def _softmax_features(query: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, n
     return np.exp(query @ key.swapaxes(-1, -2)), np.broadcast_to(np.eye(key.shape[-2]), (len(key), key.shape[-2], key.shape[-2]))
 
 
+def _first_keys_tiny(rng: np.random.Generator) -> Case:
+    """What later keys add must not touch the sums of earlier ones, not even by rounding."""
+    case = Case("first keys of 1e-12", **_heads(rng, 2, 5, 3, 2))
+    case.inputs["key"][:, :3] *= 1e-12
+    return case
+
+
 NORMALISED = Task(
     id="normalised-linear-attention",
     title="Linear attention, normalised",
@@ -208,6 +215,7 @@ NORMALISED = Task(
         Case("one head", **_heads(rng, 1, 11, 2, 5)),
         Case("one position", **_heads(rng, 3, 1, 5, 2)),
         Case("features of a millionth", **_heads(rng, 2, 7, 3, 5, 2e-6)),
+        _first_keys_tiny(rng),
     ],
     wrong=[
         Wrong(

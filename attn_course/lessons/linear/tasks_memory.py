@@ -44,9 +44,12 @@ def _gated_cases(rng: np.random.Generator) -> list[Case]:
         ("eleven positions, wide values", 11, 2, 7),
         ("one position", 1, 3, 5),
         ("gates from a thousandth to nearly 1", 7, 2, 3),
+        ("gates so small that their product is 0", 7, 3, 5),
     ):
         gate = rng.uniform(0.2, 0.9, size=(length, d_k))
-        if name.startswith("gates"):
+        if "small" in name:
+            gate[:, 1] *= 1e-60
+        elif name.startswith("gates"):
             gate = np.where(gate < 0.5, 0.005 * gate, 1.0 - 0.001 * gate)
         shapes = {"query": (length, d_k), "key": (length, d_k), "value": (length, d_v)}
         cases.append(Case(name, **{role: rng.normal(size=shape) for role, shape in shapes.items()}, gate=gate))

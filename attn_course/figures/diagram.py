@@ -25,6 +25,7 @@ SYMBOL, WORD, SMALL = 16.5, 15.0, 13.5  # letters, words, and what stands lower 
 LEAST_TEXT = 12  # pixels on the page; a narrower page scrolls
 TIP = 8.0
 CORNER = 7.0
+HATCH = 6.0
 SHIFT = {"_": 4.5, "^": -6.0}
 
 Point = tuple[float, float]
@@ -114,6 +115,22 @@ class Diagram:
         if across or down:
             self._add("path", d=across + down, fill="none", stroke=_colour(role), **{"stroke-width": "1", "stroke-opacity": "0.4"})
         return area
+
+    def tile(self, area: Area, *, role: str | None = None, lit: bool = True) -> Area:
+        """Draw a block of a matrix without its cells, and return its area."""
+        self._rectangle("attn-matrix", area, role, lit, round_by=2)
+        return area
+
+    def hatch(self, area: Area) -> None:
+        """Cover an area with stripes: hidden, not merely pale."""
+        left, top = area.left[0], area.top[1]
+        path = ""
+        for step in range(1, math.ceil((area.width + area.height) / HATCH)):
+            along = step * HATCH  # from the point so far along the upper side, then down the right one, to the left one, then the lower one
+            start = min(along, area.width), max(0.0, along - area.width)
+            end = max(0.0, along - area.height), min(along, area.height)
+            path += f"M{_px(left + start[0])} {_px(top + start[1])}L{_px(left + end[0])} {_px(top + end[1])}"
+        self._add("path", d=path, **{"class": "attn-hatch"})
 
     def circle(self, centre: Point, text: str, *, radius: float = 12, lit: bool = True) -> Area:
         """Draw a small circle with a sign in it, and return its area."""
@@ -225,7 +242,7 @@ def publish_diagram(drawn: Drawn) -> None:
 
 
 def _colour(role: str | None) -> str:
-    return "var(--attn-ink)" if role in (None, "output") else ROLES[role]
+    return "var(--attn-ink)" if role in (None, "output") else f"var(--attn-{role}, {ROLES[role]})"
 
 
 def _ink(role: str | None, lit: bool) -> dict[str, str]:

@@ -17,18 +17,18 @@ PARTS = {
     "softmax": "The softmax turns each row of scores into weights that sum to 1.",
     "weights": "Row i of P holds the weights with which token i reads the others.",
     "output": "Each output is an average of the values, with the weights of its row.",
-    "heads": "The h heads work side by side, and their outputs are put next to each other.",
+    "heads": "The H heads work side by side, and their outputs are put next to each other.",
     "merge": "W_O mixes the outputs of the heads and brings them back to d_model columns.",
     "residual": "What the heads found is added to X, so nothing that X held has to be copied.",
 }
 GROUPS = {
-    "whole": (tuple(PARTS), "It reads X, lets h heads attend, and adds what they found to X."),
+    "whole": (tuple(PARTS), "It reads X, lets H heads attend, and adds what they found to X."),
     "attention": (
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
         "The lit part is one head's attention: queries meet keys, and the weights that result average the values.",
     ),
 }
-SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "h": 2}
+SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "H": 2}
 MOST = 12
 MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 
@@ -41,7 +41,7 @@ def machine(name: str, sizes: Mapping[str, int] | None = None) -> None:
     name : str
         A part ("scores"), or what several parts make: "attention", "whole".
     sizes : mapping of str to int, optional
-        T, d_model, d_k, d_v and h of the reader's example, each from 1 to 12; matrices have as many cells. A size that is not given is
+        T, d_model, d_k, d_v and H of the reader's example, each from 1 to 12; matrices have as many cells. A size that is not given is
         drawn as some small number and not named in the caption.
 
     Raises
@@ -61,8 +61,8 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None) -> Drawn:
         if size not in SIZES or not 1 <= count <= MOST:
             raise ValueError(f"sizes must be numbers from 1 to {MOST} for {', '.join(SIZES)}; got {count!r} for {size!r}")
     drawn = {**SIZES, **given}
-    if drawn["h"] * drawn["d_v"] > MOST_SIDE_BY_SIDE:
-        raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for h times d_v; got {drawn['h']} times {drawn['d_v']}")
+    if drawn["H"] * drawn["d_v"] > MOST_SIDE_BY_SIDE:
+        raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for H times d_v; got {drawn['H']} times {drawn['d_v']}")
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
     drawing = Diagram(f"machine-{name}", 660, 456)
     _draw(drawing, drawn, frozenset(lit))
@@ -75,8 +75,8 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None) -> Drawn:
 WAY = (
     "The way of the numbers: X (T by d_model) times W_Q, W_K and W_V (d_model by d_k, d_k and d_v) gives Q and K (T by d_k) and V "
     "(T by d_v); Q times K transposed gives T by T scores; they are divided by the root of d_k, masked, and turned by the softmax of "
-    "each row into weights P (T by T); P times V is the output of one head (T by d_v); the outputs of h heads stand side by side as Z "
-    "(T by h d_v); W_O brings them to T by d_model, and X is added."
+    "each row into weights P (T by T); P times V is the output of one head (T by d_v); the outputs of H heads stand side by side as Z "
+    "(T by H d_v); W_O brings them to T by d_model, and X is added."
 )
 
 
@@ -85,7 +85,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str]) -> None:
-    length, d_model, d_k, d_v, heads = (sizes[name] for name in ("T", "d_model", "d_k", "d_v", "h"))
+    length, d_model, d_k, d_v, heads = (sizes[name] for name in ("T", "d_model", "d_k", "d_v", "H"))
     cell = min(10.0, 60 / d_model, 40 / length, 48 / max(d_k, d_v), 48 / (heads * d_v))
     on = lit.__contains__
 
@@ -125,14 +125,14 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str]) -> No
     _name(drawing, output, "P V", "T × d_v", beside=True, lit=on("output"))
     drawing.arrow(weights.bottom, output.top, lit=on("output"))
     drawing.arrow(made["value"].right, output.left, lit=on("output"))
-    drawing.text((400, 318), "one of h heads", lit=on("heads"))
+    drawing.text((400, 318), "one of H heads", lit=on("heads"))
 
     merged = drawing.matrix((566, 408), length, heads * d_v, cell=cell, role="output", lit=on("heads"))
     drawing.text((merged.right[0] + 8, 412), "Z", anchor="start", lit=on("heads"), symbol=True)
-    drawing.text((566, max(merged.bottom[1] + 17, 434)), "T × h d_v", lit=on("heads"), symbol=True)
+    drawing.text((566, max(merged.bottom[1] + 17, 434)), "T × H d_v", lit=on("heads"), symbol=True)
     drawing.arrow(output.bottom, merged.top, lit=on("heads"))
     w_output = drawing.matrix((380, 408), heads * d_v, d_model, cell=cell, lit=on("merge"))
-    _name(drawing, w_output, "W_O", "h d_v × d_model", lit=on("merge"))
+    _name(drawing, w_output, "W_O", "H d_v × d_model", lit=on("merge"))
     drawing.arrow(merged.left, w_output.right, lit=on("merge"))
     total = drawing.circle((190, 408), "+", lit=on("residual"))
     drawing.arrow(w_output.left, total.right, lit=on("residual"))

@@ -103,21 +103,21 @@ def assert_sound_diagram(draw: Callable[[], Drawn]) -> None:
     lines = {f"{''.join(line.itertext())!r} at {line.get('x')}, {line.get('y')}": cover(line) for line in svg.iter("text")}
     whole = Box(0, 0, *(float(number) for number in svg.get("viewBox").split()[2:]))
     boxes, solid = rectangles(svg, "attn-box", "attn-node"), rectangles(svg, "attn-matrix")
-    wires = list(segments(svg))
+    wires, panels = list(segments(svg)), rectangles(svg, "attn-panel")
     for name, box in lines.items():
         assert whole.holds(box), f"{name} leaves the drawing"
         around = [outer for outer in boxes if outer.meets(box)]
         assert all(outer.holds(box) for outer in around), f"{name} leaves its box"
         assert not any(matrix.meets(box) for matrix in solid), f"{name} lies on a matrix"
         assert not any(wire.meets(box) for wire in wires), f"{name} lies on a line"
-        for panel in rectangles(svg, "attn-panel"):
+        for panel in panels:
             assert panel.holds(box) or not panel.meets(box), f"{name} crosses a frame"
     for (first, one), (second, other) in combinations(lines.items(), 2):
         assert not one.meets(other), f"{first} and {second} overlap"
     for tip in svg.iter("polygon"):
         if tip.get("class").startswith("attn-tip"):
             point = tuple(float(number) for number in tip.get("points").split(" ")[0].split(","))
-            assert any(on_border(point, box) for box in boxes + solid), f"an arrow ends at {point}, where there is no box"
+            assert any(on_border(point, box) for box in boxes + solid + panels), f"an arrow ends at {point}, where there is no box"
 
 
 def _assert_form(svg: ElementTree.Element, html: str) -> None:

@@ -7,8 +7,8 @@ import pytest
 from attn_course.figures.machine import GROUPS, PARTS, machine, machine_drawing
 from tests.figures.diagrams import assert_sound_diagram, rectangles, svg_of
 
-SMALL = dict.fromkeys(("T", "d_model", "d_k", "d_v", "h"), 1)
-LARGE = {"T": 12, "d_model": 12, "d_k": 12, "d_v": 2, "h": 12}
+SMALL = dict.fromkeys(("T", "d_model", "d_k", "d_v", "H"), 1)
+LARGE = {"T": 12, "d_model": 12, "d_k": 12, "d_v": 2, "H": 12}
 
 
 @pytest.mark.parametrize("name", [*GROUPS, *PARTS])
@@ -16,7 +16,7 @@ def test_the_machine_is_sound_with_each_part_lit(name):
     assert_sound_diagram(lambda: machine_drawing(name, {"T": 7, "d_k": 3}))
 
 
-@pytest.mark.parametrize("sizes", [SMALL, LARGE, {"h": 2, "d_v": 12, "d_model": 1}, {"T": 12, "d_k": 12, "h": 1}])
+@pytest.mark.parametrize("sizes", [SMALL, LARGE, {"H": 2, "d_v": 12, "d_model": 1}, {"T": 12, "d_k": 12, "H": 1}])
 def test_the_smallest_and_the_largest_example_fit(sizes):
     assert_sound_diagram(lambda: machine_drawing("attention", sizes))
 
@@ -36,7 +36,7 @@ def test_each_part_lights_something_of_its_own_and_the_whole_lights_all():
 
 
 def test_matrices_have_the_cells_of_the_example():
-    svg = svg_of(machine_drawing("whole", {"T": 5, "d_model": 7, "d_k": 3, "d_v": 2, "h": 2}))
+    svg = svg_of(machine_drawing("whole", {"T": 5, "d_model": 7, "d_k": 3, "d_v": 2, "H": 2}))
     sides = [(round(box.bottom - box.top, 1), round(box.right - box.left, 1)) for box in rectangles(svg, "attn-matrix")]
     cell = sides[0][0] / 5
     shapes = [(round(height / cell), round(width / cell)) for height, width in sides]
@@ -54,10 +54,10 @@ def test_the_caption_names_the_sizes_that_were_given_and_no_others(shown):
     ("name", "sizes", "message"),
     [
         ("soft", {}, "name must be one of whole, attention, input, .*; got 'soft'"),
-        ("softmax", {"d_q": 3}, "sizes must be numbers from 1 to 12 for T, d_model, d_k, d_v, h; got 3 for 'd_q'"),
+        ("softmax", {"d_q": 3}, "sizes must be numbers from 1 to 12 for T, d_model, d_k, d_v, H; got 3 for 'd_q'"),
         ("softmax", {"T": 0}, "got 0 for 'T'"),
         ("softmax", {"T": 13}, "got 13 for 'T'"),
-        ("softmax", {"h": 5, "d_v": 5}, "sizes must have at most 24 for h times d_v; got 5 times 5"),
+        ("softmax", {"H": 5, "d_v": 5}, "sizes must have at most 24 for H times d_v; got 5 times 5"),
     ],
 )
 def test_parts_and_sizes_that_do_not_exist_are_refused(shown, name, sizes, message):

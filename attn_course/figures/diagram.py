@@ -21,7 +21,7 @@ LOOK = Path(__file__).with_name("diagram.css")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MARKED = re.compile(r"([_^]?)([^\W_]+|[^\w^]+)")  # "d_k": a letter, then one that stands lower
 SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z]+)")
-SYMBOL, WORD, SMALL = 16.5, 15.0, 13.5  # letters, words, and what stands lower or higher, in pixels of the drawing
+SYMBOL, WORD, SMALL = 16.5, 15.0, 14.0  # letters, words, and what stands lower or higher, in pixels of the drawing
 LEAST_TEXT = 12  # pixels on the page; a narrower page scrolls
 TIP = 8.0
 CORNER = 7.0
@@ -219,7 +219,7 @@ class Diagram:
         svg.extend([named, *self._svg])
         return Drawn(
             f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{LOOK.read_text(encoding="utf-8")}</style>\n'
-            f'<div class="attn-frame" hidden>{ElementTree.tostring(svg, encoding="unicode")}</div>\n'
+            f'<div class="attn-frame" hidden="hidden">{ElementTree.tostring(svg, encoding="unicode")}</div>\n'
             f"<figcaption>{below}</figcaption>\n</figure>",
             require_alt(alt),
         )

@@ -64,7 +64,7 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None) -> Drawn:
     if drawn["H"] * drawn["d_v"] > MOST_SIDE_BY_SIDE:
         raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for H times d_v; got {drawn['H']} times {drawn['d_v']}")
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
-    drawing = Diagram(f"machine-{name}", 660, 456)
+    drawing = Diagram(f"machine-{name}", 656, 456)
     _draw(drawing, drawn, frozenset(lit))
     here = f" Here {_listed([f'{size} = {count}' for size, count in given.items()])}." if given else ""
     title = "The whole machine" if name == "whole" else f"The machine with its {name} lit"

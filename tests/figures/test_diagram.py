@@ -75,8 +75,8 @@ def test_letters_below_and_above_the_line_are_smaller_and_the_next_letter_is_bac
     line = svg_of(small(label="X_k^T Y")).find("text[2]")
     assert [(part.text, part.get("dy"), part.get("font-size")) for part in line] == [
         ("X", "0", None),
-        ("k", "4.5", "13.5"),
-        ("T", "-10.5", "13.5"),
+        ("k", "4.5", "14"),
+        ("T", "-10.5", "14"),
         (" ", "6", None),
         ("Y", "0", None),
     ]

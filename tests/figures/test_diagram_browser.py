@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
-from attn_course.figures.machine import machine_drawing
+from attn_course.figures.machines.whole import machine_drawing
 
 pytestmark = pytest.mark.browser
 MACHINE = machine_drawing("attention", {"T": 4, "d_k": 3, "d_v": 2}).html

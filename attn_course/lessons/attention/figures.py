@@ -29,7 +29,7 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.machine import machine as show_machine
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, KEY, OUTPUT, PAPER, QUERY, SIGNED_MAP, VALUE
 from attn_course.figures.words import listed, number, short
 

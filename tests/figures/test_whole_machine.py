@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from attn_course.figures.machine import GROUPS, PARTS, machine, machine_drawing
+from attn_course.figures.machines.whole import GROUPS, PARTS, machine, machine_drawing
 from tests.figures.diagrams import assert_sound_diagram, rectangles, svg_of
 
 SMALL = dict.fromkeys(("T", "d_model", "d_k", "d_v", "H"), 1)

@@ -32,7 +32,7 @@ from attn_course.tasks.time_limit import TimeIsUp, time_limit
 MOST_TERMS = 20_000  # of one sum, for all values of the free indices together
 REDRAWN = 2  # cases in which a symbol gets other numbers
 CLEARLY = 1e-6  # a difference that is no rounding, in parts of the largest number
-LIMIT_S = 0.8  # of work, for all lines in all cases
+LIMIT_S = 0.5  # of work, for all lines in all cases
 EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
 SIDES = re.compile(r"^the two sides do not fit: left is (.+), right is (.+)$")

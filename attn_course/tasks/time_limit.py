@@ -33,14 +33,14 @@ def time_limit(seconds: float, *, of_work: bool = False) -> Iterator[None]:
             signal.setitimer(clock, 0)
             signal.signal(alarm, before or signal.SIG_DFL)
 
-        signal.setitimer(clock, seconds, 0.5)  # again and again: a bare `except:` swallows the first
+        signal.setitimer(clock, seconds, 0.1)  # again and again: a bare `except:` swallows the first
     else:
         thread, over = ctypes.c_ulong(threading.get_ident()), threading.Event()
 
         def watch() -> None:
             wait = seconds
             while not over.wait(wait):
-                wait = 0.5
+                wait = 0.1
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
 
         watcher = threading.Thread(target=watch, daemon=True)

@@ -68,6 +68,25 @@ query, key, value = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal
 terms = [math.exp(query[0] @ k / math.sqrt(4)) for k in key]
 print("output of query 0:", sum(term * v for term, v in zip(terms, value, strict=True)) / sum(terms))
 
+# %% [markdown] id="sentence"
+# The same line by hand, for the sentence "the cat sat because it was tired". All its numbers are whole, $d_k = 4$, and the scale
+# is 1/2. The query asks who "it" is. Before you run the cell, take its dot product with the key of "cat": it is
+# $2 \cdot 2 + 2 \cdot 2 = 8$.
+
+# %% id="sentence-code"
+from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
+
+it, cat = TOKENS.index("it"), TOKENS.index("cat")
+dots = KEY[0] @ QUERY[0, it]
+mix = softmax(dots / math.sqrt(4))
+print(f"query of it: {QUERY[0, it]}, and the keys:\n{labelled(KEY[0])}\n")
+print(labelled([dots, dots / 2, mix], ["dot product", "score", "weight"], TOKENS))
+print("\noutput of it:", mix @ VALUE[0], " value of cat:", VALUE[0, cat])
+
+# %% [markdown] id="sentence-notice"
+# "cat" has the score 4, "because" and "tired" have 0: $e^4$ is about 55, so "cat" weighs 55 times as much as either. The output of "it" is
+# nearly the value of "cat", and still an average of all seven.
+
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #

@@ -129,7 +129,7 @@ check("repair-residual-stack", stacked)
 # %% [markdown] id="rotary-positions-text"
 # Write RoPE: `my_rope(x, positions)` takes queries or keys `x`, float64 of shape `(T, d_k)` with `d_k` even, and integer
 # `positions` of shape `(T,)`, in any order, and returns the turned array, `(T, d_k)`. A position may be negative, and up to
-# 100 000 in size: so far out, the angles have to be computed in float64, also where the result is float32.
+# 100 000 in size: compute angles in float64, even for a float32 result.
 #
 # Pair $m = 0, 1, \ldots$ consists of the **neighbours** $a$ = feature $2m$ and $b$ = feature $2m + 1$. A row at position
 # $t$ has it turned by the angle $\omega_m t$ with $\omega_m = 10000^{-2m/d_k}$: feature $2m$ becomes

@@ -1,5 +1,6 @@
 """Which package files a notebook depends on."""
 
+import re
 import subprocess
 import sys
 
@@ -108,16 +109,17 @@ def test_the_closure_holds_what_the_code_needs_and_no_more(graph, text, files):
     assert names == files.split()
 
 
-def test_a_lesson_depends_on_its_own_pictures_and_cards_only(root):
+def test_a_lesson_depends_on_the_pictures_and_cards_that_it_names_only(root):
     graph = ImportGraph(root, numbers.tables())
-    pictures = set((root / "attn_course" / "lessons").glob("*/figures*.py")) | set(
-        (root / "attn_course" / "lessons").glob("*/explorables/*")
-    )
-    slugs = {path.relative_to(root / "attn_course" / "lessons").parts[0] for path in pictures}
+    lessons = root / "attn_course" / "lessons"
+    pictures = {*lessons.glob("*/figures*.py"), *lessons.glob("*/explorables/*")}
+    slugs = {path.relative_to(lessons).parts[0] for path in pictures}
     assert len(slugs) > 10
     for slug in slugs:
-        needed = set(graph.closure((root / "notebooks" / "src" / f"{slug}.py").read_text(encoding="utf-8")))
-        assert needed & pictures == {path for path in pictures if slug in path.relative_to(root).parts}
+        text = (root / "notebooks" / "src" / f"{slug}.py").read_text(encoding="utf-8")
+        named = set(re.findall(r"^from attn_course\.lessons\.(\w+)", text, re.MULTILINE))
+        assert slug in named
+        assert set(graph.closure(text)) & pictures == {path for path in pictures if path.parts[len(lessons.parts)] in named}
 
 
 def test_the_lazy_names_are_those_of_the_package():

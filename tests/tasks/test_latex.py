@@ -506,6 +506,7 @@ def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same)
 # --- hostile text ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # time may be up where nothing can be raised
 @pytest.mark.parametrize(
     "bomb",
     [

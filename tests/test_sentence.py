@@ -1,0 +1,297 @@
+"""What the docstring of the running example promises, number by number."""
+
+import doctest
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from attn_course import sentence
+from attn_course.reference import attention, merge_heads, multi_head_attention
+from attn_course.sentence import (
+    CONTENT,
+    FEATURES,
+    KEY,
+    POSITIONS,
+    QUERY,
+    TOKENS,
+    VALUE,
+    W_KEY,
+    W_OUTPUT,
+    W_QUERY,
+    W_VALUE,
+    X,
+    labelled,
+)
+
+WHO, BACK = 0, 1
+THE, CAT, SAT, BECAUSE, IT, WAS, TIRED = range(7)
+GIVEN = {"X": X, "W_QUERY": W_QUERY, "W_KEY": W_KEY, "W_VALUE": W_VALUE, "W_OUTPUT": W_OUTPUT}
+PRODUCTS = {
+    "QUERY": QUERY,
+    "KEY": KEY,
+    "VALUE": VALUE,
+    "scores": QUERY @ KEY.swapaxes(1, 2),
+    "W_Q W_K^T": W_QUERY @ W_KEY.swapaxes(1, 2),
+    "W_V W_O": W_VALUE @ W_OUTPUT.reshape(2, 3, 5),
+}
+SCORES = PRODUCTS["scores"].astype(int)
+
+
+def weight_bounds(scores: list[int], best: int) -> tuple[Fraction, Fraction]:
+    """Return two fractions with the weight of `best` between them, where weights are e^(score / 2) over their sum."""
+    least, most = Fraction(0), Fraction(0)
+    for score in scores:  # e^(score / 2) over e^(best / 2) is a power of e; half a step is rounded down for one bound, up for the other
+        gap = best - score
+        least += Fraction(10_000, 27_183) ** math.ceil(gap / 2)
+        most += Fraction(10_000, 27_182) ** (gap // 2)
+    return 1 / most, 1 / least
+
+
+def with_mask(scores: np.ndarray, is_causal: bool) -> list[list[int]]:
+    """Return the scores that each query sees, row by row."""
+    return [list(map(int, row[: i + 1] if is_causal else row)) for i, row in enumerate(scores)]
+
+
+def outputs(is_causal: bool) -> np.ndarray:
+    return multi_head_attention(X, X, *map(merge_heads, (W_QUERY, W_KEY, W_VALUE)), W_OUTPUT, n_heads=2, is_causal=is_causal)
+
+
+@pytest.mark.parametrize(("name", "array"), [*GIVEN.items(), *PRODUCTS.items()])
+def test_every_number_is_whole_and_of_one_digit(name, array):
+    assert array.dtype == np.float64
+    assert np.array_equal(array, np.trunc(array))
+    assert np.abs(array).max() <= 9
+
+
+@pytest.mark.parametrize("array", [*GIVEN.values(), CONTENT, POSITIONS, QUERY, KEY, VALUE])
+def test_no_lesson_can_change_the_numbers_of_the_next(array):
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+
+
+def test_no_two_sizes_are_equal_and_the_scale_is_a_half():
+    n_heads, d_model, d_k = W_QUERY.shape
+    d_v = W_VALUE.shape[2]
+    assert W_KEY.shape == W_QUERY.shape
+    assert W_OUTPUT.shape == (n_heads * d_v, d_model)
+    assert X.shape == (len(TOKENS), len(FEATURES)) == (7, 5)
+    sizes = [len(TOKENS), d_model, d_k, d_v, n_heads, n_heads * d_k, n_heads * d_v]
+    assert sizes == [7, 5, 4, 3, 2, 8, 6]
+    assert len(set(sizes)) == len(sizes)
+    assert 1 / math.sqrt(d_k) == 0.5
+
+
+def test_queries_keys_and_values_are_those_of_x():
+    for array, weights in ((QUERY, W_QUERY), (KEY, W_KEY), (VALUE, W_VALUE)):
+        assert array.shape == (2, 7, weights.shape[2])
+        for head in (WHO, BACK):
+            by_hand = [[sum(x * w for x, w in zip(row, column, strict=True)) for column in weights[head].T] for row in X]
+            assert array[head].tolist() == by_hand
+
+
+def test_content_and_position_have_columns_of_their_own():
+    assert np.array_equal(X, CONTENT + POSITIONS)
+    assert not CONTENT[:, 3:].any()
+    assert not POSITIONS[:, :3].any()
+    assert len({tuple(row) for row in CONTENT}) == 7  # without positions, too, no two tokens are the same
+    assert " ".join(TOKENS) == "the cat sat because it was tired"
+    assert not W_QUERY[WHO, 3:].any()  # who asks for content alone ...
+    assert not W_KEY[WHO, 3:].any()
+    assert not W_QUERY[BACK, :3].any()  # ... and one back for the position alone
+    assert not W_KEY[BACK, :3].any()
+
+
+def test_positions_are_the_hours_of_a_clock():
+    cosine, sine = POSITIONS[:, 3], POSITIONS[:, 4]
+    assert (cosine**2 + 3 * sine**2).tolist() == [4] * 7  # a circle of radius 2, sines in units of sqrt(3)
+    for i in range(7):
+        angle = math.radians(60 * i)
+        assert (cosine[i], sine[i] * math.sqrt(3)) == pytest.approx((2 * math.cos(angle), 2 * math.sin(angle)))
+    assert POSITIONS[TIRED].tolist() == POSITIONS[THE].tolist()  # six hours later
+
+
+def test_one_back_scores_only_the_distance():
+    assert (KEY[BACK] ** 2).sum(axis=1).tolist() == [4] * 7
+    assert (QUERY[BACK] ** 2).sum(axis=1).tolist() == [16] * 7
+    by_distance = [8, 4, -4, -8, -4, 4]  # from the token before
+    assert SCORES[BACK].tolist() == [[by_distance[(i - 1 - j) % 6] for j in range(7)] for i in range(7)]
+    keys_one_hour_earlier = KEY[BACK][[5, 0, 1, 2, 3, 4, 5]]
+    assert np.array_equal(QUERY[BACK], 2 * keys_one_hour_earlier)
+
+
+def test_eight_points_of_radius_sqrt_5_would_leave_a_smaller_gap():
+    points = np.array([(2, 1), (1, 2), (-1, 2), (-2, 1), (-2, -1), (-1, -2), (1, -2)])
+    scores = points @ np.array([[1, -1], [1, 1]]) @ points.T
+    assert scores[IT].tolist() == [-5, -1, 5, 7, 5, 1, -5]
+    weight = 1 / np.exp((scores[IT] - 7) / 2).sum()
+    assert weight == pytest.approx(0.55, abs=0.005)
+    assert weight < weight_bounds(SCORES[BACK, IT].tolist(), 8)[0] - Fraction(1, 5)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_it_looks_at_the_cat(is_causal):
+    row = with_mask(SCORES[WHO], is_causal)[IT]
+    assert row == [-2, 8, -4, 0, -4, -2, 0][: len(row)]
+    low, high = weight_bounds(row, 8)
+    assert low > (0.97 if is_causal else 0.94)
+    assert high < 0.98
+    second, _ = weight_bounds(row, 0)  # "because" or "tired": 54 times less
+    assert second < 0.02
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_one_back_looks_one_back(is_causal):
+    for i, row in enumerate(with_mask(SCORES[BACK], is_causal)):
+        if i >= (1 if is_causal else 2):
+            assert row.index(8) == i - 1
+            assert row.count(8) == 1
+            assert sorted(row)[-2] == 4
+            low, high = weight_bounds(row, 8)
+            assert 0.7 < low <= high < 0.89
+            assert weight_bounds(row, 4)[1] < 0.13
+
+
+def test_a_best_score_of_8_is_clear_and_leaves_a_gradient():
+    rows = [row for is_causal in (False, True) for head in (WHO, BACK) for row in with_mask(SCORES[head], is_causal)]
+    clear = [row for row in rows if max(row) == 8 and row.count(8) == 1]
+    assert len(clear) == 3 + 6 + 3 + 6
+    for row in clear:
+        assert sorted(row)[-2] <= 4
+        low, high = weight_bounds(row, 8)
+        assert 0.7 < low <= high < 0.98
+
+
+def test_without_a_mask_the_clock_goes_round():
+    assert np.flatnonzero(SCORES[BACK, CAT] == 8).tolist() == [THE, TIRED]
+    assert np.flatnonzero(SCORES[BACK, THE] == 8).tolist() == [WAS]
+
+
+def test_who_asks_something_sensible_for_every_token():
+    best = {TOKENS[i]: [TOKENS[j] for j in np.flatnonzero(row == row.max())] for i, row in enumerate(SCORES[WHO])}
+    assert best == {
+        "the": ["cat"],
+        "cat": ["sat", "tired"],
+        "sat": ["cat"],
+        "because": list(TOKENS),
+        "it": ["cat"],
+        "was": ["cat"],
+        "tired": ["cat"],
+    }
+    assert not QUERY[WHO, BECAUSE].any()
+    for i, row in enumerate(SCORES[WHO].tolist()):
+        ordered = sorted(set(row))
+        assert i == BECAUSE or ordered[-1] - ordered[-2] >= (2 if i == CAT else 4)
+
+
+def test_the_causal_mask_hides_what_stands_later_and_nothing_else():
+    wanted = {(head, i, int(j)) for head in (WHO, BACK) for i in range(7) for j in np.flatnonzero(SCORES[head, i] == SCORES[head, i].max())}
+    hidden = {(head, TOKENS[i], TOKENS[j]) for head, i, j in wanted if j > i and i != BECAUSE}
+    assert hidden == {(WHO, "the", "cat"), (WHO, "cat", "sat"), (WHO, "cat", "tired"), (BACK, "the", "was"), (BACK, "cat", "tired")}
+
+
+def test_the_two_matrices_of_a_head_in_one():
+    who, back = PRODUCTS["W_Q W_K^T"]
+    assert who[:3, :3].tolist() == [[0, 1, 0], [2, -1, 0], [2, -1, -1]]  # alive, tells, open ask for alive, tells, open
+    assert back[3:, 3:].tolist() == [[1, -3], [3, 3]]
+    assert [np.linalg.matrix_rank(matrix) for matrix in (who, back)] == [3, 2]
+    who, back = PRODUCTS["W_V W_O"]
+    assert who[:3, :3].tolist() == [[1, 0, -1], [0, 1, 0], [0, 0, 1]]  # alive is handed on, and takes itself from open
+    assert back[:3, :3].tolist() == np.eye(3).tolist()
+    assert [np.abs(matrix).sum() for matrix in (who, back)] == [4, 3]  # positions are neither read nor written
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_bounds_and_reference_agree(is_causal):
+    _, weights = attention(QUERY, KEY, VALUE, is_causal=is_causal, return_weights=True)
+    for head in (WHO, BACK):
+        for i, row in enumerate(with_mask(SCORES[head], is_causal)):
+            low, high = weight_bounds(row, max(row))
+            assert float(low) - 1e-12 <= weights[head, i].max() <= float(high) + 1e-12
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_after_the_head_it_carries_what_the_cat_is(is_causal):
+    output = attention(QUERY, KEY, VALUE, is_causal=is_causal)[WHO, IT]
+    distances = np.abs(VALUE[WHO] - output).max(axis=1)
+    assert distances.argmin() == CAT
+    assert distances[CAT] < 0.1  # the numbers are 2, 0, 2
+    assert np.abs(VALUE[WHO, IT] - output).max() > 3
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_after_the_layer_it_is_nearly_the_cat(is_causal):
+    after = (X + outputs(is_causal))[:, :3]
+    assert after[IT] == pytest.approx([2, 0, 0], abs=0.32)
+    assert np.abs(CONTENT[:, :3] - after[IT]).max(axis=1).argmin() == CAT
+    assert CONTENT[IT].tolist() == [0, 0, 2, 0, 0]
+    assert not outputs(is_causal)[:, 3:].any()  # positions stay as they are
+
+
+def test_one_back_hands_on_the_word_before():
+    output = attention(QUERY, KEY, VALUE, is_causal=True)[BACK]
+    assert np.abs(output[IT]).max() < 0.25  # "because" has nothing to hand on
+    for i in (CAT, SAT, BECAUSE, WAS, TIRED):
+        before = CONTENT[i - 1, :3]
+        assert output[i].argmax() == before.argmax()
+        assert output[i].max() > 0.75 * before.max()
+
+
+def test_one_row_as_it_is_calculated_by_hand():
+    x = [0, 0, 2, -1, -1]  # it: open 2; cos and sin do not count for who
+    query = [2 * w for w in (1, 0, -1, 1)]
+    assert X[IT].tolist() == x
+    assert QUERY[WHO, IT].tolist() == query == [2, 0, -2, 2]
+    keys = [[0, 0, 1, 0], [2, 0, 0, 2], [0, 2, 0, -2], [0, 0, 0, 0], [0, 0, 2, 0], [0, 1, 0, -1], [1, 2, 0, -1]]
+    assert KEY[WHO].tolist() == keys
+    scores = [-2, 4 + 4, -4, 0, -4, -2, 2 - 2]
+    powers = [0.368, 54.60, 0.135, 1.0, 0.135, 0.368, 1.0]  # e to the half of each
+    weights = [power / 57.6 for power in powers]
+    assert SCORES[WHO, IT].tolist() == scores
+    output, found = attention(QUERY, KEY, VALUE, return_weights=True)
+    assert found[WHO, IT] == pytest.approx(weights, abs=1e-3)
+    assert output[WHO, IT] == pytest.approx(
+        [2 * 0.948 + 0.017, 2 * 0.002 + 0.006 + 2 * 0.017, 2 * 0.948 - 0.006 - 2 * 0.002 + 0.017], abs=3e-3
+    )
+
+
+def test_the_examples_of_its_docstrings_hold():
+    assert doctest.testmod(sentence) == (0, 1)
+
+
+def test_a_matrix_is_printed_with_its_labels():
+    assert labelled(X[3:5], rows=TOKENS[3:5], columns=FEATURES).splitlines() == [
+        "         alive  tells  open  cos  sin",
+        "because      0      0     0   -2    0",
+        "it           0      0     2   -1   -1",
+    ]
+
+
+def test_without_names_for_columns_no_line_stands_above():
+    assert labelled([[-10, 2], [3, 40]], rows=["a", "long"]) == "a     -10   2\nlong    3  40"
+
+
+def test_numbers_that_are_not_whole_have_as_many_digits_as_asked_for():
+    assert labelled([[0.125, -0.001], [1, -12]], rows="ab") == "a  0.12    0.00\nb  1.00  -12.00"
+    assert labelled([[0.5, 1.0]], rows=["a"], digits=1) == "a  0.5  1.0"
+
+
+def test_minus_infinity_and_minus_zero_are_readable():
+    assert labelled([[-0.0, -np.inf]], rows=["a"]) == "a  0  -inf"
+    assert labelled([[0.5, -np.inf]], rows=["a"]) == "a  0.50  -inf"
+    assert labelled([[True, False]], rows=["a"]) == "a  1  0"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "labels", "complaint"),
+    [
+        (X, {"columns": TOKENS}, r"matrix must have the shape of its labels, \(7, 7\); got \(7, 5\)"),
+        (X[:2], {}, r"matrix must have the shape of its labels, \(7, any width\); got \(2, 5\)"),
+        (X[0], {}, r"matrix must have the shape of its labels, \(7, any width\); got \(5,\)"),
+        (QUERY, {"columns": "abcd"}, r"matrix must have the shape of its labels, \(7, 4\); got \(2, 7, 4\)"),
+    ],
+)
+def test_a_matrix_that_does_not_fit_its_labels_is_refused(matrix, labels, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        labelled(matrix, **labels)

@@ -149,6 +149,6 @@ def _name(drawing: Diagram, area: Area, symbol: str, shape: str, *, lit: bool, a
         drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=lit, symbol=True)
         drawing.text((area.right[0] + 8, area.y + 17), shape, anchor="start", lit=lit, symbol=True)
         return
-    drawing.text((x, top - (33 if above else 9)), symbol, lit=lit, symbol=True)
+    drawing.text((x, top - (33 if above else 11)), symbol, lit=lit, symbol=True)
     if shape:
         drawing.text((x, top - 11 if above else bottom + 17), shape, lit=lit, symbol=True)

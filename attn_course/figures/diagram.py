@@ -171,17 +171,17 @@ class Diagram:
             if len(run) > 1 or not run.isalpha():
                 part.set("class", "attn-upright")
 
-    def arrow(self, *points: Point, lit: bool = True, dashed: bool = False) -> None:
+    def arrow(self, *points: Point, lit: bool = True) -> None:
         """Draw an arrow through the points, with round corners; its tip is the last one."""
         (x0, y0), (x1, y1) = points[-2:]
         along = _unit((x0, y0), (x1, y1))
         base = x1 - TIP * along[0], y1 - TIP * along[1]
-        self.wire(*points[:-1], base, lit=lit, dashed=dashed)
+        self.wire(*points[:-1], base, lit=lit)
         aside = -0.45 * TIP * along[1], 0.45 * TIP * along[0]
         corners = [(x1, y1), (base[0] + aside[0], base[1] + aside[1]), (base[0] - aside[0], base[1] - aside[1])]
         self._add("polygon", points=" ".join(f"{_px(x)},{_px(y)}" for x, y in corners), **{"class": f"attn-tip {_state(lit)}"})
 
-    def wire(self, *points: Point, lit: bool = True, dashed: bool = False) -> None:
+    def wire(self, *points: Point, lit: bool = True) -> None:
         """Draw a line through the points, with round corners."""
         path = f"M{_px(points[0][0])} {_px(points[0][1])}"
         for before, corner, after in zip(points, points[1:], points[2:], strict=False):
@@ -191,7 +191,7 @@ class Diagram:
             path += f"L{_px(start[0])} {_px(start[1])}Q{_px(corner[0])} {_px(corner[1])} {_px(end[0])} {_px(end[1])}"
         path += f"L{_px(points[-1][0])} {_px(points[-1][1])}"
         look = {"class": f"attn-wire {_state(lit)}", "stroke-width": "1.8" if lit else "1.3"}
-        self._add("path", d=path, **look, **({"stroke-dasharray": "4 3"} if dashed else {}))
+        self._add("path", d=path, **look)
 
     def finish(self, *, title: str, caption: str, alt: str) -> Drawn:
         """Return the drawing with its words.

@@ -42,7 +42,16 @@ print("first: ", first[0], "\nsecond:", second[0])
 # so, because every shape still fits.
 
 # %% [markdown] id="hook-notice"
-# To tell such twins apart we need to know, for each index, what it stands for. So we begin with one query and no matrices.
+# To tell such twins apart we need to know, for each index, what it stands for. Here is the machine that this course takes
+# apart, drawn with the sizes of these arrays. This lesson is about the part that is lit; the projections on its left and the
+# heads around it have lessons of their own ({lesson}`self_attention` and {lesson}`heads`).
+
+# %% id="machine"
+figures.machine("attention", query, key, value)
+
+# %% [markdown] id="machine-notice"
+# Follow a row of $Q$: it stays a row in the scores, in the weights and in the output. The columns change their meaning on the
+# way, from features to keys and back to features. We begin with one query and no matrices.
 
 # %% [markdown] id="one-query"
 # A query $q$ meets $T_k$ pairs of a key $k_j$ and a value $v_j$. Score each key by the scaled dot product, {eq}`scaled-score-variance`;

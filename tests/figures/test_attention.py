@@ -147,3 +147,10 @@ def test_arrow_keys_buttons_and_the_pointer_move_the_query(page):
     box = page.locator("[data-plane]").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert slider.get_attribute("aria-valuetext") == "0.0"
+
+
+def test_the_machine_has_the_sizes_of_the_arrays(shown):
+    figures.machine("attention", np.ones((5, 3)), np.ones((5, 3)), np.ones((5, 2)))
+    assert "Here T = 5, d_k = 3 and d_v = 2." in shown[0].alt
+    with pytest.raises(ValueError, match=r"key must have the shape of query and value as many rows; got \(5, 3\), \(4, 3\) and \(4, 2\)"):
+        figures.machine("attention", np.ones((5, 3)), np.ones((4, 3)), np.ones((4, 2)))

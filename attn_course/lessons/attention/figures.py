@@ -1,4 +1,4 @@
-"""Figures of the lesson attention: the three steps of attention, and attention as a function of its query.
+"""Figures of the lesson attention: the machine, the three steps of attention, and attention as a function of its query.
 
 They draw numbers they are given.
 """
@@ -29,11 +29,26 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, KEY, OUTPUT, PAPER, QUERY, SIGNED_MAP, VALUE
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 CONTOURS = 17
+
+
+def machine(name: str, query: ArrayLike, key: ArrayLike, value: ArrayLike) -> None:
+    """Show the machine with a part lit, its matrices as large as those of an example with as many queries as keys.
+
+    Raises
+    ------
+    ValueError
+        If there is no such part, or shapes do not fit.
+    """
+    q, k, v = (as_numbers(role, array, 2) for role, array in (("query", query), ("key", key), ("value", value)))
+    if q.shape != k.shape or len(v) != len(k):
+        raise ValueError(f"key must have the shape of query and value as many rows; got {q.shape}, {k.shape} and {v.shape}")
+    show_machine(name, {"T": len(q), "d_k": q.shape[1], "d_v": v.shape[1]})
 
 
 def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike) -> None:

@@ -1,0 +1,279 @@
+"""Diagrams: boxes, matrices and arrows as one inline SVG that follows the theme of the page, with a caption in words.
+
+An SVG inside HTML sees the page's colours, and its few elements are compared by nbval; a picture of its own (image/svg+xml) would
+not. Where a page drops styles, as JupyterLab does in a notebook that is not trusted, only the caption and the words are seen.
+"""
+
+import html
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from IPython.display import display
+
+from attn_course.figures.base import Words, require_alt, require_title
+from attn_course.figures.palette import ROLES
+
+LOOK = Path(__file__).with_name("diagram.css")
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+MARKED = re.compile(r"([_^]?)([^\W_]+|[^\w^]+)")  # "d_k": a letter, then one that stands lower
+SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z]+)")
+SYMBOL, WORD, SMALL = 16.5, 15.0, 14.0  # letters, words, and what stands lower or higher, in pixels of the drawing
+LEAST_TEXT = 12  # pixels on the page; a narrower page scrolls
+TIP = 8.0
+CORNER = 7.0
+HATCH = 6.0
+SHIFT = {"_": 4.5, "^": -6.0}
+
+Point = tuple[float, float]
+
+
+class Area(NamedTuple):
+    """A rectangle by its centre and size, in pixels of the drawing."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def left(self) -> Point:
+        """The middle of the left side."""
+        return self.x - self.width / 2, self.y
+
+    @property
+    def right(self) -> Point:
+        """The middle of the right side."""
+        return self.x + self.width / 2, self.y
+
+    @property
+    def top(self) -> Point:
+        """The middle of the upper side."""
+        return self.x, self.y - self.height / 2
+
+    @property
+    def bottom(self) -> Point:
+        """The middle of the lower side."""
+        return self.x, self.y + self.height / 2
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A finished diagram: HTML for a front end, and the words that a text terminal shows and nbval compares."""
+
+    html: str
+    alt: str
+
+    def __repr__(self) -> str:
+        """Return the words."""
+        return f"[figure] {self.alt}"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+class Diagram:
+    """A drawing under way. Each part is `lit` or stands back; `role` is a key of `palette.ROLES` and gives it its colour.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case words joined by hyphens; every id of the drawing begins with "attn-" and it.
+    width, height : float
+        Size in pixels.
+
+    Raises
+    ------
+    ValueError
+        If `name` has another form.
+    """
+
+    def __init__(self, name: str, width: float, height: float) -> None:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"name must be lower-case words joined by hyphens, such as 'machine-scores'; got {name!r}")
+        self.name, self.width = name, width
+        self._svg = ElementTree.Element("svg", viewBox=f"0 0 {_px(width)} {_px(height)}", role="img")
+        self._svg.set("aria-labelledby", f"attn-{name}-title")
+
+    def box(self, area: Area, text: str = "", *, role: str | None = None, lit: bool = True, symbol: bool = False) -> Area:
+        """Draw a box with one line of text in it, and return its area."""
+        self._rectangle("attn-box", area, role, lit, round_by=7)
+        if text:
+            self.text((area.x, area.y + 5), text, lit=lit, symbol=symbol)
+        return area
+
+    def matrix(self, centre: Point, rows: int, columns: int, *, cell: float, role: str | None = None, lit: bool = True) -> Area:
+        """Draw a matrix as its cells, and return its area."""
+        area = Area(*centre, columns * cell, rows * cell)
+        self._rectangle("attn-matrix", area, role, lit, round_by=2)
+        left, top = area.left[0], area.top[1]
+        across = "".join(f"M{_px(left)} {_px(top + row * cell)}h{_px(area.width)}" for row in range(1, rows))
+        down = "".join(f"M{_px(left + column * cell)} {_px(top)}v{_px(area.height)}" for column in range(1, columns))
+        if across or down:
+            self._add("path", d=across + down, fill="none", stroke=_colour(role), **{"stroke-width": "1", "stroke-opacity": "0.4"})
+        return area
+
+    def tile(self, area: Area, *, role: str | None = None, lit: bool = True) -> Area:
+        """Draw a block of a matrix without its cells, and return its area."""
+        self._rectangle("attn-matrix", area, role, lit, round_by=2)
+        return area
+
+    def hatch(self, area: Area) -> None:
+        """Cover an area with stripes: hidden, not merely pale."""
+        left, top = area.left[0], area.top[1]
+        path = ""
+        for step in range(1, math.ceil((area.width + area.height) / HATCH)):
+            along = step * HATCH  # from the point so far along the upper side, then down the right one, to the left one, then the lower one
+            start = min(along, area.width), max(0.0, along - area.width)
+            end = max(0.0, along - area.height), min(along, area.height)
+            path += f"M{_px(left + start[0])} {_px(top + start[1])}L{_px(left + end[0])} {_px(top + end[1])}"
+        self._add("path", d=path, **{"class": "attn-hatch"})
+
+    def circle(self, centre: Point, text: str, *, radius: float = 12, lit: bool = True) -> Area:
+        """Draw a small circle with a sign in it, and return its area."""
+        x, y = centre
+        look = {"class": "attn-node", **_ink(None, lit)}
+        self._add("circle", cx=_px(x), cy=_px(y), r=_px(radius), **look)
+        self.text((x, y + 5), text, lit=lit)
+        return Area(x, y, 2 * radius, 2 * radius)
+
+    def panel(self, area: Area, *, copies: int = 0, lit: bool = True) -> None:
+        """Frame a region with dashes; `copies` of it stand behind, each a little lower and to the right."""
+        for behind in range(copies, 0, -1):
+            x, y = area.right[0] + 5 * behind, area.bottom[1] + 5 * behind
+            corner = f"M{_px(x)} {_px(area.top[1] + 5 * behind + 6)}V{_px(y)}H{_px(area.left[0] + 5 * behind + 6)}"
+            self._add("path", d=corner, **{"class": f"attn-panel {_state(lit)}"})
+        self._frame(f"attn-panel {_state(lit)}", area, round_by=10)
+
+    def text(self, at: Point, text: str, *, anchor: str = "middle", lit: bool = True, symbol: bool = False) -> None:
+        """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher.
+
+        `anchor` says which part of the line stands there: "start", "middle" or "end".
+        """
+        size = SYMBOL if symbol else WORD
+        kind = f"attn-symbol {_state(lit)}" if symbol else _state(lit)
+        look = {"class": kind, "font-size": _px(size), "text-anchor": anchor}
+        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **look)
+        if not symbol:
+            line.text = text
+            return
+        moved = 0.0
+        for sign, run in MARKED.findall(text):
+            wanted = SHIFT.get(sign, 0.0)
+            part = ElementTree.SubElement(line, "tspan", dy=_px(wanted - moved))
+            moved = wanted
+            part.text = run
+            if sign:
+                part.set("font-size", _px(SMALL))
+            if len(run) > 1 or not run.isalpha():
+                part.set("class", "attn-upright")
+
+    def arrow(self, *points: Point, lit: bool = True) -> None:
+        """Draw an arrow through the points, with round corners; its tip is the last one."""
+        (x0, y0), (x1, y1) = points[-2:]
+        along = _unit((x0, y0), (x1, y1))
+        base = x1 - TIP * along[0], y1 - TIP * along[1]
+        self.wire(*points[:-1], base, lit=lit)
+        aside = -0.45 * TIP * along[1], 0.45 * TIP * along[0]
+        corners = [(x1, y1), (base[0] + aside[0], base[1] + aside[1]), (base[0] - aside[0], base[1] - aside[1])]
+        self._add("polygon", points=" ".join(f"{_px(x)},{_px(y)}" for x, y in corners), **{"class": f"attn-tip {_state(lit)}"})
+
+    def wire(self, *points: Point, lit: bool = True) -> None:
+        """Draw a line through the points, with round corners."""
+        path = f"M{_px(points[0][0])} {_px(points[0][1])}"
+        for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+            room = min(CORNER, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
+            start = _towards(corner, before, room)
+            end = _towards(corner, after, room)
+            path += f"L{_px(start[0])} {_px(start[1])}Q{_px(corner[0])} {_px(corner[1])} {_px(end[0])} {_px(end[1])}"
+        path += f"L{_px(points[-1][0])} {_px(points[-1][1])}"
+        look = {"class": f"attn-wire {_state(lit)}", "stroke-width": "1.8" if lit else "1.3"}
+        self._add("path", d=path, **look)
+
+    def finish(self, *, title: str, caption: str, alt: str) -> Drawn:
+        """Return the drawing with its words.
+
+        Parameters
+        ----------
+        title : str
+            What the drawing is, at least three words on one line; what a screen reader says.
+        caption : str
+            One or two sentences that stand below it.
+        alt : str
+            The drawing in words, at least eight on one line.
+
+        Raises
+        ------
+        ValueError
+            If `title` or `alt` is too short.
+        """
+        named = ElementTree.Element("title", id=f"attn-{self.name}-title")
+        named.text = require_title(title)
+        svg = ElementTree.Element("svg", self._svg.attrib)
+        below = SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", html.escape(caption))
+        narrowest = self.width * LEAST_TEXT / SMALL
+        svg.set("style", f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px")
+        svg.extend([named, *self._svg])
+        return Drawn(
+            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{LOOK.read_text(encoding="utf-8")}</style>\n'
+            f'<div class="attn-frame" hidden="hidden">{ElementTree.tostring(svg, encoding="unicode")}</div>\n'
+            f"<figcaption>{below}</figcaption>\n</figure>",
+            require_alt(alt),
+        )
+
+    def _rectangle(self, kind: str, area: Area, role: str | None, lit: bool, round_by: float) -> None:
+        self._frame(kind, area, round_by, **_ink(role, lit))
+
+    def _frame(self, kind: str, area: Area, round_by: float, **look: str) -> None:
+        place = {"x": _px(area.left[0]), "y": _px(area.top[1]), "width": _px(area.width), "height": _px(area.height)}
+        self._add("rect", **place, rx=_px(round_by), **{"class": kind}, **look)
+
+    def _add(self, kind: str, **attributes: str) -> ElementTree.Element:
+        return ElementTree.SubElement(self._svg, kind, attributes)
+
+
+def publish_diagram(drawn: Drawn) -> None:
+    """Show a diagram, then its words as a folded line."""
+    display(drawn)
+    display(Words(drawn.alt))
+
+
+def _colour(role: str | None) -> str:
+    return "var(--attn-ink)" if role in (None, "output") else f"var(--attn-{role}, {ROLES[role]})"
+
+
+def _ink(role: str | None, lit: bool) -> dict[str, str]:
+    """Return the look of a shape: its colour, thick and full where it is lit."""
+    colour = _colour(role)
+    strong = {"fill-opacity": "0.3" if role else "0.1", "stroke-opacity": "1", "stroke-width": "2"}
+    weak = {"fill-opacity": "0.08" if role else "0.03", "stroke-opacity": "0.6", "stroke-width": "1.2"}
+    return {"fill": colour, "stroke": colour, **(strong if lit else weak)}
+
+
+def _state(lit: bool) -> str:
+    return "attn-lit" if lit else "attn-unlit"
+
+
+def _px(length: float) -> str:
+    """Return a length to a tenth of a pixel, so that every machine writes the same.
+
+    Examples
+    --------
+    >>> _px(12.04), _px(-0.01), _px(7.25)
+    ('12', '0', '7.2')
+    """
+    text = f"{length:.1f}"
+    return "0" if float(text) == 0.0 else text.removesuffix(".0")
+
+
+def _unit(start: Point, end: Point) -> Point:
+    length = math.dist(start, end)
+    return (end[0] - start[0]) / length, (end[1] - start[1]) / length
+
+
+def _towards(start: Point, end: Point, length: float) -> Point:
+    x, y = _unit(start, end)
+    return start[0] + length * x, start[1] + length * y

@@ -1,0 +1,89 @@
+"""The layer for diagrams: what it writes, what it refuses, and that the shared check of diagrams can fail."""
+
+import pytest
+
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from tests.figures.diagrams import assert_sound_diagram, svg_of
+
+WORDS = {"title": "A box and a matrix", "caption": "W_Q < X & more.", "alt": "One box with a word, an arrow, and one matrix."}
+
+
+def small(text="box", tip=150.0, label="X_k", at=(170, 30), names="toy", fill=None):
+    """Draw a box, an arrow and a matrix with its label."""
+    drawing = Diagram(names, 240, 120)
+    box = drawing.box(Area(50, 70, 60, 30), text, role=fill)
+    matrix = drawing.matrix((170, 70), 3, 2, cell=10)
+    drawing.arrow(box.right, (tip, matrix.y))
+    drawing.text(at, label, symbol=True)
+    return drawing.finish(**WORDS)
+
+
+def test_a_diagram_is_sound_and_arrives_with_its_words(shown):
+    assert_sound_diagram(lambda: small(tip=160.0))
+    publish_diagram(small())
+    drawn, words = shown
+    assert repr(drawn) == f"[figure] {WORDS['alt']}"
+    assert words.alt == WORDS["alt"]
+    assert "<i>W</i><sub>Q</sub> &lt; X &amp; more." in drawn.html
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tip": 150.0}, "an arrow ends at"),
+        ({"tip": 160.0, "text": "a long text"}, "'a long text' at 50, 75 leaves its box"),
+        ({"tip": 160.0, "at": (170, 62)}, "lies on a matrix"),
+        ({"tip": 160.0, "at": (120, 74)}, "lies on a line"),
+        ({"tip": 160.0, "at": (235, 30)}, "leaves the drawing"),
+    ],
+)
+def test_the_shared_check_of_diagrams_can_fail(change, message):
+    with pytest.raises(AssertionError, match=message):
+        assert_sound_diagram(lambda: small(**change))
+
+
+def test_overlapping_letters_crossed_frames_and_fixed_colours_are_found():
+    def overlapping():
+        drawing = Diagram("toy", 200, 100)
+        drawing.text((100, 50), "one")
+        drawing.text((110, 55), "two")
+        return drawing.finish(**WORDS)
+
+    def crossing():
+        drawing = Diagram("toy", 200, 100)
+        drawing.panel(Area(60, 50, 80, 60))
+        drawing.text((100, 50), "word")
+        return drawing.finish(**WORDS)
+
+    with pytest.raises(AssertionError, match="overlap"):
+        assert_sound_diagram(overlapping)
+    with pytest.raises(AssertionError, match="crosses a frame"):
+        assert_sound_diagram(crossing)
+    drawn = small(tip=160.0)
+    for sound, spoilt in (
+        ('stroke="var(--attn-ink)"', 'stroke="#000"'),
+        ('id="attn-toy-title"', 'id="toy"'),
+        ('width="60"', 'width="60.25"'),
+    ):
+        broken = type(drawn)(drawn.html.replace(sound, spoilt), drawn.alt)
+        assert broken != drawn
+        with pytest.raises(AssertionError):
+            assert_sound_diagram(lambda broken=broken: broken)
+
+
+def test_letters_below_and_above_the_line_are_smaller_and_the_next_letter_is_back_on_it():
+    line = svg_of(small(label="X_k^T Y")).find("text[2]")
+    assert [(part.text, part.get("dy"), part.get("font-size")) for part in line] == [
+        ("X", "0", None),
+        ("k", "4.5", "14"),
+        ("T", "-10.5", "14"),
+        (" ", "6", None),
+        ("Y", "0", None),
+    ]
+
+
+def test_what_has_no_name_or_no_words_is_refused():
+    with pytest.raises(ValueError, match="name must be lower-case words joined by hyphens, such as 'machine-scores'; got 'My picture'"):
+        Diagram("My picture", 10, 10)
+    with pytest.raises(ValueError, match="alt must be a text of at least 8 words; got 2"):
+        Diagram("toy", 10, 10).finish(title="A small toy", caption="", alt="too short")

@@ -1,0 +1,127 @@
+"""The machines: sound at their smallest and largest, true to their numbers, and refused where they would not fit."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+from attn_course.figures.diagram import Drawn
+from attn_course.figures.machines.heads import split_and_merge, three_definitions
+from attn_course.figures.machines.latent import latent_flow
+from attn_course.figures.machines.memory import memory
+from attn_course.figures.machines.orders import orders
+from attn_course.figures.machines.paddings import paddings
+from attn_course.figures.machines.paths import paths
+from attn_course.figures.machines.ring import ring
+from tests.figures.diagrams import assert_sound_diagram, svg_of
+
+SENTENCE = ["the", "cat", "sat", "because", "it", "was", "tired"]
+DATE = ["3", "May", "1999"], ["99", "05"]
+
+DRAWN = [
+    (partial(paths, SENTENCE, 1), "'cat' reaches the last position through 5 updates of the state"),
+    (partial(paths, ["a", "b"], 0), "'a' reaches the last position through 1 update of the state"),
+    (partial(paths, ["because"] * 8, 6), "1 update"),
+    (partial(split_and_merge, 4, 3, 2, 2), "Head 2 of 3 takes columns 2 and 3 of Q"),
+    (partial(split_and_merge, 5, 4, 3, 4), "Head 4 of 4 takes columns 9 to 11 of Q"),
+    (partial(split_and_merge, 1, 1, 1, 1), "Head 1 of 1 takes column 0 of Q"),
+    (three_definitions, "Right: X times W_Q is Q"),
+    (
+        partial(paddings, *DATE, (5, 4)),
+        "reads 3 tokens and 2 of padding and hands keys and values to a decoder, which reads 2 tokens and 2 of padding",
+    ),
+    (partial(paddings, ["house"] * 5, ["house"] * 5, (5, 5)), "reads 5 tokens and 0 of padding"),
+    (partial(paddings, ["a"], ["b"], (1, 1)), "reads 1 token and 0 of padding"),
+    (partial(memory, 3, 5, (2, 3)), "now it is the turn of tile 3 of 5"),
+    (partial(memory, 1, 1, (1, 1)), "tile 1 of 1"),
+    (partial(memory, 5, 4, (5, 4)), "Tile 5 of the queries"),
+    (partial(orders, 6, 2), "Parallel: 21 pairs one by one. Chunks of 2: 9 pairs within chunks, and 2 states"),
+    (partial(orders, 7, 3), "13 pairs within chunks, and 2 states"),
+    (partial(orders, 2, 1), "Chunks of 1: 2 pairs within chunks, and 1 state read"),
+    (partial(ring, 4, 2), "the keys and values that are there now (1 with 4, 2 with 1, 3 with 2, 4 with 3). Then"),
+    (partial(ring, 5, 5), "Now every query has met every key"),
+    (partial(ring, 2, 1), "(1 with 1, 2 with 2)"),
+    (partial(latent_flow, absorbed=False), "rebuilt from the latents by W_UK and W_UV"),
+    (partial(latent_flow, absorbed=True), "meets the latents themselves"),
+    (partial(orders, 8, 8), "36 pairs within chunks, and 0 states"),
+]
+
+REFUSED = [
+    (partial(paths, ["alone"], 0), "tokens must be 2 to 8 words of at most 7 letters; got"),
+    (partial(paths, ["attention", "is"], 0), "tokens must be 2 to 8 words of at most 7 letters"),
+    (partial(paths, SENTENCE, 6), "source must be from 0 to 5; got 6"),
+    (partial(split_and_merge, 6, 2, 2, 1), "tokens must be from 1 to 5; got 6"),
+    (partial(split_and_merge, 3, 5, 2, 1), "n_heads must be from 1 to 4; got 5"),
+    (partial(split_and_merge, 3, 2, 4, 1), "d_k must be from 1 to 3; got 4"),
+    (partial(split_and_merge, 3, 2, 2, 3), "head must be from 1 to 2; got 3"),
+    (partial(paddings, *DATE, (2, 4)), "source must be 1 to 5 tokens of at most 5 letters, and not longer than with its padding; got"),
+    (partial(paddings, *DATE, (5, 6)), "target must be 1 to 5 tokens"),
+    (partial(memory, 6, 2, (1, 1)), "q_tiles must be from 1 to 5; got 6"),
+    (partial(memory, 2, 0, (1, 1)), "kv_tiles must be from 1 to 5; got 0"),
+    (partial(memory, 2, 3, (3, 1)), r"step must be a tile of queries from 1 to 2 and one of keys from 1 to 3; got \(3, 1\)"),
+    (partial(ring, 6, 1), "devices must be from 2 to 5; got 6"),
+    (partial(ring, 3, 4), "step must be from 1 to 3; got 4"),
+    (partial(orders, 9, 2), "length must be from 2 to 8; got 9"),
+    (partial(orders, 4, 5), "chunk must be from 1 to 4; got 5"),
+]
+
+
+def drawing_of(call, shown) -> Drawn:
+    """Return what a call shows; nothing is left of it in `shown`."""
+    call()
+    drawn, words = shown
+    assert words.alt == drawn.alt
+    shown.clear()
+    return drawn
+
+
+@pytest.mark.parametrize(("call", "fact"), DRAWN)
+def test_each_diagram_is_sound_and_says_what_its_numbers_say(shown, call, fact):
+    assert_sound_diagram(lambda: drawing_of(call, shown))
+    assert fact in drawing_of(call, shown).alt
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_what_would_not_fit_is_refused(shown, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+    assert shown == []
+
+
+def covered(length: int, drawn: Drawn) -> np.ndarray:
+    """Return how often each pair is drawn as a score or within a block, for each of the three orders."""
+    grids = np.zeros((3, length, length), dtype=int)
+    cell = 176 / length
+    for shape in svg_of(drawn).iter("rect"):
+        if "attn-matrix" in shape.get("class") and re.search("scores|value", shape.get("fill")):
+            x, y, width, height = (float(shape.get(name)) for name in ("x", "y", "width", "height"))
+            grid = int(x // 220)
+            row, column = round((y - 38) / cell), round((x - 22 - 220 * grid) / cell)
+            grids[grid, row : row + round(height / cell), column : column + round(width / cell)] += 1
+    return grids
+
+
+@pytest.mark.parametrize(("length", "chunk"), [(6, 2), (7, 3), (5, 1), (4, 4)])
+def test_all_three_orders_add_each_pair_of_the_past_once_and_none_of_the_future(shown, length, chunk):
+    grids = covered(length, drawing_of(partial(orders, length, chunk), shown))
+    np.testing.assert_array_equal(grids, np.broadcast_to(np.tri(length, dtype=int), grids.shape))
+
+
+def test_padding_and_future_are_hidden_and_nothing_else_is(shown):
+    svg = svg_of(drawing_of(partial(paddings, *DATE, (5, 4)), shown))
+    encoder = np.tile(np.arange(5) < 3, (5, 1))
+    decoder = np.tril(np.tile(np.arange(4) < 2, (4, 1)))
+    crossed = np.tile(np.arange(5) < 3, (4, 1))
+    open_cells = [shape for shape in svg.iter("rect") if "attn-matrix" in shape.get("class") and "scores" in shape.get("fill")]
+    hidden = [shape for shape in svg.iter("path") if shape.get("class") == "attn-hatch"]
+    assert len(open_cells) == encoder.sum() + decoder.sum() + crossed.sum()
+    assert len(hidden) == (~encoder).sum() + (~decoder).sum() + (~crossed).sum()
+
+
+def test_round_the_ring_each_query_meets_each_key_once(shown):
+    met = []
+    for step in range(1, 5):
+        alt = drawing_of(partial(ring, 4, step), shown).alt
+        met += re.findall(r"(\d) with (\d)", alt)
+    assert sorted(met) == [(str(query), str(key)) for query in range(1, 5) for key in range(1, 5)]

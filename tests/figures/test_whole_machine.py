@@ -1,0 +1,66 @@
+"""The machine: every part can be lit, alone, and each example's sizes are drawn as they are."""
+
+import re
+
+import pytest
+
+from attn_course.figures.machines.whole import GROUPS, PARTS, machine, machine_drawing
+from tests.figures.diagrams import assert_sound_diagram, rectangles, svg_of
+
+SMALL = dict.fromkeys(("T", "d_model", "d_k", "d_v", "H"), 1)
+LARGE = {"T": 12, "d_model": 12, "d_k": 12, "d_v": 2, "H": 12}
+
+
+@pytest.mark.parametrize("name", [*GROUPS, *PARTS])
+def test_the_machine_is_sound_with_each_part_lit(name):
+    assert_sound_diagram(lambda: machine_drawing(name, {"T": 7, "d_k": 3}))
+
+
+@pytest.mark.parametrize("sizes", [SMALL, LARGE, {"H": 2, "d_v": 12, "d_model": 1}, {"T": 12, "d_k": 12, "H": 1}])
+def test_the_smallest_and_the_largest_example_fit(sizes):
+    assert_sound_diagram(lambda: machine_drawing("attention", sizes))
+
+
+def lit_of(name: str) -> list[bool]:
+    """Which elements are lit, in the order in which they are drawn."""
+    return [shape.get("stroke-width") == "2" or "attn-lit" in shape.get("class", "") for shape in svg_of(machine_drawing(name))]
+
+
+def test_each_part_lights_something_of_its_own_and_the_whole_lights_all():
+    alone = {name: lit_of(name) for name in PARTS}
+    assert len({tuple(lit) for lit in alone.values()}) == len(PARTS)
+    for name, lit in alone.items():
+        others = [any(column) for column in zip(*(other for key, other in alone.items() if key != name), strict=True)]
+        assert any(mine and not theirs for mine, theirs in zip(lit, others, strict=True)), f"nothing is lit by {name} alone"
+    assert lit_of("whole") == [any(column) for column in zip(*alone.values(), strict=True)]
+
+
+def test_matrices_have_the_cells_of_the_example():
+    svg = svg_of(machine_drawing("whole", {"T": 5, "d_model": 7, "d_k": 3, "d_v": 2, "H": 2}))
+    sides = [(round(box.bottom - box.top, 1), round(box.right - box.left, 1)) for box in rectangles(svg, "attn-matrix")]
+    cell = sides[0][0] / 5
+    shapes = [(round(height / cell), round(width / cell)) for height, width in sides]
+    assert shapes == [(5, 7), (7, 3), (5, 3), (7, 3), (5, 3), (7, 2), (5, 2), (5, 5), (5, 5), (5, 2), (5, 4), (4, 7), (5, 7)]
+
+
+def test_the_caption_names_the_sizes_that_were_given_and_no_others(shown):
+    machine("softmax", {"T": 4, "d_k": 3})
+    caption = re.search("<figcaption>(.*)</figcaption>", shown[0].html)[1]
+    assert caption.endswith("weights that sum to 1. Here T = 4 and <i>d</i><sub>k</sub> = 3.")
+    assert "= " not in machine_drawing("softmax").alt
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "message"),
+    [
+        ("soft", {}, "name must be one of whole, attention, input, .*; got 'soft'"),
+        ("softmax", {"d_q": 3}, "sizes must be numbers from 1 to 12 for T, d_model, d_k, d_v, H; got 3 for 'd_q'"),
+        ("softmax", {"T": 0}, "got 0 for 'T'"),
+        ("softmax", {"T": 13}, "got 13 for 'T'"),
+        ("softmax", {"H": 5, "d_v": 5}, "sizes must have at most 24 for H times d_v; got 5 times 5"),
+    ],
+)
+def test_parts_and_sizes_that_do_not_exist_are_refused(shown, name, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        machine(name, sizes)
+    assert shown == []

@@ -47,10 +47,10 @@ def plus(evaluation: "Evaluation", node: Node) -> Value:
         minus = term.kind == "neg"
         value = evaluation.value(term.children[0] if minus else term)
         evaluation.note(value)
-        number = first.children[0] if first.kind == "neg" else first
-        if number.kind == "number" and total.form == "scalar":  # 1 - t^2
+        printed = [(one.children[0] if one.kind == "neg" else one).kind == "number" for one in (first, term)]
+        if printed[0] and total.form == "scalar":  # 1 - t^2
             total = spread(total, value)
-        elif term.kind == "number" and value.form == "scalar":
+        elif printed[1] and value.form == "scalar":
             value = spread(value, total)
         try:
             a, b, fit = fitted(total, value)

@@ -21,12 +21,7 @@ RELATIONS = {
     r"\subset": (r"\supset",),
     r"\subseteq": (r"\supseteq",),
 }
-TWINS = {
-    r"\max": (r"\min", r"\sum"),
-    r"\min": (r"\max", r"\sum"),
-    r"\sum": (r"\max", r"\prod"),
-    r"\prod": (r"\sum",),
-}
+TWINS = {r"\max": (r"\min", r"\sum"), r"\min": (r"\max", r"\sum"), r"\sum": (r"\max", r"\prod"), r"\prod": (r"\sum",)}
 PAIRS = ((r"\arg\max", r"\arg\min"), (r"\sin", r"\cos"), ("floor", "ceil"), ("union", "intersection"), ("rows", "columns"))
 TWINS |= {one: (other,) for pair in PAIRS for one, other in (pair, pair[::-1])}
 ONE = Node("number", (), "1")

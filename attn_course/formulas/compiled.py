@@ -1,5 +1,6 @@
 """A formula made ready for evaluation: what it defines and claims, an axis for each letter, and what is wrong before any number."""
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -31,13 +32,15 @@ class Formula:
 
     def __init__(self, tree: Node, names: Iterable[str], ranges: Iterable[str] = (), latex: str = "", equal_terms: bool = False) -> None:
         self.equal_terms = equal_terms
+        self.spare = frozenset[str]()  # names of givens that need not stand in it
         self.tree, self.latex = tree, latex or write(tree)
         self.given = {name.removesuffix("()") for name in names}
         self.ranges = frozenset(ranges)
         self.definitions: dict[str, Definition] = {}
         self._uses: dict[tuple[int, str], list[tuple[Node, int]]] = {}
         try:
-            self.claims = [claim for statement in self._with_declared(tree).children for claim in self._claimed(statement)]
+            tree = with_runners(self._with_declared(tree), frozenset())
+            self.claims = [claim for statement in tree.children for claim in self._claimed(statement)]
             trees = [*self.claims, *(definition.body for definition in self.definitions.values())]
             own = {letter for definition in self.definitions.values() for letter in definition.own}
             self.letters = {letter: axis for axis, letter in enumerate(sorted(own.union(*map(_letters_in, trees))))}
@@ -53,6 +56,12 @@ class Formula:
             return cls(read(latex, listed), listed, ranges, latex)
         except RecursionError:
             raise Malformed("the formula is nested too deeply") from None
+
+    def with_tree(self, tree: Node) -> "Formula":
+        """Return a changed formula of the same symbols."""
+        other = Formula(tree, self.given, self.ranges, " ")
+        other.spare = self.spare
+        return other
 
     def uses(self, letter: str, scope: Node) -> list[tuple[Node, int]]:
         """Return where a letter alone is an index within a node, from left to right: of what, and at which position; -1: in that set."""
@@ -130,7 +139,9 @@ class Formula:
             self._complain_of(node)
             called = node.kind == "call" and (node.value.rstrip("'") in known or node.value.rstrip("'") in BUILT_IN)
             if node.kind in ("name", "call") and node.value not in known and not called:
-                raise Malformed(f"{node.value} is not given", node.place)
+                beneath = [one.value for entry in nodes if node in entry.children[:1] for one in entry.children[1:] if one.kind == "name"]
+                taken = f": beneath it stands {beneath[0]}, which is given and no index" if beneath else ""
+                raise Malformed(f"{node.value} is not given{taken}", node.place)
         for tree in trees:
             _refuse_reuse(tree, frozenset())
         for chain in (node for node in nodes if node.kind == "chain"):
@@ -241,12 +252,16 @@ def flattened(node: Node) -> tuple[Node, tuple[Node, ...]]:
 
 
 def with_runners(node: Node, active: frozenset[str]) -> Node:
-    r"""Return a tree in which sums run over a letter that is not in use: \prod_{j < l \le t} runs over l where j is in use."""
+    r"""Return a tree in which sums run over a letter that is not in use, there or on another side: x_i = \sum_{i \ne j} y_j runs over j."""
     if node.kind == "big":
         items = tuple(one for item in node.children[0].children for one in _turned(item, active))
-        node = replace(node, children=(replace(node.children[0], children=items), *node.children[1:]))
+        if items != node.children[0].children:
+            node = replace(node, children=(replace(node.children[0], children=items), *node.children[1:]))
     inner = active | bound_by(node)
-    return replace(node, children=tuple(with_runners(child, inner) for child in node.children))
+    beside = [child.letters() if node.kind == "chain" else frozenset[str]() for child in node.children]
+    others = [inner.union(*beside[:place], *beside[place + 1 :]) for place in range(len(beside))]
+    children = tuple(map(with_runners, node.children, others))
+    return node if all(map(operator.is_, children, node.children)) else replace(node, children=children)
 
 
 def _turned(item: Node, active: frozenset[str]) -> tuple[Node, ...]:
@@ -254,8 +269,8 @@ def _turned(item: Node, active: frozenset[str]) -> tuple[Node, ...]:
     if item.kind != "chain":
         return (item,)
     first, sign, second, *rest = item.children
-    in_use = [one.value in active if one.kind == "index" else None for one in (first, second)]
-    if in_use != [True, False] or sign.value not in _TURNED:
+    runs = second.kind == "index" and second.value not in active and first.letters() and first.letters() <= active
+    if not runs or sign.value not in _TURNED:
         return (item,)
     turned = replace(item, children=(second, replace(sign, value=_TURNED[sign.value]), first))
     return (turned, replace(item, children=(second, *rest))) if rest else (turned,)

@@ -342,7 +342,8 @@ class Evaluation:
         if outside.any():
             if (outside & self.mask).any():
                 asked = int((places + start)[outside].ravel()[0])
-                raise Malformed(f"the index reaches {asked}, beyond {start} to {start + count - 1}", node.place)
+                apart = "; side by side they are a product: for two indices put a comma between them" * (node.kind == "product")
+                raise Malformed(f"the index reaches {asked}, beyond {start} to {start + count - 1}{apart}", node.place)
             places = np.clip(places, 0, count - 1)
         return places
 

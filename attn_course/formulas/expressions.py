@@ -211,7 +211,7 @@ class Expressions(Brackets):
         return bool(inside & RELATIONS) and not inside & {":", "|"}
 
     def indices(self) -> tuple[Node, ...]:
-        """Read what stands beneath: letters side by side are indices, else expressions with commas between."""
+        """Read what stands beneath: letters side by side are indices, but givens alone a product; else expressions with commas between."""
         if self.text != "{":
             return (_as_index(self.argument()),)
         inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
@@ -220,6 +220,8 @@ class Expressions(Brackets):
         if {inside[0].text, inside[-1].text} & {":", "*"}:
             raise self.wrong(r"row i of A is A_i, column j is (A^\top)_j", inside[-1 if inside[-1].text in ":*" else 0])
         with self.inside("{"):
+            if len(inside) > 1 and all(token.kind == "name" for token in inside):
+                return (self.side_by_side(),)
             if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
                 return tuple([_as_index(self.primary()) for _ in inside])
             return tuple(map(_as_index, self.listed(self.index)))

@@ -116,7 +116,7 @@ def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[li
 def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     formula, givens = evaluation.formula, evaluation.givens
     used = formula.named | evaluation.needed(formula.named)
-    unused = {name for name in givens.keys() - used if not aliases(name, givens) & used}
+    unused = {name for name in givens.keys() - used if not aliases(name, givens) & used} - formula.spare
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""
         raise Malformed(f"{min(unused)} is given and nowhere used{declared}", formula.tree.place, formula.latex)

@@ -1,19 +1,19 @@
 r"""LaTeX read into a tree: a recursive-descent parser over tokens in which the names are already cut out.
 
 Hand-written, since the grammar depends on the names (`\phi(x)` is a call if \phi is a function, else a product) and since an error
-should say what was expected where. From loose to tight: `\qquad` separates statements, `premise:` governs them up to the next colon,
-arrows, commas, relations, sums, one of \cdot \odot \times / (unlike ones need parentheses), factors side by side, and what is
-attached to one factor. A function binds the parenthesis behind it; without one it takes exactly one factor. \sum and its like reach to
-the end of their term.
+should say what was expected where. From loose to tight: `\qquad` separates statements, `premise: \qquad` governs them up to the next
+colon, `premise:\;` only one, arrows, commas, relations, sums, one of \cdot \odot \times / (unlike ones need parentheses), factors side
+by side, and what is attached to one factor. A function binds the parenthesis behind it; without one it takes exactly one factor. \sum
+and its like reach to the end of their term.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from attn_course.formulas.cursor import placed
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.expressions import ARROWS, Expressions
+from attn_course.formulas.expressions import ARROWS, CONSTANTS, FUNCTIONS, RELATIONS, Expressions
 from attn_course.formulas.tokens import NESTING, argument_end, matching
 from attn_course.formulas.tree import Node
 
@@ -47,25 +47,30 @@ def _whole(latex: str, names: Iterable[str], rule: Callable[["_Parser"], Node]) 
 class _Parser(Expressions):
     def __init__(self, latex: str, names: Iterable[str]) -> None:
         super().__init__(latex, names)
+        self.turned = set[int]()  # where clauses stand that define from right to left
         self.find_definitions()
 
     @placed
     def formula(self) -> Node:
         groups: list[Node] = []
-        statements, premise = list[Node](), list[Node]()
+        statements, premise, near = list[Node](), list[Node](), False
         while True:
             part = self.implication()
             if premised := self.taken(":"):
                 groups += _governed(premise, statements)
                 premise, statements = [part], []
+                near = self.token.kind != "qquad"
             else:
                 statements += part.children if part.kind == "all" else [part]
             apart = self.taken(",") or premised
             while self.token.kind == "qquad":
                 self.at, apart = self.at + 1, True
+                if near and statements and premise:
+                    groups += _governed(premise, statements)
+                    premise, statements = [], []
             if not apart or self.text in ("", "."):
                 break
-        if not statements:
+        if not statements and (premise or not groups):
             raise self.wrong("expected what holds under the premise")
         return Node("formula", (*groups, *_governed(premise, statements)))
 
@@ -91,7 +96,8 @@ class _Parser(Expressions):
         chain = self.chain()
         if chain.kind != "chain":
             raise self.wrong(r"expected a relation such as = or \le")
-        chain = replace(chain, value=" ".join([*remarks, *self.remarks()]))
+        children = chain.children[::-1] if chain.place[0] in self.turned else chain.children
+        chain = replace(chain, children=children, value=" ".join([*remarks, *self.remarks()]))
         if self.text != "(":
             return chain
         with self.inside("("):
@@ -105,24 +111,49 @@ class _Parser(Expressions):
         return found
 
     def find_definitions(self) -> None:
-        """Note which letters the formula defines, `m = ...`, `W_h = ...` or `f(x) = ...`, and which of these are functions."""
-        depth, fresh = 0, True
-        defined: set[str] = set()
-        texts = [*(token.spelled for token in self.tokens), ""]
-        for i, token in enumerate(self.tokens):
-            if fresh and token.kind == "letter" and not depth and token.text not in (r"\mathbf{1}", r"\mathbb{R}"):
-                end, is_function = i + 1, False
-                if texts[end] == "_":
-                    end = min(argument_end(self.tokens, end + 1), len(self.tokens))
-                closing = matching(self.tokens, end)
-                if texts[end] == "(" and all(one.kind in ("letter", "name") or one.text == "," for one in self.tokens[end + 1 : closing]):
-                    end, is_function = closing + 1, True
-                if texts[end] == "=":
-                    defined.add(token.text)
-                    self.functions |= {token.text} if is_function else set()
-            depth += NESTING.get(texts[i], 0)
-            fresh = token.kind == "qquad" or token.text in (",", ":", *ARROWS)
+        """Note which letters the formula defines, `m = ...`, `W_h = ...` or `f(x) = ...`, or from right to left; some are functions."""
+        texts, defined, turned = [token.text for token in self.tokens], set[str](), list[tuple[int, str]]()
+        for start, end, signs in self.clauses():
+            if {*texts[max(start - 1, 0) : start], texts[end]} & ARROWS:
+                continue  # what stands at an arrow is no definition
+            last = signs[-1] + 1
+            needed = texts[last] in [*texts[:start], *texts[end:]] and texts[last] not in [*texts[start:last], *CONSTANTS]
+            if texts[signs[0]] == "=" and self.is_symbol(start, signs[0]):
+                defined.add(texts[start])
+            elif {texts[sign] for sign in signs} == {"="} and texts[end] != ":" and needed and self.is_symbol(last, end):
+                turned.append((start, texts[last]))
+        for start, letter in turned:
+            if letter not in defined:
+                defined.add(letter)
+                self.turned.add(self.tokens[start].place[0])
         self.tokens = [replace(token, kind="name") if token.kind == "letter" and token.text in defined else token for token in self.tokens]
+
+    def clauses(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield where each clause that holds a relation starts and ends, and where its relations stand."""
+        start, depth, signs = 0, 0, list[int]()
+        for at, token in enumerate(self.tokens):
+            if not depth and (token.kind in ("qquad", "end") or token.text in (",", ":", ".", *ARROWS)):
+                if signs:
+                    yield start, at, signs
+                start, signs = at + 1, []
+            depth += NESTING.get(token.spelled, 0)
+            if not depth and token.spelled in RELATIONS:
+                signs.append(at)
+
+    def is_symbol(self, at: int, end: int) -> bool:
+        """Whether only a letter that is not given stands there, with what is beneath it, or with the parameters of a function."""
+        letter, behind = self.tokens[at], at + 1
+        if letter.kind != "letter" or letter.text in (r"\mathbf{1}", r"\mathbb{R}"):
+            return False
+        if self.tokens[behind].spelled == "_":
+            behind = argument_end(self.tokens, behind + 1)
+        if self.tokens[behind].spelled != "(" or behind >= end:
+            return behind == end
+        inside = self.tokens[behind + 1 : matching(self.tokens, behind)]
+        plain = all(one.kind in ("letter", "name") or one.text == "," for one in inside)
+        is_function = plain and matching(self.tokens, behind) == end - 1 and letter.text not in FUNCTIONS
+        self.functions |= {letter.text} if is_function else set()
+        return is_function
 
 
 def _governed(premise: list[Node], statements: list[Node]) -> list[Node]:

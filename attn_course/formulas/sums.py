@@ -1,15 +1,16 @@
 """What binds a letter: sums, products, extremes, sets by a condition, softmax over a running index, integrals."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attn_course.formulas import calculus
 from attn_course.formulas.compiled import OWN
-from attn_course.formulas.errors import Malformed
+from attn_course.formulas.errors import Malformed, Place
 from attn_course.formulas.relations import holds
-from attn_course.formulas.tree import Node, bound_in
+from attn_course.formulas.tree import Node, bound_in, is_between
 from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def big(evaluation: "Evaluation", node: Node) -> Value:
         if letter not in letters and letter not in evaluation.letters:
             letters.append(letter)
             if item.kind == "range":
-                _between(inner, letter, item)
+                _between(inner, letter, item.children[1:], item.place)
+            elif is_between(item) and not evaluation.formula.uses(letter, body):  # it subscripts nothing that could tell its range
+                _between(inner, letter, item.children[::4], item.place)
             else:
                 inner.enter(letter, node)
         if item.kind == "chain":
@@ -42,16 +45,16 @@ def big(evaluation: "Evaluation", node: Node) -> Value:
     return _reduced(evaluation, inner, node.value, value, letters)
 
 
-def _between(evaluation: "Evaluation", letter: str, item: Node) -> None:
+def _between(evaluation: "Evaluation", letter: str, ends: Sequence[Node], place: Place) -> None:
     """Let a letter run between two bounds, which may depend on other letters."""
-    bounds = [evaluation.value(bound) for bound in item.children[1:]]
+    bounds = [evaluation.value(end) for end in ends]
     if {bound.form for bound in bounds} != {"scalar"}:
-        raise Malformed("the bounds of an index are numbers", item.place)
+        raise Malformed("the bounds of an index are numbers", place)
     lows, highs = map(floats, bounds)
     if not np.all(np.isfinite(highs - lows)) or highs.max() - lows.min() > MOST_ENTRIES:
-        raise Malformed(f"{letter.rstrip(OWN)} runs over more than {MOST_ENTRIES:,} values", item.place)
+        raise Malformed(f"{letter.rstrip(OWN)} runs over more than {MOST_ENTRIES:,} values", place)
     if np.any(lows != np.rint(lows)) or np.any(highs != np.rint(highs)):
-        raise Malformed("the bounds of an index are whole numbers", item.place)
+        raise Malformed("the bounds of an index are whole numbers", place)
     evaluation.run_over(letter, np.arange(int(lows.min()), int(highs.max()) + 1))
     if lows.size > 1 or highs.size > 1:
         values = evaluation.letters[letter].data.astype(float)

@@ -82,10 +82,24 @@ def bound_by(node: Node) -> frozenset[str]:
 
 
 def bound_in(item: Node) -> str:
-    """Return the letter that one item of a domain binds: the first in it; a limit binds none."""
+    r"""Return the letter that one item of a domain binds: the first in it, or j of 1 \le j \le n; a limit binds none."""
     if item.kind in ("index", "range"):
         return item.value if item.kind == "index" else item.children[0].value
+    if is_between(item):
+        return item.children[2].value
     return next((node.value for node in item.walk() if node.kind == "index"), "") if item.kind == "chain" else ""
+
+
+def bounds_only(tree: Node) -> frozenset[str]:
+    r"""Return the names that stand only where a sum ends, such as n of \sum_{j=1}^{n} x_j: the lengths of what is summed say it too."""
+    ends = [node.children[2].value for node in tree.walk() if node.kind == "range" and node.children[2].kind == "name"]
+    names = [node.value for node in tree.walk() if node.kind == "name"]
+    return frozenset(name for name in ends if ends.count(name) == names.count(name))
+
+
+def is_between(item: Node) -> bool:
+    r"""Whether a condition puts a letter between two bounds: 1 \le j \le n, but not i \le j \le n, where the first letter is bound."""
+    return item.kind == "chain" and len(item.children) == 5 and item.children[2].kind == "index" != item.children[0].kind
 
 
 def relations(node: Node, conditions: tuple[Node, ...] = ()) -> Iterator[tuple[Node, tuple[Node, ...]]]:
@@ -159,7 +173,11 @@ def write(node: Node, level: int = RELATION) -> str:
 def _filled(node: Node) -> str:
     value, children = node.value, node.children
     match node.kind:
-        case "formula" | "all" | "domain":
+        case "formula":
+            narrow = [child.kind == "given" and child is not children[-1] and len(child.children) == 2 for child in children]
+            written = [_joined(r":\; ", child.children) if near else write(child) for child, near in zip(children, narrow, strict=True)]
+            return LISTS["formula"].join(written)
+        case "all" | "domain":
             return _joined(LISTS[node.kind], children)
         case "call":
             return _written_call(value, *children)
@@ -235,7 +253,7 @@ def _write_entry(base: Node, *indices: Node) -> str:
     written = f"({write(base)})" if apart else _base(base)
     if family:
         written, indices = f"{family[1]}^{{({write(indices[0])})}}", indices[1:]
-    tight = all(index.kind in ("index", "name") for index in indices)
+    tight = {index.kind for index in indices} in ({"index"}, {"index", "name"})  # names alone, side by side, are a product
     return f"{written}_{{{_joined(' ' if tight else ', ', indices)}}}" if indices else written
 
 

@@ -479,3 +479,55 @@ def test_a_derivative_by_a_matrix_evaluates_dozens_of_changed_entries_at_once():
     (chain,) = formula.claims
     evaluation.value(chain.children[2])
     assert evaluation.notes.steps < 100  # for 462 values of S
+
+
+# What may be written in more than one way
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"y_i = w_i m, \qquad w_j = x_j^2, \qquad m = \max_i x_i",
+        r"w_i m = y_i, \qquad x_j^2 = w_j, \qquad \max_i x_i = m",
+        r"f(x_i) = y_i, \qquad u^2 m = f(u), \qquad \max_i x_i = m",
+        r"y_i = \begin{cases} 0 & i < 0 \\ x_i^2 m & \text{otherwise} \end{cases}, \qquad \max_i x_i = m.",
+        r"y_i = x_i w_i, \qquad x_j m = w_j, \qquad \max_i x_i = \max_i x_i^1 = m",
+    ],
+)
+def test_a_definition_may_be_written_from_right_to_left(latex):
+    check(latex, x=X, y=X**2 * X.max())
+
+
+def test_an_identity_in_a_premise_defines_nothing_and_known_symbols_stay_known():
+    check(r"S S^\top = I \Rightarrow |S v| = n", S=np.eye(3), v=column(X), n=float(np.linalg.norm(X)))
+    check(r"I = S S^\top \Rightarrow |S v| = n", S=np.eye(3), v=column(X), n=float(np.linalg.norm(X)))
+    check(r"\sigma(z) = w, \qquad w_i > 0", z=X, w=np.exp(X) / np.exp(X).sum())
+
+
+def test_of_a_condition_the_letter_runs_that_is_not_in_use_even_on_the_other_side():
+    others = X.sum() - X
+    check(r"y_i = \sum_{i \ne j} x_j", x=X, y=others)
+    check(r"\sum_{i \ne j} x_j = y_i", x=X, y=others)
+    check(r"y_i = \sum_{i \ge j} x_j", x=X, y=np.cumsum(X))
+    check(r"n = \sum_i \sum_{i \ne j} x_i x_j", x=X, n=float(X @ others))
+
+
+def test_a_letter_between_two_bounds_needs_nothing_that_it_subscripts():
+    check(r"\sum_{1 \le t \le n} t = m, \qquad \sum_{0 \le t < n} t = m - n", n=4, m=10)
+    check(r"y_i = \sum_{i - 1 \le j \le i + 1} x_j", x=X, y=np.convolve(X, [1, 1, 1], "same"))  # cut at both ends
+
+
+def test_two_givens_beneath_a_symbol_are_one_index_their_product():
+    check("y_{n m} = x", n=2, m=3, x=6.0, y=np.arange(1.0, 8.0))
+    assert "for two indices put a comma between them" in malformed("S_{n m} = x", n=2, m=3, x=6.0, S=S)
+    check("S_{n, m} = x", n=2, m=3, x=float(S[1, 2]), S=S)
+
+
+def test_a_printed_number_may_be_taken_away_from_a_vector_too():
+    check(r"y = -(t^2 - 1)", t=column(X), y=column(1 - X**2))
+
+
+def test_without_a_wide_space_behind_the_colon_a_premise_governs_one_statement():
+    check(r"n = 1:\; y = x, \qquad z = n", n=2, x=X, y=X + 1, z=2)
+    check(r"n = 1: \qquad y = x, \qquad z = n", n=2, x=X, y=X + 1, z=3)
+    refuted(r"n = 1:\; y = x, \qquad z = n", n=2, x=X, y=X + 1, z=3)

@@ -93,7 +93,8 @@ EXPRESSIONS = st.recursive(LEAF, extended, max_leaves=12)
 
 def formulas():
     """Return formulas: several statements, some under a premise, some with arrows or conditions."""
-    not_defining = st.tuples(st.one_of(NUMBER, NAME.map(lambda one: node("call", node("none"), one, value="f"))), RELATION, EXPRESSIONS)
+    right = EXPRESSIONS.filter(lambda one: one.kind not in ("index", "entry"))  # which may be defined, from right to left
+    not_defining = st.tuples(st.one_of(NUMBER, NAME.map(lambda one: node("call", node("none"), one, value="f"))), RELATION, right)
     chain = not_defining.map(lambda parts: node("chain", *parts))
     where = st.tuples(chain, chain).map(lambda pair: node("where", *pair))
     clause = st.one_of(chain, where)

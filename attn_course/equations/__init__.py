@@ -8,24 +8,4 @@ from attn_course.equations.verified import verify
 
 __all__ = ["Equation", "EquationError", "UnknownEquation", "all_equations", "get_equation", "lessons", "normalise_latex", "show", "verify"]
 
-
-def get_equation(label: str) -> Equation:
-    r"""Return the equation whose name in `\label{...}` this is; raises UnknownEquation if there is none."""
-    return REGISTRY.get_equation(label)
-
-
-def all_equations(lesson: str | None = None) -> list[Equation]:
-    """Return all equations by number.
-
-    `lesson`: the slug of the only lesson wanted.
-
-    Returns `equations`: in the order of their numbers.
-
-    Raises UnknownEquation if the lesson has no equations.
-    """
-    return REGISTRY.all_equations(lesson)
-
-
-def lessons() -> list[str]:
-    """Return the slugs of the lessons that have equations, in their order."""
-    return REGISTRY.lessons()
+get_equation, all_equations, lessons = REGISTRY.get_equation, REGISTRY.all_equations, REGISTRY.lessons

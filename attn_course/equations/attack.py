@@ -26,7 +26,6 @@ from attn_course.formulas import (
     changes,
     count,
     judge,
-    names_of,
     sides,
     unrelated,
 )
@@ -70,7 +69,7 @@ def mutants(equation: Equation) -> Iterator[Mutant]:
 def _fate(equation: Equation, compared: "Unrelated", change: Change) -> Fate:
     original = compared.original
     try:
-        changed = _changed(equation, original, change)
+        changed = original.with_tree(change.tree)
         equation.judge(changed)
     except Refuted:
         return "refuted"
@@ -90,7 +89,7 @@ def at_equal_sizes(equation: Equation, every: int = 4) -> tuple[int, int]:
     compared, refuted, left = Unrelated(equation, original), 0, 0
     for change in itertools.islice(all_changes(equation), 0, None, every):
         try:
-            formula = _changed(equation, original, change)
+            formula = original.with_tree(change.tree)
             for givens in equation.draws()[-1]:
                 judge(formula, givens)
         except Refuted:
@@ -100,10 +99,6 @@ def at_equal_sizes(equation: Equation, every: int = 4) -> tuple[int, int]:
         else:
             left += _fate(equation, compared, change) in ("refuted", "malformed", "survived")
     return refuted, refuted + left
-
-
-def _changed(equation: Equation, original: Formula, change: Change) -> Formula:
-    return Formula(change.tree, names_of(equation.draws()[0][0]), original.ranges, " ")
 
 
 def _renamed(tree: Node, ranges: frozenset[str]) -> Node:

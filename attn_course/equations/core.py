@@ -3,6 +3,7 @@
 import functools
 import importlib
 import itertools
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from attn_course.equations.errors import EquationError, Malformed, Refuted, Unkn
 from attn_course.equations.untested import complain_of_untested
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
+from attn_course.formulas.tree import bounds_only
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -113,7 +115,10 @@ class Equation:
 
     def read(self, latex: str | None = None) -> Formula:
         """Read the LaTeX, or another formula of the same symbols; raises formulas.Malformed."""
-        return formulas.formula_of(self.latex if latex is None else latex, self.draws()[0][0])
+        formula = formulas.formula_of(self.latex if latex is None else latex, self.draws()[0][0])
+        if self.registered and formula.latex != self.registered:
+            formula.spare = bounds_only(_registered(self.make, self.sizes, self.label, self.registered)[0].tree)
+        return formula
 
     def judge(self, formula: Formula) -> list[Judged]:
         """Judge a formula on all draws of each set of sizes; raises formulas.Refuted or formulas.Malformed."""
@@ -149,7 +154,7 @@ class Equation:
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, registered, [*tried, *moved])
+            saying.complain_of_less(formula, registered, [*tried, *moved], draws[0])
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
@@ -253,6 +258,16 @@ def _is_close(one: Any, two: Any) -> bool:
     return bool(one == two)
 
 
+def _wrong_form(name: str, form: str, latex: str) -> WrongForm:
+    """Return a wrong form; it may be told as a change of the formula."""
+    trap, colon, rest = name.partition(": ")
+    old, arrow, new = form.partition(" -> ")
+    if arrow and old not in latex:
+        raise ValueError(f"a wrong form changes {old}, which does not stand in {latex}")
+    form = latex.replace(old, new) if arrow else form
+    return WrongForm(rest, form, trap) if colon and re.fullmatch(r"X\d+", trap) else WrongForm(name, form)
+
+
 class Registry:
     """All equations, by label; lessons are loaded when they are first asked for."""
 
@@ -269,7 +284,7 @@ class Registry:
         sizes: str = "",
         uses: Iterable[str] = (),
         assumes: Iterable[str] = (),
-        wrong: Mapping[str, str | tuple[str, str]] | None = None,
+        wrong: Mapping[str, str] | None = None,
         loose: str = "",
         kind: Kind = "claim",
         why: str = "",
@@ -286,14 +301,15 @@ class Registry:
         binds them, its own parameters say which they are.
         `uses`: labels of earlier equations its derivation rests on.
         `assumes`: what must hold, in words.
-        `wrong`: name of a mistake -> its LaTeX, or (id of the trap, LaTeX).
+        `wrong`: name of a mistake, behind the id of its trap if it has one ("X9: W transposed") -> its LaTeX; "a -> b" is the formula with
+        b in the place of every a.
         `loose`: why a bound is not attained in some draw and strict in another, as is otherwise demanded.
         `kind`: a "definition" has nothing to be compared with; "transcribed" is what cannot be read: its function returns
         name -> (measured, lowest, highest), and `why` says why.
         `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
         `whatever`: a given whose value comes from the others, although the formula holds for any other value too -> why.
 
-        Raises ValueError if the label is malformed or taken, or a list of ids is a bare string.
+        Raises ValueError if the label is malformed or taken, a list of ids is a bare string, or the formula has no such a.
         """
         if not isinstance(label, str) or not numbers.NAME.fullmatch(label):
             raise ValueError(f'label wants at most four lower-case words joined by hyphens, such as "softmax-jacobian"; got {label!r}')
@@ -302,8 +318,7 @@ class Registry:
         for name, ids in (("topics", topics), ("uses", uses), ("assumes", assumes)):
             if isinstance(ids, str):
                 raise ValueError(f"{name} wants a list of strings; got the string {ids!r}")
-        pairs = {name: form if isinstance(form, tuple) else (None, form) for name, form in (wrong or {}).items()}
-        wrongs = tuple(WrongForm(name, form, trap) for name, (trap, form) in pairs.items())
+        wrongs = tuple(_wrong_form(name, form, latex) for name, form in (wrong or {}).items())
 
         def register(make: Maker) -> Equation:
             belongs = tuple(topics), sizes or " ".join(_letters(make)), tuple(uses), tuple(assumes)
@@ -356,3 +371,8 @@ REGISTRY = Registry(of_the_course=True)
 """The course's own equations."""
 
 equation = REGISTRY.equation
+
+
+def about(*topics: str) -> Callable[..., Callable[[Maker], Equation]]:
+    """Return `equation` for a file whose equations serve these topics, but where one names others."""
+    return functools.partial(REGISTRY.equation, topics=topics)

@@ -16,6 +16,7 @@ import numpy as np
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, parts, sides
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
+from attn_course.formulas.relations import ORDERS
 from attn_course.formulas.tree import relations
 
 ALIKE = 1e-9  # numbers that are closer to each other, in parts of the largest, count as one
@@ -226,11 +227,15 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 # ---- Another wording of a registered formula
 
 
-def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Trial]) -> None:
-    """Complain of a formula that still holds where the registered one falls, has fewer relations, or moves a remark elsewhere.
+def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens) -> None:
+    r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
     `tried`: the trials of the registered formula, with other numbers and with the same in other places.
     """
+    conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
+    more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
+    if conditions and _left_out(formula, draw) - max(0, more) > _left_out(registered, draw) + ALIKE:
+        raise Malformed("the condition leaves out cases of the registered formula", conditions[0].place, formula.latex)
     for trial in tried:
         if trial.matters and fallen(formula, trial.givens) == frozenset() and trial.fallen is not None:
             raise Malformed(
@@ -241,6 +246,9 @@ def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Tria
     if found + distinctions < wanted and own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
+    (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
+    if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
+        raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
     remarks = _remarks(formula)
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
@@ -284,11 +292,25 @@ def _proportional(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> b
     return np.allclose(one * other.max(), other * one.max(), rtol=1e-7, atol=ALIKE * one.max() * other.max())
 
 
+def _left_out(formula: Formula, draw: Givens) -> float:
+    """Return which parts of all cases the clauses of a formula do not speak of, added up."""
+    judged = sides(formula, draw)
+    firsts = [one for before, one in zip([None, *judged], judged, strict=False) if before is None or one.ends[0] is not before.ends[1]]
+    return sum(1 - float(one.counts.mean()) for one in firsts)
+
+
 def _relations(formula: Formula) -> tuple[int, int]:
     """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
     chains = [[sign.value for sign in chain.children[1::2]] for part in (*formula.claims, *both) for chain, _ in relations(part)]
     return sum(len(signs) - max(0, signs.count("=") - 1) for signs in chains), sum(map(len, chains))
+
+
+def _kinds(formula: Formula) -> tuple[int, int]:
+    """Count the chains that claim an equality, and the signs that claim a bound, but for those at an arrow."""
+    outright = [claim for claim in formula.claims if claim.kind != "implies"]
+    chains = [[sign.value for sign in chain.children[1::2]] for claim in outright for chain, _ in relations(claim)]
+    return sum("=" in signs for signs in chains), sum(sign in ORDERS for signs in chains for sign in signs)
 
 
 def _distinctions(tree: Node) -> int:

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, names_of, write
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, write
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.tree import bound_in
+from attn_course.formulas.tree import bound_in, relations
 
+ZERO = Node("number", (), "0")
 NUMBERS = [Node("number", (), "0"), Node("number", (), "1")]
 NO_NUMBER = Node("over", (NUMBERS[0], NUMBERS[0]), "/")  # falls wherever it counts
 
@@ -30,13 +31,21 @@ class Part(NamedTuple):
 
 def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too."""
-    names, known = names_of(draws[0]), {*registered.tree.walk()}
+    known = {*registered.tree.walk()}
     for part in _parts(formula.tree):
-        if part.node in known or not all(_holds(other, formula, names, draws) for other in part.near):
+        if part.node in known or not all(_holds(other, formula, draws) for other in part.near):
             continue
-        if not part.far or not all(_holds(other, formula, names, draws) for other in part.far):
+        if not part.far or not all(_holds(other, formula, draws) for other in part.far):
             raise Malformed(f"{part.said} it holds in every draw too: nothing tests this", part.node.place, formula.latex)
-    same = next(_constants(formula, draws), None)
+    registered_sides = {side for chain, _ in relations(registered.tree) for side in chain.children[::2]}
+    moved = {
+        side
+        for chain, _ in relations(formula.tree)
+        if ZERO in chain.children
+        for side in chain.children
+        if {*side.children} & registered_sides
+    }
+    same = next((part for part in _constants(formula, draws) if part not in moved), None)
     if same and not any(_constants(registered, draws)):
         raise Malformed(f"{write(same)} is the same at all sizes that are drawn: nothing tests it", same.place, formula.latex)
 
@@ -67,9 +76,9 @@ def _is_made_of(node: Node, sizes: set[str]) -> bool:
     return all(leaf.kind in ("number", "none") or (leaf.kind == "name" and leaf.value in sizes) for leaf in leaves)
 
 
-def _holds(tree: Node, formula: Formula, names: Sequence[str], draws: Sequence[Mapping[str, Any]]) -> bool:
+def _holds(tree: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
     try:
-        judge_draws(Formula(tree, names, formula.ranges, " "), draws)
+        judge_draws(formula.with_tree(tree), draws)
     except FormulaError:
         return False
     return True
@@ -80,8 +89,10 @@ def _parts(node: Node) -> Iterator[Part]:
     yield from _own(node)
     for place, child in enumerate(node.children):
         for part in _parts(child):
-            here = node if part.node is child and child.kind == "number" else part.node  # a number is told by what it stands in
-            yield Part(here, part.said, *([_with(node, place, other) for other in others] for others in (part.near, part.far)))
+            here, far = part.node, part.far
+            if here is child and child.kind == "number":  # a number is told by what it stands in; as factor or exponent it must matter
+                here, far = node, [] if node.kind in ("power", "product") else far
+            yield Part(here, part.said, *([_with(node, place, other) for other in others] for others in (part.near, far)))
 
 
 def _with(node: Node, place: int, *new: Node) -> Node:

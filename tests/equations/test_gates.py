@@ -164,7 +164,7 @@ def test_using_an_unknown_or_later_equation_is_reported(toy: Registry):
 
 
 def test_unknown_topics_and_traps_and_a_tag_in_the_latex_are_reported(toy: Registry):
-    wrong = {"a trap nobody knows": ("X99", "x = y")}
+    wrong = {"X99: a trap nobody knows": "x = y"}
     equation = toy.equation("first", r"\bigl( x = y \tag{1.1}", topics=["Z9"], wrong=wrong)(two_numbers)
     assert gates.reference_problems(equation, toy) == [
         "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",

@@ -160,7 +160,7 @@ def test_an_error_shows_one_line_in_a_notebook():
 
 
 def test_a_trap_is_claimed_only_by_the_wrong_form_that_shows_it(toy: Registry):
-    wrong = {"no middle term": ("X1", "(x + y)^2 = x^2 + y^2"), "the middle term once": ("X1", "(x + y)^2 = x^2 + x y + y^2")}
+    wrong = {"X1: no middle term": "(x + y)^2 = x^2 + y^2", "X1: the middle term once": "2 x y -> x y"}
     equation = toy.equation("freshman", SQUARE, topics=["A1"], wrong={**wrong, "the sign": "(x + y)^2 = -x^2 + y^2"})(two_numbers)
     assert equation.traps == ("X1",)
     assert [form.name for form in equation.wrongs] == ["no middle term", "the middle term once", "the sign"]

@@ -122,3 +122,55 @@ def test_the_same_change_on_both_sides_of_an_identity_says_something_else(toy: R
     for other in (r"(A^\top B) C = A^\top (B C)", "(A C) B = A (C B)", "(A B) C^2 = A (B C^2)", "(A B) A C = A (B A C)"):
         with pytest.raises(Malformed, match="no side of the registered formula stands in it"):
             equation.check(other)
+
+
+def test_a_factor_or_an_exponent_that_may_be_any_number_is_refused():
+    shift = get_equation("softmax-shift-invariance")
+    for form in (r"\sigma(z + c^2\,\mathbf{1}) = \sigma(z)", r"\sigma(z + 2 c\,\mathbf{1}) = \sigma(z)"):
+        with pytest.raises(Malformed, match="in the place of 2 it holds in every draw too"):
+            shift.check(form)
+    shift.check(r"2 \sigma(z + c\,\mathbf{1}) = 2 \sigma(z)")
+
+
+@pytest.mark.parametrize(
+    ("label", "weak", "said"),
+    [
+        ("softmax-derivative", r"\frac{\partial s_i}{\partial z_j} = -s_i s_j \quad (i \ne j)", "the condition leaves out cases"),
+        ("causal-mask-hides-future", r"\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i + 1)", "the condition leaves out cases"),
+        (
+            "masked-exponential-is-zero",
+            r"e^{s_j + M_j} \le e^{s_j}, \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases}",
+            "claims an equality, and here stands a bound",
+        ),
+    ],
+)
+def test_what_holds_in_fewer_cases_or_as_a_bound_only_is_refused(label, weak, said):
+    with pytest.raises(Malformed, match=said):
+        get_equation(label).check(weak)
+
+
+def test_cases_may_be_shared_out_and_two_bounds_are_an_equality():
+    equation = get_equation("softmax-derivative")
+    both = r"\frac{\partial s_i}{\partial z_i} = s_i (1 - s_i), \qquad \frac{\partial s_i}{\partial z_j} = -s_i s_j \quad (i \ne j)"
+    equation.check(both)
+    equation.check(both.replace(r"z_i} = s_i (1 - s_i)", r"z_j} = s_i (1 - s_i) \quad (i = j)"))
+
+
+@pytest.mark.parametrize(
+    ("label", "same"),
+    [
+        ("softmax", r"\sigma(z)_u = \frac{e^{z_u}}{\sum_v e^{z_v}}"),  # the lengths say where the sum ends
+        ("online-softmax-update", r"\max(m, x) = m', \qquad e^{x - m'} + \ell\, e^{m - m'} = \ell'"),
+        ("grouped-query-attention", r"\mathrm{attention}(Q_h, K_r, V_r) = Z_h, \qquad \lfloor h / g \rfloor = r, \qquad H / H_{kv} = g"),
+        ("projection-flops-without-cache", r"F = \sum_{1 \le t \le T} 8\, t\, d^2 = 4\, T\, (T + 1)\, d^2"),
+        ("attention-flops", r"\text{FLOPs} - 2\, T_q T_k (d_k + d_v) = 0"),
+        ("interference-lower-bound", r"\sum_i \sum_{i \ne j} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n"),
+        ("reach-of-stacked-windows", r"(B_{L w})_{ij} = [((B_w)^L)_{ij} \ge 1], \qquad (B_w)_{ij} = [0 \le i - j \le w]"),
+        (
+            "attention-backward-flops",
+            r"d_v = d_k:\; 2\, F_{\mathrm{backward}} = 5\, F, \qquad F_{\mathrm{backward}} = 6\, T_q T_k\, d_k + 4\, T_q T_k\, d_v",
+        ),
+    ],
+)
+def test_a_right_wording_is_accepted_however_it_is_spelled(label, same):
+    get_equation(label).check(same)

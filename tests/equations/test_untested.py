@@ -72,7 +72,22 @@ def test_what_is_made_of_sizes_alone_changes_with_them(total, form, part):
         r"S = \sum_{j=1}^{n} x_j \, \frac{e^{5 + x_1}}{e^{5} e^{x_1}}",
         r"S = 0\, x_1 + 1\, \sum_{j=1}^{n} x_j",
         r"n S - (n - 1)\, S = \sum_{j=1}^{n} x_j",
+        r"S = \sum_j x_j",
     ],
 )
 def test_what_decides_both_ways_and_numbers_that_matter_may_stand(total, form):
     total.check(form)
+
+
+def test_what_is_claimed_of_sizes_may_be_moved_to_one_side(monkeypatch):
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
+
+    def make(rng, n):
+        """Count them."""
+        return {"F": sum(1 for _ in np.ndindex(n, n)), "n": n}
+
+    equation = Registry().equation("first", "F = n^2", topics=["A1"])(make)
+    for form in ("F - n n = 0", "0 = n^2 - F"):
+        equation.check(form)
+    with pytest.raises(Malformed, match="nothing tests it"):
+        equation.check(r"F = n^2, \qquad (n - 3) (n - 5) (n - 6) (n - 7) = 0")

@@ -9,24 +9,22 @@ from typing import Any
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import index, matrices, of, row, rows, vector
 from attn_course.lessons.absorption.equations import drawn
 
-# ---- 10.7 keys and values from one latent vector
+equation = about("J3")
 
 
+# ---- keys and values from one latent vector
 @equation(
     "absorbed-latent-keys",
     r"q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, c_j^\top",
     topics=["J3", "J1"],
     uses=["absorbed-score"],
     assumes=["k_j = c_j W_UK"],
-    wrong={
-        "without the transpose": r"q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}\bigr)\, c_j^\top",
-        "the key projected as well": r"q\,(c_j W_{UK})^\top = \bigl(q\, W_{UK}^\top\bigr)\, (c_j W_{UK} W_{UK}^\top)^\top",
-    },
+    wrong={"without the transpose": r"W_{UK}^\top -> W_{UK}", "the key projected as well": r"c_j^\top -> (c_j W_{UK} W_{UK}^\top)^\top"},
 )
 def keys_absorbed_into_the_query(rng: np.random.Generator, T: int, d_c: int, d_k: int) -> Givens:
     """The up-projection moves to the one new query, and the cached latents serve as keys, for all heads."""
@@ -39,10 +37,7 @@ def keys_absorbed_into_the_query(rng: np.random.Generator, T: int, d_c: int, d_k
     topics=["J3", "J2"],
     uses=["absorbed-value-projection"],
     assumes=["v_j = c_j W_UV", "W_O = rows of one head"],
-    wrong={
-        "the weights leave the sum": r"\Bigl( \sum_j p_j\, (c_j W_{UV}) \Bigr) W_O = \Bigl( \sum_j c_j \Bigr) \bigl( W_{UV} W_O \bigr)",
-        "the weights squared": r"\Bigl( \sum_j p_j\, (c_j W_{UV}) \Bigr) W_O = \Bigl( \sum_j p_j^2\, c_j \Bigr) \bigl( W_{UV} W_O \bigr)",
-    },
+    wrong={"the weights leave the sum": r"p_j\, c_j -> c_j", "the weights squared": r"p_j\, c_j -> p_j^2\, c_j"},
 )
 def values_absorbed_into_the_output(rng: np.random.Generator, T: int, d_c: int, d_v: int, d: int) -> Givens:
     """Average the latents, then project once, instead of projecting each of them."""
@@ -53,13 +48,9 @@ def values_absorbed_into_the_output(rng: np.random.Generator, T: int, d_c: int, 
 @equation(
     "joint-key-value-rank",
     r"\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] \le d_c",
-    topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values"],
     assumes=["K_h = C W_UK, V_h = C W_UV with matrices of each head, C: T rows of length d_c"],
-    wrong={
-        "each head has a latent of its own": r"\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] = H\, d_c",
-        "always d_c": r"\mathrm{rank}\bigl[\, K_1 \cdots K_H\; V_1 \cdots V_H \,\bigr] = d_c",
-    },
+    wrong={"each head has a latent of its own": r"\le d_c -> = H\, d_c", "always d_c": r"\le d_c -> = d_c"},
 )
 def keys_and_values_of_all_heads_share_a_rank(rng: np.random.Generator, draw: int, n: int, H: int, d_k: int) -> Givens:
     """What is assumed: the keys and values of all heads together, one wide matrix, have low rank. That is how the cache can be small."""
@@ -100,9 +91,7 @@ def grouped_heads_are_a_special_latent(rng: np.random.Generator, H: int, g: int,
     return {"c": rows(C), "C": C, "E": matrices(copies, start=0), **heads, **tokens, **widths}
 
 
-# ---- 10.8 what absorbing saves, and when
-
-
+# ---- what absorbing saves, and when
 def step_flops(new: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> tuple[int, int]:
     """Count, without and with absorbing, from some new queries over T latents to the outputs of the heads, one head like the other."""
     shapes = (new, d_k), (T, d_c), (d_c, d_k), (d_c, d_v)
@@ -114,14 +103,11 @@ def step_flops(new: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> tuple[
 @equation(
     "latent-decoding-flops",
     r"F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c",
-    topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values"],
     assumes=["one new token against T cached latents", "from the queries to the outputs of the heads", "a multiply-add counts 2"],
     wrong={
-        "the naive way projects the new token only": r"F_{\mathrm{naive}} = 2\, H (d_c + T)(d_k + d_v), \qquad"
-        r" F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c",
-        "the absorbed way compares vectors of length d_k": r"F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad"
-        r" F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 2\, T H (d_k + d_v)",
+        "the naive way projects the new token only": "T H (d_c + 1) -> H (d_c + T)",
+        "the absorbed way compares vectors of length d_k": r"4\, T H d_c -> 2\, T H (d_k + d_v)",
     },
 )
 def flops_of_a_decoding_step(rng: np.random.Generator, draw: int, T: int, H: int, d_c: int, d_k: int, d_v: int) -> Givens:
@@ -145,7 +131,6 @@ def flops_by_length(count: Callable[[int], tuple[int, int]]) -> dict[str, Any]:
 @equation(
     "absorption-gain-at-decoding",
     r"\text{decode:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{(d_c + 1)(d_k + d_v)}{2\, d_c}",
-    topics=["J3"],
     uses=["latent-decoding-flops"],
     assumes=["one new token"],
     wrong={
@@ -163,7 +148,6 @@ def gain_at_decoding(rng: np.random.Generator, draw: int, H: int, d_c: int, d_k:
 @equation(
     "absorption-loss-at-prefill",
     r"\text{prefill:} \quad \lim_{T \to \infty} \frac{F_{\mathrm{naive}}}{F_{\mathrm{absorbed}}} = \frac{d_k + d_v}{2\, d_c}",
-    topics=["J3"],
     uses=["latent-decoding-flops"],
     assumes=["all T tokens new"],
     wrong={
@@ -179,9 +163,7 @@ def loss_at_prefill(rng: np.random.Generator, draw: int, H: int, d_c: int, d_k: 
     return {"T": rng.uniform(1, 9), **counted, "d_c": d_c, "d_k": d_k, "d_v": d_v}
 
 
-# ---- 10.9 rotary positions
-
-
+# ---- rotary positions
 def rotations(rng: np.random.Generator, n: int, pairs: int) -> dict[str, Any]:
     """Return R_t for t from -2n to 2n, what RoPE makes of the rows of the identity, and positions s, t from 1 to n."""
     theta, steps = rng.uniform(20, 90), range(-2 * n, 2 * n + 1)
@@ -192,13 +174,9 @@ def rotations(rng: np.random.Generator, n: int, pairs: int) -> dict[str, Any]:
 @equation(
     "rope-depends-on-distance",
     r"(q R_s)\,(k R_t)^\top = q\, R_{s - t}\, k^\top",
-    topics=["J3"],
     uses=["rotations-compose"],
     assumes=["R_t rotates each pair of features by t times its frequency"],
-    wrong={
-        "the angles add": r"(q R_s)\,(k R_t)^\top = q\, R_{s + t}\, k^\top",
-        "the query alone is rotated": r"(q R_s)\,(k R_t)^\top = q\, R_s\, k^\top",
-    },
+    wrong={"the angles add": r"(q R_s)\,(k R_t)^\top = q\, R_{s + t}\, k^\top", "the query alone is rotated": "R_{s - t} -> R_s"},
 )
 def rope_depends_on_the_distance(rng: np.random.Generator, n: int, m: int) -> Givens:
     """Rotations add, and the transpose turns back: the score knows the distance only."""
@@ -208,7 +186,6 @@ def rope_depends_on_the_distance(rng: np.random.Generator, n: int, m: int) -> Gi
 @equation(
     "rope-blocks-absorption",
     r"(q R_s)\,(c_t W_{UK} R_t)^\top = q\, R_{s - t}\, W_{UK}^\top\, c_t^\top",
-    topics=["J3"],
     uses=["absorbed-latent-keys", "rope-depends-on-distance"],
     wrong={
         "absorbed first, rotated afterwards": r"(q R_s)\,(c_t W_{UK} R_t)^\top = q\, W_{UK}^\top\, R_{s - t}\, c_t^\top",
@@ -225,7 +202,6 @@ def rope_blocks_absorption(rng: np.random.Generator, n: int, m: int, w: int) -> 
 @equation(
     "rotation-commutator",
     r"R_\theta W - W R_\theta = \sin(\theta)\, (J W - W J), \qquad J = \begin{pmatrix} 0 & 1 \\ -1 & 0 \end{pmatrix}",
-    topics=["J3"],
     uses=["rope-blocks-absorption"],
     assumes=["one pair of features, turned by the angle theta: x R_theta"],
     wrong={
@@ -242,7 +218,6 @@ def rotation_and_projection_do_not_commute(rng: np.random.Generator, draw: int) 
 @equation(
     "decoupled-rope-score",
     r"[\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = q^C \cdot k^C + q^R \cdot k^R",
-    topics=["J3"],
     uses=["rope-blocks-absorption"],
     assumes=["C: content, absorbed; R: rotary, with one key that all heads share", "scale 1 / sqrt(d_head + d_R)"],
     wrong={
@@ -265,7 +240,6 @@ ABSORBED = (
 @equation(
     "absorbed-latent-attention",
     ABSORBED,
-    topics=["J3"],
     uses=["absorbed-latent-keys", "absorbed-latent-values", "decoupled-rope-score"],
     assumes=["C^Q, C: latent vectors of queries and of keys and values", "M: causal mask"],
     wrong={
@@ -294,9 +268,7 @@ def absorbed_latent_attention(
     return {"Z": Z, **tokens, **sizes, **{name: matrices(head) for name, head in heads.items()}}
 
 
-# ---- 10.10 bytes
-
-
+# ---- bytes
 def cached(dtype: np.dtype[Any], *shape: int, other: int) -> int:
     """Return the bytes that a cache of keys of this shape keeps, with values (or a second part) of another width."""
     key, value = np.ones(shape, dtype), np.ones((*shape[:-1], other), dtype)
@@ -309,12 +281,7 @@ def cached(dtype: np.dtype[Any], *shape: int, other: int) -> int:
     topics=["J3", "H3"],
     uses=["kv-cache-bytes", "absorbed-latent-attention"],
     assumes=["for each token and layer", "b bytes for one number"],
-    wrong={
-        "a rotary key for each head": r"\text{bytes}_{\text{latent}} = b\,(d_c + H_{kv}\, d_R), \qquad"
-        r" \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}}",
-        "latents twice, once for keys and once for values": r"\text{bytes}_{\text{latent}} = b\,(2\, d_c + d_R), \qquad"
-        r" \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}}",
-    },
+    wrong={"a rotary key for each head": r"d_R -> H_{kv}\, d_R", "latents twice, once for keys and once for values": r"d_c -> 2\, d_c"},
 )
 def bytes_of_the_latent_cache(rng: np.random.Generator, draw: int, T: int, d_c: int, d_R: int, H_kv: int, d_head: int) -> Givens:
     """One latent vector and one rotary key, for all heads; multi-head and grouped caches hold a key and a value for each key head."""
@@ -340,10 +307,7 @@ GROUPS = (
         "H_kv: key heads that would fill the same cache",
         "the sizes of DeepSeek-V2 (arXiv:2405.04434): d_head = 128, d_c = 512, d_R = 64",
     ],
-    wrong={
-        "as small as multi-query attention": GROUPS.replace(r"\frac{9}{4}", "1"),
-        "a group holds keys only": GROUPS.replace(r"{2\, d_", "{d_"),
-    },
+    wrong={"as small as multi-query attention": r"\frac{9}{4} -> 1", "a group holds keys only": r"2\, d -> d"},
 )
 def as_many_bytes_as_two_groups_and_a_quarter(rng: np.random.Generator, n: int) -> Givens:
     """How many key heads of grouped-query attention would fill the same cache: 2.25, where multi-head attention has 128."""

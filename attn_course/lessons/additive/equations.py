@@ -5,11 +5,13 @@ Rows are positions: query (T_q, d_q), key (T_k, d_k), W_Q (d_q, d_h), W_K (d_k, 
 
 import numpy as np
 
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import column, columns, function, independent, index, normal_nodes, of, outcomes, row, vector
 from attn_course.formulas.givens import Outcomes
 from attn_course.reference import additive_scores, softmax
+
+equation = about("F1")
 
 SIZES = "T_q T_k d_q d_k d_h"
 
@@ -27,13 +29,10 @@ def pair(rng: np.random.Generator, **sizes: int) -> Givens:
     return {"e": e, "q": column(q[0]), "k": column(k[0]), "W_Q": w_q, "W_K": w_k, "v": column(v)}
 
 
-# ---- 6.1 from a vector to a score
-
-
+# ---- from a vector to a score
 @equation(
     "plain-sum-ignores-query",
     r"\sigma(a\,\mathbf{1} + b)_j = \frac{e^{b_j}}{\sum_{l=1}^{n} e^{b_l}}",
-    topics=["F1"],
     uses=["softmax-shift-invariance"],
     assumes=["score = a + b_j: a depends on the query only, b_j on key j only"],
     wrong={
@@ -55,11 +54,9 @@ def a_plain_sum_ignores_the_query(rng: np.random.Generator, n: int) -> Givens:
     uses=["soft-lookup"],
     assumes=["W_Q: d_q x d_h", "W_K: d_k x d_h", "v: d_h", "q_i, k_j columns"],
     wrong={
-        "the entries of tanh added up, without v": (
-            "X6",
-            r"v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr) = \sum_{r=1}^{d_h} \tanh(W_Q^\top q_i + W_K^\top k_j)_r = e_{ij}",
-        ),
-        "tanh(q + k) itself: no projections, and no number": ("X6", r"e_{ij} = \tanh(q_i + k_j)"),
+        "X6: the entries of tanh added up, without v": r"v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr) = "
+        r"\sum_{r=1}^{d_h} \tanh(W_Q^\top q_i + W_K^\top k_j)_r = e_{ij}",
+        "X6: tanh(q + k) itself: no projections, and no number": r"e_{ij} = \tanh(q_i + k_j)",
         "tanh of each projection": r"e_{ij} = \sum_{r=1}^{d_h} v_r \bigl( \tanh(W_Q^\top q_i)_r + \tanh(W_K^\top k_j)_r \bigr)",
         "the pair multiplied": r"e_{ij} = \sum_{r=1}^{d_h} v_r \tanh\bigl( (W_Q^\top q_i)_r\, (W_K^\top k_j)_r \bigr)",
     },
@@ -75,7 +72,6 @@ def additive_score(rng: np.random.Generator, **sizes: int) -> Givens:
     "concatenation-adds-projections",
     r"[\,q,\, k\,] \begin{pmatrix} W_Q \\ W_K \end{pmatrix} = q\,W_Q + k\,W_K",
     sizes="d_q d_k d_h",
-    topics=["F1"],
     assumes=["q, k rows"],
     wrong={
         "the projections side by side": r"[\,q,\, k\,] \begin{pmatrix} W_Q \\ W_K \end{pmatrix} = [\,q\,W_Q,\, k\,W_K\,]",
@@ -89,9 +85,7 @@ def one_hidden_layer(rng: np.random.Generator, **sizes: int) -> Givens:
     return {"q": row(q[0]), "k": row(k[0]), "W_Q": w_q, "W_K": w_k}
 
 
-# ---- 6.2 what the score can be
-
-
+# ---- what the score can be
 @equation(
     "additive-score-bound",
     r"|e_{ij}| \le \sum_{r=1}^{d_h} |v_r| = \|v\|_1",
@@ -117,7 +111,6 @@ def scores_are_bounded(rng: np.random.Generator, draw: int, **sizes: int) -> Giv
 @equation(
     "additive-weight-bound",
     r"\max_j \alpha_{ij} \le \frac{1}{1 + (n - 1)\, e^{-2 \|v\|_1}}",
-    topics=["F1"],
     uses=["ratio-of-weights", "cosine-weight-bound", "additive-score-bound"],
     assumes=["n keys"],
     wrong={
@@ -148,13 +141,9 @@ def no_weight_is_arbitrarily_large(rng: np.random.Generator, draw: int, T_q: int
     "additive-score-is-odd",
     r"e(-q, -k) = -e(q, k)",
     sizes="d_q d_k d_h",
-    topics=["F1"],
     uses=["additive-score"],
     assumes=["e as in {eq}`additive-score`, without a bias inside tanh"],
-    wrong={
-        "even, as the dot product is": r"e(-q, -k) = e(q, k)",
-        "odd in the query alone": r"e(-q, k) = -e(q, k)",
-    },
+    wrong={"even, as the dot product is": r"e(-q, -k) = e(q, k)", "odd in the query alone": r"e(-q, k) = -e(q, k)"},
 )
 def score_is_odd(rng: np.random.Generator, draw: int, **sizes: int) -> Givens:
     """tanh is odd: turn query and keys round, and the ranking turns round. A dot product stays, so equality needs a bias to be seen."""
@@ -167,7 +156,6 @@ def score_is_odd(rng: np.random.Generator, draw: int, **sizes: int) -> Givens:
     "additive-derivative-by-query",
     r"\frac{\partial e}{\partial q} = W_Q\, \bigl( v \odot (1 - t^2) \bigr), \qquad t = \tanh\bigl(W_Q^\top q + W_K^\top k\bigr)",
     sizes="d_q d_k d_h",
-    topics=["F1"],
     uses=["additive-score"],
     wrong={
         "tanh itself": r"\frac{\partial e}{\partial q} = W_Q\, (v \odot t), \qquad t = \tanh(W_Q^\top q + W_K^\top k)",
@@ -183,13 +171,9 @@ def gradient_by_the_query(rng: np.random.Generator, **sizes: int) -> Givens:
 @equation(
     "additive-query-key-interaction",
     r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (1 - t_r^2)\, (W_Q)_{ar}\, (W_K)_{br}",
-    topics=["F1"],
     uses=["additive-derivative-by-query"],
     assumes=["t as in {eq}`additive-derivative-by-query`"],
-    wrong={
-        "tanh'": r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = \sum_{r=1}^{d_h} v_r\, (1 - t_r^2)\, (W_Q)_{ar}\, (W_K)_{br}",
-        "t' forgotten": r"\frac{\partial^2 e}{\partial q_a\, \partial k_b} = -2 \sum_{r=1}^{d_h} v_r\, t_r\, (W_Q)_{ar}\, (W_K)_{br}",
-    },
+    wrong={"tanh'": r"-2 \sum_{r=1}^{d_h} v_r\, t_r -> \sum_{r=1}^{d_h} v_r", "t' forgotten": r"(1 - t_r^2)\, (W_Q)_{ar} -> (W_Q)_{ar}"},
 )
 def interaction_of_query_and_key(rng: np.random.Generator, draw: int, d_h: int) -> Givens:
     """It is 0 at q = k = 0, where the dot product has delta_ab.
@@ -221,19 +205,9 @@ def dot_product_as_an_additive_score(rng: np.random.Generator, d: int, draw: int
     "tanh-units-make-products",
     r"q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \qquad"
     r" f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x)",
-    topics=["F1"],
     uses=["square-units-make-products"],
     assumes=["a bias beta inside tanh with tanh''(beta) not 0"],
-    wrong={
-        "the first derivative": (
-            r"q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh'(\beta)}, \qquad"
-            r" f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x)"
-        ),
-        "the factor 4 of the squares forgotten": (
-            r"q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{\varepsilon^2 \tanh''(\beta)}, \qquad"
-            r" f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x)"
-        ),
-    },
+    wrong={"the first derivative": r"\tanh'' -> \tanh'", "the factor 4 of the squares forgotten": r"4\,\varepsilon^2 -> \varepsilon^2"},
 )
 def tanh_units_make_a_square(rng: np.random.Generator, draw: int) -> Givens:
     """f is even, so it starts with a square: four tanh units with a bias for each feature come as close to q . k as one likes."""
@@ -241,9 +215,7 @@ def tanh_units_make_a_square(rng: np.random.Generator, draw: int) -> Givens:
     return {"q": q, "k": k, r"\varepsilon": rng.uniform(0.05, 0.2), r"\beta": beta}
 
 
-# ---- 6.3 what it costs, and where it helps
-
-
+# ---- what it costs, and where it helps
 @equation(
     "additive-score-flops",
     r"F_{\mathrm{add}} = 2\, d_h\, (T_q\, d_q + T_k\, d_k) + 4\, T_q\, T_k\, d_h",
@@ -290,10 +262,7 @@ def flops_of_dot_scores(rng: np.random.Generator, T_q: int, T_k: int, d_q: int, 
     topics=["F2"],
     uses=["additive-score"],
     assumes=["all pairs at once", "M: numbers in the largest array that is made for the pairs"],
-    wrong={
-        "none": r"M_{\mathrm{add}} = T_q\, T_k\, d_h = M_{\mathrm{dot}}",
-        "projections for each vector only": r"M_{\mathrm{add}} = (T_q + T_k)\, d_h = d_h\, M_{\mathrm{dot}}",
-    },
+    wrong={"none": r"d_h\, M -> M", "projections for each vector only": r"T_q\, T_k -> (T_q + T_k)"},
 )
 def memory_of_the_pairs(rng: np.random.Generator, T_q: int, T_k: int, d_h: int) -> Givens:
     """tanh stands between the sum and v, so a number for each pair and unit must exist; a matrix product sums as it goes."""
@@ -357,9 +326,7 @@ def spread_of_dot_scores(rng: np.random.Generator, d: int) -> Givens:
     return {**random, "d": d}
 
 
-# ---- 6.5 the aligner
-
-
+# ---- the aligner
 @equation(
     "additive-attention",
     r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad"
@@ -374,14 +341,10 @@ def spread_of_dot_scores(rng: np.random.Generator, d: int) -> Givens:
         "T_k real words: padding is left out",
     ],
     wrong={
-        "the similarity itself as a weight, without a softmax": (
-            "X33",
-            r"c_i = \sum_{j=1}^{T_k} e_{ij}\, h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_{i-1} + W_K^\top h_j)",
-        ),
-        "values of their own": (
-            "X33",
-            r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, W_K^\top h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_{i-1} + W_K^\top h_j)",
-        ),
+        "X33: the similarity itself as a weight, without a softmax": r"c_i = \sum_{j=1}^{T_k} e_{ij}\, h_j, \qquad e_{ij} = "
+        r"v^\top \tanh(W_Q^\top s_{i-1} + W_K^\top h_j)",
+        "X33: values of their own": r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, W_K^\top h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_{i-1}"
+        r" + W_K^\top h_j)",
         "the new state asks": r"c_i = \sum_{j=1}^{T_k} \sigma(e_i)_j\, h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_i + W_K^\top h_j)",
     },
 )

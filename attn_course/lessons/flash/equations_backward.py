@@ -6,10 +6,12 @@ A loss reads the output O and perhaps L, the log-sum-exp of each row; dX stands 
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import columns, derivative, matrices, matrix, of, rows, vector
 from attn_course.formulas.givens import Given, Of
+
+equation = about("M1")
 
 
 def drawn(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -42,13 +44,10 @@ def row_deltas(P: np.ndarray, V: np.ndarray, dO: np.ndarray) -> Given:
     return derivative(lambda factors: loss(factors[:, None] * P, V, dO), np.ones(len(P)))
 
 
-# ---- 12.5 recompute instead of store
-
-
+# ---- recompute instead of store
 @equation(
     "weights-from-lse",
     r"p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}}",
-    topics=["M1"],
     uses=["log-softmax", "row-lse-and-output"],
     wrong={
         "the maximum kept instead": r"p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \max_{l} s_{il}",
@@ -104,7 +103,6 @@ def gradient_of_the_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: in
 @equation(
     "row-delta-from-output",
     r"\delta_i = \sum_{l} p_{il}\, (dO_i \cdot v_l) = dO_i \cdot z_i",
-    topics=["M1"],
     uses=["score-gradient-against-mixture", "gradients-through-weighted-sum", "score-gradient-by-entry"],
     assumes=["z_i = sum_l p_il v_l, a row of O", "delta_i = sum_l p_il dP_il"],
     wrong={
@@ -147,7 +145,6 @@ def gradients_of_queries_and_keys(rng: np.random.Generator, T_q: int, T_k: int, 
 @equation(
     "row-lse-gradient",
     r"\frac{\partial L_i}{\partial s_{ij}} = p_{ij}",
-    topics=["M1"],
     uses=["lse-gradient", "weights-from-lse"],
     wrong={
         "1 at the largest score, else 0": r"\frac{\partial L_i}{\partial s_{ij}} = [\, p_{ij} = \max_l p_{il} \,]",
@@ -166,7 +163,6 @@ def gradient_of_the_log_sum_exp(rng: np.random.Generator, T_q: int, T_k: int, d_
 @equation(
     "score-gradient-with-lse",
     r"dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr)",
-    topics=["M1"],
     uses=["score-gradient-by-entry", "row-delta-from-output", "row-lse-gradient"],
     assumes=["the loss reads O and L"],
     wrong={
@@ -187,15 +183,12 @@ def gradient_with_the_log_sum_exp(rng: np.random.Generator, T_q: int, T_k: int, 
 @equation(
     "key-gradient-in-blocks",
     r"dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b",
-    topics=["M1"],
     uses=["weights-from-lse", "row-delta-from-output", "gradients-through-scaled-scores"],
     assumes=["b: blocks of queries", "P_b = e^{Q_b K^T / sqrt(d_k) - L_b}, recomputed", "delta_b = row sums of dO_b * O_b"],
     wrong={
-        "always the first block of queries": r"dK = \frac{1}{\sqrt{d_k}} \sum_{b}"
-        r" \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_1",
+        "always the first block of queries": "Q_b -> Q_1",
         "without the scale": r"dK = \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b",
-        "delta added": r"dK = \frac{1}{\sqrt{d_k}} \sum_{b}"
-        r" \bigl( P_b \odot (dO_b V^\top + \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b",
+        "delta added": r"- \delta -> + \delta",
         "delta not weighted": r"dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top)"
         r" - \delta_b\, \mathbf{1}^\top \bigr)^{\!\top} Q_b",
     },
@@ -210,9 +203,7 @@ def backward_in_blocks(rng: np.random.Generator, g: int, B: int, T_k: int, d_k: 
     return {**blocks, r"\delta": columns(np.split(np.array(deltas), g)), "dK": by_key, "V": V, "d_k": d_k}
 
 
-# ---- 12.6 what the backward pass costs
-
-
+# ---- what the backward pass costs
 def five_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray, tile: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return what one kernel computes: S, dP, dV, dQ and dK (a tile stands for P and for dS)."""
     return q @ k.T, d_o @ v.T, tile.T @ d_o, tile @ k, tile.T @ q
@@ -226,16 +217,13 @@ def seven_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray,
 @equation(
     "attention-backward-flops",
     r"F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}",
-    topics=["M1"],
     uses=["attention-forward-flops", "gradients-through-scaled-scores"],
     assumes=["the scores computed again", "a multiply-add counts 2"],
     wrong={
         "twice the forward pass: the scores were kept": r"F_{\mathrm{backward}} = 2\, T_q T_k\, (2\, d_k + 2\, d_v), \qquad"
         r" d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = 2",
-        "the widths exchanged": r"F_{\mathrm{backward}} = 2\, T_q T_k\, (2\, d_k + 3\, d_v), \qquad"
-        r" d_k = d_v:\; \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}",
-        "five halves for any widths": r"F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad"
-        r" \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2}",
+        "the widths exchanged": r"3\, d_k + 2 -> 2\, d_k + 3",
+        "five halves for any widths": r"d_k = d_v:\; \frac{F_{\mathrm{backward}}} -> \frac{F_{\mathrm{backward}}}",
     },
 )
 def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
@@ -252,7 +240,6 @@ def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k
     "two-kernel-backward-flops",
     r"F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \qquad d_k = d_v:\;"
     r" \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = \frac{7}{5}",
-    topics=["M1"],
     uses=["key-gradient-in-blocks", "attention-backward-flops"],
     assumes=["one kernel for dK and dV, one for dQ; each rebuilds S and dP", "a multiply-add counts 2"],
     wrong={
@@ -277,14 +264,11 @@ def flops_without_atomics(rng: np.random.Generator, T_q: int, T_k: int, d_k: int
 @equation(
     "tiled-training-memory",
     r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)",
-    topics=["M1"],
     uses=["weights-from-lse", "row-delta-from-output"],
     assumes=["numbers kept for the backward pass beside Q, K, V: O and L, against O and P", "T_q = T_k = T"],
     wrong={
-        "the maximum kept beside the sum": r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 2), \qquad"
-        r" N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)",
-        "the output not kept": r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad"
-        r" N_{\mathrm{stored}}^{\mathrm{plain}} = T^2",
+        "the maximum kept beside the sum": "d_v + 1 -> d_v + 2",
+        "the output not kept": r"\, (d_v + T) -> ^2",
         "the same: P must be kept": r"N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + T) = N_{\mathrm{stored}}^{\mathrm{plain}}",
     },
 )

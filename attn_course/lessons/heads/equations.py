@@ -22,21 +22,16 @@ def _heads(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, H: 
     return output, weights
 
 
-# ---- 8.1 split and attend
-
-
+# ---- split and attend
 @equation(
     "heads-are-column-blocks",
     r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
     topics=["H1", "H4"],
     assumes=["W_Q^(h) = columns (h - 1) d_k + 1 to h d_k of W_Q"],
     wrong={
-        "every head reads the first block": r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(1)}, \qquad"
-        r" W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
-        "the heads in reverse order": r"\mathrm{split}(X W_Q)_h = X\, W_Q^{(H + 1 - h)}, \qquad"
-        r" W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
-        "the input is split before it is projected": r"\mathrm{split}(X)_h W_Q^{(h)} = X\, W_Q^{(h)}, \qquad"
-        r" W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr]",
+        "every head reads the first block": "(h) -> (1)",
+        "the heads in reverse order": "(h) -> (H + 1 - h)",
+        "the input is split before it is projected": "(X W_Q)_h -> (X)_h W_Q^{(h)}",
     },
 )
 def splitting_is_taking_column_blocks(rng: np.random.Generator, T: int, d: int, H: int, d_k: int) -> Givens:
@@ -53,12 +48,9 @@ def splitting_is_taking_column_blocks(rng: np.random.Generator, T: int, d: int, 
     uses=["batched-attention", "heads-are-column-blocks"],
     assumes=["d_k = width of one head"],
     wrong={
-        "divided by d_k": r"Z_h = P_h\, X W_V^{(h)}, \qquad"
-        r" P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{d_k}\Bigr)",
-        "one map for all heads": r"Z_h = P_1\, X W_V^{(h)}, \qquad"
-        r" P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr)",
-        "queries and keys exchanged": r"Z_h = P_h\, X W_V^{(h)}, \qquad"
-        r" P_h = \mathrm{softmax}\Bigl(\frac{X W_K^{(h)} \bigl(X W_Q^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr)",
+        "divided by d_k": r"\sqrt{d_k} -> d_k",
+        "one map for all heads": "= P_h -> = P_1",
+        "queries and keys exchanged": r"W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top -> W_K^{(h)} \bigl(X W_Q^{(h)}\bigr)^\top",
     },
 )
 def one_head(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: int) -> Givens:
@@ -68,21 +60,16 @@ def one_head(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: in
     return {"X": X, "Z": matrices(_heads(X, W_Q, W_K, W_V, H)[0]), "d_k": d_k, **blocks}
 
 
-# ---- 8.2 merge and project
-
-
+# ---- merge and project
 @equation(
     "multi-head-attention",
     r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}",
     topics=["H1", "H2"],
     uses=["attention-of-one-head"],
     wrong={
-        "W_O transposed": r"\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
-        r" W_O \in \mathbb{R}^{d \times (H d_v)}",
-        "divided by the number of heads": r"\mathrm{MultiHead}(X) = \frac{1}{H} \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
-        r" W_O \in \mathbb{R}^{(H d_v) \times d}",
-        "the input added": r"\mathrm{MultiHead}(X) = X + \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad"
-        r" W_O \in \mathbb{R}^{(H d_v) \times d}",
+        "W_O transposed": r"(H d_v) \times d -> d \times (H d_v)",
+        "divided by the number of heads": r"\bigl[\, Z_1 \cdots Z_H \,\bigr] -> \frac{1}{H} \bigl[\, Z_1 \cdots Z_H \,\bigr]",
+        "the input added": r"\bigl[\, Z_1 \cdots Z_H \,\bigr] -> X + \bigl[\, Z_1 \cdots Z_H \,\bigr]",
     },
 )
 def concatenate_and_project(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v: int) -> Givens:
@@ -118,8 +105,7 @@ def sum_over_heads(rng: np.random.Generator, T: int, d: int, H: int, d_v: int) -
     topics=["H2"],
     uses=["attention-of-one-head", "output-projection-sums-heads"],
     wrong={
-        "one map for all: the mean of the P_h": r"\sum_{h=1}^{H} Z_h\, W_O^{(h)}"
-        r" = \sum_{h=1}^{H} \Bigl(\frac{1}{H} \sum_{r=1}^{H} P_r\Bigr) X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr)",
+        "one map for all: the mean of the P_h": r"P_h\, X -> \Bigl(\frac{1}{H} \sum_{r=1}^{H} P_r\Bigr) X",
         "the product of two sums": r"\sum_{h=1}^{H} Z_h\, W_O^{(h)}"
         r" = \Bigl(\sum_{h=1}^{H} P_h\, X\, W_V^{(h)}\Bigr) \Bigl(\sum_{h=1}^{H} W_O^{(h)}\Bigr)",
     },
@@ -138,12 +124,9 @@ def sum_of_maps(rng: np.random.Generator, T: int, d: int, H: int, d_k: int, d_v:
     topics=["H2"],
     uses=["sum-of-head-maps"],
     wrong={
-        "each head can write into all directions": r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) = d, \qquad"
-        r" \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)",
-        "all heads together have the share of one": r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad"
-        r" \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \frac{1}{H} \min(d,\, H d_v)",
-        "the largest rank is out of reach": r"\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) < d_v, \qquad"
-        r" \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)",
+        "each head can write into all directions": r"\le d_v -> = d",
+        "all heads together have the share of one": r"\min -> \frac{1}{H} \min",
+        "the largest rank is out of reach": r"\le d_v -> < d_v",
     },
 )
 def heads_have_low_rank(rng: np.random.Generator, d_v: int, H: int, draw: int) -> Givens:
@@ -205,8 +188,7 @@ def signed_mixtures(rng: np.random.Generator, H: int, T_q: int, T_k: int) -> Giv
     topics=["H1", "H4"],
     uses=["attention-of-one-head"],
     wrong={
-        "any table of scores can be reached": r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr)"
-        r" = \mathrm{rank}\bigl(X X^\top\bigr) \le d_k",
+        "any table of scores can be reached": r"\le d_k -> = \mathrm{rank}\bigl(X X^\top\bigr) \le d_k",
         "the largest rank is out of reach": r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) < d_k",
         "always as large as the width": r"\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) = d_k",
     },
@@ -218,9 +200,7 @@ def scores_have_low_rank(rng: np.random.Generator, T: int, d: int, H: int, d_k: 
     return {"X": rng.normal(size=(T, d)), "W_Q^{(h)}": matrices(W_Q), "W_K^{(h)}": matrices(W_K), "d_k": d_k}
 
 
-# ---- 8.3 what it costs
-
-
+# ---- what it costs
 def _parameters(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) -> int:
     """Count the weights of a layer that runs."""
     x, weights = rng.normal(size=(2, d)), _weights(rng, d, H, d_k, d_v)
@@ -234,10 +214,7 @@ def _parameters(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) ->
     topics=["H2", "H4"],
     uses=["multi-head-attention"],
     assumes=["no biases"],
-    wrong={
-        "W_V in R^{d x d} for each head": ("X18", r"N = H\,(2\, d\, d_k + d^2 + d\, d_v)"),
-        "W_O forgotten": r"N = H\,(2\, d\, d_k + d\, d_v)",
-    },
+    wrong={"X18: W_V in R^{d x d} for each head": r"+ 2\, d -> + d^2 + d", "W_O forgotten": r"+ 2\, d -> + d"},
 )
 def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int, draw: int) -> Givens:
     """W_Q and W_K have d rows and H d_k columns, W_V d rows and H d_v columns, W_O H d_v rows and d columns."""
@@ -251,10 +228,7 @@ def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int
     sizes="d H width, d = H width",
     topics=["H1", "H4"],
     uses=["multi-head-parameters"],
-    wrong={
-        "H heads of width d / H cost H times as much": r"d_k = d_v = \frac{d}{H}:\; N = 4\,H\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2",
-        "full-size heads cost as much as one": r"d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,d^2",
-    },
+    wrong={"H heads of width d / H cost H times as much": r"4\,d^2 -> 4\,H\,d^2", "full-size heads cost as much as one": r"H\,d^2 -> d^2"},
     equivalent={"d -> d_k": "equal by the premise", "d -> d_v": "equal by the premise"},
 )
 def narrow_heads_cost_as_much_as_one(rng: np.random.Generator, d: int, H: int, width: int, draw: int) -> Givens:

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.formulas import column, columns, index, matrices, of, row, rows, vector
 from attn_course.reference import attention, delta_rule_attention, dot_scores, linear_attention, softmax
+
+equation = about("K2")
 
 
 def _unit(keys: np.ndarray) -> np.ndarray:
@@ -27,13 +29,10 @@ def _states(pair: Givens, S: np.ndarray, T: int) -> dict[str, Any]:
     return {"S": matrices(states, start=0, states=True), "t": index(1, T)}
 
 
-# ---- 11.6 correcting instead of adding
-
-
+# ---- correcting instead of adding
 @equation(
     "recall-error-gradient",
     r"\frac{\partial}{\partial S}\, \tfrac{1}{2}\, \bigl| S^\top k - v \bigr|^2 = k\, (S^\top k - v)^\top",
-    topics=["K2"],
     uses=["recall-signal-and-interference"],
     assumes=["a pair (k, v) that the state S should return"],
     wrong={
@@ -50,13 +49,9 @@ def gradient_of_the_recall_error(rng: np.random.Generator, d_k: int, d_v: int) -
 @equation(
     "delta-rule",
     r"S_t = S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
-    topics=["K2"],
     uses=["recall-error-gradient"],
     assumes=["one step of gradient descent with step size beta"],
-    wrong={
-        "Hebb's rule": r"S_t = S_{t-1} + \beta\, k\, v^\top",
-        "a step uphill": r"S_t = S_{t-1} - \beta\, k\, (v - S_{t-1}^\top k)^\top",
-    },
+    wrong={"Hebb's rule": r"S_t = S_{t-1} + \beta\, k\, v^\top", "a step uphill": r"S_t = S_{t-1} - \beta\, k\, (v - S_{t-1}^\top k)^\top"},
 )
 def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Least squares online: write what is missing, not the value itself."""
@@ -76,7 +71,6 @@ def delta_rule(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
 @equation(
     "erase-then-write",
     r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = \bigl( I - \beta\, k k^\top \bigr)\, S_{t-1} + \beta\, k v^\top",
-    topics=["K2"],
     uses=["delta-rule"],
     wrong={
         "everything decays, not k alone": r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top = (1 - \beta)\, S_{t-1} + \beta\, k v^\top",
@@ -91,12 +85,8 @@ def erase_then_write(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
 @equation(
     "recall-after-delta-write",
     r"S_t^\top k = (1 - \beta\, |k|^2)\, S_{t-1}^\top k + \beta\, |k|^2\, v",
-    topics=["K2"],
     uses=["erase-then-write"],
-    wrong={
-        "the old and the new value added up": r"S_t^\top k = S_{t-1}^\top k + \beta\, |k|^2\, v",
-        "as with a unit key": r"S_t^\top k = (1 - \beta)\, S_{t-1}^\top k + \beta\, v",
-    },
+    wrong={"the old and the new value added up": r"(1 - \beta\, |k|^2)\, S -> S", "as with a unit key": r"\beta\, |k|^2 -> \beta"},
 )
 def reading_back(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """A mixture of old and new, where Eq. recurrent-linear-attention returns their sum; with a unit key and beta = 1 the old is gone."""
@@ -107,12 +97,8 @@ def reading_back(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens
 @equation(
     "orthogonal-keys-left-alone",
     r"k' \cdot k = 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k'",
-    topics=["K2"],
     uses=["erase-then-write"],
-    wrong={
-        "so are all other keys": r"k' \cdot k \ne 0 \;\Rightarrow\; S_t^\top k' = S_{t-1}^\top k'",
-        "the key that is written": r"k' \cdot k = 0 \;\Rightarrow\; S_t^\top k = S_{t-1}^\top k",
-    },
+    wrong={"so are all other keys": r"= 0 -> \ne 0", "the key that is written": r"\top k' -> \top k"},
 )
 def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
     """What is stored under orthogonal keys is not touched by the correction."""
@@ -128,13 +114,9 @@ def other_keys_are_left_alone(rng: np.random.Generator, T: int, d_k: int, d_v: i
 @equation(
     "delta-transition-norm",
     r"\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta\, \|k\|^2| \bigr)",
-    topics=["K2"],
     uses=["erase-then-write"],
     assumes=["d_k >= 2"],
-    wrong={
-        "never more than 1": r"\| I - \beta\, k k^\top \|_2 \le 1",
-        "as for a unit key": r"\| I - \beta\, k k^\top \|_2 = \max\bigl( 1,\; |1 - \beta| \bigr)",
-    },
+    wrong={"never more than 1": r"\| I - \beta\, k k^\top \|_2 \le 1", "as for a unit key": r"\beta\, \|k\|^2 -> \beta"},
 )
 def stability(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     """Eigenvalues: 1 across the key, 1 - beta |k|^2 along it. Unit keys and 0 <= beta <= 1 never blow up; long keys do."""
@@ -158,7 +140,6 @@ def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, An
 @equation(
     "chunked-delta-rule",
     r"S_C = S_0 + K^\top U, \qquad U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0)",
-    topics=["K2"],
     uses=["delta-rule"],
     assumes=["B = diag(beta_1, ..., beta_C)", "rows of K, V: the pairs of one chunk"],
     wrong={
@@ -175,7 +156,6 @@ def chunked_delta_rule(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> 
 @equation(
     "chunked-delta-outputs",
     r"O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U",
-    topics=["K2"],
     uses=["chunked-linear-attention", "chunked-delta-rule"],
     assumes=["M_ij = 1 for j <= i, else 0", "U as in {eq}`chunked-delta-rule`"],
     wrong={
@@ -189,9 +169,7 @@ def outputs_of_a_chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> 
     return {name: chunk[name] for name in ("O", "Q", "S_0", "K", "M", "U")}
 
 
-# ---- 11.7 reading with and without softmax
-
-
+# ---- reading with and without softmax
 @equation(
     "corrections-reach-least-squares",
     r"\lim_{n \to \infty} S_n = (K^\top K)^{-1} K^\top V",
@@ -199,10 +177,7 @@ def outputs_of_a_chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> 
     topics=["K2", "L2"],
     uses=["recall-error-gradient", "delta-rule"],
     assumes=["S_n = S_{n-1} + beta K^T (V - K S_{n-1}): all pairs in each step", "K of full column rank", "0 < beta < 2 / |K^T K|_2"],
-    wrong={
-        "the sum of outer products": r"\lim_{n \to \infty} S_n = K^\top V",
-        "after the first round": r"S_n = (K^\top K)^{-1} K^\top V",
-    },
+    wrong={"the sum of outer products": r"\lim_{n \to \infty} S_n = K^\top V", "after the first round": r"S_n = (K^\top K)^{-1} K^\top V"},
 )
 def towards_least_squares(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Corrections end where their sum is 0: least squares (ridge regression without its penalty), linear in q and made from the context."""
@@ -250,11 +225,7 @@ def what_a_query_can_change(rng: np.random.Generator, T: int, d_k: int, d_v: int
     topics=["K2", "K1"],
     uses=["ratio-of-weights", "recall-signal-and-interference"],
     assumes=["n unit keys", "scores beta q . k, beta >= 0"],
-    wrong={
-        "the root of n - 1": r"q = k_i:"
-        r" \qquad p_i \ge \frac{1}{1 + \sqrt{n - 1}\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j",
-        "least overlap": r"q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \min_{j \ne i} k_i \cdot k_j",
-    },
+    wrong={"the root of n - 1": r"(n - 1) -> \sqrt{n - 1}", "least overlap": r"\max -> \min"},
 )
 def softmax_recall(rng: np.random.Generator, n: int, d: int, draw: int) -> Givens:
     """Recall is as sharp as beta makes it, for many more keys than d_k: what the sum of Eq. recall-signal-and-interference cannot do."""

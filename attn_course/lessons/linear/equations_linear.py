@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import columns, function, matrices, outcomes
 from attn_course.reference import elu_features, linear_attention
+
+equation = about("K2")
 
 
 def _sequence(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -17,16 +19,13 @@ def _sequence(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> tuple[np.
     return rng.normal(size=(T, d_k)), rng.normal(size=(T, d_k)), rng.normal(size=(T, d_v))
 
 
-# ---- 11.3 brackets
-
-
+# ---- brackets
 @equation(
     "linear-attention-by-associativity",
     r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr)",
-    topics=["K2"],
     assumes=["no softmax between the products"],
     wrong={
-        "with a softmax": ("X29", r"\mathrm{softmax}\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr)"),
+        "X29: with a softmax": r"\mathrm{softmax}\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( \phi(K)^\top V \bigr)",
         "the features of the keys forgotten": r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( K^\top V \bigr)",
         "the products in another order": r"\bigl( \phi(Q)\, \phi(K)^\top \bigr)\, V = \phi(Q)\, \bigl( V\, \phi(K)^\top \bigr)",
     },
@@ -63,7 +62,7 @@ def linear_attention_mixes_features(rng: np.random.Generator, T: int, d: int, d_
     uses=["exponential-kernel-features", "linear-attention-by-associativity"],
     assumes=["m features", "e to each entry", "T different queries and keys in general position"],
     wrong={
-        "exp keeps the rank": ("X29", r"\mathrm{rank}( \phi(Q)\, \phi(K)^\top ) \le m = \mathrm{rank}( e^{Q K^\top} ) < T"),
+        "X29: exp keeps the rank": r"\mathrm{rank}( \phi(Q)\, \phi(K)^\top ) \le m = \mathrm{rank}( e^{Q K^\top} ) < T",
         "the ranks exchanged": r"\mathrm{rank}( e^{Q K^\top} ) \le m < T = \mathrm{rank}( \phi(Q)\, \phi(K)^\top )",
     },
 )
@@ -86,13 +85,9 @@ def _flops(T: int, d_k: int, d_v: int) -> tuple[int, int]:
 @equation(
     "linear-attention-flops",
     r"F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v",
-    topics=["K2"],
     uses=["linear-attention-by-associativity"],
     assumes=["no mask", "features already computed, d_k of them", "a multiply-add counts 2"],
-    wrong={
-        "always T times less": r"F_{\mathrm{scores\ first}} = 2\, T^2 (d_k + d_v), \qquad F_{\mathrm{state\ first}} = 2\, T (d_k + d_v)",
-        "T^2 gone in any order": r"F_{\mathrm{scores\ first}} = 4\, T d_k d_v, \qquad F_{\mathrm{state\ first}} = 4\, T d_k d_v",
-    },
+    wrong={"always T times less": r"4\, T d_k d_v -> 2\, T (d_k + d_v)", "T^2 gone in any order": r"2\, T^2 (d_k + d_v) -> 4\, T d_k d_v"},
 )
 def flops_of_the_two_brackets(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """T^2 against T: two products of T x T, or two with a d_k x d_v matrix."""
@@ -103,13 +98,9 @@ def flops_of_the_two_brackets(rng: np.random.Generator, T: int, d_k: int, d_v: i
 @equation(
     "linear-attention-crossover",
     r"T^\ast = \frac{2\, d_k d_v}{d_k + d_v}",
-    topics=["K2"],
     uses=["linear-attention-flops"],
     assumes=["equal FLOPs; what hardware does with them is another matter"],
-    wrong={
-        "T = d_k d_v": r"T^\ast = d_k d_v",
-        "the arithmetic mean of the widths": r"T^\ast = \frac{d_k + d_v}{2}",
-    },
+    wrong={"T = d_k d_v": r"T^\ast = d_k d_v", "the arithmetic mean of the widths": r"T^\ast = \frac{d_k + d_v}{2}"},
 )
 def crossover(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
     """Equate the two of Eq. linear-attention-flops: with d_k = d_v = d at T = d. Shorter sequences are cheaper with scores first."""
@@ -120,12 +111,11 @@ def crossover(rng: np.random.Generator, d_k: int, d_v: int) -> Givens:
 @equation(
     "exponentials-per-flop",
     r"\frac{N_{\exp}}{F} = \frac{T^2}{2\, T^2 (d_k + d_v)} = \frac{1}{2\, (d_k + d_v)}",
-    topics=["K2"],
     uses=["linear-attention-flops"],
     assumes=["softmax attention; one exponential for each score"],
     wrong={
-        "exponentials are most of the work": ("X29", r"F < N_{\exp} = T^2 < 2\, T^2 (d_k + d_v)"),
-        "without exp it grows like T": ("X29", r"\frac{N_{\exp}}{F} = \frac{T^2}{2\, T (d_k + d_v)} = \frac{T}{2\, (d_k + d_v)}"),
+        "X29: exponentials are most of the work": r"F < N_{\exp} = T^2 < 2\, T^2 (d_k + d_v)",
+        "X29: without exp it grows like T": r"\frac{N_{\exp}}{F} = \frac{T^2}{2\, T (d_k + d_v)} = \frac{T}{2\, (d_k + d_v)}",
     },
 )
 def how_many_exponentials(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
@@ -135,9 +125,7 @@ def how_many_exponentials(rng: np.random.Generator, T: int, d_k: int, d_v: int) 
     return {r"N_{\exp}": len(taken), "F": _flops(T, d_k, d_v)[0], "T": T, "d_k": d_k, "d_v": d_v}
 
 
-# ---- 11.4 three equal forms
-
-
+# ---- three equal forms
 def _outputs_and_states(ends: range, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **options: Any) -> tuple[np.ndarray, list[Any]]:
     """Return the outputs of all positions, and the state after so many of them, each from a run of its own."""
     runs = [linear_attention(Q[:end], K[:end], V[:end], return_state=True, **options) for end in ends]
@@ -147,14 +135,11 @@ def _outputs_and_states(ends: range, Q: np.ndarray, K: np.ndarray, V: np.ndarray
 @equation(
     "recurrent-linear-attention",
     r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j",
-    topics=["K2"],
     uses=["linear-map-from-context", "linear-attention-by-associativity"],
     assumes=["S_0 = 0", "causal"],
     wrong={
-        "the state read before it is written": r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top,"
-        r" \qquad o_t = S_{t-1}^\top \phi(q_t) = \sum_{j < t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j",
-        "without the causal mask": r"S_t = S_{t-1} + \phi(k_t)\, v_t^\top,"
-        r" \qquad o_t = S_t^\top \phi(q_t) = \sum_j \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j",
+        "the state read before it is written": r"S_t^\top \phi(q_t) = \sum_{j \le t} -> S_{t-1}^\top \phi(q_t) = \sum_{j < t}",
+        "without the causal mask": r"\sum_{j \le t} -> \sum_j",
     },
 )
 def recurrent_form(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: int) -> Givens:
@@ -169,7 +154,6 @@ def recurrent_form(rng: np.random.Generator, T: int, d_k: int, d_v: int, draw: i
 @equation(
     "normalised-linear-attention",
     r"o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t)",
-    topics=["K2"],
     uses=["softmax-as-kernel-smoother", "recurrent-linear-attention"],
     assumes=["phi > 0, so that the denominator is not 0"],
     wrong={
@@ -189,7 +173,6 @@ def normalised_form(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Giv
 @equation(
     "chunked-linear-attention",
     r"O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c",
-    topics=["K2"],
     uses=["recurrent-linear-attention"],
     assumes=["features in Q, K", "M_ij = 1 for j <= i, else 0, within one chunk"],
     wrong={
@@ -210,14 +193,11 @@ def chunked_form(rng: np.random.Generator, n: int, C: int, d_k: int, d_v: int) -
     "linear-attention-with-decay",
     r"S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \qquad"
     r" o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j",
-    topics=["K2"],
     uses=["recurrent-linear-attention"],
     assumes=["S_0 = 0", "o_t = S_t^T q_t", "0 < a <= 1: what each feature keeps at each step"],
     wrong={
-        "the gate of step j counted too": r"S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \qquad"
-        r" o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j}^{t} a_{l,r} \Bigr) v_j",
-        "the gate after the write": r"S_t = \mathrm{diag}(a_t)\, \bigl( S_{t-1} + k_t v_t^\top \bigr), \qquad"
-        r" o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j",
+        "the gate of step j counted too": "j+1 -> j",
+        "the gate after the write": r"S_{t-1} + k_t v_t^\top -> \bigl( S_{t-1} + k_t v_t^\top \bigr)",
     },
 )
 def decay(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
@@ -230,18 +210,12 @@ def decay(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     return lists | {"S": matrices(S, start=0, states=True)}
 
 
-# ---- 11.5 what the state can hold
-
-
+# ---- what the state can hold
 @equation(
     "recall-signal-and-interference",
     r"S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top",
-    topics=["K2"],
     uses=["recurrent-linear-attention"],
-    wrong={
-        "the value alone": r"S^\top k_i = |k_i|^2\, v_i, \qquad S = \sum_j k_j v_j^\top",
-        "the value once": r"S^\top k_i = v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top",
-    },
+    wrong={"the value alone": r"v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j -> v_i", "the value once": r"|k_i|^2\, v_i -> v_i"},
 )
 def signal_and_interference(rng: np.random.Generator, n: int, d_k: int, d_v: int) -> Givens:
     """What is read back is what was written, plus every other value as far as its key overlaps. Orthonormal keys read exactly."""
@@ -253,7 +227,6 @@ def signal_and_interference(rng: np.random.Generator, n: int, d_k: int, d_v: int
     "interference-lower-bound",
     r"\sum_{i} \sum_{j \ne i} (k_i \cdot k_j)^2 \ge \frac{n^2}{d_k} - n",
     sizes="n d_k, n >= d_k",
-    topics=["K2"],
     uses=["recall-signal-and-interference"],
     assumes=["n unit keys"],
     wrong={
@@ -275,7 +248,6 @@ def capacity(rng: np.random.Generator, n: int, d_k: int, draw: int) -> Givens:
 @equation(
     "interference-of-random-keys",
     r"\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2",
-    topics=["K2"],
     uses=["recall-signal-and-interference"],
     assumes=["keys independent, uniform on the unit sphere", "values independent of them and of each other, mean 0"],
     wrong={

@@ -3,9 +3,11 @@
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.formulas import function, index, matrix, of, rows, subset
 from attn_course.reference import attention, softmax
+
+equation = about("G1")
 
 
 def random_mask(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -20,13 +22,10 @@ def added(mask: np.ndarray) -> np.ndarray:
         return np.log(mask.astype(float))
 
 
-# ---- 7.1 what adding minus infinity does
-
-
+# ---- what adding minus infinity does
 @equation(
     "score-bias-is-factor",
     r"\sigma(s + \ln a)_j = \frac{a_j\,e^{s_j}}{\sum_{l=1}^{n} a_l\,e^{s_l}}",
-    topics=["G1"],
     uses=["softmax"],
     assumes=["a > 0"],
     wrong={
@@ -42,12 +41,10 @@ def bias_is_a_factor(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "minus-infinity-removes-key",
     r"\lim_{a_l \to 0^+,\; l \notin A} \sigma(s + \ln a)_j = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}",
-    topics=["G1"],
     uses=["score-bias-is-factor"],
     assumes=["a_l = 1 for l in A", "A not empty"],
     wrong={
-        "the key keeps its place in the sum": r"\lim_{a_l \to 0^+,\; l \notin A} \sigma(s + \ln a)_j"
-        r" = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l} e^{s_l}}",
+        "the key keeps its place in the sum": r"l \in A -> l",
         "the score is multiplied by zero": r"\lim_{a_l \to 0^+,\; l \notin A} \sigma(s + \ln a)_j"
         r" = \frac{e^{[\,j \in A\,]\,s_j}}{\sum_{l} e^{[\,l \in A\,]\,s_l}}",
     },
@@ -60,12 +57,10 @@ def minus_infinity_removes_a_key(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "masking-renormalises-weights",
     r"\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = \frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l}, \qquad w = \sigma(s)",
-    topics=["G1"],
     uses=["softmax", "minus-infinity-removes-key"],
     assumes=["A not empty"],
     wrong={
-        "the mask after the softmax, not renormalised": r"\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}} = [\,j \in A\,]\,w_j,"
-        r" \qquad w = \sigma(s)",
+        "the mask after the softmax, not renormalised": r"\frac{[\,j \in A\,]\,w_j}{\sum_{l \in A} w_l} -> [\,j \in A\,]\,w_j",
         "the weight of the removed keys is shared out equally": r"\frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}"
         r" = [\,j \in A\,]\,\Bigl(w_j + \frac{\sum_{l \notin A} w_l}{|A|}\Bigr), \qquad w = \sigma(s)",
     },
@@ -78,15 +73,12 @@ def masking_renormalises(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "masked-exponential-is-zero",
     r"e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j}, \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases}",
-    topics=["G1"],
     assumes=["s finite"],
     wrong={
         "M = (1 - mask) * (-inf), where 0 * (-inf) is NaN": r"e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},"
         r" \qquad M_j = (1 - [\,j \in A\,])\,(-\infty)",
-        "the scores multiplied by a mask of zeros and ones: e^0 is 1": r"e^{[\,j \in A\,]\,s_j} = [\,j \in A\,]\,e^{s_j},"
-        r" \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases}",
-        "a large finite number": r"e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},"
-        r" \qquad M_j = \begin{cases} 0 & j \in A \\ -10000 & j \notin A \end{cases}",
+        "the scores multiplied by a mask of zeros and ones: e^0 is 1": r"s_j + M_j -> [\,j \in A\,]\,s_j",
+        "a large finite number": r"-\infty -> -10000",
     },
 )
 def arithmetic_of_minus_infinity(rng: np.random.Generator, n: int) -> Givens:
@@ -99,23 +91,15 @@ def arithmetic_of_minus_infinity(rng: np.random.Generator, n: int) -> Givens:
     "masked-attention",
     r"\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z, \qquad"
     r" z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}",
-    topics=["G1"],
     uses=["attention", "minus-infinity-removes-key"],
     assumes=["no A_i empty", "M_ij = 0 for j in A_i, else -inf"],
     wrong={
-        "minus infinity added to the embeddings": (
-            "X7",
-            (
-                r"\sum_j \sigma_l\Bigl(\frac{Q_i \cdot (K_l + M_{il}\,\mathbf{1}^\top)}{\sqrt{d_k}}\Bigr)_j V_j = Z_i, \qquad"
-                r" z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}"
-            ),
-        ),
-        "the mask of ones and zeros added to the scores": r"\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + e^{M}\Bigr) V = Z, \qquad"
+        "X7: minus infinity added to the embeddings": r"\sum_j \sigma_l\Bigl(\frac{Q_i \cdot (K_l + M_{il}"
+        r"\,\mathbf{1}^\top)}{\sqrt{d_k}}\Bigr)_j V_j = Z_i, \qquad"
         r" z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}",
-        "inverted polarity: True hides": r"\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z, \qquad"
-        r" z_i = \frac{\sum_{j \notin A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_{j \notin A_i} e^{q_i \cdot k_j / \sqrt{d_k}}}",
-        "the sum below runs over all keys": r"\mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V = Z, \qquad"
-        r" z_i = \frac{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}\, v_j}{\sum_j e^{q_i \cdot k_j / \sqrt{d_k}}}",
+        "the mask of ones and zeros added to the scores": "M -> e^{M}",
+        "inverted polarity: True hides": r"\in -> \notin",
+        "the sum below runs over all keys": r"{\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}} -> {\sum_j e^{q_i \cdot k_j / \sqrt{d_k}}}",
     },
 )
 def masked_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
@@ -131,9 +115,7 @@ def _qkv(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int) 
     return rng.normal(size=(q_len, d_k)), rng.normal(size=(kv_len, d_k)), rng.normal(size=(kv_len, d_v))
 
 
-# ---- 7.2 nothing to attend to, and masks that are merely large
-
-
+# ---- nothing to attend to, and masks that are merely large
 @equation(
     "finite-fill-leaks",
     r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = \frac{r}{r + e^{c}}, \qquad"
@@ -142,7 +124,7 @@ def _qkv(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int) 
     uses=["score-bias-is-factor"],
     assumes=["c finite", "A not empty"],
     wrong={
-        "a finite c hides the keys completely": ("X21", r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = 0"),
+        "X21: a finite c hides the keys completely": r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = 0",
         "their weight shrinks by e^{-c}": r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = e^{-c} \sum_{j \notin A} \sigma(s)_j",
     },
 )
@@ -180,13 +162,12 @@ def finite_fill_of_a_whole_row_hides_nothing(rng: np.random.Generator, n: int) -
     ],
     wrong={
         "the formula as it stands: 0 / 0": r"A_i = \emptyset \;\Rightarrow\; p_{ij} = \frac{0}{0}, \quad z_i = 0, \quad e^{L_i} = 0",
-        "the weights still sum to 1, as with a finite fill": r"A_i = \emptyset \;\Rightarrow\; \sum_j p_{ij} = 1, \quad z_i = 0,"
-        r" \quad e^{L_i} = 0",
+        "the weights still sum to 1, as with a finite fill": r"p_{ij} = 0 -> \sum_j p_{ij} = 1",
         "the log-sum-exp is 0": r"A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad L_i = 0",
     },
     equivalent={
         r"A_{i} = \emptyset \; \Rightarrow \; p_{i j} = 0, \quad z_{i} = 0, \quad e^{L_{i}} = 0"
-        r" -> p_{i j} = 0, \quad z_{i} = 0, \quad e^{L_{i}} = 0 \; \Rightarrow \; A_{i} = \emptyset": "a sum of exponentials is 0 if empty",
+        r" -> p_{i j} = 0, \quad z_{i} = 0, \quad e^{L_{i}} = 0 \; \Rightarrow \; A_{i} = \emptyset": "a sum of exponentials is 0 if empty"
     },
 )
 def nothing_to_attend_to(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
@@ -197,16 +178,13 @@ def nothing_to_attend_to(rng: np.random.Generator, T_q: int, T_k: int, d_k: int,
     return {"A": subset(mask), "p": P, "z": rows(Z), "L": L}
 
 
-# ---- 7.3 the causal mask
-
-
+# ---- the causal mask
 @equation(
     "causal-mask",
     r"A_i = \{\, j : j \le i + p \,\}, \qquad M_{ij} = -\infty \iff j > i + p",
-    topics=["G1"],
     assumes=["positions count from 0", "p = position of the first query among the keys", "M may hold any finite numbers elsewhere"],
     wrong={
-        "transposed: the past is hidden": ("X8", r"A_i = \{\, j : j \ge i + p \,\}, \qquad M_{ij} = -\infty \iff j < i + p"),
+        "X8: transposed: the past is hidden": r"A_i = \{\, j : j \ge i + p \,\}, \qquad M_{ij} = -\infty \iff j < i + p",
         "off by one: the token itself is hidden": r"A_i = \{\, j : j < i + p \,\}, \qquad M_{ij} = -\infty \iff j \ge i + p",
         "the cached keys forgotten": r"A_i = \{\, j : j \le i \,\}, \qquad M_{ij} = -\infty \iff j > i + p",
     },
@@ -222,7 +200,6 @@ def causal_mask(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Give
 @equation(
     "bottom-right-offset",
     r"p = T_k - T_q",
-    topics=["G1"],
     uses=["causal-mask"],
     assumes=["the last query stands at the last key, as in decoding with a cache"],
     wrong={
@@ -242,7 +219,6 @@ def offset_of_the_last_queries(rng: np.random.Generator, T_q: int, T_k: int) -> 
 @equation(
     "causal-prefix-invariance",
     r"Z(X_{1:t}) = Z(X)_{1:t}",
-    topics=["G1"],
     uses=["masked-attention", "causal-mask"],
     assumes=["causal mask, p = 0", "Z = self-attention of the rows"],
     wrong={
@@ -258,13 +234,10 @@ def prefix_invariance(rng: np.random.Generator, T: int, d: int, d_k: int, d_v: i
     return {"Z": layer, "X": rng.normal(size=(T, d)), "t": index(1, T - 1)}
 
 
-# ---- 7.4 leaks, and how to find them
-
-
+# ---- leaks, and how to find them
 @equation(
     "output-derivative-by-score",
     r"\frac{\partial z_i}{\partial s_{ij}} = p_{ij}\,(v_j - z_i)",
-    topics=["G1"],
     uses=["softmax-derivative"],
     assumes=["z_i = sum_j p_ij v_j", "P_i = softmax of s_i"],
     wrong={
@@ -284,14 +257,11 @@ def output_by_score(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> G
     "mask-after-softmax-leaks",
     r"\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad"
     r" \frac{\partial \tilde{z}_i}{\partial s_{il}} = -w_{il}\,\tilde{z}_i \quad (l \notin A_i)",
-    topics=["G1"],
     uses=["softmax-derivative", "output-derivative-by-score"],
     assumes=["w = softmax of all scores, the mask applied afterwards"],
     wrong={
-        "no gradient, hence no leak": r"\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad"
-        r" \frac{\partial \tilde{z}_i}{\partial s_{il}} = 0 \quad (l \notin A_i)",
-        "what leaks is the hidden value": r"\tilde{z}_i = \sum_{j \in A_i} w_{ij}\, v_j, \qquad"
-        r" \frac{\partial \tilde{z}_i}{\partial s_{il}} = w_{il}\,(v_l - \tilde{z}_i) \quad (l \notin A_i)",
+        "no gradient, hence no leak": r"-w_{il}\,\tilde{z}_i -> 0",
+        "what leaks is the hidden value": r"-w_{il}\,\tilde{z}_i -> w_{il}\,(v_l - \tilde{z}_i)",
     },
 )
 def leak_of_a_mask_after_the_softmax(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -304,7 +274,6 @@ def leak_of_a_mask_after_the_softmax(rng: np.random.Generator, T_q: int, T_k: in
 @equation(
     "causal-mask-hides-future",
     r"\frac{\partial z_i}{\partial x_j} = 0 \quad (j > i)",
-    topics=["G1"],
     uses=["causal-prefix-invariance", "output-derivative-by-score"],
     assumes=["causal self-attention, p = 0"],
     wrong={

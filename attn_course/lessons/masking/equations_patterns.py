@@ -2,50 +2,26 @@
 
 import numpy as np
 
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.formulas import function, index, matrices, of, subset, vector
 from attn_course.lessons.masking.equations import added, random_mask
 from attn_course.reference import attention, causal_mask, softmax, window_mask
 
-# ---- 7.5 which triangle, which axis
+equation = about("G1")
 
 
+# ---- which triangle, which axis
 @equation(
     "masked-attention-in-columns",
     r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
     r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}",
-    topics=["G1"],
     uses=["masked-attention", "causal-mask"],
     assumes=["rows of Q, K, V are positions"],
     wrong={
-        "the right triangle, but the softmax over the queries": (
-            "X8",
-            (
-                r"Z = \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
-                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
-            ),
-        ),
-        "columns as queries, but the softmax still along rows": (
-            "X8",
-            (
-                r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
-                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
-            ),
-        ),
-        "columns as queries, but the triangle not transposed": (
-            "X8",
-            (
-                r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
-                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{K Q^\top}{\sqrt{d_k}} + M\Bigr) \Bigr)^{\!\top}"
-            ),
-        ),
-        "Q^T K with a softmax over columns, where queries and keys swap roles": (
-            "X8",
-            (
-                r"Z = \mathrm{softmax}_{\mathrm{rows}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M\Bigr) V"
-                r" = \Bigl( V^\top\, \mathrm{softmax}_{\mathrm{columns}}\Bigl(\frac{Q K^\top}{\sqrt{d_k}} + M^\top\Bigr) \Bigr)^{\!\top}"
-            ),
-        ),
+        "X8: the right triangle, but the softmax over the queries": "row -> column",
+        "X8: columns as queries, but the softmax still along rows": "column -> row",
+        "X8: columns as queries, but the triangle not transposed": r"M^\top -> M",
+        "X8: Q^T K with a softmax over columns, where queries and keys swap roles": r"K Q^\top -> Q K^\top",
     },
 )
 def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
@@ -59,21 +35,12 @@ def two_orientations(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v
     "softmax-over-queries-leaks",
     r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
     r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
-    topics=["G1"],
     uses=["softmax-derivative", "masked-attention-in-columns"],
     assumes=["causal mask on Q K^T, softmax over the queries"],
     wrong={
-        "no leak: the mask is above the diagonal": (
-            "X8",
-            (
-                r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \ge j} e^{s_{rj}}}, \qquad"
-                r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = 0 \quad (l \ne i)"
-            ),
-        ),
-        "the normaliser stops at query i": r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \le i} e^{s_{rj}}}, \qquad"
-        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
-        "the sum over the keys": r"\tilde{p}_{ij} = \frac{[\,i \ge j\,]\,e^{s_{ij}}}{\sum_{r \le i} e^{s_{ir}}}, \qquad"
-        r" \frac{\partial \tilde{p}_{ij}}{\partial s_{lj}} = -\tilde{p}_{ij}\, \tilde{p}_{lj} \quad (l \ne i)",
+        "X8: no leak: the mask is above the diagonal": r"-\tilde{p}_{ij}\, \tilde{p}_{lj} -> 0",
+        "the normaliser stops at query i": r"r \ge j -> r \le i",
+        "the sum over the keys": r"\sum_{r \ge j} e^{s_{rj}} -> \sum_{r \le i} e^{s_{ir}}",
     },
 )
 def leak_through_the_normaliser(rng: np.random.Generator, T: int) -> Givens:
@@ -82,13 +49,10 @@ def leak_through_the_normaliser(rng: np.random.Generator, T: int) -> Givens:
     return {"s": rng.normal(size=(T, T)), r"\tilde{p}": of(lambda s: softmax(s + fill, axis=0), "s")}
 
 
-# ---- 7.6 several masks
-
-
+# ---- several masks
 @equation(
     "added-masks-intersect",
     r"M^{(1)} + M^{(2)} = M \iff A_i = A_i^{(1)} \cap A_i^{(2)}",
-    topics=["G1"],
     uses=["masked-exponential-is-zero"],
     assumes=["M, M^(1), M^(2) hold 0 and -inf only"],
     wrong={
@@ -114,7 +78,6 @@ PADDED = (
 @equation(
     "key-padding-changes-nothing",
     PADDED,
-    topics=["G1"],
     uses=["masked-attention"],
     assumes=["K, V hold the n real rows, counted from 0", "K', V' = padding, any finite numbers at all"],
     wrong={
@@ -137,7 +100,6 @@ def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, 
 @equation(
     "packed-documents-stay-apart",
     r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr], \qquad A_i = \{\, j : g_j = g_i \,\}",
-    topics=["G1"],
     uses=["masked-attention"],
     assumes=[
         "g_i = number of the document that token i belongs to",
@@ -145,10 +107,8 @@ def padding_changes_nothing(rng: np.random.Generator, T_q: int, n: int, m: int, 
         "Z(X, A) = self-attention, causal or not, in which token i sees A_i only",
     ],
     wrong={
-        "a causal mask alone keeps documents apart": r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr],"
-        r" \qquad A_i = \{\, j : g_j \le g_i \,\}",
-        "inverted polarity: other documents are seen": r"Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr],"
-        r" \qquad A_i = \{\, j : g_j \ne g_i \,\}",
+        "a causal mask alone keeps documents apart": r"= g_i -> \le g_i",
+        "inverted polarity: other documents are seen": r"= g_i -> \ne g_i",
     },
 )
 def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int, d_v: int, draw: int) -> Givens:
@@ -161,20 +121,13 @@ def packed_documents(rng: np.random.Generator, n: int, m: int, d: int, d_k: int,
     return {"Z": layer, **packed, "g": vector(np.repeat(numbers, [n, m]))}
 
 
-# ---- 7.7 how many pairs are left
-
-
+# ---- how many pairs are left
 @equation(
     "causal-pair-count",
     r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q + 1)}{2}",
-    topics=["G1"],
     uses=["causal-mask"],
     assumes=["causal", "-1 <= p", "p + T_q <= T_k"],
-    wrong={
-        "half of T^2": r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q^2}{2}",
-        "without the diagonal": r"\sum_{i=0}^{T_q - 1} |A_i| = T_q\,p + \frac{T_q\,(T_q - 1)}{2}",
-        "the past forgotten": r"\sum_{i=0}^{T_q - 1} |A_i| = p + \frac{T_q\,(T_q + 1)}{2}",
-    },
+    wrong={"half of T^2": r"T_q\,(T_q + 1) -> T_q^2", "without the diagonal": "+ 1 -> - 1", "the past forgotten": r"T_q\,p -> p"},
 )
 def causal_pairs(rng: np.random.Generator, T_q: int, draw: int) -> Givens:
     """Query i sees i + p + 1 keys; for p = 0 this is a little more than half of all pairs, not half."""
@@ -186,7 +139,6 @@ def causal_pairs(rng: np.random.Generator, T_q: int, draw: int) -> Givens:
 @equation(
     "window-pair-count",
     r"\sum_{i=0}^{T - 1} |A_i| = T\,(w + 1) - \frac{w\,(w + 1)}{2}",
-    topics=["G1"],
     uses=["causal-pair-count"],
     assumes=["window of w keys to the left and the token itself", "w < T"],
     wrong={
@@ -203,16 +155,12 @@ def window_pairs(rng: np.random.Generator, T: int, draw: int) -> Givens:
 @equation(
     "reach-of-stacked-windows",
     r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot w})_{ij}, \qquad (B_w)_{ij} = [\,i - w \le j \le i\,]",
-    topics=["G1"],
     uses=["window-pair-count"],
     assumes=["L layers with windows of w keys to the left"],
     wrong={
-        "a window of w never sees further than w": r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_w)_{ij}, \qquad"
-        r" (B_w)_{ij} = [\,i - w \le j \le i\,]",
-        "w + 1 per layer": r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{L \cdot (w + 1)})_{ij}, \qquad"
-        r" (B_w)_{ij} = [\,i - w \le j \le i\,]",
-        "one layer more": r"\bigl[\,((B_w)^{L})_{ij} > 0\,\bigr] = (B_{(L + 1) \cdot w})_{ij}, \qquad"
-        r" (B_w)_{ij} = [\,i - w \le j \le i\,]",
+        "a window of w never sees further than w": r"B_{L \cdot w} -> B_w",
+        "w + 1 per layer": r"\cdot w -> \cdot (w + 1)",
+        "one layer more": r"L \cdot w -> (L + 1) \cdot w",
     },
 )
 def reach_of_stacked_windows(rng: np.random.Generator, T: int, draw: int) -> Givens:

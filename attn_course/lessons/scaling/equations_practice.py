@@ -8,11 +8,13 @@ import itertools
 
 import numpy as np
 
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.formulas import function, independent, matrix, normal_nodes, outcomes, row, vector
 from attn_course.formulas.givens import Outcomes
 from attn_course.lessons.scaling.equations import entries, keys_at, scores
 from attn_course.reference import scaled_dot_scores, softmax
+
+equation = about("C1")
 
 
 def directions(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -35,13 +37,10 @@ def uncorrelated(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.n
     return np.vstack([points, -points]), np.tile(chances / 2, 2)
 
 
-# ---- 3.3 Break each assumption
-
-
+# ---- Break each assumption
 @equation(
     "correlated-query-key-moments",
     r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k",
-    topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["normal entries with mean 0 and variance 1", "correlation rho between q_i and k_i, no other dependence"],
     wrong={
@@ -62,7 +61,6 @@ def correlated_query_and_key(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "equal-query-key-moments",
     r"\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k",
-    topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["k = q", "entries independent, mean 0, variance 1", "kappa = E[q_i^4]: 3 for normal entries, 1 for +1 and -1"],
     wrong={
@@ -80,7 +78,6 @@ def query_equal_to_key(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "covariance-within-a-row",
     r"\mathrm{Cov}[q \cdot k,\, q \cdot k'] = 0, \qquad \mathrm{Cov}\bigl[ (q \cdot k)^2, (q \cdot k')^2 \bigr] = 2\,d_k",
-    topics=["C1"],
     uses=["variance-of-a-score", "equal-query-key-moments"],
     assumes=["two keys, one query", "all entries independent and standard normal"],
     wrong={
@@ -100,7 +97,6 @@ def scores_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "score-normal-given-query",
     r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^2 / 2}",
-    topics=["C1"],
     assumes=["k standard normal, q given"],
     wrong={
         "standard deviation |q|^2": r"\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^4 / 2}",
@@ -117,13 +113,10 @@ def normal_given_the_query(rng: np.random.Generator, d_k: int) -> Givens:
     return {"k": outcomes(chances, row(k)), "q": row(q), "t": t}
 
 
-# ---- 3.4 Normal only in the limit
-
-
+# ---- Normal only in the limit
 @equation(
     "kurtosis-of-a-score",
     r"\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = 3 + \frac{\kappa_q \kappa_k - 3}{d_k}",
-    topics=["C1"],
     uses=["variance-of-a-score"],
     assumes=["all entries independent, mean 0, variance 1, fourth moments kappa_q and kappa_k"],
     wrong={
@@ -142,11 +135,10 @@ def kurtosis_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "kurtosis-with-normal-entries",
     r"\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k}",
-    topics=["C1"],
     uses=["kurtosis-of-a-score"],
     assumes=["all entries independent and standard normal"],
     wrong={
-        "q.k follows N(0, d_k) exactly": ("X5", r"\mathbb{E}[(q \cdot k)^4] = 3\,\mathbb{E}[(q \cdot k)^2]^2 = 3\,d_k^2"),
+        "X5: q.k follows N(0, d_k) exactly": r"\mathbb{E}[(q \cdot k)^4] = 3\,\mathbb{E}[(q \cdot k)^2]^2 = 3\,d_k^2",
         "that of a single product, shared": r"\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = \frac{9}{d_k}",
     },
 )
@@ -160,11 +152,10 @@ def kurtosis_with_normal_entries(rng: np.random.Generator, d_k: int) -> Givens:
     "scaled-score-approaches-normal",
     r"\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = \Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k / 2}"
     r" \xrightarrow[d_k \to \infty]{} e^{t^2 / 2}",
-    topics=["C1"],
     uses=["score-normal-given-query"],
     assumes=["all entries independent and standard normal", "t^2 < d_k"],
     wrong={
-        "that of a normal variable at every d_k": ("X5", r"\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = e^{t^2 / 2}"),
+        "X5: that of a normal variable at every d_k": r"\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = e^{t^2 / 2}",
         "d_k for d_k / 2": r"\mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}] = \Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k}",
         "the limit": r"\mathbb{E}[e^{t\,q \cdot k / \sqrt{d_k}}] = (1 - t^2 / d_k)^{-d_k / 2} \xrightarrow[d_k \to \infty]{} e^{t^2}",
     },
@@ -181,9 +172,7 @@ def approach_to_the_normal(rng: np.random.Generator, draw: int) -> Givens:
     return {**random, "t": rng.choice([-1, 1]) * rng.uniform(0.7, 1) * largest, "d_k": d_k}
 
 
-# ---- 3.5 What the spread does to softmax
-
-
+# ---- What the spread does to softmax
 @equation(
     "log-weight-ratio-variance",
     r"\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \quad (i \ne j)",
@@ -215,10 +204,7 @@ def normal_scores(rng: np.random.Generator) -> Givens:
     topics=["C2"],
     uses=["softmax", "score-normal-given-query"],
     assumes=["scores z normal with mean 0 and variance s^2", "n keys, n large: 1 / sum_j w_j^2 is about n times the left side"],
-    wrong={
-        "the spread not squared": r"\frac{(\mathbb{E}\,e^{z})^2}{\mathbb{E}\,e^{2z}} = e^{-s}",
-        "only the denominator counted": r"\frac{(\mathbb{E}\,e^{z})^2}{\mathbb{E}\,e^{2z}} = e^{-2 s^2}",
-    },
+    wrong={"the spread not squared": "s^2 -> s", "only the denominator counted": "s^2 -> 2 s^2"},
 )
 def share_of_keys_in_use(rng: np.random.Generator) -> Givens:
     """1 / sum w^2 counts the keys that matter. Scaled scores (s = 1) leave 37 % of them; unscaled ones e^{-d_k}, that is: a single one."""
@@ -231,10 +217,7 @@ def share_of_keys_in_use(rng: np.random.Generator) -> Givens:
     topics=["C2"],
     uses=["softmax-entropy", "score-normal-given-query"],
     assumes=["scores z normal with mean 0 and variance s^2", "n keys, n large: ln n - H(w) is about the left side"],
-    wrong={
-        "s^2, the shift of the mean alone": r"\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = s^2",
-        "linear in the spread": r"\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = \frac{s}{2}",
-    },
+    wrong={"s^2, the shift of the mean alone": r"\frac{s^2}{2} -> s^2", "linear in the spread": "s^2 -> s"},
 )
 def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
     """Eq. softmax-entropy with means for sums.
@@ -244,19 +227,15 @@ def entropy_below_its_maximum(rng: np.random.Generator) -> Givens:
     return normal_scores(rng)
 
 
-# ---- 3.6 What the scale is not: a new class of functions
-
-
+# ---- What the scale is not: a new class of functions
 @equation(
     "scale-as-reparametrisation",
     r"c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) = W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
     topics=["C2"],
     assumes=["the loss sees W_Q through the scores c x W_Q k^T only", "one step of gradient descent"],
     wrong={
-        "the scale changes nothing at all: the same step": (
-            "X14",
-            r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - \eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
-        ),
+        "X14: the scale changes nothing at all: the same step": r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - \eta"
+        r"\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
         "the step times c": r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - c\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
     },
     whatever={r"\mathcal{L}": "the chain rule does not ask which loss it is"},
@@ -281,7 +260,7 @@ def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
     uses=["score-variance-from-deviations", "scale-as-reparametrisation"],
     assumes=["entries independent, mean 0", "Var q_i = sigma_q^2, Var k_i = 1"],
     wrong={
-        "the scale is needed always": ("X14", r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k / \sqrt{d_k}] = 1"),
+        "X14: the scale is needed always": r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k / \sqrt{d_k}] = 1",
         "unscaled scores always have variance d_k": r"\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = d_k",
     },
 )
@@ -291,18 +270,13 @@ def scale_inside_the_initialisation(rng: np.random.Generator, d_k: int, draw: in
     return {**scores(rng, d_k, sigma_q), r"\sigma_q": sigma_q}
 
 
-# ---- 3.7 What LayerNorm fixes, and what it does not
-
-
+# ---- What LayerNorm fixes, and what it does not
 @equation(
     "layer-norm-moments",
     r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
     topics=["C3"],
     assumes=["LN(x)_i = (x_i - mean) / sqrt(v + epsilon), before gain and bias", "v = variance of the entries of x"],
-    wrong={
-        "length 1": r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
-        "each square 1": r"\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon}",
-    },
+    wrong={"length 1": r"\frac{1}{d} \sum -> \sum", "each square 1": r"\frac{1}{d} \sum_{i=1}^{d} \mathrm{LN} -> \mathrm{LN}"},
 )
 def layer_norm(rng: np.random.Generator, d: int) -> Givens:
     """It fixes the mean square of each token, so its length is about sqrt(d); nothing is said about single entries."""
@@ -323,10 +297,7 @@ def weights_of_variance(rng: np.random.Generator, shape: tuple[int, int], deviat
     topics=["C3"],
     uses=["layer-norm-moments"],
     assumes=["x fixed", "entries of W uncorrelated, as independent ones are, mean 0, variance sigma_w^2"],
-    wrong={
-        "sigma_w^2 alone: the sum forgotten": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2",
-        "the deviation for the variance": r"\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w\, \|x\|^2",
-    },
+    wrong={"sigma_w^2 alone: the sum forgotten": r"2\, \|x\|^2 -> 2", "the deviation for the variance": "w^2 -> w"},
 )
 def variance_after_a_projection(rng: np.random.Generator, d_model: int, d_k: int) -> Givens:
     """A sum of d_model independent terms. After LayerNorm |x|^2 = d_model, so the queries have variance sigma_w^2 d_model, not 1."""
@@ -367,10 +338,7 @@ def variance_at_initialisation(rng: np.random.Generator, d: int) -> Givens:
     uses=["score-variance-from-deviations", "variance-after-projection"],
     assumes=["x, y fixed", "entries of W_Q, W_K independent, mean 0, variances sigma_Q^2 and sigma_K^2"],
     wrong={
-        "LayerNorm makes queries and keys unit-variance": (
-            "X17",
-            r"\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2",
-        ),
+        "X17: LayerNorm makes queries and keys unit-variance": r"2\, \|x\|^2\, \|y\|^2 -> 2",
         "x . y": r"\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, (x \cdot y)^2",
     },
 )
@@ -392,11 +360,9 @@ def score_variance_at_initialisation(rng: np.random.Generator, d_model: int, d_k
     uses=["cosine-similarity", "layer-norm-moments"],
     assumes=["q, k not 0", "theta = the angle between q and k", "hat: divided by the root of the mean square of the entries"],
     wrong={
-        "normalising the input is enough": (
-            "X17",
-            r"\frac{q \cdot k}{\sqrt{d_k}} = \frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta",
-        ),
-        "the scaled dot product is a cosine": ("X4", r"\frac{q \cdot k}{\sqrt{d_k}} = \frac{\hat q \cdot \hat k}{d_k} = \cos\theta"),
+        "X17: normalising the input is enough": r"\frac{q \cdot k}{\sqrt{d_k}} = \frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}"
+        r"\,\cos\theta",
+        "X4: the scaled dot product is a cosine": r"\frac{q \cdot k}{\sqrt{d_k}} = \frac{\hat q \cdot \hat k}{d_k} = \cos\theta",
         "the cosine itself": r"\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \frac{q \cdot k}{\|q\|\,\|k\|} = \cos\theta",
     },
 )

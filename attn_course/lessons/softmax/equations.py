@@ -5,19 +5,19 @@ from collections.abc import Callable
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.formulas import derivative, function, of, vector
 
+equation = about("B1")
+
+
 # ---- B1, first derivation: positive, normalised, shift-invariant, one continuous map for every entry
-
-
 @equation(
     "softmax",
     r"\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}}",
-    topics=["B1"],
     assumes=["z real"],
     wrong={
-        "a function of one entry alone, as if all other scores were 0": ("X24", r"\sigma(z)_i = \frac{e^{z_i}}{e^{z_i} + n - 1}"),
+        "X24: a function of one entry alone, as if all other scores were 0": r"\sigma(z)_i = \frac{e^{z_i}}{e^{z_i} + n - 1}",
         "scores divided by their sum": r"\sigma(z)_i = \frac{z_i}{\sum_{j=1}^{n} z_j}",
     },
 )
@@ -37,13 +37,12 @@ def softmax(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "softmax-inside-the-simplex",
     r"0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
-    topics=["B1"],
     uses=["softmax"],
     assumes=["n >= 2", "finite z", "exact arithmetic (checked where float64 has room: scores within 32 of each other)"],
     wrong={
-        "also for a single entry": ("X16", r"0 < \sigma(z_{1:1})_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
-        "also for a score of -inf": ("X16", r"0 < \lim_{z_1 \to -\infty} \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
-        "only a few weights are positive": ("X21", r"\min_i \sigma(z)_i = 0, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1"),
+        "X16: also for a single entry": r"0 < \sigma(z_{1:1})_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
+        "X16: also for a score of -inf": r"0 < \lim_{z_1 \to -\infty} \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
+        "X21: only a few weights are positive": r"\min_i \sigma(z)_i = 0, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1",
     },
     equivalent={"1 -> 2": "weaker: what is below 1 is below 2, and no weight reaches its bound"},
 )
@@ -58,7 +57,6 @@ def weights_between_zero_and_one(rng: np.random.Generator, n: int, draw: int) ->
 @equation(
     "ratio-of-weights",
     r"\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)}",
-    topics=["B1"],
     assumes=["w_i = f(z_i) / sum_j f(z_j)", "f > 0"],
     wrong={
         "the difference of the values": r"\frac{w_i}{w_j} = f(z_i) - f(z_j)",
@@ -77,7 +75,6 @@ def ratio_of_weights(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "shift-invariant-ratios",
     r"\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}",
-    topics=["B1"],
     uses=["ratio-of-weights"],
     assumes=["shift invariance is demanded of f"],
     wrong={
@@ -95,7 +92,6 @@ def shift_invariance_of_ratios(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "exponential-functional-equation",
     r"g(x + c) = g(x)\,g(c)",
-    topics=["B1"],
     uses=["shift-invariant-ratios"],
     assumes=["g(x) = f(x) / f(0)", "f > 0"],
     wrong={
@@ -116,13 +112,9 @@ def product_rule_of_the_map(rng: np.random.Generator) -> Givens:
 @equation(
     "functional-equation-integrated",
     r"g(x) \int_0^1 g(c)\,dc = \int_x^{x+1} g(c)\,dc",
-    topics=["B1"],
     uses=["exponential-functional-equation"],
     assumes=["g continuous"],
-    wrong={
-        "the interval does not move with x": r"g(x) \int_0^1 g(c)\,dc = \int_0^1 g(c)\,dc",
-        "the interval grows with x": r"g(x) \int_0^1 g(c)\,dc = \int_x^{2x+1} g(c)\,dc",
-    },
+    wrong={"the interval does not move with x": r"\int_x^{x+1} -> \int_0^1", "the interval grows with x": "{x+1} -> {2x+1}"},
 )
 def smoothing_by_integration(rng: np.random.Generator) -> Givens:
     """Integrate Eq. exponential-functional-equation over c.
@@ -136,13 +128,9 @@ def smoothing_by_integration(rng: np.random.Generator) -> Givens:
 @equation(
     "exponential-differential-equation",
     r"g'(x) = \beta\,g(x)",
-    topics=["B1"],
     uses=["exponential-functional-equation", "functional-equation-integrated"],
     assumes=["beta = g'(0)"],
-    wrong={
-        "the slope is constant": r"g'(x) = \beta",
-        "beta = g(0)": r"g'(x) = \beta\,g(x), \qquad \beta = g(0)",
-    },
+    wrong={"the slope is constant": r"g'(x) = \beta", "beta = g(0)": r"g'(x) = \beta\,g(x), \qquad \beta = g(0)"},
 )
 def differential_equation_of_the_map(rng: np.random.Generator) -> Givens:
     """The slope at x is that of g(x + c) at c = 0; there Eq. exponential-functional-equation turns it into g(x) g'(0)."""
@@ -153,13 +141,9 @@ def differential_equation_of_the_map(rng: np.random.Generator) -> Givens:
 @equation(
     "exponential-unique-solution",
     r"g(x) = e^{\beta x}",
-    topics=["B1"],
     uses=["exponential-differential-equation"],
     assumes=["g(0) = 1"],
-    wrong={
-        "the factor beta comes along": r"g(x) = \beta\, e^{\beta x}",
-        "only its tangent": r"g(x) = 1 + \beta x",
-    },
+    wrong={"the factor beta comes along": r"g(x) = \beta\, e^{\beta x}", "only its tangent": r"g(x) = 1 + \beta x"},
 )
 def exponential_map(rng: np.random.Generator, draw: int) -> Givens:
     """The only solution of Eq. exponential-differential-equation with g(0) = 1."""
@@ -178,7 +162,6 @@ def exponential_map(rng: np.random.Generator, draw: int) -> Givens:
 @equation(
     "softmax-with-temperature",
     r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}",
-    topics=["B1"],
     uses=["softmax", "ratio-of-weights", "exponential-unique-solution"],
     assumes=["T > 0: a larger score must not get a smaller weight"],
     wrong={
@@ -193,8 +176,6 @@ def softmax_with_temperature(rng: np.random.Generator, n: int) -> Givens:
 
 
 # ---- B1, second derivation: the largest entropy at a given mean score
-
-
 def entropy(p: np.ndarray) -> float:
     """Return the entropy of weights in nats, by its definition."""
     return -sum(one * np.log(one) for one in p)
@@ -203,7 +184,6 @@ def entropy(p: np.ndarray) -> float:
 @equation(
     "entropy-lagrangian-gradient",
     r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda",
-    topics=["B1"],
     assumes=["p > 0", "L = H(p) + beta (sum_i p_i z_i - mu) + lambda (sum_i p_i - 1)"],
     wrong={
         "the product rule forgotten: no -1": r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i + \beta z_i + \lambda",
@@ -232,12 +212,8 @@ def root(falling: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.
 @equation(
     "unnormalised-gibbs-form",
     r"p_i = e^{\lambda - 1}\, e^{\beta z_i}",
-    topics=["B1"],
     uses=["entropy-lagrangian-gradient"],
-    wrong={
-        "the sign of an energy": r"p_i = e^{\lambda - 1}\, e^{-\beta z_i}",
-        "the 1 on the wrong side": r"p_i = e^{\lambda + 1}\, e^{\beta z_i}",
-    },
+    wrong={"the sign of an energy": r"\beta z_i -> -\beta z_i", "the 1 on the wrong side": r"p_i = e^{\lambda + 1}\, e^{\beta z_i}"},
 )
 def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
     """Set Eq. entropy-lagrangian-gradient to zero and solve for p_i."""
@@ -249,13 +225,9 @@ def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "gibbs-distribution",
     r"p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
-    topics=["B1"],
     uses=["unnormalised-gibbs-form"],
     assumes=["sum_i p_i = 1"],
-    wrong={
-        "no beta in the denominator": r"p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{z_j}}",
-        "divided by n": r"p_i = \frac{e^{\beta z_i}}{n}",
-    },
+    wrong={"no beta in the denominator": r"\beta z_j -> z_j", "divided by n": r"p_i = \frac{e^{\beta z_i}}{n}"},
 )
 def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
     """The constraint fixes the factor e^{lambda - 1} in Eq. unnormalised-gibbs-form."""
@@ -267,7 +239,6 @@ def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "free-energy-identity",
     r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(p \,\|\, \sigma(z/T))",
-    topics=["B1"],
     uses=["softmax-with-temperature"],
     assumes=["p on the simplex, p > 0", "T > 0"],
     wrong={
@@ -283,8 +254,6 @@ def free_energy(rng: np.random.Generator, n: int, draw: int) -> Givens:
 
 
 # ---- B1, third derivation: the gradient of log-sum-exp
-
-
 @equation(
     "log-softmax",
     r"\ln \sigma(z)_i = z_i - \mathrm{lse}(z)",
@@ -304,7 +273,6 @@ def log_softmax(rng: np.random.Generator, n: int) -> Givens:
 @equation(
     "lse-gradient",
     r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i",
-    topics=["B1"],
     uses=["softmax"],
     wrong={
         "the inner derivative forgotten": r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \frac{1}{\sum_j e^{z_j}}",

@@ -5,17 +5,17 @@ A subscript c marks the dialect in which columns are positions: X_c = X^T, Q_c =
 
 import numpy as np
 
-from attn_course.equations.core import Givens, equation
+from attn_course.equations.core import Givens, about
 from attn_course.formulas import column, row
 from attn_course.reference import causal_mask
 
-# ---- 0.4 One letter, several meanings: a table of dialects
+equation = about("N1")
 
 
+# ---- One letter, several meanings: a table of dialects
 @equation(
     "dot-product-in-columns",
     r"\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c",
-    topics=["N1"],
     assumes=["q, k rows (1, d_k)", "q_c, k_c columns (d_k, 1)"],
     wrong={
         "q^T k of two rows: a table of d_k x d_k products": r"\sum_{a=1}^{d_k} q_a k_a = q^\top k = q_c\, k_c^\top",
@@ -31,7 +31,6 @@ def row_or_column(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "scores-in-columns",
     r"K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top",
-    topics=["N1"],
     uses=["dot-product-in-columns"],
     assumes=["Q_c = Q^T, K_c = K^T"],
     wrong={
@@ -50,14 +49,10 @@ def two_tables_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_k: int)
     "attention-in-columns",
     r"V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)"
     r" = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top}",
-    topics=["N1"],
     uses=["scores-in-columns"],
     assumes=["columns: the softmax runs down each column, axis 0"],
     wrong={
-        "the softmax along the same axis number in both": (
-            r"V_c\; \mathrm{softmax}_{\text{rows}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)"
-            r" = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top}"
-        ),
+        "the softmax along the same axis number in both": "column -> row",
         "the output is not transposed": (
             r"V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)"
             r" = \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V"
@@ -73,7 +68,6 @@ def two_forms_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: in
 @equation(
     "projection-in-columns",
     r"W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top",
-    topics=["N1"],
     assumes=["x_c = x^T a column", "torch's nn.Linear stores W_c, (out, in), and computes x W_c^T"],
     wrong={
         "the stored matrix multiplies a row from the right": r"x\, W_c = \bigl( W\, x_c \bigr)^\top, \qquad W_c = W^\top",
@@ -90,18 +84,11 @@ def two_projections(rng: np.random.Generator, d_in: int, d_out: int) -> Givens:
 @equation(
     "absorbed-matrix-in-columns",
     r"(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top",
-    topics=["N1"],
     uses=["dot-product-in-columns", "projection-in-columns"],
     assumes=["x asks, y answers"],
     wrong={
-        "W_K^T W_Q between the asking column and the answering one": (
-            r"(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{K,c}^\top W_{Q,c} \bigr)\, y_c"
-            r" = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top"
-        ),
-        "W_Q^T W_K with rows as positions": (
-            r"(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c"
-            r" = x\, \bigl( W_Q^\top W_K \bigr)\, y^\top"
-        ),
+        "W_K^T W_Q between the asking column and the answering one": r"W_{Q,c}^\top W_{K,c} -> W_{K,c}^\top W_{Q,c}",
+        "W_Q^T W_K with rows as positions": r"\bigl( W_Q W_K^\top \bigr) -> \bigl( W_Q^\top W_K \bigr)",
     },
 )
 def two_spellings_of_one_matrix(rng: np.random.Generator, d: int, d_k: int) -> Givens:
@@ -117,7 +104,6 @@ def two_spellings_of_one_matrix(rng: np.random.Generator, d: int, d_k: int) -> G
 @equation(
     "causal-mask-in-columns",
     r"M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top",
-    topics=["N1"],
     uses=["scores-in-columns"],
     assumes=["i = position of the query, j = position of the key"],
     wrong={

@@ -199,7 +199,7 @@ def _form_backward(w_query: np.ndarray, w_key: np.ndarray, d_form: np.ndarray) -
 def _form_cases(rng: np.random.Generator) -> list[Case]:
     return [
         Case(name, w_query=rng.normal(size=(d_query, d_k)), w_key=rng.normal(size=(d_key, d_k)), d_form=rng.normal(size=(d_query, d_key)))
-        for name, d_query, d_key, d_k in (("wide", 5, 7, 3), ("narrow", 7, 3, 1), ("d_k above both", 2, 3, 5), ("all alike", 3, 3, 3))
+        for name, d_query, d_key, d_k in (("wide", 5, 7, 3), ("narrow", 7, 3, 1), ("d_k above both", 2, 3, 5), ("a square form", 5, 5, 3))
     ]
 
 

@@ -82,4 +82,5 @@ def _slug(lesson: Path) -> str:
 
 def _from_work(content: bytes) -> bytes:
     """The text of a lesson whose relative links lead from work/lessons/ to where they led from notebooks/."""
-    return content.replace(b"](../", b"](../../").replace(b"](../../work/", b"](../")
+    up, work = b"](../", FOLDER.parent.name.encode() + b"/"
+    return content.replace(up, up + b"../").replace(up + b"../" + work, up)

@@ -13,7 +13,7 @@ from typing import Any
 
 from attn_course.grading.cells import Cell
 
-STARTUP_S = 120.0
+STARTUP_S = 180.0  # a kernel that does not start is started twice, 60 s each
 _GRACE_S = 10.0  # per cell, for nbval's own waits; and for its clean-up after an interrupt
 
 

@@ -43,7 +43,10 @@ class WatchedKernel(nbval.plugin.RunningKernel):  # type: ignore[misc]  # nbval 
     exiting = False
 
     def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
-        super().__init__(kernel_name, cwd=self.folder, startup_timeout=startup_timeout)
+        try:
+            super().__init__(kernel_name, cwd=self.folder, startup_timeout=startup_timeout)
+        except RuntimeError:  # once more, on other ports: between the choice of a port and its use another program may take it
+            super().__init__(kernel_name, cwd=self.folder, startup_timeout=startup_timeout)
 
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
         """Send a cell as a front end does, so that `check` finds the cells run so far in `In`; nbval keeps no history."""

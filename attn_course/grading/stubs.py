@@ -18,7 +18,7 @@ from typing import Any
 
 from attn_course.tasks import module_call
 from attn_course.tasks.forbidden import PLACES, THREADS, WATCHED
-from attn_course.tasks.source import BEHIND
+from attn_course.tasks.source import BEHIND, if_imported
 
 CELLS = "<code cell "  # how the file names of a learner's cells begin
 UFUNC_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
@@ -72,14 +72,14 @@ class Stubs:
         for rule in sorted(forbid):
             if rule.startswith("."):
                 for place in PLACES:
-                    self._replace(_loaded(place), rule[1:], rule, direct=place.startswith("sympy"))
+                    self._replace(if_imported(place), rule[1:], rule, direct=place.startswith("sympy"))
             elif rule.endswith(".*"):
-                package = _loaded(rule[:-2])
+                package = if_imported(rule[:-2])
                 for name in [name for name, value in vars(package).items() if _home(value).startswith(rule[:-1])] if package else []:
                     self._replace(package, name, rule, direct=True)
             elif "." in rule:
                 owner, _, name = rule.rpartition(".")
-                self._replace(_loaded(owner), name, rule, direct=rule.startswith("sympy."))
+                self._replace(if_imported(owner), name, rule, direct=rule.startswith("sympy."))
         return len(self._done) > before
 
     def remove(self) -> None:
@@ -249,15 +249,3 @@ def _homes(rules: frozenset[str]) -> tuple[str, ...]:
 def _home(value: Any) -> str:
     named = inspect.isroutine(value) or inspect.isclass(value)
     return f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}" if named else ""
-
-
-def _loaded(dotted: str) -> Any:
-    """The object a dotted name stands for, if its module is loaded already."""
-    parts = dotted.split(".")
-    for cut in range(len(parts), 0, -1):
-        value = sys.modules.get(".".join(parts[:cut]))
-        if value is not None:
-            for part in parts[cut:]:
-                value = getattr(value, part, None)
-            return value
-    return None

@@ -102,7 +102,7 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
 def _objects(rule: str, loaded: tuple[Any, ...]) -> dict[int, tuple[str, Any]]:
     """What a rule forbids by being it: its name and itself, by its id. `loaded`: the modules that it may be in."""
     names = [f"{place}{rule}" for place in PLACES] if rule.startswith(".") else [rule]
-    found = [(name, item) for name in reversed(names) if (item := _behind(_loaded(name))) is not None]
+    found = [(name, item) for name in reversed(names) if (item := _behind(if_imported(name))) is not None]
     return {id(item): (name, item) for name, item in found}  # an id is another's once its owner is gone
 
 
@@ -207,7 +207,7 @@ def _known(tree: ast.AST, imports: Mapping[str, str], names: Mapping[str, Any]) 
     """What the global and imported names of a text stand for; its own variables hide them."""
     local = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     local |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return {name: value for name, value in names.items() if name not in local} | {name: _loaded(path) for name, path in imports.items()}
+    return {name: value for name, value in names.items() if name not in local} | {name: if_imported(path) for name, path in imports.items()}
 
 
 def _collect(function: Any, texts: dict[CodeType, str], given: Collection[str]) -> None:
@@ -253,8 +253,8 @@ def _imports(tree: ast.AST) -> dict[str, str]:
     return paths
 
 
-def _loaded(dotted: str) -> Any:
-    """The object a dotted name stands for, if its module is already imported; nothing is imported for this."""
+def if_imported(dotted: str) -> Any:
+    """Return the object a dotted name stands for, if its module is already imported; nothing is imported for this."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         value = sys.modules.get(".".join(parts[:cut]))

@@ -220,6 +220,22 @@ def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkey
         run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
 
 
+def test_a_kernel_that_does_not_start_at_first_is_started_again(tmp_path, monkeypatch):
+    (tmp_path / "ipykernel_launcher.py").write_text(
+        "import pathlib, runpy, sys\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "if not (here / 'tried').exists():\n"
+        "    (here / 'tried').touch()\n"
+        "    raise SystemExit('address already in use')\n"
+        "sys.path.remove(str(here))\n"
+        "runpy.run_module('ipykernel_launcher', run_name='__main__', alter_sys=True)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    (outcome,) = run_nbval([Cell("print(6 * 7)")], folder=tmp_path, cell_timeout_s=60).values()
+    assert (tmp_path / "tried").exists()
+    assert (outcome.problem, outcome.stdout.strip()) == (None, "42")
+
+
 def test_pytest_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(nbval_run, "_command", lambda *_: [sys.executable, "-c", "raise SystemExit('pytest is gone')"])
     with pytest.raises(EngineError, match=r"nbval ended early \(exit code 1\): pytest is gone"):

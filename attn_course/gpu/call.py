@@ -151,7 +151,7 @@ def validate(
     if softcap is not None:
         softcap = _checked_softcap(softcap)
     if mask is not None:
-        _check_mask(mask, query, key)
+        mask = _checked_mask(mask, query, key)
     batch = _common_axes(query, key, value, mask, q_offset, enable_gqa, uses_offset=is_causal or window is not None)
     if autocasts(query):
         query, key, value = (_as_autocast(part) for part in (query, key, value))
@@ -253,14 +253,16 @@ def _checked_softcap(softcap: Any) -> float:
     return float(softcap)
 
 
-def _check_mask(mask: Any, query: Tensor, key: Tensor) -> None:
+def _checked_mask(mask: Any, query: Tensor, key: Tensor) -> Tensor:
+    """Return the mask with axes for queries and keys."""
     if not isinstance(mask, Tensor) or mask.dtype not in (torch.bool, *FLOATS):
         raise TypeError(f"mask must be a Tensor of bool or float; got {described(mask)}")
     if mask.device != query.device:
         raise ValueError(f"mask must be on the device of query, {query.device}; got {mask.device}")
     q_len, kv_len = query.shape[-2], key.shape[-2]
-    if mask.ndim < 2 or mask.shape[-2] not in (1, q_len) or mask.shape[-1] not in (1, kv_len):
+    if mask.ndim == 0 or mask.shape[-1] not in (1, kv_len) or (mask.ndim > 1 and mask.shape[-2] not in (1, q_len)):
         raise ValueError(f"mask must broadcast to (..., q_len, kv_len) = (..., {q_len}, {kv_len}); got shape {tuple(mask.shape)}")
+    return mask[None] if mask.ndim == 1 else mask
 
 
 def _common_axes(

@@ -57,7 +57,7 @@ def attention(
         One row per position that may answer.
     value : (*#batch, kv_len, d_v) Tensor
         What each of these positions passes on.
-    mask : (*#batch, #q_len, #kv_len) Tensor of bool or float, optional
+    mask : (*#batch, #q_len, #kv_len) or (#kv_len,) Tensor of bool or float, optional
         Boolean: True where the query may attend to the key. Float: added to the scores; -inf removes the key.
     is_causal : bool, optional
         Let query i see the keys j <= i + q_offset only.

@@ -78,6 +78,13 @@ def broadcast_batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ValueError(f"leading axes must broadcast; got {listed}") from None
 
 
+def require_mask_shape(mask: np.ndarray, q_len: int, kv_len: int) -> None:
+    """Refuse a mask that does not broadcast to (..., q_len, kv_len); one of a single axis is the same for all queries."""
+    fits = all(have in (1, want) for have, want in zip(reversed(mask.shape[-2:]), (kv_len, q_len), strict=False))
+    if mask.ndim == 0 or not fits:
+        raise ValueError(f"mask must broadcast to (..., q_len, kv_len) = (..., {q_len}, {kv_len}); got shape {mask.shape}")
+
+
 def sum_to_shape(gradient: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """Sum a gradient over the axes along which an input of that shape was broadcast."""
     extra = gradient.ndim - len(shape)

@@ -14,6 +14,7 @@ from attn_course.reference.arrays import (
     require_axes,
     require_flags,
     require_integer,
+    require_mask_shape,
     require_positive,
     weighted_sum,
     within_range,
@@ -44,7 +45,7 @@ def attention(
 
     With a mask it is Eq. masked-attention, with groups of heads Eq. grouped-query-attention.
 
-    `mask` (*#batch, #q_len, #kv_len): boolean, True where the query may attend to the key, or float, added to the scores;
+    `mask` (*#batch, #q_len, #kv_len) or (#kv_len,): boolean, True where the query may attend to the key, or float, added to the scores;
     -inf removes the key.
     `is_causal`: let query i see the keys j <= i + q_offset only.
     `q_offset` (an int, or (*#batch)): position of the first query among the keys; used by `is_causal` and `window`.
@@ -178,8 +179,7 @@ def _allowed(
     if mask is not None:
         if not isinstance(mask, np.ndarray) or not (mask.dtype == bool or np.issubdtype(mask.dtype, np.floating)):
             raise TypeError(f"mask must be an ndarray of bool or float; got {described(mask)}")
-        if mask.ndim < 2 or any(have not in (1, want) for have, want in zip(mask.shape[-2:], (q_len, kv_len), strict=True)):
-            raise ValueError(f"mask must broadcast to (..., q_len, kv_len) = (..., {q_len}, {kv_len}); got shape {mask.shape}")
+        require_mask_shape(mask, q_len, kv_len)
         broadcast_batch(**{"mask": mask.shape[:-2], "q_offset": offset_batch, "query, key and value": batch})
         bias = None if mask.dtype == bool else mask
         allowed = allowed & (mask if bias is None else ~np.isneginf(mask))

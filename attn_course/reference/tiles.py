@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.reference.arrays import checked_floats, require_axes, require_integer
+from attn_course.reference.arrays import checked_floats, require_axes, require_integer, require_mask_shape
 from attn_course.reference.attention import ScoredPairs, score_pairs
 
 
@@ -29,12 +29,8 @@ class Tiles:
         require_axes(2 + grouped, "(..., heads, len, features)" if grouped else "(..., len, features)", query=query, key=key, value=value)
         if key.shape[-2] != value.shape[-2]:
             raise ValueError(f"key and value must share kv_len, the axis before the last; got {key.shape[-2]} and {value.shape[-2]}")
-        lengths = (query.shape[-2], key.shape[-2])
-        if isinstance(mask, np.ndarray) and not (
-            mask.ndim >= 2 and all(have in (1, want) for have, want in zip(mask.shape[-2:], lengths, strict=True))
-        ):
-            wanted = f"(..., q_len, kv_len) = (..., {lengths[0]}, {lengths[1]})"
-            raise ValueError(f"mask must broadcast to {wanted}; got shape {mask.shape}")
+        if isinstance(mask, np.ndarray):
+            require_mask_shape(mask, query.shape[-2], key.shape[-2])
         nothing = self.scored(slice(0, 0), slice(0, 0))  # raises what attention would
         self.output_shape = (*nothing.scores.shape[:-2], query.shape[-2], value.shape[-1])
 
@@ -67,8 +63,9 @@ class Tiles:
 
     def mask_index(self, rows: slice, columns: slice) -> Any:
         """Return where the block's mask is; an axis of length 1 serves all blocks."""
-        axes = () if self.mask is None else zip(self.mask.shape[-2:], (rows, columns), strict=True)
-        return (..., *(slice(None) if length == 1 else block for length, block in axes))
+        lengths = () if self.mask is None else self.mask.shape[-2:]
+        blocks = (rows, columns)[2 - len(lengths) :]
+        return (..., *(slice(None) if length == 1 else block for length, block in zip(lengths, blocks, strict=True)))
 
 
 def _blocks(length: int, size: int) -> list[slice]:

@@ -90,7 +90,7 @@ def flash_attention(
     log-sum-exp.
 
     `block_q`, `block_kv`: queries and keys in a block; the last blocks may be smaller.
-    `mask` (*#batch, #q_len, #kv_len), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
+    `mask` (*#batch, #q_len, #kv_len) or (#kv_len,), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
     `enable_gqa`: those of `attention`. The weights are not among the results: they never exist as a whole.
     `return_lse`: also return the log-sum-exp of each row of masked scores, which the backward pass needs.
 

@@ -44,7 +44,7 @@ def flash_attention_backward(
     `lse`: the log-sum-exp that the forward pass returned.
     `d_lse`: gradient with respect to the log-sum-exp, if the loss depends on it.
     `return_d_mask`: also return the gradient of a float mask.
-    `mask` (*#batch, #q_len, #kv_len), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
+    `mask` (*#batch, #q_len, #kv_len) or (#kv_len,), `is_causal`, `q_offset` (an int, or (*#batch)), `window`, `scale`, `softcap` and
     `enable_gqa`: those of `attention`.
 
     Returns `d_query`, `d_key`, `d_value`: each of the shape and dtype of its input; gradients of broadcast axes and of

@@ -144,6 +144,8 @@ def test_keys_and_values_are_read_as_often_as_by_torch_unless_they_are_guarded(o
         ((HEADS, HEADS[:2], HEADS), {"enable_gqa": True}, ValueError, "key and value must share their heads, axis -3; got 2 and 4"),
         ((HEADS, HEADS[:3], X), {}, ValueError, "leading axes must broadcast; got query (4,), key (3,), value ()"),
         ((X, X, X), {"mask": torch.ones(3, 3).int()}, TypeError, "mask must be a Tensor of bool or float; got a Tensor of int32"),
+        ((X, X, X), {"mask": torch.ones(2)}, ValueError, "mask must broadcast to (..., q_len, kv_len) = (..., 3, 3); got shape (2,)"),
+        ((X, X, X), {"mask": torch.tensor(0.0)}, ValueError, "mask must broadcast to (..., q_len, kv_len) = (..., 3, 3); got shape ()"),
         ((X, X, X), {"mask": torch.ones(2, 3)}, ValueError, "mask must broadcast to (..., q_len, kv_len) = (..., 3, 3); got shape (2, 3)"),
         (
             (HEADS, X, X),

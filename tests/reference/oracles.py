@@ -46,7 +46,7 @@ def may_attend(index, i, j, *, mask=None, is_causal=False, q_offset=0, window=No
 
 
 def mask_entry(mask, index, i, j):
-    block = element(mask, index, 2)
+    block = element(np.atleast_2d(mask), index, 2)
     return block[0 if block.shape[0] == 1 else i, 0 if block.shape[1] == 1 else j].item()
 
 

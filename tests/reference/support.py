@@ -81,7 +81,8 @@ def attention_calls(draw, dtypes=("float64",), lengths=(0, 1, 2, 3, 5, 7)):
     options = {"enable_gqa": True} if gqa else {}
     kind = draw(st.sampled_from(["none", "bool", "float"]))
     if kind != "none":
-        shape = (*sub_shape(draw, whole), draw(st.sampled_from([1, q_len])), draw(st.sampled_from([1, kv_len])))
+        rows = draw(st.sampled_from([(), *((*sub_shape(draw, whole), length) for length in (1, q_len))]))  # (): the same for all queries
+        shape = (*rows, draw(st.sampled_from([1, kv_len])))
         keep = rng.random(shape) < draw(st.sampled_from([0.0, 0.5, 0.8, 1.0]))
         options["mask"] = keep if kind == "bool" else np.where(keep, normal(shape), -np.inf).astype(draw(st.sampled_from(dtypes)))
     if draw(coin):

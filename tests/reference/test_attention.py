@@ -32,6 +32,8 @@ ALONE = {
     "nothing": {},
     "boolean mask": {"mask": random_mask()},
     "boolean mask for all queries": {"mask": random_mask((2, 1, 1, 11))},
+    "boolean mask of one axis": {"mask": random_mask((11,))},
+    "float mask of one axis": {"mask": random_bias((11,))},
     "boolean mask for all keys": {"mask": random_mask((3, 5, 1))},
     "one entry as a mask": {"mask": np.zeros((1, 1), dtype=bool)},
     "mask with an axis more than the query": {"mask": random_mask((2, 2, 3, 5, 11))},

@@ -45,6 +45,14 @@ ROWS: dict[str, tuple[tuple[str, ...], str]] = {
     "M1": (("flash",), "fast attention: online softmax, tiles, kernels, roofline"),
     "M2": (("transformer",), "a whole Transformer block, trained"),
     "M3": (("devices",), "attention over more than one device"),
+    "O1": (("positions",), "positions beyond the length of the training"),
+    "O2": (("long_context",), "attention sinks"),
+    "O3": (("long_context",), "windows beside global layers"),
+    "O4": (("long_context",), "sparse selection, and the error of what it leaves out"),
+    "O5": (("long_context",), "paged and quantised caches"),
+    "O6": (("long_context",), "the difference of two maps"),
+    "O7": (("delta", "linear"), "gated memories"),
+    "O8": (("long_context",), "what theory forbids"),
     "N1": (("start",), "one letter with several meanings: a table of notations"),
 }
 """Row id -> (lessons, what it is about)."""

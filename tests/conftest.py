@@ -6,9 +6,10 @@ import signal
 import sys
 import types
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -52,6 +53,15 @@ def pytest_xdist_auto_num_workers() -> int:
 def root() -> Path:
     """The top folder of the course."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, np.ndarray]]:
+    """Give what tests/oracles/models.py stores for a model of other people: all workers of a run share one process that makes it."""
+    from tests.oracles.arrays import stored
+
+    own = tmp_path_factory.getbasetemp()
+    return stored(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture

@@ -15,15 +15,27 @@ from attn_course.costs.pairs import attended_pairs
 from attn_course.costs.roofline import ridge_point_flops_per_byte, roofline_time_s
 from attn_course.costs.scores import attention_backward_flops, attention_flops, query_key_flops
 from attn_course.costs.traffic import additive_intermediate_bytes, materialised_attention_bytes, tiled_attention_bytes
+from attn_course.costs.transformer import (
+    TransformerSizes,
+    decoding_bytes,
+    feed_forward_flops,
+    generation_flops,
+    transformer_flops,
+    transformer_parameters,
+)
 
 __all__ = [
     "LatentSizes",
+    "TransformerSizes",
     "additive_intermediate_bytes",
     "attended_pairs",
     "attention_backward_flops",
     "attention_flops",
     "cache_bytes_per_token",
+    "decoding_bytes",
     "delta_rule_flops",
+    "feed_forward_flops",
+    "generation_flops",
     "latent_attention_flops",
     "latent_cache_bytes_per_token",
     "linear_attention_crossover_length",
@@ -38,4 +50,6 @@ __all__ = [
     "ridge_point_flops_per_byte",
     "roofline_time_s",
     "tiled_attention_bytes",
+    "transformer_flops",
+    "transformer_parameters",
 ]

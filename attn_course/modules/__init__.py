@@ -2,8 +2,11 @@
 
 from attn_course.modules.additive import AdditiveAttention
 from attn_course.modules.attention import Attention, attention
+from attn_course.modules.block import Block
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
+from attn_course.modules.feed_forward import FeedForward
+from attn_course.modules.hooks import Place, hooked
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
@@ -12,21 +15,27 @@ from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
 from attn_course.modules.sequence_to_sequence import CrossAttention, SequenceToSequence
+from attn_course.modules.transformer import Transformer
 
 __all__ = [
     "AdditiveAttention",
     "Attention",
+    "Block",
     "CrossAttention",
     "EncoderDecoder",
+    "FeedForward",
     "KeyValueCache",
     "LatentAttention",
     "Leak",
     "LinearAttention",
     "MeasuredCache",
     "MultiHeadAttention",
+    "Place",
     "RecurrentReader",
     "SequenceToSequence",
+    "Transformer",
     "attention",
+    "hooked",
     "influence",
     "leaks",
     "rope",

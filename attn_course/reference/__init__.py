@@ -11,12 +11,14 @@ from attn_course.reference.attention_backward import attention_backward
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.delta import delta_rule_attention
 from attn_course.reference.features import draw_projections, elu_features, positive_random_features
+from attn_course.reference.feed_forward import feed_forward, gelu, silu
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
 from attn_course.reference.latent import latent_attention, latent_attention_absorbed
 from attn_course.reference.latent_weights import LatentWeights
 from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
+from attn_course.reference.norms import layer_norm, rms_norm
 from attn_course.reference.positions import rope, sinusoidal_positions
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
@@ -37,11 +39,14 @@ __all__ = [
     "dot_scores",
     "draw_projections",
     "elu_features",
+    "feed_forward",
     "flash_attention",
     "flash_attention_backward",
     "gaussian_scores",
+    "gelu",
     "latent_attention",
     "latent_attention_absorbed",
+    "layer_norm",
     "leak_matrix",
     "linear_attention",
     "logsumexp",
@@ -52,8 +57,10 @@ __all__ = [
     "padding_mask",
     "positive_random_features",
     "repeat_key_value",
+    "rms_norm",
     "rope",
     "scaled_dot_scores",
+    "silu",
     "sinusoidal_positions",
     "softmax",
     "softmax_jacobian",

@@ -76,7 +76,7 @@ def test_a_logarithm_has_its_base(name):
 
 @pytest.mark.parametrize("name", public_names("attn_course.costs"))
 def test_a_cost_has_its_unit_in_its_name(name):
-    assert re.search(r"_(flops|bytes|flops_per_byte|bytes_per_token|time_s|parameters|length|pairs)$|\.LatentSizes$", name)
+    assert re.search(r"_(flops|bytes|flops_per_byte|bytes_per_token|time_s|parameters|length|pairs)$|\.\w+Sizes$", name)
 
 
 @pytest.mark.parametrize("name", [name for room in ROOMS[:3] for name in public_names(room)])

@@ -93,6 +93,15 @@ CALLS = {
         )
         for form in ("recurrent", "chunked")
     },
+    "layer_norm": (ref.layer_norm, {"x": draw(2, 5, 7), "gain": draw(7), "bias": draw(1, 7)[0]}, {"eps": 0.1}),
+    "rms_norm": (ref.rms_norm, {"x": draw(2, 5, 7), "gain": draw(7)}, {}),
+    "gelu": (ref.gelu, {"x": draw(2, 5, 7)}, {"tanh": True}),
+    "silu": (ref.silu, {"x": draw(2, 5, 7)}, {}),
+    "feed_forward": (
+        ref.feed_forward,
+        {"x": draw(5, 7), "w_in": draw(7, 3), "w_out": draw(3, 2), "w_gate": draw(7, 3) / 2, "b_in": draw(3), "b_out": draw(2)},
+        {},
+    ),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }

@@ -1,0 +1,105 @@
+"""What a position does by itself: activations, and the two linear maps with one of them in between."""
+
+import math
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_flags, require_shape
+
+Activation: TypeAlias = Literal["relu", "gelu", "gelu_tanh", "silu"]
+
+
+def gelu(x: Float[np.ndarray, "*shape"], *, tanh: bool = False) -> Float[np.ndarray, "*shape"]:
+    r"""Return x times the share of a normal distribution below x, Eq. gelu-as-integral.
+
+    .. math:: x\,\Phi(x) = \frac{x}{2} \Bigl( 1 + \mathrm{erf} \frac{x}{\sqrt{2}} \Bigr)
+              \approx \frac{x}{2} \Bigl( 1 + \tanh\bigl( \sqrt{2/\pi}\,(x + 0.044715\,x^3) \bigr) \Bigr)
+
+    `tanh`: compute the approximation, which GPT-2 was trained with. It is up to 0.0005 off.
+
+    Raises TypeError if `x` is not a floating ndarray, or `tanh` neither True nor False.
+
+    Hendrycks and Gimpel (2016), section 2, arXiv:1606.08415.
+
+    >>> gelu(np.array([-1.0, 0.0, 1.0])).round(3)
+    array([-0.159,  0.   ,  0.841])
+    """
+    (wide,) = checked_floats(x=x)
+    require_flags(tanh=tanh)
+    if tanh:
+        share = (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (wide + 0.044715 * wide**3))) / 2.0
+    else:
+        share = np.vectorize(lambda entry: (1.0 + math.erf(entry / math.sqrt(2.0))) / 2.0, otypes=[wide.dtype])(wide)
+    return narrowed(np.asarray(wide * share), x.dtype)
+
+
+def silu(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    r"""Return x times the logistic function of x, one of the gates of Eq. gates-of-opposite-inputs.
+
+    .. math:: \frac{x}{1 + e^{-x}}
+
+    Raises TypeError if `x` is not a floating ndarray.
+
+    Hendrycks and Gimpel (2016), section 2, arXiv:1606.08415; also called Swish.
+
+    >>> silu(np.array([-1.0, 0.0, 1.0])).round(3)
+    array([-0.269,  0.   ,  0.731])
+    """
+    (wide,) = checked_floats(x=x)
+    return narrowed(np.asarray(wide * (1.0 + np.tanh(wide / 2.0)) / 2.0), x.dtype)  # a tanh never overflows
+
+
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": lambda x: np.maximum(x, 0.0),
+    "gelu": gelu,
+    "gelu_tanh": lambda x: gelu(x, tanh=True),
+    "silu": silu,
+}
+
+
+def feed_forward(
+    x: Float[np.ndarray, "*len d_model"],
+    w_in: Float[np.ndarray, "d_model d_hidden"],
+    w_out: Float[np.ndarray, "d_hidden d_output"],
+    *,
+    w_gate: Float[np.ndarray, "d_model d_hidden"] | None = None,
+    b_in: Float[np.ndarray, "d_hidden"] | None = None,
+    b_out: Float[np.ndarray, "d_output"] | None = None,
+    activation: Activation = "gelu",
+) -> Float[np.ndarray, "*len d_output"]:
+    r"""Map each position by itself through hidden units, Eq. feed-forward-as-lookup; with a gate, Eq. gated-feed-forward.
+
+    .. math:: a(x W_{in} + b_{in})\,W_{out} + b_{out}, \qquad \bigl( a(x W_{gate}) \odot (x W_{in} + b_{in}) \bigr) W_{out} + b_{out}
+
+    `w_gate`: the activation is applied to x @ w_gate, which then multiplies the hidden units; without it, to these.
+    `activation`: a, "relu", "gelu", "gelu_tanh" or "silu".
+
+    Raises TypeError if an array is not floating; ValueError if shapes do not fit, or the activation is unknown.
+
+    Vaswani et al. (2017), Eq. 2, arXiv:1706.03762, with ReLU. Gates: Shazeer (2020), Eq. 6, arXiv:2002.05202, where W is
+    `w_gate` and V is `w_in`: "gelu" makes GEGLU, "silu" SwiGLU.
+
+    >>> x, identity = np.array([[-1.0, 2.0]]), np.eye(2)
+    >>> feed_forward(x, identity, identity, activation="relu")
+    array([[0., 2.]])
+    >>> feed_forward(x, identity, identity, w_gate=-identity, activation="relu")
+    array([[-1.,  0.]])
+    """
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; got {activation!r}")
+    optional = {"w_gate": w_gate, "b_in": b_in, "b_out": b_out}
+    given = {"x": x, "w_in": w_in, "w_out": w_out} | {name: array for name, array in optional.items() if array is not None}
+    wide = dict(zip(given, checked_floats(**given), strict=True))
+    require_axes(1, "(..., d_model)", x=x)
+    require_axes(2, "(d_hidden, d_output)", w_out=w_out)
+    hidden_units, d_output = w_out.shape
+    wanted = {"w_in": (x.shape[-1], hidden_units), "w_gate": (x.shape[-1], hidden_units), "b_in": (hidden_units,), "b_out": (d_output,)}
+    for name in wanted.keys() & given.keys():
+        require_shape(name, given[name], wanted[name], "to fit x and w_out")
+    hidden = wide["x"] @ wide["w_in"] + wide.get("b_in", 0.0)
+    act = ACTIVATIONS[activation]
+    hidden = act(hidden) if w_gate is None else act(wide["x"] @ wide["w_gate"]) * hidden
+    return narrowed(hidden @ wide["w_out"] + wide.get("b_out", 0.0), x.dtype)

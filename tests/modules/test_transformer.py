@@ -1,0 +1,272 @@
+"""The whole Transformer: causal, the same with a cache, open to hooks, at the start as promised, and able to learn."""
+
+import math
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from attn_course.modules import FeedForward, Transformer, hooked
+from tests.modules.support import assert_close
+
+TOKENS, D_MODEL, HEADS, LAYERS = 23, 12, 3, 2
+KINDS = {
+    "gpt2": {"n_positions": 31, "bias": True, "activation": "gelu_tanh"},
+    "llama": {"norm": "rms", "activation": "silu", "gated": True, "rope_theta": 100.0, "n_kv_heads": 1, "d_hidden": 7, "tied": False},
+    "2017": {"norm_first": False, "n_positions": 31, "activation": "relu", "bias": True},
+    "no positions": {"window": (4, 0), "norm": "rms"},
+}
+
+
+def model(kind="gpt2", **options):
+    """A model whose biases and gains are not 0 and 1, and whose tables are large enough for sharp logits."""
+    made = Transformer(TOKENS, D_MODEL, HEADS, LAYERS, **KINDS[kind] | options, generator=torch.Generator().manual_seed(3)).double()
+    torch.manual_seed(4)
+    with torch.no_grad():
+        for name, parameter in made.named_parameters():
+            if parameter.ndim == 1:
+                parameter += 0.3 * torch.randn(parameter.shape, dtype=torch.float64)
+            if name in ("w_tokens", "w_logits"):
+                parameter *= 2.0
+    return made
+
+
+def ids(*shape):
+    return torch.randint(TOKENS, shape, generator=torch.Generator().manual_seed(5))
+
+
+# ---- the whole
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_logits_are_blocks_between_two_tables(kind):
+    made, tokens = model(kind), ids(2, 7)
+    x = made.w_tokens[tokens] + (0.0 if made.w_positions is None else made.w_positions[:7])
+    for block in made.blocks:
+        x = block(x)
+    x = made.norm(x) if KINDS[kind].get("norm_first", True) else x
+    table = made.w_tokens.T if made.w_logits is None else made.w_logits
+    assert (made.w_logits is None) == KINDS[kind].get("tied", True)
+    assert_close(made(tokens), x @ table)
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_no_logit_depends_on_a_later_token(kind):
+    made, tokens = model(kind), ids(1, 9)
+    other = tokens.clone()
+    other[0, 6:] = (other[0, 6:] + 1) % TOKENS
+    assert_close(made(tokens)[:, :6], made(other)[:, :6])
+    assert not torch.allclose(made(tokens)[:, 6:], made(other)[:, 6:])
+
+
+def test_a_compiled_model_gives_the_same_logits():
+    torch.compiler.reset()
+    made = model("llama")
+    assert_close(torch.compile(made, backend="aot_eager", fullgraph=True)(ids(2, 5)), made(ids(2, 5)))
+
+
+# ---- writing
+@pytest.mark.parametrize("kind", [*KINDS])
+@pytest.mark.parametrize("temperature", [0.0, 1.0, 3.0])
+def test_it_writes_the_same_with_and_without_a_cache(kind, temperature):
+    made, prompt = model(kind), ids(3, 4)
+    written = [
+        made.generate(prompt, 20, temperature=temperature, generator=torch.Generator().manual_seed(7), use_cache=use_cache)
+        for use_cache in (True, False)
+    ]
+    assert torch.equal(*written)
+    assert written[0].shape == (3, 24)
+    assert torch.equal(written[0][:, :4], prompt)
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+@pytest.mark.parametrize("steps", [[1] * 7, [3, 1, 3], [7]])
+def test_read_in_parts_a_text_gives_the_logits_of_one_pass(kind, steps):
+    made, tokens = model(kind), ids(2, 7)
+    cache = made.new_cache()
+    with torch.no_grad():
+        parts = [made(part, cache=cache) for part in tokens.split(steps, dim=1)]
+    assert [len(own) for own in cache] == [7] * LAYERS
+    assert_close(torch.cat(parts, dim=1), made(tokens))
+
+
+def test_greedy_takes_the_likeliest_token_after_each():
+    made = model()
+    written = made.generate(ids(2, 3), 6)
+    for end in range(3, 9):
+        assert torch.equal(written[:, end], made(written[:, :end])[:, -1].argmax(dim=-1))
+    assert made.generate(ids(3), 2).shape == (5,)
+    assert torch.equal(made.generate(ids(2, 3), 0), ids(2, 3))
+
+
+def test_sampled_tokens_come_as_often_as_their_probabilities_say():
+    made, prompt = model(), ids(1, 5)
+    chances = made(prompt)[0, -1].div(1.7).softmax(dim=-1)
+    drawn = made.generate(prompt.expand(20_000, 5), 1, temperature=1.7, generator=torch.Generator().manual_seed(8))[:, -1]
+    shares = torch.bincount(drawn, minlength=TOKENS) / len(drawn)
+    assert ((shares - chances).abs() < 5.0 * (chances / len(drawn)).sqrt()).all()
+    assert chances.max() < 0.9
+
+
+# ---- hooks
+def test_hooks_see_the_stream_and_what_each_part_adds():
+    made, seen = model(), {}
+    names = ["embedded"] + [f"blocks.{layer}.{name}" for layer in range(LAYERS) for name in ("attended", "fed", "stream")]
+    with hooked(made, {name: lambda x, name=name: seen.update({name: x}) for name in names}):
+        logits = made(ids(2, 5))
+    assert_close(logits, made(ids(2, 5)))
+    total = sum(tensor for name, tensor in seen.items() if not name.endswith("stream"))
+    assert_close(total, seen["blocks.1.stream"])
+    assert_close(made.norm(total) @ made.w_tokens.T, logits)
+
+
+def test_maps_are_those_of_attention_and_a_head_set_to_zero_takes_its_share_away():
+    made, maps, heads, before, after = model(), [], [], [], []
+
+    def without_head_one(found):
+        heads.append(found)
+        return torch.cat([found[..., :1, :], torch.zeros_like(found[..., 1:2, :]), found[..., 2:, :]], dim=-2)
+
+    with hooked(made, {"blocks.0.attention.weights": maps.append, "blocks.0.attended": before.append}):
+        logits = made(ids(2, 5))
+    with hooked(made, {"blocks.0.attention.heads": without_head_one, "blocks.0.attended": after.append}):
+        ablated = made(ids(2, 5))
+    assert_close(maps[0].sum(dim=-1), torch.ones(2, HEADS, 5).double())
+    assert not maps[0].triu(1).any()
+    size = D_MODEL // HEADS
+    assert_close(before[0] - after[0], heads[0][..., 1, :] @ made.blocks[0].attention.w_output[size : 2 * size])
+    assert not torch.allclose(logits, ablated)
+
+
+def test_a_hook_goes_with_its_block_even_after_an_error_and_hooks_of_two_blocks_come_in_order():
+    made, order = model(), []
+
+    def fail(_):
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"), hooked(made, {"blocks.0.fed": fail}):
+        made(ids(1, 3))
+    with hooked(made, {"embedded": lambda _: order.append("first")}), hooked(made, {"embedded": lambda x: order.append("second") or 0 * x}):
+        made(ids(1, 3))
+    made(ids(1, 3))
+    assert order == ["first", "second"]
+
+
+def test_layers_that_are_taken_out_leave_the_stream_as_it_was():
+    made = model("gpt2", n_positions=None)
+    with hooked(made, {f"blocks.{layer}.{part}": torch.zeros_like for layer in range(LAYERS) for part in ("attended", "fed")}):
+        logits = made(ids(2, 5))
+    assert_close(logits, made.norm(made.w_tokens[ids(2, 5)]) @ made.w_tokens.T)
+
+
+# ---- first weights
+@pytest.mark.parametrize("n_layers", [2, 8])
+def test_the_stream_starts_with_one_variance_for_every_depth_and_logits_with_one(n_layers):
+    made = Transformer(300, 128, 4, n_layers, activation="relu", generator=torch.Generator().manual_seed(1))
+    streams, added = [], []
+    places = {f"blocks.{n_layers - 1}.stream": streams.append} | {f"blocks.{layer}.fed": added.append for layer in range(n_layers)}
+    tokens = torch.randint(300, (8, 16), generator=torch.Generator().manual_seed(2))
+    with torch.no_grad(), hooked(made, places):
+        logits = made(tokens)
+    assert 0.5 < streams[0].var() < 1.1  # the hidden units bring 1/2, attention less, since it averages
+    assert sum(part.var() for part in added).item() == pytest.approx(0.5, rel=0.1)
+    own = tokens[..., None]
+    others = logits.scatter(-1, own, math.nan)  # the stream still holds its own token: tied, that one is likelier
+    assert others[others.isfinite()].var().item() == pytest.approx(1.0, rel=0.2)
+
+
+def test_a_seed_alone_gives_the_first_weights():
+    first, again = (Transformer(5, 4, 2, 1, n_positions=3, generator=torch.Generator().manual_seed(1)) for _ in range(2))
+    assert all(torch.equal(one, other) for one, other in zip(first.parameters(), again.parameters(), strict=True))
+
+
+def test_a_stored_model_comes_back_as_it_was():
+    made, other = model("llama"), Transformer(TOKENS, D_MODEL, HEADS, LAYERS, **KINDS["llama"]).double()
+    other.load_state_dict(made.state_dict())
+    assert made.state_dict().keys() == dict(made.named_parameters()).keys()
+    assert torch.equal(other(ids(2, 5)), made(ids(2, 5)))
+
+
+def test_it_learns_to_write_on_what_it_has_read_once():
+    """A random text twice over: only attention to the first half tells how the second goes on."""
+    generator = torch.Generator().manual_seed(0)
+    made = Transformer(12, 32, 4, 2, n_positions=16, generator=generator)
+    optimiser = torch.optim.Adam(made.parameters(), lr=5e-3)
+
+    def loss(count):
+        half = torch.rand(count, 12, generator=generator).argsort(dim=-1)[:, :7]
+        text = torch.cat([half, half], dim=-1)
+        logits = made(text[:, :-1])
+        return nn.functional.cross_entropy(logits[:, 7:].flatten(0, 1), text[:, 8:].flatten())
+
+    before = loss(64).item()
+    for _ in range(150):
+        optimiser.zero_grad()
+        value = loss(32)
+        value.backward()
+        optimiser.step()
+    assert before > 2.0
+    assert loss(64).item() < 0.2
+
+
+# ---- errors
+def tiny(**options):
+    return Transformer(5, 4, 2, 2, n_positions=6, **options)
+
+
+def two_caches(lengths):
+    made = tiny()
+    caches = made.new_cache()
+    for own, length in zip(caches, lengths, strict=True):
+        own.append(torch.ones(1, 2, length, 2), torch.ones(1, 2, length, 2))
+    return made, caches
+
+
+def call_with_caches(lengths):
+    made, caches = two_caches(lengths)
+    return made(torch.tensor([[1]]), cache=caches)
+
+
+def hooked_call(name, hook):
+    with hooked(made := tiny(), {name: hook}):
+        return made(torch.tensor([[1, 2]]))
+
+
+STATE = {name: torch.ones(1) for name in ("wte.weight", "wpe.weight")}
+MALFORMED = [
+    (lambda: tiny(norm="batch"), "norm must be one of layer, rms; got 'batch'"),
+    (lambda: tiny(activation="tanh"), "activation must be one of relu, gelu, gelu_tanh, silu; got 'tanh'"),
+    (lambda: tiny(d_hidden=0), "d_model and d_hidden must be 1 or more; got 4 and 0"),
+    (lambda: Transformer(0, 4, 2, 1), "n_tokens must be 1 or more; got 0"),
+    (lambda: Transformer(5, 4, 2, 0), "n_layers must be 1 or more; got 0"),
+    (lambda: Transformer(5, 4, 2, 1, n_positions=0), "n_positions must be 1 or more; got 0"),
+    (lambda: Transformer(5, 4, 3, 1), "n_heads must divide d_model"),
+    (lambda: tiny()(torch.tensor([[1, 5]])), "ids must be from 0 to 4; got 1 to 5"),
+    (lambda: tiny()(torch.tensor([[-1, 3]])), "ids must be from 0 to 4; got -1 to 3"),
+    (lambda: tiny()(torch.ones(1, 7, dtype=torch.int64)), "ids must end within the 6 positions of the table; got 7"),
+    (lambda: tiny()(torch.tensor(1)), "ids must have the axes (..., len); got shape ()"),
+    (lambda: tiny()(torch.tensor([[1]]), cache=[]), "cache must hold 2 of one length, one for each block; got lengths []"),
+    (lambda: call_with_caches((2, 3)), "cache must hold 2 of one length, one for each block; got lengths [2, 3]"),
+    (lambda: call_with_caches((6, 6)), "ids must end within the 6 positions of the table; got 7"),
+    (lambda: tiny().generate(torch.tensor([[1]]), -1), "n_new and temperature must be 0 or more, ids hold a token or more; got -1, 0.0"),
+    (lambda: tiny().generate(torch.tensor([[1]]), 1, temperature=-1.0), "got 1, -1.0 and shape (1, 1)"),
+    (lambda: tiny().generate(torch.ones(1, 0, dtype=torch.int64), 1), "got 1, 0.0 and shape (1, 0)"),
+    (lambda: tiny().generate(torch.tensor([[1]]), 7), "ids must end within the 6 positions of the table; got 7"),
+    (lambda: FeedForward(4)(torch.ones(2, 5)), "x must have 4 features, its last axis; got shape (2, 5)"),
+    (lambda: hooked_call("blocks.2.fed", print), "hooks must name places of the model, blocks.0.attention.weights, "),
+    (lambda: hooked_call("embedded", lambda x: x[:, :1]), "a hook must return None or a tensor of shape (1, 2, 4); got (1, 1, 4)"),
+    (lambda: hooked_call("embedded", lambda x: 3), "a hook must return None or a tensor of shape (1, 2, 4); got int"),
+    (lambda: hooked_call("blocks.0.attention.weights", torch.zeros_like), "a hook must return None where one may only look; got Tensor"),
+    (lambda: Transformer.from_gpt2(STATE, n_heads=1), "state_dict must hold the weights of a GPT-2; missing ['ln_f.bias', 'ln_f.weight']"),
+    (lambda: Transformer.from_gpt2({"x": torch.ones(1)}, n_heads=1), "unknown ['x']"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), MALFORMED, ids=[message for _, message in MALFORMED])
+def test_errors_name_the_argument_what_is_wanted_and_what_came(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_ids_that_are_no_whole_numbers_are_refused():
+    with pytest.raises(TypeError, match="ids must be whole numbers, int64 or int32"):
+        tiny()(torch.ones(1, 2))

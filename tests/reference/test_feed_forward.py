@@ -1,0 +1,105 @@
+"""Norms, activations and hidden units against torch, closed forms and loops."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from attn_course.reference import feed_forward, gelu, layer_norm, rms_norm, silu
+from tests.reference.support import assert_same, assert_says, assert_untouched
+
+X, GAIN, BIAS = (np.random.default_rng(7).normal(size=shape) for shape in ((2, 5, 7), (7,), (7,)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("eps", [1e-5, 0.3])
+def test_norms_are_those_of_torch(dtype, eps):
+    x, gain, bias = (array.astype(dtype) for array in (3.0 * X + 1.0, GAIN, BIAS))
+    tensors = [torch.from_numpy(array).double() for array in (x, gain, bias)]
+    tolerance = {"float64": 1e-14, "float32": 1e-6, "float16": 1e-3}[dtype]
+    assert_same(
+        assert_untouched(layer_norm, x, gain, bias, eps=eps), functional.layer_norm(tensors[0], (7,), *tensors[1:], eps), tolerance, dtype
+    )
+    assert_same(layer_norm(x, eps=eps), functional.layer_norm(tensors[0], (7,), eps=eps), tolerance, dtype)
+    assert_same(assert_untouched(rms_norm, x, gain, eps=eps), functional.rms_norm(tensors[0], (7,), tensors[1], eps), tolerance, dtype)
+    assert_same(rms_norm(x[0, 0], eps=eps), functional.rms_norm(tensors[0][0, 0], (7,), eps=eps), tolerance, dtype)
+
+
+def test_a_token_of_zeros_and_one_without_variance_are_not_divided_by_zero():
+    assert_same(rms_norm(np.zeros((2, 3))), np.zeros((2, 3)))
+    assert_same(layer_norm(np.full((2, 3), 4.0), np.ones(3), np.arange(3.0)), np.tile(np.arange(3.0), (2, 1)))
+
+
+def test_activations_are_those_of_torch_and_gelu_holds_far_out():
+    x = np.linspace(-9.0, 9.0, 113)
+    tensor = torch.from_numpy(x)
+    assert_same(assert_untouched(gelu, x), functional.gelu(tensor), 1e-15)
+    assert_same(gelu(x, tanh=True), functional.gelu(tensor, approximate="tanh"), 1e-15)
+    assert_same(assert_untouched(silu, x), functional.silu(tensor), 1e-15)
+    assert_same(silu(np.array([-1e4, 1e4])), [0.0, 1e4])
+    assert_same(gelu(np.array(2.0)), 2.0 * (0.5 + math.erf(2.0 / math.sqrt(2.0)) / 2.0))
+
+
+def test_the_two_forms_of_gelu_differ_by_up_to_five_ten_thousandths():
+    x = np.linspace(-6.0, 6.0, 2001)
+    assert 4e-4 < np.abs(gelu(x) - gelu(x, tanh=True)).max() < 5e-4
+
+
+@pytest.mark.parametrize("gated", [True, False])
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
+def test_hidden_units_are_what_loops_over_units_give(gated, has_bias, activation):
+    rng = np.random.default_rng(3)
+    w_in, w_gate, w_out, b_in, b_out = (rng.normal(size=shape) for shape in ((7, 11), (7, 11), (11, 5), (11,), (5,)))
+    act = {"relu": functional.relu, "gelu": functional.gelu, "silu": functional.silu}.get(
+        activation, lambda part: functional.gelu(part, approximate="tanh")
+    )
+    wanted = np.zeros((2, 5, 5)) + (b_out if has_bias else 0.0)
+    for unit in range(11):
+        value = X @ w_in[:, unit] + (b_in[unit] if has_bias else 0.0)
+        active = act(torch.from_numpy(X @ w_gate[:, unit] if gated else value)).numpy()
+        wanted += (active * value if gated else active)[..., None] * w_out[unit]
+    options = {"w_gate": w_gate} if gated else {}
+    options |= {"b_in": b_in, "b_out": b_out} if has_bias else {}
+    assert_same(assert_untouched(feed_forward, X, w_in, w_out, activation=activation, **options), wanted, 1e-13)
+
+
+def some(*shape):
+    return np.ones(shape)
+
+
+MALFORMED = [
+    (layer_norm, (some(2, 3), some(4)), {}, ValueError, "gain must have shape (3,), one number for each feature; got (4,)"),
+    (layer_norm, (some(2, 3), None, some(3, 1)), {}, ValueError, "bias must have shape (3,), one number for each feature; got (3, 1)"),
+    (layer_norm, (some(2, 3),), {"eps": 0.0}, ValueError, "eps must be positive and finite; got 0.0"),
+    (layer_norm, (some(2, 3),), {"eps": "small"}, TypeError, "eps must be a number; got str"),
+    (rms_norm, (np.array(1.0),), {}, ValueError, "x must have the axes (..., d_model); got shape ()"),
+    (rms_norm, (np.arange(3),), {}, TypeError, "x must be an ndarray of floats; got int64 ndarray"),
+    (gelu, ([1.0],), {}, TypeError, "x must be an ndarray of floats; got list"),
+    (gelu, (some(2),), {"tanh": "yes"}, TypeError, "tanh must be True or False; got str"),
+    (silu, (np.arange(3),), {}, TypeError, "x must be an ndarray of floats; got int64 ndarray"),
+    (feed_forward, (some(2, 3), some(4, 5), some(5, 2)), {}, ValueError, "w_in must have shape (3, 5), to fit x and w_out; got (4, 5)"),
+    (feed_forward, (some(3), some(3, 5), some(5)), {}, ValueError, "w_out must have the axes (d_hidden, d_output); got shape (5,)"),
+    (
+        feed_forward,
+        (some(2, 3), some(3, 5), some(5, 2)),
+        {"activation": "tanh"},
+        ValueError,
+        "activation must be one of relu, gelu, gelu_tanh, silu; got 'tanh'",
+    ),
+    (
+        feed_forward,
+        (some(2, 3), some(3, 5), some(5, 2)),
+        {"w_gate": some(3, 4)},
+        ValueError,
+        "w_gate must have shape (3, 5), to fit x and w_out; got (3, 4)",
+    ),
+]
+
+
+@pytest.mark.usefixtures("no_shape_check")
+@pytest.mark.parametrize(("function", "arguments", "options", "error", "message"), MALFORMED, ids=[each[-1] for each in MALFORMED])
+def test_errors_name_the_argument_what_is_wanted_and_what_came(function, arguments, options, error, message):
+    assert_says(error, message, function, *arguments, **options)

@@ -44,7 +44,7 @@ class TransformerSizes:
 
 
 def feed_forward_flops(length: int, d_model: int, d_hidden: int, *, gated: bool = False) -> int:
-    r"""Return the FLOPs of the hidden units: two maps at every position, three with a gate, Eq. gated-width.
+    r"""Return the FLOPs of the hidden units: two maps at every position, three with a gate, Eq. feed-forward-flops.
 
     .. math:: 4\, T\, d\, d_h \quad (6\, T\, d\, d_h \text{ if } \texttt{gated})
 
@@ -99,14 +99,14 @@ def transformer_flops(sizes: TransformerSizes, q_len: int, kv_len: int, *, pairs
 
 
 def generation_flops(sizes: TransformerSizes, prompt_len: int, n_new: int, *, use_cache: bool = True) -> int:
-    r"""Return the FLOPs of writing `n_new` tokens behind a prompt: with a cache, each token is read once, Eq. writing-flops.
+    r"""Return the FLOPs of writing `n_new` tokens behind a prompt: with a cache, each token is read once, Eq. decoding-flops.
 
     .. math:: F(T, T) + \sum_{t=1}^{n-1} F(1, T + t) \qquad \text{against} \qquad \sum_{t=0}^{n-1} F(T + t, T + t)
 
     F is `transformer_flops`. Without a cache (`use_cache`) everything is read again at each step. The last token is written, not
     read.
 
-    Pope et al. (2022), section 2, arXiv:2211.05102.
+    Decoding step by step: Shazeer (2019), arXiv:1911.02150.
 
     >>> gpt2 = TransformerSizes(50257, 768, 12, 12, n_positions=1024, bias=True)
     >>> generation_flops(gpt2, 100, 100, use_cache=False) / generation_flops(gpt2, 100, 100)
@@ -127,7 +127,7 @@ def decoding_bytes(sizes: TransformerSizes, kv_len: int, *, n_sequences: int = 1
     N are the numbers of all blocks, the last norm and the table that makes logits; of the other tables a step reads single rows,
     which are left out. `kv_len` are the tokens in the cache, the new one included. 2 bytes are a number in float16 or bfloat16.
 
-    Pope et al. (2022), section 2.1, arXiv:2211.05102. One sequence has about one multiply-add for each number read, far below what
+    What decoding waits for: Shazeer (2019), arXiv:1911.02150. One sequence has about one multiply-add for each number read, far below what
     a machine could do in that time, Eq. roofline; weights are shared by `n_sequences` sequences, their caches are not.
 
     >>> gpt2 = TransformerSizes(50257, 768, 12, 12, n_positions=1024, bias=True)

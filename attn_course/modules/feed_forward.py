@@ -24,12 +24,12 @@ class FeedForward(nn.Module):
     .. math:: a(x W_{in} + b_{in})\,W_{out} + b_{out}, \qquad \bigl( a(x W_{gate}) \odot (x W_{in} + b_{in}) \bigr) W_{out} + b_{out}
 
     `d_hidden`: number of hidden units; 4 d_model if left out. With a gate two thirds of it make as many parameters, Eq.
-    gated-width.
+    feed-forward-flops.
     `activation`: a. GPT-2 has "gelu_tanh", which differs from "gelu" by up to 0.0005.
     `gated`: whether a gate multiplies the hidden units: "silu" then makes SwiGLU, "gelu" GEGLU.
     `bias`: whether b_in and b_out are added.
     `generator`: source of the first weights, with which an input of mean square 1 gives outputs of variance 1, Eq.
-    output-variance-after-activation.
+    variance-after-hidden-units.
 
     Raises ValueError if the activation is unknown, or a size is below 1.
 
@@ -38,6 +38,10 @@ class FeedForward(nn.Module):
     >>> FeedForward(6, 11, activation="silu", gated=True)(torch.zeros(2, 5, 6)).shape
     torch.Size([2, 5, 6])
     """
+
+    w_gate: nn.Parameter | None
+    b_in: nn.Parameter | None
+    b_out: nn.Parameter | None
 
     def __init__(
         self,

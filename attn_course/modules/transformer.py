@@ -28,8 +28,8 @@ class Transformer(nn.Module):
     `**block`: more keywords of `Block` and `MultiHeadAttention`, the same for all blocks.
     `w_tokens` (n_tokens, d_model), `w_positions` (n_positions, d_model), `w_logits` (d_model, n_tokens): None where not used.
 
-    Logits start with variance 1 (E has variance 1 / d_model, Eq. tied-logit-variance), and with `norm_first` what 2 n_layers
-    parts add to the stream sums to variance 1 at most, Eq. stream-variance-by-depth: their last matrices are divided by
+    Logits start with variance 1, as E does with 1 / d_model, Eqs. variance-after-projection and tied-logit-means. With `norm_first`
+    the 2 n_layers parts bring a variance of 1 in all, Eq. stream-variance-by-depth: their last matrices are divided by
     sqrt(2 n_layers).
 
     Places for hooks: `embedded` (X_0), `blocks.0.stream`, `blocks.0.attention.weights` and the others of each `Block`.
@@ -49,6 +49,9 @@ class Transformer(nn.Module):
     >>> streams[0].shape
     torch.Size([1, 5, 12])
     """
+
+    w_positions: nn.Parameter | None
+    w_logits: nn.Parameter | None
 
     def __init__(
         self,
@@ -77,14 +80,15 @@ class Transformer(nn.Module):
         self.w_tokens = table(n_tokens, d_model)
         self.register_parameter("w_positions", None if n_positions is None else table(n_positions, d_model))
         self.register_parameter("w_logits", None if tied else table(d_model, n_tokens))
-        options = {"norm": norm, "norm_first": norm_first, "norm_eps": norm_eps, "generator": generator}
-        self.blocks = nn.ModuleList(Block(d_model, n_heads, **options, **block) for _ in range(n_layers))
+        options: dict[str, Any] = {"norm": norm, "norm_first": norm_first, "norm_eps": norm_eps, "generator": generator}
+        blocks = [Block(d_model, n_heads, **options, **block) for _ in range(n_layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.norm = NORMS[norm](d_model, eps=norm_eps) if norm_first else nn.Identity()
         self.embedded = Place()
         with torch.no_grad():
-            for part in self.blocks if norm_first else ():
+            for part in blocks if norm_first else ():
                 for last in (part.attention.w_output, part.feed_forward.w_out):  # not w_in, and not w_gate
-                    last /= math.sqrt(2 * n_layers)
+                    last.div_(math.sqrt(2 * n_layers))
 
     def forward(
         self, ids: Int[Tensor, "*batch len"], *, cache: Sequence[KeyValueCache] | None = None

@@ -79,8 +79,8 @@ def feed_forward(
 
     Raises TypeError if an array is not floating; ValueError if shapes do not fit, or the activation is unknown.
 
-    Vaswani et al. (2017), Eq. 2, arXiv:1706.03762, with ReLU. Gates: Shazeer (2020), Eq. 6, arXiv:2002.05202, where W is
-    `w_gate` and V is `w_in`: "gelu" makes GEGLU, "silu" SwiGLU.
+    Vaswani et al. (2017), Eq. 2, arXiv:1706.03762, with ReLU; read as a lookup: Geva et al. (2020), arXiv:2012.14913. Gates:
+    Shazeer (2020), Eq. 6, arXiv:2002.05202, where W is `w_gate` and V is `w_in`: "gelu" makes GEGLU, "silu" SwiGLU.
 
     >>> x, identity = np.array([[-1.0, 2.0]]), np.eye(2)
     >>> feed_forward(x, identity, identity, activation="relu")

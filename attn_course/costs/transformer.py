@@ -12,9 +12,10 @@ from attn_course.costs.layers import multi_head_attention_flops, multi_head_para
 class TransformerSizes:
     """The sizes of a Transformer, by the keywords of `attn_course.modules.Transformer`; heads have d_model / n_heads features.
 
-    `n_kv_heads` is `n_heads` if left out, `d_hidden` 4 d_model, `n_positions` 0 where no table of positions is learned;
-    `norm_bias` says whether norms have a bias, which layer norms have and RMS norms have not. Raises TypeError or ValueError for
-    what is no size.
+    `n_kv_heads` is `n_heads` if left out, `d_hidden` 4 d_model, `n_positions` 0 where no table of positions is learned. `gated`
+    hidden units have a third map; `bias` is that of all maps, `norm_bias` that of norms, which RMS norms do not have; with
+    `norm_first` one more norm stands at the end; `tied` says that one table of tokens reads and writes. Raises TypeError or
+    ValueError for what is no size.
 
     >>> TransformerSizes(n_tokens=50257, d_model=768, n_heads=12, n_layers=12, n_positions=1024, bias=True).d_hidden
     3072
@@ -87,8 +88,8 @@ def transformer_flops(sizes: TransformerSizes, q_len: int, kv_len: int, *, pairs
     Kaplan et al. (2020), Table 1, arXiv:2001.08361: about two FLOPs for each parameter and token while T is below 6 d.
 
     >>> gpt2 = TransformerSizes(50257, 768, 12, 12, n_positions=1024, bias=True)
-    >>> transformer_flops(gpt2, 1, 1) / (2 * transformer_parameters(gpt2))
-    0.9932...
+    >>> round(transformer_flops(gpt2, 1, 1) / (2 * transformer_parameters(gpt2)), 3)
+    0.993
     """
     s = _sizes(sizes)
     q_len, kv_len = require_counts(q_len=q_len, kv_len=kv_len)
@@ -109,8 +110,8 @@ def generation_flops(sizes: TransformerSizes, prompt_len: int, n_new: int, *, us
     Decoding step by step: Shazeer (2019), arXiv:1911.02150.
 
     >>> gpt2 = TransformerSizes(50257, 768, 12, 12, n_positions=1024, bias=True)
-    >>> generation_flops(gpt2, 100, 100, use_cache=False) / generation_flops(gpt2, 100, 100)
-    75.6...
+    >>> round(generation_flops(gpt2, 100, 100, use_cache=False) / generation_flops(gpt2, 100, 100), 1)
+    75.5
     """
     prompt_len, n_new = require_counts(prompt_len=prompt_len, n_new=n_new)
     lengths = range(prompt_len, prompt_len + n_new)

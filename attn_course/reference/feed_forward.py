@@ -75,6 +75,7 @@ def feed_forward(
     .. math:: a(x W_{in} + b_{in})\,W_{out} + b_{out}, \qquad \bigl( a(x W_{gate}) \odot (x W_{in} + b_{in}) \bigr) W_{out} + b_{out}
 
     `w_gate`: the activation is applied to x @ w_gate, which then multiplies the hidden units; without it, to these.
+    `b_in`, `b_out`: biases; none if left out.
     `activation`: a, "relu", "gelu", "gelu_tanh" or "silu".
 
     Raises TypeError if an array is not floating; ValueError if shapes do not fit, or the activation is unknown.

@@ -1,5 +1,7 @@
 """A Transformer at its start, and what it costs: variances of the first weights, parameters, FLOPs."""
 
+import functools
+
 import numpy as np
 
 from attn_course.costs import TransformerSizes, transformer_parameters
@@ -146,16 +148,12 @@ def parameters_of_a_transformer(rng: np.random.Generator, n: int, T: int, L: int
     return {"N": transformer_parameters(sizes), "n": n, "T": T, "L": L, "d": d}
 
 
-def a_pass(x: np.ndarray, past: np.ndarray, d_k: int, L: int, table: np.ndarray) -> None:
+def a_pass(x: np.ndarray, past: np.ndarray, table: np.ndarray, L: int) -> None:
     """Multiply as a Transformer of L blocks with 4 d hidden units does, behind `past` earlier rows; without softmax and norms."""
-    d = x.shape[1]
-    w, w_in = np.tile(x[:1], (d, 1)), np.tile(x[:1].repeat(4, axis=1), (d, 1))  # numbers of any value: only products count
+    w, w_in = np.tile(x[0], (x.shape[1], 1)), np.tile(x[0], (x.shape[1], 4))  # numbers of any value: only products count
     for _ in range(L):
-        query, key, value = x @ w, x @ w, x @ w
-        keys, values = np.vstack([past, key]), np.vstack([past, value])
-        for first in range(0, d, d_k):
-            head = slice(first, first + d_k)
-            query[:, head] @ keys[:, head].T @ values[:, head]
+        query, key, value = x @ w, x @ w, x @ w  # heads cut these, which changes no count
+        query @ np.vstack([past, key]).T @ np.vstack([past, value])
         query @ w
         x @ w_in @ w_in.T
     x @ table.T
@@ -164,7 +162,6 @@ def a_pass(x: np.ndarray, past: np.ndarray, d_k: int, L: int, table: np.ndarray)
 @equation(
     "transformer-flops",
     r"F = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n",
-    sizes="T L H d_k n d, d = H d_k",
     uses=["multi-head-flops", "feed-forward-flops"],
     assumes=["T tokens at once, masked pairs computed too", "4 d hidden units, n tokens in the table", "a multiply-add counts 2"],
     wrong={
@@ -174,16 +171,15 @@ def a_pass(x: np.ndarray, past: np.ndarray, d_k: int, L: int, table: np.ndarray)
         "no logits": r" + 2\, T\, d\, n -> ",
     },
 )
-def flops_of_a_pass(rng: np.random.Generator, T: int, L: int, H: int, d_k: int, n: int, d: int) -> Givens:
+def flops_of_a_pass(rng: np.random.Generator, T: int, L: int, n: int, d: int) -> Givens:
     """8 T d^2 for the projections, 16 T d^2 for the hidden units, 4 T^2 d for scores and averages: the pairs weigh most from T = 6 d."""
-    count = multiplications(lambda x, past, table: a_pass(x, past, d_k, L, table), (T, d), (0, d), (n, d))
+    count = multiplications(functools.partial(a_pass, L=L), (T, d), (0, d), (n, d))
     return {"F": 2 * count, "T": T, "L": L, "d": d, "n": n}
 
 
 @equation(
     "decoding-flops",
     r"F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n",
-    sizes="t L H d_k n d, d = H d_k",
     uses=["transformer-flops", "decoding-equals-full-pass"],
     assumes=["token t is read behind t - 1 whose keys and values are cached", "4 d hidden units, n tokens in the table"],
     wrong={
@@ -192,7 +188,7 @@ def flops_of_a_pass(rng: np.random.Generator, T: int, L: int, H: int, d_k: int, 
         "the past costs nothing": r" + 4\, t\, d -> ",
     },
 )
-def flops_of_a_step(rng: np.random.Generator, t: int, L: int, H: int, d_k: int, n: int, d: int) -> Givens:
+def flops_of_a_step(rng: np.random.Generator, t: int, L: int, n: int, d: int) -> Givens:
     """One row of everything: t steps cost what one pass over t tokens does with masked pairs left out, and t times less than t passes."""
-    count = multiplications(lambda x, past, table: a_pass(x, past, d_k, L, table), (1, d), (t - 1, d), (n, d))
+    count = multiplications(functools.partial(a_pass, L=L), (1, d), (t - 1, d), (n, d))
     return {"F": 2 * count, "t": t, "L": L, "d": d, "n": n}

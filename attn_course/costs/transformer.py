@@ -83,7 +83,8 @@ def transformer_flops(sizes: TransformerSizes, q_len: int, kv_len: int, *, pairs
 
     `q_len` are the new tokens, 1 in a step of decoding; `kv_len` all tokens, past and new. `pairs` count in each head, all
     q_len * kv_len if left out; logits are computed for `logits_len` positions, for all new ones if left out. With shared key
-    heads and gates the sum changes as in `multi_head_attention_flops` and `feed_forward_flops`.
+    heads and gates the sum changes as in `multi_head_attention_flops` and `feed_forward_flops`. Raises ValueError if kv_len is
+    below q_len.
 
     Kaplan et al. (2020), Table 1, arXiv:2001.08361: about two FLOPs for each parameter and token while T is below 6 d.
 
@@ -93,6 +94,8 @@ def transformer_flops(sizes: TransformerSizes, q_len: int, kv_len: int, *, pairs
     """
     s = _sizes(sizes)
     q_len, kv_len = require_counts(q_len=q_len, kv_len=kv_len)
+    if kv_len < q_len:
+        raise ValueError(f"kv_len must be at least q_len = {q_len}, as it holds the new tokens too; got {kv_len}")
     (read_out,) = require_counts(logits_len=q_len if logits_len is None else logits_len)
     heads = {"n_heads": s.n_heads, "n_kv_heads": s.n_kv_heads, "projected_kv_len": q_len, "pairs": pairs}
     block = multi_head_attention_flops(q_len, kv_len, s.d_model, **heads) + feed_forward_flops(q_len, s.d_model, s.d_hidden, gated=s.gated)

@@ -7,6 +7,7 @@ from attn_course import costs
 
 SIZES = costs.LatentSizes(d_model=7, n_heads=3, d_query_latent=5, d_latent=4, d_head=3, d_rope=2, d_v=6)
 ROOF = {"peak_flops_per_s": 1.0, "bandwidth_bytes_per_s": 1.0}
+MODEL = costs.TransformerSizes(5, 4, 2, 1)
 TILES = {"block_q": 2, "block_kv": 2}
 
 CALLS = [
@@ -84,6 +85,24 @@ CALLS = [
         TypeError,
         "window must be None or a tuple (left, right); got (None,)",
     ),
+    (costs.TransformerSizes, (23, 24, 5, 1), {}, ValueError, "n_heads must divide d_model when d_k is left out; got 5 and 24"),
+    (costs.TransformerSizes, (23, 24, 6, 1), {"n_kv_heads": 4}, ValueError, "n_kv_heads must divide n_heads; got 4 and 6"),
+    (costs.TransformerSizes, (-1, 24, 6, 1), {}, ValueError, "n_tokens must be 0 or more; got -1"),
+    (costs.TransformerSizes, (23, 24, 6, 1), {"tied": 1}, TypeError, "tied must be True or False; got int 1"),
+    (costs.TransformerSizes, (23, 24, 6, 1.0), {}, TypeError, "n_layers must be an integer; got float 1.0"),
+    (costs.transformer_parameters, (24,), {}, TypeError, "sizes must be TransformerSizes; got int"),
+    (
+        costs.transformer_flops,
+        (MODEL, 3, 2),
+        {},
+        ValueError,
+        "kv_len must be at least q_len = 3, as it holds the new tokens too; got 2",
+    ),
+    (costs.transformer_flops, (MODEL, 1, 2), {"logits_len": -1}, ValueError, "logits_len must be 0 or more; got -1"),
+    (costs.generation_flops, (MODEL, 3, -2), {}, ValueError, "n_new must be 0 or more; got -2"),
+    (costs.generation_flops, (MODEL, 3, 2), {"use_cache": 1}, TypeError, "use_cache must be True or False; got int 1"),
+    (costs.decoding_bytes, (MODEL, 3), {"n_sequences": -1}, ValueError, "n_sequences must be 0 or more; got -1"),
+    (costs.feed_forward_flops, (3, 4, 5), {"gated": "no"}, TypeError, "gated must be True or False; got str 'no'"),
     (costs.ridge_point_flops_per_byte, (1.0, "fast"), {}, TypeError, "bandwidth_bytes_per_s must be a number; got str 'fast'"),
     (costs.roofline_time_s, (float("nan"), 1), ROOF, ValueError, "n_flops must be 0 or more and finite; got nan"),
     (costs.roofline_time_s, (1, 1), {**ROOF, "peak_flops_per_s": 0}, ValueError, "peak_flops_per_s must be positive and finite; got 0"),

@@ -77,7 +77,7 @@ def derivative_of_a_norm(rng: np.random.Generator, d: int) -> Givens:
     },
 )
 def gain_and_bias_fold_into_the_next_map(rng: np.random.Generator, d: int) -> Givens:
-    """Gain and bias are followed by a matrix, so they are rows of it: what a part can learn, it could learn without them."""
+    """A matrix follows: the gain scales its rows, and the bias becomes a bias behind it. Both could be learned without the norm."""
     g, b, epsilon = rng.normal(size=d), rng.normal(size=d), rng.uniform(0.05, 0.3)
     norms = {"N": lambda x: layer_norm(x, g, b, eps=epsilon), "LN": lambda x: layer_norm(x, eps=epsilon)}
     made = {rf"\mathrm{{{name}}}": function(norm) for name, norm in norms.items()}

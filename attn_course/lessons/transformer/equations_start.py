@@ -189,6 +189,6 @@ def flops_of_a_pass(rng: np.random.Generator, T: int, L: int, n: int, d: int) ->
     },
 )
 def flops_of_a_step(rng: np.random.Generator, t: int, L: int, n: int, d: int) -> Givens:
-    """One row of everything: t steps cost what one pass over t tokens does with masked pairs left out, and t times less than t passes."""
+    """One row of everything: t such steps cost what one pass over t tokens does with the masked pairs left out."""
     count = multiplications(functools.partial(a_pass, L=L), (1, d), (t - 1, d), (n, d))
     return {"F": 2 * count, "t": t, "L": L, "d": d, "n": n}

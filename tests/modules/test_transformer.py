@@ -60,7 +60,7 @@ def test_no_logit_depends_on_a_later_token(kind):
 
 def test_a_compiled_model_gives_the_same_logits():
     torch.compiler.reset()
-    made = model("llama")
+    made = Transformer(TOKENS, D_MODEL, HEADS, 1, **KINDS["llama"]).double()
     assert_close(torch.compile(made, backend="aot_eager", fullgraph=True)(ids(2, 5)), made(ids(2, 5)))
 
 
@@ -172,6 +172,9 @@ def test_the_stream_starts_with_one_variance_for_every_depth_and_logits_with_one
     own = tokens[..., None]
     others = logits.scatter(-1, own, math.nan)  # the stream still holds its own token: tied, that one is likelier
     assert others[others.isfinite()].var().item() == pytest.approx(1.0, rel=0.2)
+    asked = torch.randint(300, tokens.shape, generator=torch.Generator().manual_seed(3))
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), asked.flatten()).item()
+    assert loss == pytest.approx(math.log(300) + 0.5, abs=0.2)  # normal logits of variance s^2 cost s^2 / 2 more than equal ones
 
 
 def test_a_seed_alone_gives_the_first_weights():

@@ -6,6 +6,7 @@ import torch
 
 from attn_course import reference
 from attn_course.modules import KeyValueCache, LatentAttention, MultiHeadAttention, Transformer, hooked
+from tests.oracles.arrays import stored
 
 pytestmark = pytest.mark.filterwarnings("error")
 ROTARY_IN_FLOAT32 = 2e-6  # theirs, even in a model of float64
@@ -18,6 +19,15 @@ def gpt2(outside):
 
 def weights(arrays):
     return {name.removeprefix("weights."): tensor for name, tensor in arrays.items() if name.startswith("weights.")}
+
+
+def test_a_program_that_fails_says_why_and_leaves_nothing_that_looks_finished(tmp_path, monkeypatch):
+    program = tmp_path / "models.py"
+    program.write_text("raise ImportError('no module named transformers')")
+    monkeypatch.setattr("tests.oracles.arrays.PROGRAM", program)
+    with pytest.raises(AssertionError, match=r"`make test` installs what it needs(.|\n)*no module named transformers"):
+        stored(tmp_path)("gpt2")
+    assert not (tmp_path / "oracles").exists()
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""The whole Transformer: causal, the same with a cache, open to hooks, at the start as promised, and able to learn."""
+"""The whole Transformer: causal, the same with a cache, at the start as promised, and able to learn."""
 
 import math
 import re
@@ -107,57 +107,6 @@ def test_sampled_tokens_come_as_often_as_their_probabilities_say():
     assert chances.max() < 0.9
 
 
-# ---- hooks
-def test_hooks_see_the_stream_and_what_each_part_adds():
-    made, seen = model(), {}
-    names = ["embedded"] + [f"blocks.{layer}.{name}" for layer in range(LAYERS) for name in ("attended", "fed", "stream")]
-    with hooked(made, {name: lambda x, name=name: seen.update({name: x}) for name in names}):
-        logits = made(ids(2, 5))
-    assert_close(logits, made(ids(2, 5)))
-    total = sum(tensor for name, tensor in seen.items() if not name.endswith("stream"))
-    assert_close(total, seen["blocks.1.stream"])
-    assert_close(made.norm(total) @ made.w_tokens.T, logits)
-
-
-def test_maps_are_those_of_attention_and_a_head_set_to_zero_takes_its_share_away():
-    made, maps, heads, before, after = model(), [], [], [], []
-
-    def without_head_one(found):
-        heads.append(found)
-        return torch.cat([found[..., :1, :], torch.zeros_like(found[..., 1:2, :]), found[..., 2:, :]], dim=-2)
-
-    with hooked(made, {"blocks.0.attention.weights": maps.append, "blocks.0.attended": before.append}):
-        logits = made(ids(2, 5))
-    with hooked(made, {"blocks.0.attention.heads": without_head_one, "blocks.0.attended": after.append}):
-        ablated = made(ids(2, 5))
-    assert_close(maps[0].sum(dim=-1), torch.ones(2, HEADS, 5).double())
-    assert not maps[0].triu(1).any()
-    size = D_MODEL // HEADS
-    assert_close(before[0] - after[0], heads[0][..., 1, :] @ made.blocks[0].attention.w_output[size : 2 * size])
-    assert not torch.allclose(logits, ablated)
-
-
-def test_a_hook_goes_with_its_block_even_after_an_error_and_hooks_of_two_blocks_come_in_order():
-    made, order = model(), []
-
-    def fail(_):
-        raise RuntimeError("stop")
-
-    with pytest.raises(RuntimeError, match="stop"), hooked(made, {"blocks.0.fed": fail}):
-        made(ids(1, 3))
-    with hooked(made, {"embedded": lambda _: order.append("first")}), hooked(made, {"embedded": lambda x: order.append("second") or 0 * x}):
-        made(ids(1, 3))
-    made(ids(1, 3))
-    assert order == ["first", "second"]
-
-
-def test_layers_that_are_taken_out_leave_the_stream_as_it_was():
-    made = model("gpt2", n_positions=None)
-    with hooked(made, {f"blocks.{layer}.{part}": torch.zeros_like for layer in range(LAYERS) for part in ("attended", "fed")}):
-        logits = made(ids(2, 5))
-    assert_close(logits, made.norm(made.w_tokens[ids(2, 5)]) @ made.w_tokens.T)
-
-
 # ---- first weights
 @pytest.mark.parametrize("n_layers", [2, 8])
 def test_the_stream_starts_with_one_variance_for_every_depth_and_logits_with_one(n_layers):
@@ -229,11 +178,6 @@ def call_with_caches(lengths):
     return made(torch.tensor([[1]]), cache=caches)
 
 
-def hooked_call(name, hook):
-    with hooked(made := tiny(), {name: hook}):
-        return made(torch.tensor([[1, 2]]))
-
-
 STATE = {name: torch.ones(1) for name in ("wte.weight", "wpe.weight")}
 MALFORMED = [
     (lambda: tiny(norm="batch"), "norm must be one of layer, rms; got 'batch'"),
@@ -255,10 +199,6 @@ MALFORMED = [
     (lambda: tiny().generate(torch.ones(1, 0, dtype=torch.int64), 1), "got 1, 0.0 and shape (1, 0)"),
     (lambda: tiny().generate(torch.tensor([[1]]), 7), "ids must end within the 6 positions of the table; got 7"),
     (lambda: FeedForward(4)(torch.ones(2, 5)), "x must have 4 features, its last axis; got shape (2, 5)"),
-    (lambda: hooked_call("blocks.2.fed", print), "hooks must name places of the model, blocks.0.attention.weights, "),
-    (lambda: hooked_call("embedded", lambda x: x[:, :1]), "a hook must return None or a tensor of shape (1, 2, 4); got (1, 1, 4)"),
-    (lambda: hooked_call("embedded", lambda x: 3), "a hook must return None or a tensor of shape (1, 2, 4); got int"),
-    (lambda: hooked_call("blocks.0.attention.weights", torch.zeros_like), "a hook must return None where one may only look; got Tensor"),
     (lambda: Transformer.from_gpt2(STATE, n_heads=1), "state_dict must hold the weights of a GPT-2; missing ['ln_f.bias', 'ln_f.weight']"),
     (lambda: Transformer.from_gpt2({"x": torch.ones(1)}, n_heads=1), "unknown ['x']"),
 ]

@@ -9,6 +9,7 @@ from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
 from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
+from attn_course.modules.positional import PositionalAttention, rotate_pairs
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
 from attn_course.modules.sequence_to_sequence import CrossAttention, SequenceToSequence
@@ -24,11 +25,13 @@ __all__ = [
     "LinearAttention",
     "MeasuredCache",
     "MultiHeadAttention",
+    "PositionalAttention",
     "RecurrentReader",
     "SequenceToSequence",
     "attention",
     "influence",
     "leaks",
     "rope",
+    "rotate_pairs",
     "sinusoidal_positions",
 ]

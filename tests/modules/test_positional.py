@@ -96,7 +96,7 @@ def test_the_gradients_are_those_of_finite_differences(kind):
     assert gradients_are_right(layer(**KINDS[kind]), normal(1, 3, D_MODEL))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["partial", "both"])
 def test_a_compiled_layer_gives_the_same(kind):
     torch.compiler.reset()
     made, x = layer(**KINDS[kind]), normal(2, 5, D_MODEL)

@@ -74,7 +74,7 @@ def penalties_as_a_dot_product(rng: np.random.Generator, T: int) -> Givens:
     "alibi-slopes",
     r"m_h = 2^{-8h / H}",
     uses=["alibi-decays-weights"],
-    assumes=["H heads, a power of two", "heads counted from 1"],
+    assumes=["H = 2^a heads, counted from 1"],
     wrong={
         "heads counted from 0": r"-8h -> -8(h - 1)",
         "the quotient upside down": r"-8h / H -> -H h / 8",

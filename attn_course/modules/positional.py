@@ -1,10 +1,9 @@
 """Attention whose positions can be changed after training: pairs that turn at any frequencies, and penalties on distance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -14,7 +13,7 @@ from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.multi_head import MultiHeadAttention, _without_padding
 from attn_course.modules.positions import Layout
 
-Numbers = Sequence[float] | Float[np.ndarray, "_"] | Float[Tensor, "_"]
+Numbers = Collection[Any]  # of floats: a list, an array, a tensor
 
 
 def rotate_pairs(

@@ -34,7 +34,7 @@ def alibi_slopes(n_heads: int) -> Float[np.ndarray, "n_heads"]:
 def alibi_bias(
     n_heads: int, q_len: int, kv_len: int, q_offset: int | Integer[np.ndarray, "*batch"] = 0
 ) -> Float[np.ndarray, "*batch n_heads q_len kv_len"]:
-    r"""Return what is added to the scaled scores of each head: minus its slope times the distance.
+    r"""Return what is added to the scaled scores of each head: minus its slope times the distance, Eq. alibi-decays-weights.
 
     .. math:: B^{(h)}_{ij} = -m_h\, |i + \text{offset} - j|
 

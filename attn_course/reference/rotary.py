@@ -13,7 +13,7 @@ Ramp = Literal["turns", "pairs"]
 
 
 def rope_frequencies(d_rotated: int, theta: float = 10_000.0) -> Float[np.ndarray, "n_pairs"]:
-    r"""Return how fast each pair of features turns, in radians for each position, from the fastest to the slowest.
+    r"""Return how fast each pair of features turns, in radians for each position, from the fastest on, Eq. turns-in-training.
 
     .. math:: \omega_i = \theta^{-2i/d_r}, \qquad i = 0, \ldots, d_r / 2 - 1
 

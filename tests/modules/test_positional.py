@@ -62,11 +62,20 @@ def test_without_positions_and_with_the_usual_ones_it_is_the_plain_layer(call):
             assert_close(got, wanted)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_without_positions_and_mask_does_order_not_matter(kind):
+    x, order = normal(7, D_MODEL), torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    for is_causal in (False, True):
+        made = layer(**KINDS[kind], is_causal=is_causal)
+        assert torch.allclose(made(x)[order], made(x[order])) == (kind == "none" and not is_causal)
+
+
 def test_penalties_are_a_mask_to_add_and_go_with_any_other():
     x, hide = normal(2, 7, D_MODEL), torch.rand(7, 7, generator=torch.Generator().manual_seed(1)) < 0.7
     made, plain = layer(**KINDS["alibi"]), layer(MultiHeadAttention)
     penalties = torch.from_numpy(reference.alibi_bias(HEADS, 7, 7))
     assert_close(made(x), plain(x, mask=penalties))
+    assert_close(layer(slopes=[0.0] * HEADS)(x), plain(x))
     assert_close(made(x, mask=hide), plain(x, mask=penalties.masked_fill(~hide, -torch.inf)))
     assert_close(made(x, mask=0.5 * penalties), plain(x, mask=1.5 * penalties))
     spoilt = x.clone()

@@ -140,6 +140,13 @@ def test_yarn_goes_by_turns(d, factor, length, theta):
         assert frequency == pytest.approx(wanted, rel=1e-13)
 
 
+@pytest.mark.parametrize("ramp", ["turns", "pairs"])
+def test_beyond_all_turns_yarn_is_interpolation_and_below_them_nothing(ramp):
+    stretched, kept = (yarn_frequencies(26, 3.0, 64, slow=slow, fast=2 * slow, ramp=ramp) for slow in (1e6, 1e-6))
+    assert_same(stretched[1:], linear_frequencies(26, 3.0)[1:], 1e-15)
+    assert_same(kept, rope_frequencies(26))
+
+
 def test_a_ramp_over_pairs_is_even_from_pair_to_pair_between_whole_ones():
     length, d, theta = 4096, 128, 10_000.0
     stretch = yarn_frequencies(d, 4.0, length, theta, ramp="pairs") / rope_frequencies(d, theta)

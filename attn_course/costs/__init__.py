@@ -12,6 +12,7 @@ from attn_course.costs.latent import LatentSizes, latent_attention_flops
 from attn_course.costs.layers import multi_head_attention_flops, multi_head_parameters, projection_flops, recurrent_flops
 from attn_course.costs.linear import delta_rule_flops, linear_attention_crossover_length, linear_attention_flops
 from attn_course.costs.pairs import attended_pairs
+from attn_course.costs.positions import alibi_bias_bytes, alibi_flops, rotation_flops
 from attn_course.costs.roofline import ridge_point_flops_per_byte, roofline_time_s
 from attn_course.costs.scores import attention_backward_flops, attention_flops, query_key_flops
 from attn_course.costs.traffic import additive_intermediate_bytes, materialised_attention_bytes, tiled_attention_bytes
@@ -28,6 +29,8 @@ __all__ = [
     "LatentSizes",
     "TransformerSizes",
     "additive_intermediate_bytes",
+    "alibi_bias_bytes",
+    "alibi_flops",
     "attended_pairs",
     "attention_backward_flops",
     "attention_flops",
@@ -49,6 +52,7 @@ __all__ = [
     "recurrent_flops",
     "ridge_point_flops_per_byte",
     "roofline_time_s",
+    "rotation_flops",
     "tiled_attention_bytes",
     "transformer_flops",
     "transformer_parameters",

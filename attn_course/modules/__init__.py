@@ -12,6 +12,7 @@ from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
 from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
+from attn_course.modules.positional import PositionalAttention, rotate_pairs
 from attn_course.modules.positions import rope, sinusoidal_positions
 from attn_course.modules.recurrent import RecurrentReader
 from attn_course.modules.sequence_to_sequence import CrossAttention, SequenceToSequence
@@ -31,6 +32,7 @@ __all__ = [
     "MeasuredCache",
     "MultiHeadAttention",
     "Place",
+    "PositionalAttention",
     "RecurrentReader",
     "SequenceToSequence",
     "Transformer",
@@ -39,5 +41,6 @@ __all__ = [
     "influence",
     "leaks",
     "rope",
+    "rotate_pairs",
     "sinusoidal_positions",
 ]

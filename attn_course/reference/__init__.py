@@ -6,6 +6,7 @@ function and never a module of that name.
 """
 
 from attn_course.reference.absorption import absorb_query_key, absorb_value_output
+from attn_course.reference.alibi import alibi_bias, alibi_slopes
 from attn_course.reference.attention import attention
 from attn_course.reference.attention_backward import attention_backward
 from attn_course.reference.cache import KeyValueCache
@@ -20,6 +21,14 @@ from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.norms import layer_norm, rms_norm
 from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.rotary import (
+    linear_frequencies,
+    ntk_frequencies,
+    rope_frequencies,
+    rotate_pairs,
+    yarn_frequencies,
+    yarn_temperature,
+)
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
 from attn_course.reference.tiling import flash_attention, merge_partial_attention, online_softmax
@@ -31,6 +40,8 @@ __all__ = [
     "absorb_query_key",
     "absorb_value_output",
     "additive_scores",
+    "alibi_bias",
+    "alibi_slopes",
     "attention",
     "attention_backward",
     "causal_mask",
@@ -49,16 +60,20 @@ __all__ = [
     "layer_norm",
     "leak_matrix",
     "linear_attention",
+    "linear_frequencies",
     "logsumexp",
     "merge_heads",
     "merge_partial_attention",
     "multi_head_attention",
+    "ntk_frequencies",
     "online_softmax",
     "padding_mask",
     "positive_random_features",
     "repeat_key_value",
     "rms_norm",
     "rope",
+    "rope_frequencies",
+    "rotate_pairs",
     "scaled_dot_scores",
     "silu",
     "sinusoidal_positions",
@@ -67,4 +82,6 @@ __all__ = [
     "softmax_vjp",
     "split_heads",
     "window_mask",
+    "yarn_frequencies",
+    "yarn_temperature",
 ]

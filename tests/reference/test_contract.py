@@ -76,6 +76,7 @@ CALLS = {
         {"n_heads": 4, "n_kv_heads": 2, "return_weights": True, "return_lse": True},
     ),
     "rope": (ref.rope, {"x": draw(2, 5, 6), "positions": np.array([3, 0, 71, -2, 3])}, {}),
+    "rotate_pairs": (ref.rotate_pairs, {"x": draw(2, 5, 7), "positions": np.array([3, 0, 71, -2, 3]), "frequencies": draw(2) / 9}, {}),
     "absorb_query_key": (ref.absorb_query_key, {"w_query": draw(5, 12), "w_key": draw(7, 6)}, {"n_heads": 4}),
     "absorb_value_output": (ref.absorb_value_output, {"w_value": draw(5, 6), "w_output": draw(12, 7)}, {"n_heads": 4}),
     "KeyValueCache": (lambda **new: ref.KeyValueCache().append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
@@ -117,6 +118,8 @@ def in_dtype(arrays, dtype):
 
 def test_every_function_that_takes_arrays_stands_in_the_table():
     without = {"draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
+    without |= {"alibi_bias", "alibi_slopes", "linear_frequencies", "ntk_frequencies", "rope_frequencies"}
+    without |= {"yarn_frequencies", "yarn_temperature"}
     assert {name.partition(",")[0] for name in CALLS} | without == set(ref.__all__)
 
 

@@ -1,0 +1,150 @@
+"""A layer whose positions can be changed, against the plain layer, the reference, and itself with a cache."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course import reference
+from attn_course.modules import KeyValueCache, MultiHeadAttention, PositionalAttention, rotate_pairs
+from tests.modules.support import assert_close, gradients_are_right, normal
+
+D_MODEL, HEADS, D_K = 12, 3, 6
+KINDS = {
+    "none": {},
+    "rope": {"frequencies": reference.rope_frequencies(D_K, 50.0)},
+    "partial": {"frequencies": reference.rope_frequencies(4, 50.0), "rope_layout": "interleaved"},
+    "yarn": {"frequencies": reference.yarn_frequencies(D_K, 4.0, 5, 50.0), "temperature": reference.yarn_temperature(4.0)},
+    "alibi": {"slopes": reference.alibi_slopes(HEADS)},
+    "both": {"frequencies": (1.0,), "slopes": (0.5, 0.25, 0.0), "window": (3, 0)},
+}
+
+
+def layer(kind=PositionalAttention, **options):
+    options = {"d_k": D_K, "is_causal": True, "n_kv_heads": 1, "backend": "eager"} | options
+    return kind(D_MODEL, HEADS, **options, generator=torch.Generator().manual_seed(3)).double()
+
+
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+@pytest.mark.parametrize("n_pairs", [0, 1, 3])
+def test_rotations_are_those_of_the_reference(layout, n_pairs):
+    rng = np.random.default_rng(3)
+    x, frequencies = rng.normal(size=(2, 3, 5, 7)), rng.uniform(0.01, 2, size=n_pairs)
+    positions = np.array([[4, 0, 900, 17, -3], [1, 2, 3, 5, 7]])[:, None]
+    got = rotate_pairs(torch.from_numpy(x), torch.from_numpy(positions), frequencies, layout)
+    np.testing.assert_allclose(got, reference.rotate_pairs(x, positions, frequencies, layout), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_computes_what_the_reference_computes(kind):
+    options = KINDS[kind]
+    made, x = layer(**options), normal(2, 7, D_MODEL)
+    weights = {name: parameter.detach().numpy() for name, parameter in made.named_parameters()}
+    roles = {"query": HEADS, "key": 1, "value": 1}
+    query, key, value = (reference.split_heads(x.numpy() @ weights[f"w_{role}"], heads) for role, heads in roles.items())
+    frequencies, layout = np.array(options.get("frequencies", ())), options.get("rope_layout", "halves")
+    query, key = (reference.rotate_pairs(rows, np.arange(7), frequencies, layout) for rows in (query, key))
+    distances = np.abs(np.arange(7)[:, None] - np.arange(7))
+    mask = -np.array(options["slopes"])[:, None, None] * distances if "slopes" in options else None
+    call = {"mask": mask, "scale": 1 / np.sqrt(D_K) / options.get("temperature", 1.0), "window": options.get("window")}
+    output = reference.attention(query, key, value, is_causal=True, enable_gqa=True, **call)
+    np.testing.assert_allclose(made(x).detach(), reference.merge_heads(output) @ weights["w_output"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", [{}, {"lengths": torch.tensor([5, 7])}, {"is_causal": False}])
+def test_without_positions_and_with_the_usual_ones_it_is_the_plain_layer(call):
+    x = normal(2, 7, D_MODEL)
+    for options, plain in (({}, {}), (KINDS["rope"], {"rope_theta": 50.0})):
+        made = layer(**options, bias=True, softcap=2.0, scale=0.3)
+        other = layer(MultiHeadAttention, **plain, bias=True, softcap=2.0, scale=0.3)
+        for got, wanted in zip(made(x, **call, return_weights=True), other(x, **call, return_weights=True), strict=True):
+            assert_close(got, wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_without_positions_and_mask_does_order_not_matter(kind):
+    x, order = normal(7, D_MODEL), torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    for is_causal in (False, True):
+        made = layer(**KINDS[kind], is_causal=is_causal)
+        assert torch.allclose(made(x)[order], made(x[order])) == (kind == "none" and not is_causal)
+
+
+def test_penalties_are_a_mask_to_add_and_go_with_any_other():
+    x, hide = normal(2, 7, D_MODEL), torch.rand(7, 7, generator=torch.Generator().manual_seed(1)) < 0.7
+    made, plain = layer(**KINDS["alibi"]), layer(MultiHeadAttention)
+    penalties = torch.from_numpy(reference.alibi_bias(HEADS, 7, 7))
+    assert_close(made(x), plain(x, mask=penalties))
+    assert_close(layer(slopes=[0.0] * HEADS)(x), plain(x))
+    assert_close(made(x, mask=hide), plain(x, mask=penalties.masked_fill(~hide, -torch.inf)))
+    assert_close(made(x, mask=0.5 * penalties), plain(x, mask=1.5 * penalties))
+    spoilt = x.clone()
+    spoilt[0, 5:] = torch.nan
+    assert_close(made(spoilt, lengths=torch.tensor([5, 7]))[0, :5], made(x)[0, :5])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cache_gives_the_rows_of_one_pass(kind):
+    made, x, cache = layer(**KINDS[kind]), normal(2, 7, D_MODEL), KeyValueCache()
+    steps = [made(part, cache=cache) for part in x.split([3, 1, 3], dim=1)]
+    assert_close(torch.cat(steps, dim=1), made(x))
+
+
+def test_positions_may_be_given_and_stretched():
+    x, where = normal(2, 7, D_MODEL), torch.arange(7) + 100
+    made = layer(**KINDS["rope"])
+    assert_close(made(x, positions=where), made(x))
+    usual = made(x, positions=where / 4.0)
+    made.frequencies = reference.linear_frequencies(D_K, 4.0, 50.0)
+    assert_close(made(x), usual)
+    assert not torch.allclose(made(x), layer(**KINDS["rope"])(x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradients_are_those_of_finite_differences(kind):
+    assert gradients_are_right(layer(**KINDS[kind]), normal(1, 3, D_MODEL))
+
+
+@pytest.mark.parametrize("kind", ["partial", "both"])
+def test_a_compiled_layer_gives_the_same(kind):
+    torch.compiler.reset()
+    made, x = layer(**KINDS[kind]), normal(2, 5, D_MODEL)
+    assert_close(torch.compile(made, backend="aot_eager", fullgraph=True)(x), made(x))
+
+
+def test_a_layer_in_bfloat16_still_turns_by_exact_angles_and_tells_far_distances_apart():
+    x = normal(1, 600, D_MODEL)
+    for kind in ("yarn", "alibi"):
+        made = layer(**KINDS[kind])
+        wanted, narrow = made(x), made.bfloat16()(x.bfloat16())
+        assert narrow.dtype == torch.bfloat16
+        assert_close(narrow.double(), wanted, 0.05)
+
+
+@pytest.mark.usefixtures("no_shape_check")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"frequencies": [1.0] * 4}, "frequencies must have one axis of at most d_k / 2 = 3 pairs; got shape (4,)"),
+        ({"frequencies": [[1.0]]}, "frequencies must have one axis of at most d_k / 2 = 3 pairs; got shape (1, 1)"),
+        ({"slopes": [1.0, 0.5]}, "slopes must be one for each of 3 heads; got shape (2,)"),
+        ({"temperature": 0.0}, "temperature must be positive; got 0.0"),
+        ({"rope_theta": 50.0}, "rope_theta must be left out: frequencies say how pairs turn"),
+        ({"frequencies": [1.0], "rope_layout": "pairs"}, 'layout must be "halves" or "interleaved"; got \'pairs\''),
+    ],
+)
+def test_what_does_not_fit_is_named(options, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        layer(**options)(normal(2, 5, D_MODEL))
+
+
+@pytest.mark.usefixtures("no_shape_check")
+def test_rows_of_others_and_too_few_positions_are_refused():
+    with pytest.raises(ValueError, match=r"^x_key_value must be left out: positions are those of x$"):
+        layer()(normal(2, 5, D_MODEL), normal(2, 5, D_MODEL))
+    with pytest.raises(
+        ValueError, match=r"^positions must have the axes \(\.\.\., len\) with len = 5, one for each row of x; got \(1, 4\)$"
+    ):
+        layer(frequencies=[1.0])(normal(2, 5, D_MODEL), positions=torch.arange(4))
+    with pytest.raises(ValueError, match=r"^positions must be left out: this layer has no frequencies$"):
+        layer()(normal(2, 5, D_MODEL), positions=torch.arange(5))

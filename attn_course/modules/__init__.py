@@ -4,6 +4,7 @@ from attn_course.modules.additive import AdditiveAttention
 from attn_course.modules.attention import Attention, attention
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
+from attn_course.modules.gated_memory import GatedMemory
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
@@ -18,6 +19,7 @@ __all__ = [
     "Attention",
     "CrossAttention",
     "EncoderDecoder",
+    "GatedMemory",
     "KeyValueCache",
     "LatentAttention",
     "Leak",

@@ -10,6 +10,7 @@ from attn_course.reference.attention import attention
 from attn_course.reference.attention_backward import attention_backward
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.delta import delta_rule_attention
+from attn_course.reference.delta_product import delta_product_attention
 from attn_course.reference.features import draw_projections, elu_features, positive_random_features
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
 from attn_course.reference.latent import latent_attention, latent_attention_absorbed
@@ -20,6 +21,7 @@ from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.positions import rope, sinusoidal_positions
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
+from attn_course.reference.state_space import decay_matrix
 from attn_course.reference.tiling import flash_attention, merge_partial_attention, online_softmax
 from attn_course.reference.tiling_backward import flash_attention_backward
 
@@ -33,6 +35,8 @@ __all__ = [
     "attention_backward",
     "causal_mask",
     "cosine_scores",
+    "decay_matrix",
+    "delta_product_attention",
     "delta_rule_attention",
     "dot_scores",
     "draw_projections",

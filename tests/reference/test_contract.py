@@ -93,6 +93,13 @@ CALLS = {
         )
         for form in ("recurrent", "chunked")
     },
+    "delta_product_attention": (
+        ref.delta_product_attention,
+        {"query": draw(9, 3), "key": draw(9, 2, 3) / 3, "value": draw(9, 2, 5), "beta": np.abs(np.tanh(draw(9, 2, 1)))}
+        | {"log_decay": -np.abs(draw(9, 1)), "initial_state": draw(3, 5)},
+        {"chunk": 4, "return_state": True},
+    ),
+    "decay_matrix": (ref.decay_matrix, {"log_decay": -np.abs(draw(2, 9))}, {}),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }

@@ -34,7 +34,7 @@ def gated_linear_attention(
     state = _start(state, key, value, log_decay, chunk)
     outputs = []
     for q, k, v, g in zip(*(array.split(chunk, -2) for array in (query, key, value, log_decay)), strict=True):
-        output, state = _read_write(state, q, k, v, g)
+        output, state = _read_write(state, q, k, v, g, decayed_scores(q, k, g))
         outputs.append(output)
     return torch.cat(outputs, dim=-2), state
 
@@ -68,18 +68,19 @@ def gated_delta_rule(
     state = _start(state, key, value, log_decay, chunk)
     outputs = []
     for q, k, v, b, g in zip(*(array.split(chunk, -2) for array in (query, key, value, beta, log_decay)), strict=True):
-        system = (b * decayed_scores(k, k, g)).tril(-1)  # the ones on its diagonal are implied below
+        scores, overlaps = decayed_scores(torch.stack((q, k)), k, g)
         error = b * (v - (k * _since_start(g)) @ state)
+        system = (b * overlaps).tril(-1)  # the ones on its diagonal are implied
         written = torch.linalg.solve_triangular(system, error, upper=False, unitriangular=True)
-        output, state = _read_write(state, q, k, written, g)
+        output, state = _read_write(state, q, k, written, g, scores)
         outputs.append(output)
     return torch.cat(outputs, dim=-2), state
 
 
 def decayed_scores(
-    query: Float[Tensor, "*batch len d_k"], key: Float[Tensor, "*batch len d_k"], log_decay: Float[Tensor, "*batch len d_decay"]
-) -> Float[Tensor, "*batch len len"]:
-    """Return the product of query i with what is left of key j at i; 0 where j > i.
+    query: Float[Tensor, "*several len d_k"], key: Float[Tensor, "*batch len d_k"], log_decay: Float[Tensor, "*batch len d_decay"]
+) -> Float[Tensor, "*several len len"]:
+    """Return the product of query i with what is left of key j at i; 0 where j > i. Several queries may share the keys.
 
     One gate for all features scales finished products. With a gate for each, the pairs of a later with an earlier half
     meet at the boundary between the halves, Eq. decay-through-a-midpoint: no factor is above 1, where a product of
@@ -91,27 +92,25 @@ def decayed_scores(
     """
     length = key.shape[-2]
     if log_decay.shape[-1] == 1:
-        return (query @ key.mT) * _decay_between(log_decay)[..., 0]
+        return (query @ key.mT) * _decay_between(log_decay)[..., 0, :, :]
     if length <= LEAF:
-        return ((query[..., :, None, :] * _decay_between(log_decay)) * key[..., None, :, :]).sum(-1)
+        return (query.mT[..., :, None] * (_decay_between(log_decay) * key.mT[..., None, :])).sum(-3)
     (q1, q2), (k1, k2), (g1, g2) = (array.tensor_split(2, -2) for array in (query, key, log_decay))
     across = (q2 * _since_start(g2)) @ (k1 * _until_end(g1)).mT
     above = torch.nn.functional.pad(decayed_scores(q1, k1, g1), (0, k2.shape[-2]))
     return torch.cat([above, torch.cat([across, decayed_scores(q2, k2, g2)], dim=-1)], dim=-2)
 
 
-def _read_write(state: Tensor, query: Tensor, key: Tensor, value: Tensor, log_decay: Tensor) -> tuple[Tensor, Tensor]:
-    output = (query * _since_start(log_decay)) @ state + decayed_scores(query, key, log_decay) @ value
+def _read_write(state: Tensor, query: Tensor, key: Tensor, value: Tensor, log_decay: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    output = (query * _since_start(log_decay)) @ state + scores @ value
     kept = log_decay.sum(-2).exp()[..., None]
     return output, kept * state + (key * _until_end(log_decay)).mT @ value
 
 
 def _decay_between(log_decay: Tensor) -> Tensor:
-    """What is left at i of what j wrote, (*batch, len, len, d); masked before exp, so that no gradient is 0 times infinity."""
-    here = torch.ones(2 * log_decay.shape[-2:-1], dtype=torch.bool, device=log_decay.device).tril()
-    earlier = here.tril(-1)[..., None]
-    between = torch.where(earlier, log_decay[..., :, None, :], 0.0).cumsum(-3)  # sums, not differences: -inf forgets
-    return torch.where(here[..., None], between.exp(), 0.0)
+    """What is left at i of what j wrote, (*batch, d, len, len); masked before exp, so that no gradient is 0 times infinity."""
+    by_writer = log_decay.mT[..., :, None].expand(*log_decay.mT.shape, log_decay.shape[-2])
+    return by_writer.tril(-1).cumsum(-2).exp().tril()  # sums, not differences: -inf forgets
 
 
 def _since_start(log_decay: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ def gated_delta_rule_flops(
 
     A decay is a multiplication without an addition: 1 FLOP for each entry of the state, at every position or once a chunk,
     Eq. gated-delta-multiplications. With a gate for each feature (`per_channel`) the decay between two positions of a chunk
-    stands inside their two products, key with key and query with key, instead of behind them. What is linear in d_k + d_v
-    is left out, and so is one number for each pair.
+    stands inside their two products, key with key and query with key, instead of behind them (in the modules only within
+    blocks of 16, Eq. decay-through-a-midpoint). What is linear in d_k + d_v is left out, and so is one number for each pair.
 
     Yang et al. (2024), arXiv:2412.06464; per channel: Kimi Team (2025), arXiv:2510.26692.
 

@@ -29,7 +29,12 @@ def delta_product_attention(
 
     `beta`: from 0 to 2, as a rule. With unit keys a step of 2 is a reflection, and two of them are a rotation,
     Eq. two-reflections-rotate.
+    `scale`: factor on the output.
+    `log_decay`: the exponents, at most 0, of what each position forgets before its first step; None keeps everything.
+    `form`: step by step, or chunk by chunk: the same result.
     `chunk`: steps in a chunk, not positions.
+    `initial_state`: S before the first position; zero if left out.
+    `return_state`: also return the state after the last position.
 
     Returns `output` (*batch, len, d_v); `state` (*batch, d_k, d_v): only with `return_state`.
 

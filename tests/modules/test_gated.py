@@ -167,6 +167,21 @@ def test_gradients_are_right_and_reach_every_weight(name):
     torch.autograd.gradcheck(module, (x[:1].clone().requires_grad_(),))
 
 
+@pytest.mark.parametrize(("beta_max", "follows"), [(2.0, True), (1.0, False)])
+def test_weights_set_by_hand_follow_the_parity_of_any_bits_with_steps_up_to_2_only(beta_max, follows):
+    """Token 0 begins, with a step of half the largest and the value 1; a zero takes no step, a one the largest; the gate stays open."""
+    made = GatedMemory(3, 1, beta_max=beta_max, d_k=1, d_v=1).requires_grad_(False)
+    for own, column in {"w_key": (1, 1, 1), "w_query": (1, 1, 1), "w_value": (1, 0, 0), "w_gate": (1, 1, 1), "w_step": (0, 0, 0)}.items():
+        getattr(made, own).copy_(torch.tensor(column).unsqueeze(-1))
+    made.w_beta.copy_(torch.tensor([[0.0], [-40.0], [40.0]]))
+    made.b_step.fill_(-40.0)
+    made.w_output.copy_(torch.tensor([[1.0, 0.0, 0.0]]))
+    bits = np.random.default_rng(7).integers(0, 2, size=500)
+    x = torch.eye(3)[torch.from_numpy(np.insert(bits + 1, 0, 0))]
+    signs = torch.sign(made(x)[1:, 0]).numpy()
+    assert np.array_equal(signs, (-1.0) ** bits.cumsum()) == follows
+
+
 def test_gates_start_open_and_steps_stay_below_their_largest():
     made, x = GatedMemory(64, 8, beta_max=2.0, generator=torch.Generator().manual_seed(1)), torch.zeros(1, 3, 64)
     gates = made.log_decay(x).exp()

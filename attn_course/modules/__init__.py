@@ -7,6 +7,7 @@ from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.feed_forward import FeedForward
 from attn_course.modules.hooks import Place, hooked
+from attn_course.modules.gated_memory import GatedMemory
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
@@ -25,6 +26,7 @@ __all__ = [
     "CrossAttention",
     "EncoderDecoder",
     "FeedForward",
+    "GatedMemory",
     "KeyValueCache",
     "LatentAttention",
     "Leak",

@@ -11,6 +11,7 @@ from attn_course.reference.attention import attention
 from attn_course.reference.attention_backward import attention_backward
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.delta import delta_rule_attention
+from attn_course.reference.delta_product import delta_product_attention
 from attn_course.reference.features import draw_projections, elu_features, positive_random_features
 from attn_course.reference.feed_forward import feed_forward, gelu, silu
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
@@ -31,6 +32,7 @@ from attn_course.reference.rotary import (
 )
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
+from attn_course.reference.state_space import decay_matrix
 from attn_course.reference.tiling import flash_attention, merge_partial_attention, online_softmax
 from attn_course.reference.tiling_backward import flash_attention_backward
 
@@ -46,6 +48,8 @@ __all__ = [
     "attention_backward",
     "causal_mask",
     "cosine_scores",
+    "decay_matrix",
+    "delta_product_attention",
     "delta_rule_attention",
     "dot_scores",
     "draw_projections",

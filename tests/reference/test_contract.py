@@ -103,6 +103,13 @@ CALLS = {
         {"x": draw(5, 7), "w_in": draw(7, 3), "w_out": draw(3, 2), "w_gate": draw(7, 3) / 2, "b_in": draw(3), "b_out": draw(2)},
         {},
     ),
+    "delta_product_attention": (
+        ref.delta_product_attention,
+        {"query": draw(9, 3), "key": draw(9, 2, 3) / 3, "value": draw(9, 2, 5), "beta": np.abs(np.tanh(draw(9, 2, 1)))}
+        | {"log_decay": -np.abs(draw(9, 1)), "initial_state": draw(3, 5)},
+        {"chunk": 4, "return_state": True},
+    ),
+    "decay_matrix": (ref.decay_matrix, {"log_decay": -np.abs(draw(2, 9))}, {}),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }

@@ -1,0 +1,57 @@
+"""One decay for all features: the matrix, its inverse, and the recurrence that it replaces."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attn_course.reference import decay_matrix, linear_attention
+from tests.reference.support import assert_same, assert_says
+
+
+def drawn(length, batch=(), seed=7):
+    rng = np.random.default_rng(seed)
+    query, key, value = (rng.normal(size=(*batch, length, width)) for width in (3, 3, 5))
+    return query, key, value, -rng.exponential(0.5, size=(*batch, length))
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 13])
+def test_each_entry_is_the_product_of_the_decays_in_between(length):
+    log_decay = drawn(length, (2,))[-1]
+    found = decay_matrix(log_decay)
+    assert found.shape == (2, length, length)
+    for b, i, j in np.ndindex(found.shape):
+        assert found[b, i, j] == pytest.approx(math.exp(sum(log_decay[b, j + 1 : i + 1])) if j <= i else 0.0)
+
+
+@pytest.mark.parametrize("length", [1, 7, 65])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+def test_scores_under_the_matrix_are_the_recurrence_position_by_position(length, batch):
+    query, key, value, log_decay = drawn(length, batch)
+    masked = (decay_matrix(log_decay) * (query @ key.swapaxes(-1, -2))) @ value
+    for form in ("recurrent", "chunked", "parallel"):
+        assert_same(masked, linear_attention(query, key, value, log_decay=log_decay[..., None], form=form), 1e-12)
+
+
+def test_without_decay_it_is_the_causal_mask_and_with_all_of_it_each_position_is_alone():
+    np.testing.assert_array_equal(decay_matrix(np.zeros(5)), np.tri(5))
+    np.testing.assert_array_equal(decay_matrix(np.full(5, -np.inf)), np.eye(5))
+
+
+def test_forgetting_cuts_the_matrix_and_neither_overflows_nor_cancels():
+    log_decay = np.array([-1.0, -1e4, -2.0, -np.inf, -0.5, -3.0])
+    found = decay_matrix(log_decay)
+    np.testing.assert_allclose(found[2], [0, np.exp(-2.0), 1, 0, 0, 0], rtol=1e-15)
+    np.testing.assert_allclose(found[5], [0, 0, 0, np.exp(-3.5), np.exp(-3.0), 1], rtol=1e-15)
+
+
+def test_the_inverse_has_two_diagonals():
+    log_decay = drawn(11)[-1]
+    assert_same(decay_matrix(log_decay) @ (np.eye(11) - np.diag(np.exp(log_decay[1:]), -1)), np.eye(11), 1e-14)
+
+
+@pytest.mark.usefixtures("no_shape_check")
+def test_what_is_no_decay_is_named():
+    assert_says(ValueError, "log_decay must be at most 0 everywhere; got 0.9", decay_matrix, np.array([-1.0, 0.9]))  # no logarithm taken
+    assert_says(ValueError, "log_decay must have the axes (..., len); got shape ()", decay_matrix, np.array(-1.0))
+    assert_says(TypeError, "log_decay must be an ndarray of floats; got int64 ndarray", decay_matrix, np.array([-1]))

@@ -18,7 +18,9 @@ from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.rolling import RollingCache
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
+from attn_course.reference.sinks import gate_output, sink_attention, sink_window_mask
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
 from attn_course.reference.tiling import flash_attention, merge_partial_attention, online_softmax
 from attn_course.reference.tiling_backward import flash_attention_backward
@@ -26,6 +28,7 @@ from attn_course.reference.tiling_backward import flash_attention_backward
 __all__ = [
     "KeyValueCache",
     "LatentWeights",
+    "RollingCache",
     "absorb_query_key",
     "absorb_value_output",
     "additive_scores",
@@ -39,6 +42,7 @@ __all__ = [
     "elu_features",
     "flash_attention",
     "flash_attention_backward",
+    "gate_output",
     "gaussian_scores",
     "latent_attention",
     "latent_attention_absorbed",
@@ -54,6 +58,8 @@ __all__ = [
     "repeat_key_value",
     "rope",
     "scaled_dot_scores",
+    "sink_attention",
+    "sink_window_mask",
     "sinusoidal_positions",
     "softmax",
     "softmax_jacobian",

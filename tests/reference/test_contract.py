@@ -19,6 +19,7 @@ def weights_of(*shape):
 
 
 ATTENTION = {"query": draw(2, 4, 5, 3), "key": draw(2, 2, 7, 3), "value": draw(2, 2, 7, 2), "mask": draw(5, 7)}
+PAIRS = {name: array for name, array in ATTENTION.items() if name != "mask"}
 ROWS = {"query": draw(4, 9, 3), "key": draw(2, 9, 3) / 3, "value": draw(2, 9, 5), "log_decay": -np.abs(draw(9, 1))}
 STATE = {"initial_state": draw(2, 3, 5)}
 D_OUTPUT = {"d_output": draw(2, 4, 5, 2), "d_lse": draw(2, 4, 5)}
@@ -93,6 +94,10 @@ CALLS = {
         )
         for form in ("recurrent", "chunked")
     },
+    "sink_attention": (ref.sink_attention, PAIRS | {"sink_logits": draw(4)}, {"is_causal": True} | GROUPS),
+    "gate_output": (ref.gate_output, {"output": draw(2, 5, 3), "gate_scores": draw(5, 1)}, {}),
+    "sink_window_mask": (ref.sink_window_mask, {"q_offset": np.array([[3], [0]])}, {"q_len": 3, "kv_len": 5, "n_sinks": 1, "left": 1}),
+    "RollingCache": (lambda **new: ref.RollingCache(1).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }

@@ -17,7 +17,9 @@ from attn_course.reference.latent_weights import LatentWeights
 from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
+from attn_course.reference.paged import PagedCache, paged_attention
 from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
 from attn_course.reference.rolling import RollingCache
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.sinks import gate_output, sink_attention, sink_window_mask
@@ -28,6 +30,8 @@ from attn_course.reference.tiling_backward import flash_attention_backward
 __all__ = [
     "KeyValueCache",
     "LatentWeights",
+    "PagedCache",
+    "QuantisedCache",
     "RollingCache",
     "absorb_query_key",
     "absorb_value_output",
@@ -54,7 +58,10 @@ __all__ = [
     "multi_head_attention",
     "online_softmax",
     "padding_mask",
+    "paged_attention",
     "positive_random_features",
+    "quantisation_error_bound",
+    "quantise",
     "repeat_key_value",
     "rope",
     "scaled_dot_scores",

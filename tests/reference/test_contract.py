@@ -37,6 +37,16 @@ def latent(form):
     return run
 
 
+def paged(query, key, value):
+    cache = ref.PagedCache(5, 3)
+    cache.append("this", key, value)
+    return ref.paged_attention(query, cache, "this")
+
+
+def quantised(x):
+    return ref.quantise(x, 8, "channel").restored().astype(x.dtype)
+
+
 BLOCKS = {"block_q": 2, "block_kv": 3}
 GROUPS = {"enable_gqa": True}
 
@@ -98,6 +108,9 @@ CALLS = {
     "gate_output": (ref.gate_output, {"output": draw(2, 5, 3), "gate_scores": draw(5, 1)}, {}),
     "sink_window_mask": (ref.sink_window_mask, {"q_offset": np.array([[3], [0]])}, {"q_len": 3, "kv_len": 5, "n_sinks": 1, "left": 1}),
     "RollingCache": (lambda **new: ref.RollingCache(1).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
+    "paged_attention": (paged, {"query": draw(2, 3, 5), "key": draw(2, 7, 5), "value": draw(2, 7, 2)}, {}),
+    "quantise": (quantised, {"x": draw(2, 3, 5)}, {}),
+    "QuantisedCache": (lambda **new: ref.QuantisedCache(8, 2).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }
@@ -113,6 +126,7 @@ def in_dtype(arrays, dtype):
 
 def test_every_function_that_takes_arrays_stands_in_the_table():
     without = {"draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
+    without |= {"PagedCache", "quantisation_error_bound"}
     assert {name.partition(",")[0] for name in CALLS} | without == set(ref.__all__)
 
 

@@ -10,6 +10,7 @@ from attn_course.reference.attention import attention
 from attn_course.reference.attention_backward import attention_backward
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.delta import delta_rule_attention
+from attn_course.reference.differential import differential_attention, differential_start
 from attn_course.reference.features import draw_projections, elu_features, positive_random_features
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
 from attn_course.reference.latent import latent_attention, latent_attention_absorbed
@@ -21,6 +22,13 @@ from attn_course.reference.paged import PagedCache, paged_attention
 from attn_course.reference.positions import rope, sinusoidal_positions
 from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
 from attn_course.reference.rolling import RollingCache
+from attn_course.reference.selection import (
+    index_scores,
+    native_sparse_attention,
+    pool_blocks,
+    selection_error_bound,
+    top_k_mask,
+)
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.sinks import gate_output, sink_attention, sink_window_mask
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
@@ -41,6 +49,8 @@ __all__ = [
     "causal_mask",
     "cosine_scores",
     "delta_rule_attention",
+    "differential_attention",
+    "differential_start",
     "dot_scores",
     "draw_projections",
     "elu_features",
@@ -48,6 +58,7 @@ __all__ = [
     "flash_attention_backward",
     "gate_output",
     "gaussian_scores",
+    "index_scores",
     "latent_attention",
     "latent_attention_absorbed",
     "leak_matrix",
@@ -56,15 +67,18 @@ __all__ = [
     "merge_heads",
     "merge_partial_attention",
     "multi_head_attention",
+    "native_sparse_attention",
     "online_softmax",
     "padding_mask",
     "paged_attention",
+    "pool_blocks",
     "positive_random_features",
     "quantisation_error_bound",
     "quantise",
     "repeat_key_value",
     "rope",
     "scaled_dot_scores",
+    "selection_error_bound",
     "sink_attention",
     "sink_window_mask",
     "sinusoidal_positions",
@@ -72,5 +86,6 @@ __all__ = [
     "softmax_jacobian",
     "softmax_vjp",
     "split_heads",
+    "top_k_mask",
     "window_mask",
 ]

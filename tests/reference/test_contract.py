@@ -111,6 +111,25 @@ CALLS = {
     "paged_attention": (paged, {"query": draw(2, 3, 5), "key": draw(2, 7, 5), "value": draw(2, 7, 2)}, {}),
     "quantise": (quantised, {"x": draw(2, 3, 5)}, {}),
     "QuantisedCache": (lambda **new: ref.QuantisedCache(8, 2).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
+    "top_k_mask": (ref.top_k_mask, {"scores": draw(2, 3, 5)}, {"k": 2}),
+    "index_scores": (ref.index_scores, {"query": draw(2, 3, 5, 7), "key": draw(2, 11, 7), "head_weights": draw(2, 5, 3)}, {}),
+    "pool_blocks": (ref.pool_blocks, {"x": draw(2, 7, 5)}, {"block": 3}),
+    "selection_error_bound": (
+        lambda **a: ref.selection_error_bound(**a, mask=np.eye(7) > 0),
+        {"weights": weights_of(7, 7), "value": draw(7, 2)},
+        {},
+    ),
+    "native_sparse_attention": (
+        ref.native_sparse_attention,
+        {"query": draw(2, 7, 5), "key": draw(7, 5), "value": draw(7, 2), "gates": draw(7, 3)},
+        {"block": 3, "n_selected": 2, "left": 1},
+    ),
+    "differential_attention": (
+        lambda value, factor, **pairs: ref.differential_attention(*zip(*[iter(pairs.values())] * 2, strict=True), value, factor),
+        {"query[0]": draw(2, 5, 3), "query[1]": draw(2, 5, 3) / 2, "key[0]": draw(2, 7, 3), "key[1]": draw(2, 7, 3) / 2}
+        | {"value": draw(2, 7, 5), "factor": np.abs(np.tanh(draw(2)))},
+        {},
+    ),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }
@@ -126,7 +145,7 @@ def in_dtype(arrays, dtype):
 
 def test_every_function_that_takes_arrays_stands_in_the_table():
     without = {"draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
-    without |= {"PagedCache", "quantisation_error_bound"}
+    without |= {"PagedCache", "differential_start", "quantisation_error_bound"}
     assert {name.partition(",")[0] for name in CALLS} | without == set(ref.__all__)
 
 

@@ -7,6 +7,7 @@ from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
+from attn_course.modules.long_context import CausalHeads, DifferentialAttention, GatedAttention, SinkAttention
 from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positions import rope, sinusoidal_positions
@@ -16,8 +17,11 @@ from attn_course.modules.sequence_to_sequence import CrossAttention, SequenceToS
 __all__ = [
     "AdditiveAttention",
     "Attention",
+    "CausalHeads",
     "CrossAttention",
+    "DifferentialAttention",
     "EncoderDecoder",
+    "GatedAttention",
     "KeyValueCache",
     "LatentAttention",
     "Leak",
@@ -26,6 +30,7 @@ __all__ = [
     "MultiHeadAttention",
     "RecurrentReader",
     "SequenceToSequence",
+    "SinkAttention",
     "attention",
     "influence",
     "leaks",

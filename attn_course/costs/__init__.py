@@ -11,6 +11,14 @@ from attn_course.costs.cache import cache_bytes_per_token, latent_cache_bytes_pe
 from attn_course.costs.latent import LatentSizes, latent_attention_flops
 from attn_course.costs.layers import multi_head_attention_flops, multi_head_parameters, projection_flops, recurrent_flops
 from attn_course.costs.linear import delta_rule_flops, linear_attention_crossover_length, linear_attention_flops
+from attn_course.costs.long_context import (
+    differential_attention_flops,
+    mixed_cache_bytes,
+    paged_cache_bytes,
+    quantised_cache_bytes,
+    reach_length,
+    selected_attention_flops,
+)
 from attn_course.costs.pairs import attended_pairs
 from attn_course.costs.roofline import ridge_point_flops_per_byte, roofline_time_s
 from attn_course.costs.scores import attention_backward_flops, attention_flops, query_key_flops
@@ -24,18 +32,24 @@ __all__ = [
     "attention_flops",
     "cache_bytes_per_token",
     "delta_rule_flops",
+    "differential_attention_flops",
     "latent_attention_flops",
     "latent_cache_bytes_per_token",
     "linear_attention_crossover_length",
     "linear_attention_flops",
     "linear_state_bytes",
     "materialised_attention_bytes",
+    "mixed_cache_bytes",
     "multi_head_attention_flops",
     "multi_head_parameters",
+    "paged_cache_bytes",
     "projection_flops",
+    "quantised_cache_bytes",
     "query_key_flops",
+    "reach_length",
     "recurrent_flops",
     "ridge_point_flops_per_byte",
     "roofline_time_s",
+    "selected_attention_flops",
     "tiled_attention_bytes",
 ]

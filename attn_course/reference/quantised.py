@@ -42,8 +42,8 @@ def quantise(x: Float[np.ndarray, "*batch len features"], bits: int, shared_by: 
 
     Raises TypeError if `x` is not floating; ValueError if it has NaN or infinite entries, or an option is out of range.
 
-    A group of equal numbers has step 0, and is restored exactly; none is ever divided by 0. Liu et al. (2024), KIVI, section 2,
-    arXiv:2402.02750: keys share by channel, since a few channels are large in all tokens; values by token.
+    A group of equal numbers has step 0, and is restored exactly; none is ever divided by 0. Liu et al. (2024), KIVI, arXiv:2402.02750:
+    keys share by channel, since a few channels are large in all tokens; values by token.
 
     >>> quantised = quantise(np.array([[0.0, 1.0, 2.9]]), bits=2, shared_by="token")
     >>> quantised.codes, quantised.restored().round(2)
@@ -113,8 +113,8 @@ class QuantisedCache:
     `bits`: of one number, 1 to 16.
     `group`: number of tokens that share the steps of their keys.
 
-    A channel has its least and largest number only when its tokens are there, hence the groups. Liu et al. (2024), KIVI, section
-    3.2, arXiv:2402.02750 (there the last values wait, too).
+    A channel has its least and largest number only when its tokens are there, hence the groups. Liu et al. (2024), KIVI,
+    arXiv:2402.02750 (there the last values wait, too).
 
     >>> cache = QuantisedCache(bits=2, group=2)
     >>> keys, _ = cache.append(np.array([[0.0], [9.0], [5.0]]), np.ones((3, 1)))

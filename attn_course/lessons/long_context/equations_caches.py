@@ -86,6 +86,7 @@ ROUNDED = (
 @equation(
     "quantised-number",
     ROUNDED,
+    uses=["kv-cache-bytes"],
     assumes=["B bits for each number of a group x, beside its least number and its step", "the numbers of the group are not all equal"],
     wrong={
         "2^B steps: the largest number has no code": "2^B - 1 -> 2^B",

@@ -102,6 +102,7 @@ def a_mean_hides_its_best_key(rng: np.random.Generator, b: int, d_k: int, draw: 
 @equation(
     "index-score",
     r"I_{ts} = \sum_{h=1}^{H} w_{th}\, \max\bigl( 0,\, q_{th} \cdot k_s \bigr)",
+    uses=["left-out-weight-bound"],
     assumes=["q = few narrow heads, k = one key for all of them, w = weights of the heads at each query"],
     wrong={
         "a softmax in the place of the max": r"\max\bigl( 0,\, q_{th} \cdot k_s \bigr) -> e^{q_{th} \cdot k_s}",

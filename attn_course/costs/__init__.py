@@ -12,6 +12,14 @@ from attn_course.costs.gated import gated_delta_rule_flops, hybrid_cache_bytes
 from attn_course.costs.latent import LatentSizes, latent_attention_flops
 from attn_course.costs.layers import multi_head_attention_flops, multi_head_parameters, projection_flops, recurrent_flops
 from attn_course.costs.linear import delta_rule_flops, linear_attention_crossover_length, linear_attention_flops
+from attn_course.costs.long_context import (
+    differential_attention_flops,
+    mixed_cache_bytes,
+    paged_cache_bytes,
+    quantised_cache_bytes,
+    reach_length,
+    selected_attention_flops,
+)
 from attn_course.costs.pairs import attended_pairs
 from attn_course.costs.positions import alibi_bias_bytes, alibi_flops, rotation_flops
 from attn_course.costs.roofline import ridge_point_flops_per_byte, roofline_time_s
@@ -42,20 +50,26 @@ __all__ = [
     "generation_flops",
     "gated_delta_rule_flops",
     "hybrid_cache_bytes",
+    "differential_attention_flops",
     "latent_attention_flops",
     "latent_cache_bytes_per_token",
     "linear_attention_crossover_length",
     "linear_attention_flops",
     "linear_state_bytes",
     "materialised_attention_bytes",
+    "mixed_cache_bytes",
     "multi_head_attention_flops",
     "multi_head_parameters",
+    "paged_cache_bytes",
     "projection_flops",
+    "quantised_cache_bytes",
     "query_key_flops",
+    "reach_length",
     "recurrent_flops",
     "ridge_point_flops_per_byte",
     "roofline_time_s",
     "rotation_flops",
+    "selected_attention_flops",
     "tiled_attention_bytes",
     "transformer_flops",
     "transformer_parameters",

@@ -11,6 +11,7 @@ from attn_course.modules.gated_memory import GatedMemory
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
+from attn_course.modules.long_context import CausalHeads, DifferentialAttention, GatedAttention, SinkAttention
 from attn_course.modules.measured_cache import MeasuredCache
 from attn_course.modules.multi_head import MultiHeadAttention
 from attn_course.modules.positional import PositionalAttention, rotate_pairs
@@ -23,10 +24,13 @@ __all__ = [
     "AdditiveAttention",
     "Attention",
     "Block",
+    "CausalHeads",
     "CrossAttention",
+    "DifferentialAttention",
     "EncoderDecoder",
     "FeedForward",
     "GatedMemory",
+    "GatedAttention",
     "KeyValueCache",
     "LatentAttention",
     "Leak",
@@ -38,6 +42,7 @@ __all__ = [
     "RecurrentReader",
     "SequenceToSequence",
     "Transformer",
+    "SinkAttention",
     "attention",
     "hooked",
     "influence",

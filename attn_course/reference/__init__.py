@@ -12,6 +12,7 @@ from attn_course.reference.attention_backward import attention_backward
 from attn_course.reference.cache import KeyValueCache
 from attn_course.reference.delta import delta_rule_attention
 from attn_course.reference.delta_product import delta_product_attention
+from attn_course.reference.differential import differential_attention, differential_start
 from attn_course.reference.features import draw_projections, elu_features, positive_random_features
 from attn_course.reference.feed_forward import feed_forward, gelu, silu
 from attn_course.reference.heads import merge_heads, multi_head_attention, repeat_key_value, split_heads
@@ -29,8 +30,19 @@ from attn_course.reference.rotary import (
     rotate_pairs,
     yarn_frequencies,
     yarn_temperature,
+from attn_course.reference.paged import PagedCache, paged_attention
+from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
+from attn_course.reference.rolling import RollingCache
+from attn_course.reference.selection import (
+    index_scores,
+    native_sparse_attention,
+    pool_blocks,
+    selection_error_bound,
+    top_k_mask,
 )
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
+from attn_course.reference.sinks import gate_output, sink_attention, sink_window_mask
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
 from attn_course.reference.state_space import decay_matrix
 from attn_course.reference.tiling import flash_attention, merge_partial_attention, online_softmax
@@ -39,6 +51,9 @@ from attn_course.reference.tiling_backward import flash_attention_backward
 __all__ = [
     "KeyValueCache",
     "LatentWeights",
+    "PagedCache",
+    "QuantisedCache",
+    "RollingCache",
     "absorb_query_key",
     "absorb_value_output",
     "additive_scores",
@@ -51,14 +66,18 @@ __all__ = [
     "decay_matrix",
     "delta_product_attention",
     "delta_rule_attention",
+    "differential_attention",
+    "differential_start",
     "dot_scores",
     "draw_projections",
     "elu_features",
     "feed_forward",
     "flash_attention",
     "flash_attention_backward",
+    "gate_output",
     "gaussian_scores",
     "gelu",
+    "index_scores",
     "latent_attention",
     "latent_attention_absorbed",
     "layer_norm",
@@ -70,9 +89,14 @@ __all__ = [
     "merge_partial_attention",
     "multi_head_attention",
     "ntk_frequencies",
+    "native_sparse_attention",
     "online_softmax",
     "padding_mask",
+    "paged_attention",
+    "pool_blocks",
     "positive_random_features",
+    "quantisation_error_bound",
+    "quantise",
     "repeat_key_value",
     "rms_norm",
     "rope",
@@ -80,11 +104,15 @@ __all__ = [
     "rotate_pairs",
     "scaled_dot_scores",
     "silu",
+    "selection_error_bound",
+    "sink_attention",
+    "sink_window_mask",
     "sinusoidal_positions",
     "softmax",
     "softmax_jacobian",
     "softmax_vjp",
     "split_heads",
+    "top_k_mask",
     "window_mask",
     "yarn_frequencies",
     "yarn_temperature",

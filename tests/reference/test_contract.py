@@ -19,6 +19,7 @@ def weights_of(*shape):
 
 
 ATTENTION = {"query": draw(2, 4, 5, 3), "key": draw(2, 2, 7, 3), "value": draw(2, 2, 7, 2), "mask": draw(5, 7)}
+PAIRS = {name: array for name, array in ATTENTION.items() if name != "mask"}
 ROWS = {"query": draw(4, 9, 3), "key": draw(2, 9, 3) / 3, "value": draw(2, 9, 5), "log_decay": -np.abs(draw(9, 1))}
 STATE = {"initial_state": draw(2, 3, 5)}
 D_OUTPUT = {"d_output": draw(2, 4, 5, 2), "d_lse": draw(2, 4, 5)}
@@ -34,6 +35,16 @@ def latent(form):
         return form(x, ref.LatentWeights(**weights), n_heads=2, positions=np.arange(5))
 
     return run
+
+
+def paged(query, key, value):
+    cache = ref.PagedCache(5, 3)
+    cache.append("this", key, value)
+    return ref.paged_attention(query, cache, "this")
+
+
+def quantised(x):
+    return ref.quantise(x, 8, "channel").restored().astype(x.dtype)
 
 
 BLOCKS = {"block_q": 2, "block_kv": 3}
@@ -110,6 +121,32 @@ CALLS = {
         {"chunk": 4, "return_state": True},
     ),
     "decay_matrix": (ref.decay_matrix, {"log_decay": -np.abs(draw(2, 9))}, {}),
+    "sink_attention": (ref.sink_attention, PAIRS | {"sink_logits": draw(4)}, {"is_causal": True} | GROUPS),
+    "gate_output": (ref.gate_output, {"output": draw(2, 5, 3), "gate_scores": draw(5, 1)}, {}),
+    "sink_window_mask": (ref.sink_window_mask, {"q_offset": np.array([[3], [0]])}, {"q_len": 3, "kv_len": 5, "n_sinks": 1, "left": 1}),
+    "RollingCache": (lambda **new: ref.RollingCache(1).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
+    "paged_attention": (paged, {"query": draw(2, 3, 5), "key": draw(2, 7, 5), "value": draw(2, 7, 2)}, {}),
+    "quantise": (quantised, {"x": draw(2, 3, 5)}, {}),
+    "QuantisedCache": (lambda **new: ref.QuantisedCache(8, 2).append(**new), {"key": draw(2, 3, 5), "value": draw(2, 3, 2)}, {}),
+    "top_k_mask": (ref.top_k_mask, {"scores": draw(2, 3, 5)}, {"k": 2}),
+    "index_scores": (ref.index_scores, {"query": draw(2, 3, 5, 7), "key": draw(2, 11, 7), "head_weights": draw(2, 5, 3)}, {}),
+    "pool_blocks": (ref.pool_blocks, {"x": draw(2, 7, 5)}, {"block": 3}),
+    "selection_error_bound": (
+        lambda **a: ref.selection_error_bound(**a, mask=np.eye(7) > 0),
+        {"weights": weights_of(7, 7), "value": draw(7, 2)},
+        {},
+    ),
+    "native_sparse_attention": (
+        ref.native_sparse_attention,
+        {"query": draw(2, 7, 5), "key": draw(7, 5), "value": draw(7, 2), "gates": draw(7, 3)},
+        {"block": 3, "n_selected": 2, "left": 1},
+    ),
+    "differential_attention": (
+        lambda value, factor, **pairs: ref.differential_attention(*zip(*[iter(pairs.values())] * 2, strict=True), value, factor),
+        {"query[0]": draw(2, 5, 3), "query[1]": draw(2, 5, 3) / 2, "key[0]": draw(2, 7, 3), "key[1]": draw(2, 7, 3) / 2}
+        | {"value": draw(2, 7, 5), "factor": np.abs(np.tanh(draw(2)))},
+        {},
+    ),
     "elu_features": (ref.elu_features, {"x": draw(3, 5, 7)}, {}),
     "positive_random_features": (ref.positive_random_features, {"x": draw(2, 3, 5) / 2, "projections": draw(7, 5)}, {}),
 }
@@ -127,6 +164,7 @@ def test_every_function_that_takes_arrays_stands_in_the_table():
     without = {"draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
     without |= {"alibi_bias", "alibi_slopes", "linear_frequencies", "ntk_frequencies", "rope_frequencies"}
     without |= {"yarn_frequencies", "yarn_temperature"}
+    without |= {"PagedCache", "differential_start", "quantisation_error_bound"}
     assert {name.partition(",")[0] for name in CALLS} | without == set(ref.__all__)
 
 

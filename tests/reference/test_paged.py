@@ -1,0 +1,115 @@
+"""A cache in blocks is a cache: whatever is appended, forked and freed, each sequence reads what a cache of its own would hold."""
+
+import numpy as np
+import pytest
+
+from attn_course.reference import PagedCache, attention, paged_attention
+from tests.reference.support import assert_same, assert_says
+
+
+def held(cache):
+    """How many tables hold each block, counted from the tables."""
+    return [sum(table.count(block) for table in cache.tables.values()) for block in range(len(cache.holders))]
+
+
+@pytest.mark.parametrize("block_size", [1, 3, 5, 64])
+@pytest.mark.parametrize("seed", range(5))
+def test_any_order_of_calls_leaves_each_sequence_what_it_wrote(block_size, seed):
+    rng, cache, alone = np.random.default_rng(seed), PagedCache(64, block_size), {}
+    for number in range(40):
+        known = sorted(alone)
+        act = rng.choice(["append", "append", "fork", "free"]) if known else "append"
+        if act == "append":
+            name = str(rng.choice([*known, f"new {number}"]))
+            new = rng.normal(size=(2, int(rng.integers(0, 5)), 3)), rng.normal(size=(2, 0, 7))
+            new = new[0], rng.normal(size=(2, new[0].shape[1], 7))
+            if sum(holders == 0 for holders in cache.holders) < 6:
+                continue
+            cache.append(name, *new)
+            old = alone.get(name, (np.zeros((2, 0, 3)), np.zeros((2, 0, 7))))
+            alone[name] = tuple(np.concatenate(pair, axis=-2) for pair in zip(old, new, strict=True))
+        elif act == "fork":
+            name = str(rng.choice(known))
+            cache.fork(name, f"fork {number}")
+            alone[f"fork {number}"] = alone[name]
+        else:
+            name = str(rng.choice(known))
+            cache.free(name)
+            del alone[name]
+        assert cache.holders == held(cache)
+        for name, pair in alone.items():
+            if pair[0].shape[-2]:
+                for got, wanted in zip(cache.read(name), pair, strict=True):
+                    assert_same(got, wanted, 0)
+
+
+@pytest.mark.parametrize("block_size", [2, 5, 64])
+@pytest.mark.parametrize("q_len", [1, 4, 11])
+def test_attention_where_the_blocks_lie_is_attention_to_a_cache_in_one_piece(block_size, q_len):
+    rng, cache = np.random.default_rng(7), PagedCache(20, block_size)
+    key, value, query = rng.normal(size=(2, 11, 3)), rng.normal(size=(2, 11, 5)), rng.normal(size=(6, q_len, 3))
+    cache.append("other", key[:, :3], value[:, :3])
+    for start in range(0, 11, 2):
+        cache.append("this", key[:, start : start + 2], value[:, start : start + 2])
+        cache.append("other", 9 * key[:, :1], value[:, :1])
+    for options in ({}, {"window": (3, 0)}, {"scale": 0.3, "softcap": 2.0}):
+        wanted = attention(query, key, value, is_causal=True, q_offset=11 - q_len, enable_gqa=True, **options)
+        assert_same(paged_attention(query, cache, "this", enable_gqa=True, **options), wanted)
+
+
+def test_one_page_is_a_contiguous_cache():
+    cache, rows = PagedCache(1, 11), np.random.default_rng(7).normal(size=(11, 3))
+    cache.append(0, rows, rows)
+    assert_same(cache.pool[0][0], rows, 0)
+    assert_same(paged_attention(rows, cache, 0), attention(rows, rows, rows, is_causal=True))
+
+
+def test_a_fork_copies_nothing_and_a_write_copies_one_block():
+    cache, rows = PagedCache(9, 4), np.arange(10.0)[:, None]
+    cache.append("a", rows, rows)
+    cache.fork("a", "b")
+    assert cache.tables["a"] == cache.tables["b"]
+    assert cache.holders[:4] == [2, 2, 2, 0]
+    cache.append("b", np.array([[-1.0]]), np.array([[-1.0]]))
+    assert cache.tables == {"a": [0, 1, 2], "b": [0, 1, 3]}
+    assert cache.read("a")[0].ravel().tolist() == list(range(10))
+    assert cache.read("b")[0].ravel().tolist() == [*range(10), -1]
+    cache.append("a", rows[:1], rows[:1])  # alone now: no copy
+    assert cache.tables["a"] == [0, 1, 2]
+    cache.free("a")
+    assert cache.holders[:4] == [1, 1, 0, 1]
+
+
+def test_too_few_blocks_are_told_before_anything_is_written():
+    cache, rows = PagedCache(3, 2), np.ones((5, 1))
+    cache.append("a", rows, rows)
+    cache.fork("a", "b")
+    before = cache.tables, cache.lengths, cache.holders, [part.copy() for part in cache.pool]
+    assert_says(MemoryError, "sequence 'b' must get 1 more blocks; got 0 that are free", cache.append, "b", rows[:1], rows[:1])
+    assert_says(MemoryError, "sequence 'c' must get 2 more blocks; got 0 that are free", cache.append, "c", rows[:3], rows[:3])
+    after = cache.tables, cache.lengths, cache.holders, [part.copy() for part in cache.pool]
+    assert before[:3] == after[:3]
+    assert all(np.array_equal(one, two) for one, two in zip(before[3], after[3], strict=True))
+
+
+@pytest.mark.usefixtures("no_shape_check")
+def test_what_does_not_fit_is_named():
+    cache, rows = PagedCache(3, 2), np.ones((3, 1))
+    cache.append("a", rows, rows)
+    assert_says(ValueError, "sequence must be one of ['a']; got 'b'", cache.read, "b")
+    assert_says(ValueError, "sequence must be one of ['a']; got 'b'", paged_attention, rows, cache, "b")
+    assert_says(ValueError, "name must be new; got 'a', which is a sequence already", cache.fork, "a", "a")
+    assert_says(ValueError, "query must be no longer than its sequence, 3; got 4", paged_attention, np.ones((4, 1)), cache, "a")
+    assert_says(
+        ValueError, "key must have the shape of the pool but for len, (1, 1); got (1, 2)", cache.append, "a", np.ones((1, 2)), rows[:1]
+    )
+    assert_says(TypeError, "key must have the dtype of the pool, float64; got float32", cache.append, "a", rows.astype("float32"), rows)
+    assert_says(ValueError, "block_size must be 1 or more; got 0", PagedCache, 3, 0)
+
+
+def test_what_a_page_held_before_does_not_leak_past_the_end():
+    cache, rows = PagedCache(3, 4), np.random.default_rng(7).normal(size=(5, 2))
+    cache.append("old", np.full((12, 2), np.nan), np.full((12, 2), np.nan))
+    cache.free("old")
+    cache.append("new", rows, rows)
+    assert_same(paged_attention(rows[-1:], cache, "new"), attention(rows[-1:], rows, rows))

@@ -1,0 +1,108 @@
+"""Rounded caches: each number off by half a step at most, outputs by no more than the bound, and 16 bits are as good as all."""
+
+import numpy as np
+import pytest
+
+from attn_course.reference import KeyValueCache, QuantisedCache, attention, quantisation_error_bound, quantise, softmax
+from tests.reference.support import assert_same, assert_says
+
+
+def drawn(*shape, seed=7):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 16])
+@pytest.mark.parametrize(("shared_by", "axis"), [("token", -1), ("channel", -2)])
+def test_a_number_becomes_the_nearest_of_its_group_s_levels(bits, shared_by, axis):
+    x = drawn(2, 5, 7) + 3
+    quantised = quantise(x, bits, shared_by)
+    for batch in range(2):
+        for group in range(x.shape[-2 if axis == -1 else -1]):
+            numbers = np.moveaxis(x, axis, -1)[batch, group]
+            levels = np.linspace(numbers.min(), numbers.max(), 2**bits)
+            nearest = [levels[np.argmin(abs(levels - number))] for number in numbers]
+            assert_same(np.moveaxis(quantised.restored(), axis, -1)[batch, group], nearest)
+    assert quantised.codes.dtype == (np.uint8 if bits <= 8 else np.uint16)
+    assert (quantised.codes.min(), quantised.codes.max()) == (0, 2**bits - 1)
+
+
+def test_equal_numbers_have_no_step_and_are_restored_exactly():
+    for x in (np.full((3, 5), 2.7), np.zeros((3, 5))):
+        quantised = quantise(x, 2, "channel")
+        assert (quantised.step == 0).all()
+        assert_same(quantised.restored(), x, 0)
+
+
+def test_one_large_channel_spoils_keys_by_token_and_not_by_channel():
+    keys = drawn(64, 16)
+    keys[:, 3] *= 100
+    errors = {by: np.abs(quantise(keys, 2, by).restored() - keys)[:, np.arange(16) != 3].mean() for by in ("token", "channel")}
+    assert errors["token"] > 3 * errors["channel"]
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@pytest.mark.parametrize("scale", [None, 0.9, -0.2])
+def test_no_output_is_off_by_more_than_the_bound(bits, scale):
+    for seed in range(20):
+        query, key, value = 2 * drawn(3, 5, 7, seed=seed), drawn(3, 11, 7, seed=seed + 50), drawn(3, 11, 13, seed=seed + 90)
+        keys, values = quantise(key, bits, "channel"), quantise(value, bits, "token")
+        off = attention(query, keys.restored(), values.restored(), scale=scale) - attention(query, key, value, scale=scale)
+        bound = quantisation_error_bound(query, keys, values, scale)
+        assert bound.shape == (3, 5)
+        assert (np.abs(off).max(axis=-1) <= bound + 1e-12).all()
+
+
+def test_the_bound_is_that_of_the_formula():
+    query, keys, values = drawn(2, 3), quantise(drawn(5, 3), 2, "channel"), quantise(drawn(5, 4), 3, "token")
+    restored = values.restored()
+    for q, got in zip(query, quantisation_error_bound(query, keys, values), strict=True):
+        moved = max(sum(abs(q[c]) * keys.step[0, c] for c in range(3)) / 2 / np.sqrt(3) for _ in range(5))
+        spread = max(restored[:, c].max() - restored[:, c].min() for c in range(4))
+        assert abs(got - (values.step.max() / 2 + np.tanh(moved / 2) * spread)) < 1e-12
+
+
+def test_weights_move_by_no_more_than_the_bound_which_a_pair_attains():
+    for size in (0.1, 1.0, 5.0):
+        moved = [
+            np.abs(softmax(drawn(9, seed=seed) + size * np.sign(drawn(9, seed=seed + 1))) - softmax(drawn(9, seed=seed))).sum()
+            for seed in range(50)
+        ]
+        assert max(moved) < 2 * np.tanh(size / 2)
+        scores, error = np.array([0.0, size]), np.array([size, -size])
+        assert abs(np.abs(softmax(scores + error) - softmax(scores)).sum() - 2 * np.tanh(size / 2)) < 1e-12
+
+
+@pytest.mark.parametrize("steps", [[1] * 13, [13], [4, 1, 7, 1]])
+@pytest.mark.parametrize("group", [1, 3, 5, 32])
+def test_a_cache_holds_whole_groups_by_channel_and_the_last_keys_in_full(steps, group):
+    key, value, cache = drawn(2, 13, 3), drawn(2, 13, 5), QuantisedCache(bits=3, group=group)
+    for step in steps:
+        new = slice(len(cache), len(cache) + step)
+        keys, values = cache.append(key[:, new], value[:, new])
+    whole = 13 // group * group
+    groups = [quantise(key[:, start : start + group], 3, "channel").restored() for start in range(0, whole, group)]
+    assert_same(keys, np.concatenate([*groups, key[:, whole:]], axis=-2))
+    assert_same(values, quantise(value, 3, "token").restored())
+    assert_same(cache.waiting, key[:, whole:], 0)
+
+
+def test_sixteen_bits_are_as_good_as_all():
+    query, key, value = drawn(2, 5, 7), drawn(2, 11, 7), drawn(2, 11, 3)
+    plain = attention(query, *KeyValueCache().append(key, value))
+    off = [np.abs(attention(query, *QuantisedCache(bits, 4).append(key, value)) - plain).max() for bits in (2, 4, 8, 16)]
+    assert off[-1] < 1e-4
+    assert off[3] < off[2] / 100 < off[1] / 100
+    assert_same(QuantisedCache(1, 64).append(key, value)[0], key, 0)  # what waits is exact
+
+
+@pytest.mark.usefixtures("no_shape_check")
+def test_what_does_not_fit_is_named():
+    x = np.ones((2, 3))
+    assert_says(ValueError, "bits must be 16 or less; got 17", quantise, x, 17, "token")
+    assert_says(ValueError, "bits must be 1 or more; got 0", QuantisedCache, 0, 4)
+    assert_says(ValueError, "group must be 1 or more; got 0", QuantisedCache, 2, 0)
+    assert_says(ValueError, 'shared_by must be "token" or "channel"; got \'head\'', quantise, x, 2, "head")
+    assert_says(ValueError, "x must be finite; got NaN or infinity", quantise, x * np.inf, 2, "token")
+    assert_says(ValueError, "x must have a token at least; got shape (0, 3)", quantise, x[:0], 2, "channel")
+    quantised = quantise(x, 2, "token")
+    assert_says(ValueError, "query must have d_k features, 3; got 2", quantisation_error_bound, np.ones((1, 2)), quantised, quantised)

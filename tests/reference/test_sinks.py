@@ -1,0 +1,130 @@
+"""Sinks, gates and windows that keep the first keys, and the cache that forgets: against loops and plain attention."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attn_course.reference import KeyValueCache, RollingCache, attention, gate_output, sink_attention, sink_window_mask
+from tests.reference.support import assert_same, assert_says, attention_arrays
+
+
+def drawn(*shape, seed=7):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def test_a_sink_is_one_more_logit_of_each_row_whose_column_is_dropped():
+    query, key, value = attention_arrays()
+    logits = drawn(3) * 3
+    scores = query @ key.swapaxes(-1, -2) / math.sqrt(7)
+    column = np.broadcast_to(logits[:, None, None], (*scores.shape[:-1], 1))
+    exponentials = np.exp(np.concatenate([scores, column], axis=-1))
+    weights = (exponentials / exponentials.sum(axis=-1, keepdims=True))[..., :-1]
+    assert_same(sink_attention(query, key, value, logits), weights @ value)
+
+
+def test_a_sink_is_a_key_with_a_value_of_zeros():
+    query, key, value = attention_arrays(batch=())
+    query[:, 0], key[:, 0] = 1.0, 0.0
+    sink = np.zeros((1, 7))
+    sink[0, 0] = 2.3 * math.sqrt(7)
+    whole = attention(query, np.vstack([key, sink]), np.vstack([value, np.zeros((1, 13))]))
+    assert_same(sink_attention(query, key, value, np.array(2.3)), whole)
+
+
+@pytest.mark.parametrize("options", [{"is_causal": True}, {"window": (2, 0)}, {"mask": np.zeros((5, 11), dtype=bool)}, {"softcap": 3.0}])
+def test_without_a_sink_it_is_attention(options):
+    query, key, value = attention_arrays()
+    assert_same(sink_attention(query, key, value, np.array(-np.inf), **options), attention(query, key, value, **options))
+
+
+def test_each_query_head_has_its_own_sink_where_heads_share_keys():
+    query, key, value = drawn(2, 6, 5, 3), drawn(2, 2, 7, 3), drawn(2, 2, 7, 5)
+    got = sink_attention(query, key, value, np.arange(6.0), enable_gqa=True)
+    for head in range(6):
+        one = sink_attention(query[:, head], key[:, head // 3], value[:, head // 3], np.array(float(head)))
+        assert_same(got[:, head], one)
+
+
+@pytest.mark.parametrize(("logit", "left"), [(1e4, 0.0), (-1e4, 1.0)])
+def test_a_sink_of_any_size_neither_overflows_nor_is_clipped(logit, left):
+    query, key, value = attention_arrays()
+    assert_same(sink_attention(query, key, value, np.array(logit)), left * attention(query, key, value))
+    thirty = sink_attention(query, key, value, np.array(30.0)) / attention(query, key, value)
+    assert thirty.max() < 1e-9  # a share clipped at e^-20 would be 2e-9
+
+
+def test_a_row_without_keys_gives_all_to_the_sink():
+    got = sink_attention(np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 1)), np.array(0.0), mask=np.array([[False, False], [True, False]]))
+    assert got[0, 0] == 0.0 < got[1, 0]
+
+
+def test_gates():
+    output, scores = drawn(2, 5, 7), drawn(2, 5, 7, seed=8) * 40
+    wanted = [z / (1 + math.exp(-x)) for z, x in zip(output.ravel(), scores.ravel(), strict=True)]
+    assert_same(gate_output(output, scores), np.reshape(wanted, output.shape))
+    assert_same(gate_output(output, np.full((5, 1), np.inf)), output)
+    assert_same(gate_output(output, np.full((5, 1), -np.inf)), 0 * output)
+
+
+@pytest.mark.parametrize(("n_sinks", "left", "offset"), [(0, 2, 0), (3, 2, 0), (2, 0, 5), (5, 1, -2), (1, 30, 4)])
+def test_the_window_keeps_its_first_keys(n_sinks, left, offset):
+    mask = sink_window_mask(7, 13, n_sinks, left, offset)
+    for i in range(7):
+        for j in range(13):
+            at = i + offset
+            assert mask[i, j] == (j <= at and (j < n_sinks or at - j <= left))
+
+
+@pytest.mark.parametrize("steps", [[1] * 17, [5, 1, 1, 7, 3], [17], [0, 2, 0, 15]])
+@pytest.mark.parametrize(("left", "n_sinks"), [(3, 0), (0, 0), (3, 2), (5, 7), (16, 0), (40, 3), (2, 1)])
+def test_a_rolling_cache_gives_what_the_window_over_everything_gives(steps, left, n_sinks):
+    query, key, value = attention_arrays(q_len=17, kv_len=17)
+    whole = attention(query, key, value, mask=sink_window_mask(17, 17, n_sinks, left))
+    cache, parts = RollingCache(left, n_sinks), []
+    for step in steps:
+        new = slice(len(cache), len(cache) + step)
+        keys, values, mask = cache.append(key[..., new, :], value[..., new, :])
+        parts.append(attention(query[..., new, :], keys, values, mask=mask))
+        assert cache.slots[0].shape[-2] == len(cache.positions) == min(len(cache), n_sinks + left + 1)
+    assert_same(np.concatenate(parts, axis=-2), whole)
+
+
+def test_a_window_as_long_as_the_text_is_causal_attention():
+    query, key, value = attention_arrays(q_len=11)
+    keys, values, mask = RollingCache(left=10).append(key, value)
+    assert_same(attention(query, keys, values, mask=mask), attention(query, key, value, is_causal=True))
+
+
+def test_each_slot_holds_the_key_of_its_position():
+    cache = RollingCache(left=4, n_sinks=3)
+    for t in range(29):
+        cache.append(np.full((1, 1), float(t)), np.full((1, 1), -float(t)))
+        assert_same(cache.slots[0].ravel(), cache.positions)
+        assert all(slot == place if place < 3 else (place - 3) % 5 == slot - 3 for slot, place in enumerate(cache.positions))
+
+
+def test_one_slot_fewer_drops_the_query_s_own_key_or_one_it_needs():
+    """What goes wrong where a window of w is kept in w - 1 slots: seen only from the step on at which the ring is full."""
+    query, key, value = attention_arrays(batch=(), q_len=11)
+    whole = attention(query, key, value, mask=sink_window_mask(11, 11, 0, 3))
+    cache = KeyValueCache()
+    for t in range(11):
+        keys, values = cache.append(key[t : t + 1], value[t : t + 1])
+        got = attention(query[t : t + 1], keys[-3:], values[-3:])
+        assert np.allclose(got, whole[t]) == (t < 3)
+
+
+@pytest.mark.usefixtures("no_shape_check")
+def test_what_does_not_fit_is_named():
+    x = np.ones((2, 3, 4))
+    assert_says(ValueError, "sink_logits must broadcast to the leading axes (2,); got shape (3,)", sink_attention, x, x, x, np.ones(3))
+    assert_says(
+        ValueError, "sink_logits must broadcast to the leading axes (2,); got shape (2, 1)", sink_attention, x, x, x, np.ones((2, 1))
+    )
+    assert_says(ValueError, "gate_scores must broadcast to the shape of output, (2, 3, 4); got (2, 2)", gate_output, x, np.ones((2, 2)))
+    assert_says(ValueError, "left must be 0 or more; got -1", sink_window_mask, 2, 3, 1, -1)
+    assert_says(ValueError, "n_sinks must be 0 or more; got -1", RollingCache, 1, -1)
+    assert_says(TypeError, "left must be an integer; got NoneType None", RollingCache, None)
+    with pytest.raises(TypeError, match="return_weights"):
+        sink_attention(x, x, x, np.ones(2), return_weights=True)

@@ -6,8 +6,8 @@ from attn_course.modules.block import Block
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.encoder_decoder import EncoderDecoder
 from attn_course.modules.feed_forward import FeedForward
-from attn_course.modules.hooks import Place, hooked
 from attn_course.modules.gated_memory import GatedMemory
+from attn_course.modules.hooks import Place, hooked
 from attn_course.modules.latent import LatentAttention
 from attn_course.modules.leaks import Leak, influence, leaks
 from attn_course.modules.linear import LinearAttention
@@ -29,8 +29,8 @@ __all__ = [
     "DifferentialAttention",
     "EncoderDecoder",
     "FeedForward",
-    "GatedMemory",
     "GatedAttention",
+    "GatedMemory",
     "KeyValueCache",
     "LatentAttention",
     "Leak",
@@ -41,8 +41,8 @@ __all__ = [
     "PositionalAttention",
     "RecurrentReader",
     "SequenceToSequence",
-    "Transformer",
     "SinkAttention",
+    "Transformer",
     "attention",
     "hooked",
     "influence",

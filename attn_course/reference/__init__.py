@@ -22,7 +22,9 @@ from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.norms import layer_norm, rms_norm
-from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.paged import PagedCache, paged_attention
+from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
+from attn_course.reference.rolling import RollingCache
 from attn_course.reference.rotary import (
     linear_frequencies,
     ntk_frequencies,
@@ -30,10 +32,7 @@ from attn_course.reference.rotary import (
     rotate_pairs,
     yarn_frequencies,
     yarn_temperature,
-from attn_course.reference.paged import PagedCache, paged_attention
-from attn_course.reference.positions import rope, sinusoidal_positions
-from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
-from attn_course.reference.rolling import RollingCache
+)
 from attn_course.reference.selection import (
     index_scores,
     native_sparse_attention,
@@ -88,8 +87,8 @@ __all__ = [
     "merge_heads",
     "merge_partial_attention",
     "multi_head_attention",
-    "ntk_frequencies",
     "native_sparse_attention",
+    "ntk_frequencies",
     "online_softmax",
     "padding_mask",
     "paged_attention",
@@ -103,8 +102,8 @@ __all__ = [
     "rope_frequencies",
     "rotate_pairs",
     "scaled_dot_scores",
-    "silu",
     "selection_error_bound",
+    "silu",
     "sink_attention",
     "sink_window_mask",
     "sinusoidal_positions",

@@ -18,6 +18,7 @@ from attn_course.reference.leaks import leak_matrix
 from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.ring import device_places, ring_attention
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
 from attn_course.reference.tiling import flash_attention, merge_partial_attention, online_softmax
@@ -34,6 +35,7 @@ __all__ = [
     "causal_mask",
     "cosine_scores",
     "delta_rule_attention",
+    "device_places",
     "dot_scores",
     "draw_projections",
     "elu_features",
@@ -52,6 +54,7 @@ __all__ = [
     "padding_mask",
     "positive_random_features",
     "repeat_key_value",
+    "ring_attention",
     "rope",
     "scaled_dot_scores",
     "sinusoidal_positions",

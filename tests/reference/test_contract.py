@@ -64,6 +64,11 @@ CALLS = {
         {"outputs[0]": draw(5, 3), "outputs[1]": draw(5, 3) + 1, "lses[0]": draw(5), "lses[1]": draw(5) + 1},
         {},
     ),
+    "ring_attention": (
+        ref.ring_attention,
+        {"query": draw(2, 4, 5, 3), "key": draw(2, 2, 5, 3), "value": draw(2, 2, 5, 2)},
+        {"n_devices": 2, "is_causal": True} | GROUPS,
+    ),
     "causal_mask": (ref.causal_mask, {"q_offset": np.array([[3], [0]])}, {"q_len": 3, "kv_len": 5}),
     "window_mask": (ref.window_mask, {"q_offset": np.array([[3], [0]])}, {"q_len": 3, "kv_len": 5, "left": 1, "right": None}),
     "padding_mask": (ref.padding_mask, {"lengths": np.array([3, 0])}, {"kv_len": 5}),
@@ -107,7 +112,7 @@ def in_dtype(arrays, dtype):
 
 
 def test_every_function_that_takes_arrays_stands_in_the_table():
-    without = {"draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
+    without = {"device_places", "draw_projections", "leak_matrix", "sinusoidal_positions", "LatentWeights"}
     assert {name.partition(",")[0] for name in CALLS} | without == set(ref.__all__)
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attn_course.distributed.places import check_parts
+from attn_course.distributed.checks import check_call
 from attn_course.distributed.wire import Wire
 from attn_course.gpu.ops import attention
 
@@ -47,13 +47,13 @@ def head_parallel_attention(
     tensor([0.0000, 0.7311])
     """
     wire = Wire() if wire is None else wire
-    check_parts(places, wire.rank, wire.size, query=query, key=key, value=value)
+    factor = check_call(places, wire.rank, wire.size, query, key, value, scale=scale, is_causal=is_causal, enable_gqa=enable_gqa)
     for name, part in {"query": query, "key": key, "value": value}.items():
         if part.ndim < 3 or part.shape[-3] % wire.size:
             raise ValueError(f"{name} must have a multiple of {wire.size} heads on axis -3, one share a process; got {tuple(part.shape)}")
     lengths, held = [len(some) for some in places], torch.cat(list(places))
     parts = (_Exchange.apply(part, lengths, wire, True)[..., held.argsort(), :] for part in (query, key, value))
-    output = attention(*parts, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    output = attention(*parts, is_causal=is_causal, scale=factor, enable_gqa=enable_gqa)
     return _Exchange.apply(output[..., held, :], lengths, wire, False)
 
 
@@ -61,13 +61,13 @@ class _Exchange(torch.autograd.Function):
     """Give heads and get positions, or the other way round: a permutation of numbers, so each is the other's gradient."""
 
     @staticmethod
-    def forward(ctx: Any, part: Tensor, lengths: list[int], wire: Wire, gives_heads: bool) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, part: Tensor, lengths: list[int], wire: Wire, gives_heads: bool) -> Tensor:
         ctx.rest = lengths, wire, gives_heads
         return _exchanged(part, lengths, wire, gives_heads)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_part: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, d_part: Tensor) -> tuple[Tensor, None, None, None]:
         lengths, wire, gives_heads = ctx.rest
         return _exchanged(d_part, lengths, wire, not gives_heads), None, None, None
 

@@ -8,6 +8,7 @@ import socket
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from multiprocessing import connection
 from pathlib import Path
@@ -57,7 +58,7 @@ def on_devices(n_devices: int, work: Callable[..., Any], *arguments: Any, timeou
     with TemporaryDirectory() as folder:
         try:
             for rank in range(n_devices):
-                pipe, theirs = context.Pipe(duplex=False)
+                pipe, theirs = context.Pipe()
                 given = (rank, n_devices, str(Path(folder, "store")), timeout_s / 2, job, theirs)
                 process = context.Process(target=_serve, args=given, daemon=True)
                 members.append(_Member(process, pipe))
@@ -85,19 +86,31 @@ def _packed(work: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
 def _serve(rank: int, size: int, store: str, wait_s: float, job: bytes, pipe: connection.Connection) -> None:
     """Take part in the group, and send home what came of it: a word, and the result or the story."""
     torch.set_num_threads(1)
-    for _, name in socket.if_nameindex():
-        if name.startswith("lo"):  # a host's own name may lead nowhere
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+    ready = False
     try:
         work, arguments = pickle.loads(job)
-        limit = timedelta(seconds=wait_s)
-        distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size, timeout=limit)
+        _join(rank, size, store, wait_s)
         outcome = pickle.dumps(("done", work(*arguments)))
+        ready = True
     except NeighbourLost as error:
         outcome = pickle.dumps(("lost", f"{type(error).__name__}: {error}"))
     except Exception as error:
         outcome = pickle.dumps(("failed", "".join(traceback.format_exception(error)).rstrip()))
-    pipe.send_bytes(outcome)
+    with suppress(EOFError, OSError):
+        pipe.send_bytes(outcome)
+        if ready:
+            pipe.recv_bytes()  # it stays until all are ready, for others may still be on their way to it
+
+
+def _join(rank: int, size: int, store: str, wait_s: float) -> None:
+    for _, name in socket.if_nameindex():
+        if name.startswith("lo"):  # a host's own name may lead nowhere
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+    try:
+        limit = timedelta(seconds=wait_s)
+        distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size, timeout=limit)
+    except RuntimeError as error:
+        raise NeighbourLost(f"process {rank} of {size} did not find the others ({str(error).splitlines()[0]})") from error
 
 
 def _collect(members: list[_Member], started: float, timeout_s: float) -> list[Any]:

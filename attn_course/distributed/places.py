@@ -1,7 +1,5 @@
 """Which positions of a sequence each device holds."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -39,20 +37,3 @@ def device_places(length: int, n_devices: int, order: str = "zigzag") -> list[Te
         return list(every.tensor_split(n_devices))
     runs = every.tensor_split(2 * n_devices)
     return [torch.cat([runs[rank], runs[-1 - rank]]) for rank in range(n_devices)]
-
-
-def check_parts(places: Sequence[Tensor], rank: int, size: int, **parts: Tensor) -> None:
-    """Raise ValueError or TypeError unless each part holds the positions of this process, and all agree but for heads and features."""
-    if len(places) != size:
-        raise ValueError(f"places must list the positions of each of the {size} processes of the group; got {len(places)}")
-    if any(bool((held[1:] <= held[:-1]).any()) for held in places):
-        raise ValueError("places must ascend on each process, as those of device_places do")
-    query = parts["query"]
-    for name, part in parts.items():
-        if not isinstance(part, Tensor) or not part.is_floating_point() or part.dtype != query.dtype:
-            wanted = "a Tensor of floats" if name == "query" else f"a Tensor of {query.dtype}, as query"
-            raise TypeError(f"{name} must be {wanted}; got {part.dtype if isinstance(part, Tensor) else type(part).__name__}")
-        if part.ndim < 2 or part.shape[-2] != len(places[rank]):
-            raise ValueError(
-                f"{name} must have the axes (..., {len(places[rank])}, features), for the places of process {rank}; got {tuple(part.shape)}"
-            )

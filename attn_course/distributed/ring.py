@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attn_course.distributed.places import check_parts
+from attn_course.distributed.checks import check_call
 from attn_course.distributed.wire import Wire
 from attn_course.gpu.ops import attention
 
@@ -56,16 +56,10 @@ def ring_attention(
             [0.7311]])
     """
     wire = Wire() if wire is None else wire
-    check_parts(places, wire.rank, wire.size, query=query, key=key, value=value)
-    heads = (*key.shape[:-3], query.shape[-3]) if enable_gqa and query.ndim == key.ndim > 2 else key.shape[:-2]
-    if query.shape[:-2] != heads or value.shape[:-2] != key.shape[:-2] or query.shape[-1] != key.shape[-1]:
-        shapes = ", ".join(str(tuple(part.shape)) for part in (query, key, value))
-        raise ValueError(f"query, key and value must agree in their leading axes (heads: with enable_gqa) and in d_k; got {shapes}")
-    if enable_gqa and (key.ndim < 3 or query.shape[-3] % key.shape[-3]):
-        raise ValueError(f"query must have a multiple of the key's heads, axis -3; got {tuple(query.shape)} and {tuple(key.shape)}")
+    factor = check_call(places, wire.rank, wire.size, query, key, value, scale=scale, is_causal=is_causal, enable_gqa=enable_gqa)
     if isinstance(block_q, bool) or not isinstance(block_q, int) or block_q < 1:
         raise ValueError(f"block_q must be an integer of 1 or more; got {block_q!r}")
-    ring = _Ring(places, is_causal, 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale, enable_gqa, block_q, wire)
+    ring = _Ring(places, is_causal, factor, enable_gqa, block_q, wire)
     with torch.autocast(query.device.type, enabled=False):  # a log-sum-exp in a narrow dtype spoils every weight made of it
         return _RingAttention.apply(query, key, value, ring)
 
@@ -102,7 +96,7 @@ class _Ring:
 
 class _RingAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, ring: _Ring) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, ring: _Ring) -> Tensor:
         wide = torch.promote_types(query.dtype, torch.float32)
         queries = query.to(wide)
         output = queries.new_zeros((*query.shape[:-1], value.shape[-1]))
@@ -111,8 +105,8 @@ class _RingAttention(torch.autograd.Function):
             k, v = block.to(wide).split([key.shape[-1], value.shape[-1]], dim=-1)
             pairs = 0
             for rows, seen, mask in ring.tiles(owner, query.device):
-                options = {"mask": mask, "scale": ring.scale, "enable_gqa": ring.enable_gqa, "return_lse": True}
-                part, part_lse = attention(queries[..., rows, :], k[..., :seen, :], v[..., :seen, :], **options)
+                some = queries[..., rows, :], k[..., :seen, :], v[..., :seen, :]
+                part, part_lse = attention(*some, mask=mask, scale=ring.scale, enable_gqa=ring.enable_gqa, return_lse=True)
                 before, so_far = output[..., rows, :], lse[..., rows]
                 output[..., rows, :] = before + torch.sigmoid(part_lse - so_far)[..., None] * (part - before)
                 lse[..., rows] = torch.logaddexp(so_far, part_lse)
@@ -124,27 +118,25 @@ class _RingAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         query, key, value, output, lse = ctx.saved_tensors
         ring, width = ctx.ring, key.shape[-1]
         queries, d_out = query.to(output.dtype), d_output.to(output.dtype)
         delta = (d_out * output).sum(dim=-1, keepdim=True)  # Eq. row-delta-from-output
-        d_query, home, arrival = torch.zeros_like(queries), None, None
-        for step, owner, block in ring.visits(torch.cat([key, value], dim=-1)):
+        own = torch.cat([key, value], dim=-1)
+        d_query, home, arrival = torch.zeros_like(queries), torch.zeros_like(own, dtype=output.dtype), None
+        for step, owner, block in ring.visits(own):
             wide = block.to(output.dtype)
-            d_block = torch.zeros_like(wide)
+            d_block = torch.zeros_like(wide) if step else home
             for rows, seen, mask in ring.tiles(owner, query.device):
                 some = (queries[..., rows, :], wide[..., :seen, :width], wide[..., :seen, width:])
                 d_some, d_seen = _gradients(*some, d_out[..., rows, :], delta[..., rows, :], lse[..., rows, None], mask, ring.scale)
                 d_query[..., rows, :] += d_some
                 d_block[..., :seen, :] += d_seen
-            if step == 0:
-                home = d_block
-                continue
-            following = (owner - 1) % ring.wire.size  # whose sum comes next; in the end it is that of the own block
-            arrival = ring.wire.pass_on(
-                d_block if arrival is None else d_block + arrival(), (*d_block.shape[:-2], len(ring.places[following]), d_block.shape[-1])
-            )
+            if step:
+                following = (owner - 1) % ring.wire.size  # whose sum comes next; in the end it is that of the own block
+                shape = (*d_block.shape[:-2], len(ring.places[following]), d_block.shape[-1])
+                arrival = ring.wire.pass_on(d_block if arrival is None else d_block + arrival(), shape)
         d_key, d_value = (home if arrival is None else home + arrival()).split([width, value.shape[-1]], dim=-1)
         return d_query.to(query.dtype), d_key.to(key.dtype), d_value.to(value.dtype), None
 

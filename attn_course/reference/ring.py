@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_integer
+from attn_course.reference.arrays import checked_floats, narrowed, require_axes, require_flags, require_integer
 from attn_course.reference.attention import attention
 from attn_course.reference.tiling import merge_partial_attention
 
@@ -64,6 +64,7 @@ def ring_attention(
     >>> bool(np.allclose(ring_attention(x, x, x, n_devices=2, is_causal=True), attention(x, x, x, is_causal=True)))
     True
     """
+    require_flags(is_causal=is_causal)
     wide = checked_floats(query=query, key=key, value=value)
     require_axes(2, "(..., len, features)", query=query, key=key, value=value)
     lengths = [part.shape[-2] for part in (query, key, value)]

@@ -3,6 +3,7 @@
 The processes are started once for all cases, and once more to come to grief.
 """
 
+import math
 import time
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_bytes_sent_are_those_predicted_and_those_that_torch_gets(told):
                 each = costs.ring_attention_bytes(case.length, case.n, case.kv_heads, *sizes, **options)
             else:
                 each = costs.head_parallel_bytes(case.length, case.n, case.heads, *sizes, n_kv_heads=case.kv_heads, **options)
-            assert total(parts, when, "sent") == total(parts, when, "seen") == 2 * each, case  # two sequences
+            assert total(parts, when, "sent") == total(parts, when, "bytes") == 2 * each, case  # two sequences
 
 
 def test_each_device_computes_at_each_step_the_pairs_that_are_counted(told):
@@ -154,6 +155,11 @@ def test_parts_that_do_not_fit_are_named(way, arrays, places, error, message):
         (lambda: ring_attention(x(4, 3, 5), x(2, 3, 5), x(2, 3, 5), [torch.arange(3)]), "query, key and value must agree in their leading"),
         (lambda: ring_attention(x(2, 3, 5), x(2, 3, 4), x(2, 3, 5), [torch.arange(3)]), "query, key and value must agree in their leading"),
         (lambda: ring_attention(x(3, 3, 5), x(2, 3, 5), x(2, 3, 5), [torch.arange(3)], enable_gqa=True), "query must have a multiple of"),
+        (lambda: ring_attention(x(3, 0), x(3, 0), x(3, 5), [torch.arange(3)]), "scale must be given when d_k is 0; got None"),
+        (
+            lambda: ring_attention(x(3, 5), x(3, 5), x(3, 5), [torch.arange(3)], scale=math.inf),
+            "scale must be a finite number or None; got inf",
+        ),
         (lambda: ring_attention(x(3, 5), x(3, 5), x(3, 5), [torch.arange(3)], block_q=0), "block_q must be an integer of 1 or more; got 0"),
         (lambda: head_parallel_attention(x(3, 5), x(3, 5), x(3, 5), [torch.arange(3)]), "query must have a multiple of 1 heads"),
         (lambda: device_places(3, 2, "random"), "order must be one of contiguous, striped, zigzag; got 'random'"),
@@ -165,16 +171,20 @@ def test_what_cannot_be_used_is_named(call, message):
         call()
 
 
-def test_a_length_is_an_integer():
+def test_what_is_of_the_wrong_type_is_named():
     with pytest.raises(TypeError, match=r"^length must be an integer; got float 2\.0$"):
         device_places(2.0, 1)
+    for way in (ring_attention, head_parallel_attention):
+        for flag in ("is_causal", "enable_gqa"):
+            with pytest.raises(TypeError, match=f"^{flag} must be True or False; got int$"):
+                way(x(2, 3, 5), x(2, 3, 5), x(2, 3, 5), [torch.arange(3)], **{flag: 1})
 
 
 def test_one_process_alone_sends_nothing_and_has_derivatives():
-    query, key, value = (torch.randn(3, 5, width, dtype=torch.float64).requires_grad_() for width in (2, 2, 4))
+    query, key, value = (torch.randn(2, 3, width, dtype=torch.float64).requires_grad_() for width in (2, 2, 1))
     wire = Wire()
     assert torch.autograd.gradcheck(
-        lambda *parts: ring_attention(*parts, [torch.arange(5)], is_causal=True, wire=wire), (query, key, value)
+        lambda *parts: ring_attention(*parts, [torch.arange(3)], is_causal=True, wire=wire), (query, key, value)
     )
     assert wire.sent_bytes == 0
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import torch
 from torch import distributed
-from torch.utils.flop_counter import FlopCounterMode
 
 from attn_course.distributed import NeighbourLost, Wire, device_places, head_parallel_attention, ring_attention
 from tests.processes import wait_for
@@ -69,35 +68,41 @@ CASES = [
 
 
 @contextmanager
-def counted_bytes():
-    """Count what goes to others where torch gets it, whatever the course counts; yield a list of one number."""
-    total, messages, exchange = [0], distributed.batch_isend_irecv, distributed.all_to_all_single
+def counted():
+    """Count bytes to others, and FLOPs of matrix products, where torch gets them, whatever the course counts; yield the two."""
+    seen, product = {"bytes": 0, "flops": 0}, torch.Tensor.__matmul__
+    messages, exchange = distributed.batch_isend_irecv, distributed.all_to_all_single
 
     def count_messages(ways):
-        total[0] += sum(way.tensor.nbytes for way in ways if way.op is distributed.isend)
+        seen["bytes"] += sum(way.tensor.nbytes for way in ways if way.op is distributed.isend)
         return messages(ways)
 
     def count_exchange(received, sent, received_counts, sent_counts, group):
         own = distributed.get_rank(group)
-        total[0] += sum(count for rank, count in enumerate(sent_counts) if rank != own) * sent.element_size()
+        seen["bytes"] += sum(count for rank, count in enumerate(sent_counts) if rank != own) * sent.element_size()
         return exchange(received, sent, received_counts, sent_counts, group=group)
 
-    distributed.batch_isend_irecv, distributed.all_to_all_single = count_messages, count_exchange
-    yield total
-    distributed.batch_isend_irecv, distributed.all_to_all_single = messages, exchange
+    def count_product(one, two):
+        result = product(one, two)
+        seen["flops"] += 2 * result.numel() * one.shape[-1]
+        return result
+
+    distributed.batch_isend_irecv, distributed.all_to_all_single, torch.Tensor.__matmul__ = count_messages, count_exchange, count_product
+    yield seen
+    distributed.batch_isend_irecv, distributed.all_to_all_single, torch.Tensor.__matmul__ = messages, exchange, product
 
 
 def run(case, group):
-    """Return what one process gets for its part, forward and backward, and what it counted."""
+    """Return what one process gets for its part, forward and backward, and what was counted."""
     wire, places = Wire(group), case.places()
     own = places[wire.rank]
     *parts, d_output = (part[..., own, :] for part in case.whole())
     parts = [part.clone().requires_grad_() for part in parts]
-    with counted_bytes() as seen, FlopCounterMode(display=False) as flops:
+    with counted() as seen:
         output = WAYS[case.way](*parts, places, wire=wire, **case.options())
-        forward = {"sent": wire.sent_bytes, "seen": seen[0], "flops": flops.get_total_flops()}
+        forward = {"sent": wire.sent_bytes, **seen}
         output.backward(d_output)
-        both = {"sent": wire.sent_bytes, "seen": seen[0], "flops": flops.get_total_flops()}
+        both = {"sent": wire.sent_bytes, **seen}
     results = [part.detach() for part in (output, *(part.grad for part in parts))]
     return {"results": results, "forward": forward, "both": both, "step_pairs": wire.step_pairs}
 

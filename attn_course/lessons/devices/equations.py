@@ -1,6 +1,7 @@
 """Attention over several devices: what merges, what travels, and who waits."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ equation = about("M3")
 def update_of_a_ring(rng: np.random.Generator, n_A: int, n_B: int, d_k: int, d_v: int) -> Givens:
     """Two blocks merged: the new one gets the share e^{L_c} / (e^L + e^{L_c}), a logistic function, which never overflows."""
     query, key, value = rng.normal(size=(1, d_k)), rng.normal(size=(n_A + n_B, d_k)), rng.normal(size=(n_A + n_B, d_v))
-    given = {}
+    given: dict[str, Any] = {}
     for name, keys in {"": slice(n_A), "_c": slice(n_A, None), "'": slice(None)}.items():
         output, lse = reference.attention(query, key[keys], value[keys], return_lse=True)
         given |= {f"z{name}": row(output[0]), f"L{name}": lse[0]}
@@ -199,7 +200,6 @@ def what_a_ring_sends_more(rng: np.random.Generator, n: int, T: int, m: int, g: 
     uses=["ring-bytes", "attention-forward-flops", "roofline"],
     assumes=["blocks of c positions, no mask", "pi: FLOPs per second", "beta: bytes per second to the next device", "t: for one step"],
     wrong={
-        "the width of a head counts": r"\frac{b\, \pi\, H_{kv}}{2\, \beta\, H} -> \frac{b\, \pi\, H_{kv}\, (d_k + d_v)}{2\, \beta\, H}",
         "shared heads want longer blocks": r"\frac{b\, \pi\, H_{kv}}{2\, \beta\, H} -> \frac{b\, \pi\, H}{2\, \beta\, H_{kv}}",
         "a multiply-add counted once": r"{2\, \beta\, H} -> {\beta\, H}",
         "short blocks": r"c \ge -> c \le",

@@ -13,14 +13,15 @@ ORDERS = ("contiguous", "striped", "zigzag")
 def device_places(length: int, n_devices: int, order: str = "zigzag") -> list[Int[np.ndarray, " held"]]:
     """Return the positions that each device holds, in ascending order.
 
+    Under a causal mask the order decides how long devices wait: Eqs. contiguous-causal-time, striped-causal-time, zigzag-causal-pairs.
+
     `length`: of the whole sequence; need not be a multiple of anything.
     `order`: "contiguous", one run of positions for each device; "striped", every n-th position; "zigzag", of 2 n runs the r-th from the
     front and the r-th from the back.
 
     Raises TypeError or ValueError if a number is no integer of 0 or more (devices: 1 or more), or the order is unknown.
 
-    Brandon et al. (2023), "Striped attention", arXiv:2311.09431; how long a ring takes: Eqs. contiguous-causal-time,
-    striped-causal-time and zigzag-causal-pairs.
+    Brandon et al. (2023), "Striped attention", arXiv:2311.09431.
 
     >>> device_places(8, 2)
     [array([0, 1, 6, 7]), array([2, 3, 4, 5])]

@@ -78,7 +78,7 @@ def ring_step_pairs(length: int, n_devices: int, *, order: str = "zigzag", is_ca
     At step s device r has the block of device r - s, counted around. `order`: how positions are spread, "contiguous", "striped" or
     "zigzag". `is_causal`: only keys that are not behind the query count. Pairs times 2 (d_k + d_v) are the FLOPs of a head.
 
-    A step takes as long as its slowest device: Eqs. contiguous-causal-time, striped-causal-time, zigzag-causal-pairs.
+    A step takes as long as its slowest device: Eqs. contiguous-causal-time, striped-causal-time and zigzag-causal-pairs.
 
     >>> ring_step_pairs(8, 2, order="contiguous")
     [[10, 10], [0, 16]]

@@ -13,7 +13,7 @@ ORDERS = ("contiguous", "striped", "zigzag")
 def device_places(length: int, n_devices: int, order: str = "zigzag") -> list[Int[np.ndarray, " held"]]:
     """Return the positions that each device holds, in ascending order.
 
-    Under a causal mask the order decides how long devices wait: Eqs. contiguous-causal-time, striped-causal-time, zigzag-causal-pairs.
+    Under a causal mask the order decides how long devices wait: Eqs. contiguous-causal-time, striped-causal-time and zigzag-causal-pairs.
 
     `length`: of the whole sequence; need not be a multiple of anything.
     `order`: "contiguous", one run of positions for each device; "striped", every n-th position; "zigzag", of 2 n runs the r-th from the

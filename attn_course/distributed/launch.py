@@ -43,7 +43,8 @@ def on_devices(n_devices: int, work: Callable[..., Any], *arguments: Any, timeou
     `timeout_s`: limit for everything; a wait in the group may take half of it. Afterwards no process is left, whatever happened.
 
     Raises ValueError if the arguments cannot be used. Raises DeviceFailed if a process dies, raises or is not ready in time: at most 10
-    seconds after the first failure, in which the others tell what they saw, and never later than `timeout_s`.
+    seconds after the first failure, in which the others tell what they saw, and never later than `timeout_s`, or the start of the
+    processes if that alone takes longer.
     """
     if isinstance(n_devices, bool) or not isinstance(n_devices, int) or n_devices < 1:
         raise ValueError(f"n_devices must be an integer of 1 or more; got {n_devices!r}")

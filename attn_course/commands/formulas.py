@@ -99,7 +99,8 @@ def _show(formulas: "Sequence[Formula]") -> None:
     for formula in formulas:
         checked = formula["checked"]
         topics = " ".join((*formula["topics"], *formula["traps"]))
-        index.add_row(*map(Text, (formula["number"].removeprefix("Eq. "), formula["label"], checked, topics)))
+        number = formula["number"].removeprefix("Eq. ").removeprefix(formula["label"])  # that of a planned lesson has none
+        index.add_row(*map(Text, (number, formula["label"], checked, topics)))
     console().print(index)
     them = "it" if len(formulas) == 1 else "them"
     say(f"{counted(len(formulas), 'equation')}; --latex prints {them}, --verify checks {them}")

@@ -40,6 +40,8 @@ from attn_course.reference.selection import (
     selection_error_bound,
     top_k_mask,
 )
+from attn_course.reference.positions import rope, sinusoidal_positions
+from attn_course.reference.ring import device_places, ring_attention
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.sinks import gate_output, sink_attention, sink_window_mask
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
@@ -67,6 +69,7 @@ __all__ = [
     "delta_rule_attention",
     "differential_attention",
     "differential_start",
+    "device_places",
     "dot_scores",
     "draw_projections",
     "elu_features",
@@ -98,6 +101,7 @@ __all__ = [
     "quantise",
     "repeat_key_value",
     "rms_norm",
+    "ring_attention",
     "rope",
     "rope_frequencies",
     "rotate_pairs",

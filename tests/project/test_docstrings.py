@@ -13,7 +13,7 @@ import pytest
 from tests.project.docstrings import ERROR, SOURCE, complaints, public_names, thing_named
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attn_course"
-ROOMS = ("attn_course.reference", "attn_course.costs", "attn_course.notation", "attn_course.modules")  # what a learner imports
+ROOMS = tuple(f"attn_course.{room}" for room in ("reference", "costs", "notation", "modules", "distributed"))  # what a learner imports
 REFERENCE = public_names("attn_course.reference")
 
 GOOD = '''

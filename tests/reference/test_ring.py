@@ -1,0 +1,50 @@
+"""A ring of devices that are entries of a list: what it gives is attention, for any number of them and any order."""
+
+import numpy as np
+import pytest
+
+from attn_course import reference as ref
+from tests.reference.support import assert_same, assert_says, assert_untouched, attention_arrays
+
+ORDERS = ("contiguous", "striped", "zigzag")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("length", "n"), [(0, 2), (3, 5), (13, 1), (13, 4), (24, 3)])
+def test_every_position_is_on_one_device_and_each_holds_its_own_in_order(length, n, order):
+    places = ref.device_places(length, n, order)
+    assert len(places) == n
+    assert sorted(np.concatenate(places)) == list(range(length))
+    assert all((np.diff(held) > 0).all() for held in places)
+    assert max(map(len, places)) - min(map(len, places)) <= 1 + (order == "zigzag")
+
+
+def test_the_orders_by_hand():
+    assert [held.tolist() for held in ref.device_places(5, 2, "contiguous")] == [[0, 1, 2], [3, 4]]
+    assert [held.tolist() for held in ref.device_places(5, 2, "striped")] == [[0, 2, 4], [1, 3]]
+    assert [held.tolist() for held in ref.device_places(12, 3, "zigzag")] == [[0, 1, 10, 11], [2, 3, 8, 9], [4, 5, 6, 7]]
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", [1, 2, 5, 13])
+def test_a_ring_gives_attention(n, order, is_causal):
+    query, key, value = attention_arrays(q_len=11, kv_len=11)
+    got = assert_untouched(ref.ring_attention, query, key, value, n_devices=n, order=order, is_causal=is_causal, scale=0.7)
+    assert_same(got, ref.attention(query, key, value, is_causal=is_causal, scale=0.7))
+
+
+def test_shared_heads_and_narrow_numbers():
+    query, key, value = (part.astype(np.float32) for part in attention_arrays(batch=(6,), q_len=7, kv_len=7))
+    got = ref.ring_attention(query, key[:2], value[:2], n_devices=3, is_causal=True, enable_gqa=True)
+    assert_same(got, ref.attention(query, key[:2], value[:2], is_causal=True, enable_gqa=True), 1e-6, "float32")
+
+
+@pytest.mark.usefixtures("no_shape_check")
+def test_what_does_not_fit_is_named():
+    x = np.zeros((3, 2))
+    assert_says(ValueError, "query, key and value must be of one length; got [3, 2, 3]", ref.ring_attention, x, x[:2], x, n_devices=2)
+    assert_says(ValueError, "n_devices must be 1 or more; got 0", ref.ring_attention, x, x, x, n_devices=0)
+    assert_says(TypeError, "length must be an integer; got float 3.0", ref.device_places, 3.0, 2)
+    message = "order must be one of contiguous, striped, zigzag; got 'even'"
+    assert_says(ValueError, message, ref.device_places, 3, 2, "even")

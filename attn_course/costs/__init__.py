@@ -8,8 +8,8 @@ more, sizes in bytes and of blocks of 1 or more: anything else raises a TypeErro
 """
 
 from attn_course.costs.cache import cache_bytes_per_token, latent_cache_bytes_per_token, linear_state_bytes
-from attn_course.costs.gated import gated_delta_rule_flops, hybrid_cache_bytes
 from attn_course.costs.devices import head_parallel_bytes, ring_attention_bytes, ring_idle_pairs, ring_step_pairs
+from attn_course.costs.gated import gated_delta_rule_flops, hybrid_cache_bytes
 from attn_course.costs.latent import LatentSizes, latent_attention_flops
 from attn_course.costs.layers import multi_head_attention_flops, multi_head_parameters, projection_flops, recurrent_flops
 from attn_course.costs.linear import delta_rule_flops, linear_attention_crossover_length, linear_attention_flops
@@ -51,8 +51,8 @@ __all__ = [
     "feed_forward_flops",
     "gated_delta_rule_flops",
     "generation_flops",
-    "hybrid_cache_bytes",
     "head_parallel_bytes",
+    "hybrid_cache_bytes",
     "latent_attention_flops",
     "latent_cache_bytes_per_token",
     "linear_attention_crossover_length",

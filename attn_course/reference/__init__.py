@@ -23,7 +23,9 @@ from attn_course.reference.linear import linear_attention
 from attn_course.reference.masks import causal_mask, padding_mask, window_mask
 from attn_course.reference.norms import layer_norm, rms_norm
 from attn_course.reference.paged import PagedCache, paged_attention
+from attn_course.reference.positions import rope, sinusoidal_positions
 from attn_course.reference.quantised import QuantisedCache, quantisation_error_bound, quantise
+from attn_course.reference.ring import device_places, ring_attention
 from attn_course.reference.rolling import RollingCache
 from attn_course.reference.rotary import (
     linear_frequencies,
@@ -40,8 +42,6 @@ from attn_course.reference.selection import (
     selection_error_bound,
     top_k_mask,
 )
-from attn_course.reference.positions import rope, sinusoidal_positions
-from attn_course.reference.ring import device_places, ring_attention
 from attn_course.reference.similarity import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from attn_course.reference.sinks import gate_output, sink_attention, sink_window_mask
 from attn_course.reference.softmax import logsumexp, softmax, softmax_jacobian, softmax_vjp
@@ -67,9 +67,9 @@ __all__ = [
     "decay_matrix",
     "delta_product_attention",
     "delta_rule_attention",
+    "device_places",
     "differential_attention",
     "differential_start",
-    "device_places",
     "dot_scores",
     "draw_projections",
     "elu_features",
@@ -100,8 +100,8 @@ __all__ = [
     "quantisation_error_bound",
     "quantise",
     "repeat_key_value",
-    "rms_norm",
     "ring_attention",
+    "rms_norm",
     "rope",
     "rope_frequencies",
     "rotate_pairs",

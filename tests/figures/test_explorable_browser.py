@@ -276,6 +276,13 @@ def test_every_text_of_each_card_can_be_read_in_both_themes(page, name, theme):
         "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"
     )
     assert min([contrast(colour(front), colour(back)) for front, back in cells], default=21.0) > 4.5
+    letters = page.locator(".attn-chart text").evaluate_all(
+        """letters => letters.map(letter => {
+            const behind = letter.matches("rect + .attn-on-cell") ? letter.previousElementSibling : null;
+            return [getComputedStyle(letter).fill, behind && getComputedStyle(behind).fill];
+        })"""
+    )
+    assert min([contrast(colour(front), colour(back) if back else paper) for front, back in letters], default=21.0) > 4.5
 
 
 @pytest.mark.parametrize("name", CARDS)

@@ -107,7 +107,7 @@ function drawHbm(chart) {
     put("text", { class: "attn-index", x: left + i * cell + 6.5, y: 28, "text-anchor": "middle" }, String(i));
   }
   put("text", { x: left + 78, y: 13, "text-anchor": "middle" }, "key j");
-  put("text", { x: 0, y: top - 6 }, "query i");
+  put("text", { x: 0, y: top - 24 }, "query i");
   [[58, top - 6, "Q"], [left - 12, 62, "K\u1d40"], [left - 12, 290, "V\u1d40"], [right + 26, top - 6, "O"], [right + 64, top - 6, "L"]].forEach((at) => letter(...at));
   const cells = along.flatMap((i) => along.map((j) => place("attn-s", left + j * cell, top + i * cell, cell, cell)));
   const hatches = along.flatMap((i) => along.map((j) => put("path", { class: "attn-masked", d: `M${left + j * cell + 2} ${top + (i + 1) * cell - 2}l9 -9` })));
@@ -227,20 +227,20 @@ function start(root) {
     return slider("step").value !== before;
   }
 
-  for (const control of root.querySelectorAll("[data-size]")) control.addEventListener("input", draw);
+  // Another tile is another walk.
+  function rewind() {
+    slider("step").value = 1;
+    draw();
+  }
+
+  slider("step").addEventListener("input", draw);
+  for (const name of ["rows", "columns"]) slider(name).addEventListener("input", rewind);
   causal.addEventListener("click", () => {
     causal.setAttribute("aria-pressed", String(causal.getAttribute("aria-pressed") !== "true"));
-    draw();
+    rewind();
   });
   onReset(root, draw);
-  play(root, {
-    move,
-    rewind() {
-      slider("step").value = 1;
-      draw();
-    },
-    every: 500,
-  });
+  play(root, { move, rewind, every: 500 });
   root.explorable = { given: { Q, K, V }, describe };
   draw();
 }

@@ -237,9 +237,9 @@ def heads_explorable() -> None:
     """Show what four heads of the sentence look at and add, muted one by one, and what shared keys change and save."""
     publish_explorable(
         CARDS / "heads",
-        "The sentence of the course with arcs of four colours, one for each head, from the word that asks to the words it looks at, as thick "
-        "as the weights. Buttons choose the word, mute a head, and merge the keys of four heads into two and into one; bars show what each "
-        "head adds to the word's features, and the bytes of the cache stand beside it, for the sentence and, with a slider for the "
-        "context, for a model of 32 layers.",
+        "The sentence of the course with arcs of four colours, one for each head, from the word that asks to the words it looks at, as "
+        "thick as the weights. Buttons choose the word, mute a head, and merge the keys of four heads into two and into one; bars show "
+        "what each head adds to the word's features, and the bytes of the cache stand beside it, for the sentence and, with a slider for "
+        "the context, for a model of 32 layers.",
         sentence_heads(),
     )

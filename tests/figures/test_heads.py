@@ -124,17 +124,21 @@ def test_the_numbers_of_the_card_are_those_of_python(page):
 @pytest.mark.browser
 def test_every_bar_and_every_arc_stays_within_its_axis(page):
     page.set_content(card_html("heads", data=CARD))
-    for group in ("4: one each", "2: one for two", "1: one for all"):
-        page.get_by_role("button", name=group).click()
-        for token in range(7):
-            page.locator(f"[data-asks='{token}']").click()
-            ends = page.locator("[data-chart=output] rect").evaluate_all(
-                "bars => bars.flatMap(bar => [bar.x.baseVal.value, bar.x.baseVal.value + bar.width.baseVal.value])"
-            )
-            assert min(ends) >= 56
-            assert max(ends) <= 310
-            tops = page.locator(".attn-arcs path").evaluate_all("arcs => arcs.map(arc => [arc.getBBox().y, arc.getBBox().height])")
-            assert all(y >= 0 and y + height <= 1 for y, height in tops)
+    drawn = page.evaluate(
+        """() => ["1", "2", "4"].flatMap(group => {
+            document.querySelector(`[data-group="${group}"]`).click();
+            return [...document.querySelectorAll("[data-asks]")].map(word => {
+                word.click();
+                const bars = [...document.querySelectorAll("[data-chart=output] rect")].map(bar => bar.getBBox());
+                const arcs = [...document.querySelectorAll(".attn-arcs path")].map(arc => arc.getBBox());
+                return [bars.flatMap(bar => [bar.x, bar.x + bar.width]), arcs.flatMap(arc => [arc.y, arc.y + arc.height])];
+            });
+        })"""
+    )
+    assert len(drawn) == 21
+    for ends, heights in drawn:
+        assert 56 <= min(ends) < max(ends) <= 310
+        assert 0 <= min(heights) < max(heights) <= 1
 
 
 @pytest.mark.browser
@@ -142,16 +146,16 @@ def test_a_head_that_is_muted_adds_nothing_and_reset_brings_it_back(page):
     page.set_content(card_html("heads", data=CARD))
     said = page.get_by_role("status")
     arcs, bars = page.locator(".attn-arcs path"), page.locator("[data-chart=output] rect")
-    said.get_by_text("who gives cat 0.97").wait_for()
+    said.get_by_text("who gives \u201ccat\u201d 0.97").wait_for()
     drawn = arcs.count(), bars.count()
     page.get_by_role("button", name="mute who").press("Enter")
     after, weights = by_package(1, [0])
-    said.get_by_text(f"When \u201cit\u201d asks, what gives sat {weights[1, IT].max():.2f}").wait_for()
+    said.get_by_text(f"When \u201cit\u201d asks, what gives \u201csat\u201d {weights[1, IT].max():.2f}").wait_for()
     said.get_by_text(f"open {after[IT, 2]:.2f}").wait_for()
     assert (arcs.count(), bars.count()) < drawn
     assert page.locator("[data-chart=output] .attn-whole").count() == 3
     page.get_by_role("button", name="Reset").press("Space")
-    said.get_by_text("who gives cat 0.97").wait_for()
+    said.get_by_text("who gives \u201ccat\u201d 0.97").wait_for()
     assert (arcs.count(), bars.count()) == drawn
 
 

@@ -201,14 +201,17 @@ function drawModel(chart, { cache, weights }) {
 function summary(asks, group, muted, shown, change) {
   const looks = names.flatMap((name, head) => {
     const most = Math.max(...shown.weights[head]);
-    const winners = tokens.filter((_, t) => most - shown.weights[head][t] < 1e-9);
+    const winners = tokens.filter((_, t) => most - shown.weights[head][t] < 1e-9).map((token) => `\u201c${token}\u201d`);
     return muted[head] ? [] : [`${name} gives ${winners.length > 2 ? "all words" : winners.join(" and ")} ${decimal(most, 2)}`];
   });
   const after = features.map((feature, f) => `${feature} ${decimal(shown.output[f], 2)}`).join(", ");
   const lost = {
     1: "Each head has keys of its own.",
     2: `The cache is half as large and no weight has changed: ${names[0]} and ${names[1]} ask the same keys, and so do ${names[2]} and ${names[3]}.`,
-    4: `The cache is a quarter as large, and here a weight changes by ${decimal(change, 2)}: one mean now stands for two kinds of keys.`,
+    4:
+      asks === 0
+        ? "The cache is a quarter as large; the first word sees only itself, so that no weight can change."
+        : `The cache is a quarter as large, and here a weight changes by ${decimal(change, 2)}: one mean now stands for two kinds of keys.`,
   }[group];
   return `When \u201c${tokens[asks]}\u201d asks, ${looks.length > 0 ? looks.join(", ") : "all heads are mute"}. It then holds ${after}. ${lost}`;
 }

@@ -3,6 +3,7 @@ const MODEL = { layers: 32, heads: 32, width: 128 };
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const THICKEST = 12; // pixels, for the weight 1
 const SIDE = 2; // heads above the words; the others are below
+const WIDTHS = tokens.map((token) => Math.max(5, token.length)); // of the columns of the words, in letters
 const hue = (head) => `--attn-hue: var(--attn-head-${head})`;
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const mix = (weights, rows) => rows[0].map((_, c) => sum(weights.map((weight, r) => weight * rows[r][c])));
@@ -73,6 +74,7 @@ function start(root) {
     one("tbody").append(row);
   });
   choose("asks", tokens.indexOf("it"));
+  one(".attn-words-row").style.gridTemplateColumns = WIDTHS.map((letters) => `minmax(0, ${letters}fr)`).join(" ");
   for (const weight of [0.1, 0.5, 1]) {
     one(".attn-scale").append(make("span", `weight ${weight}`, { style: `--attn-thick: ${weight * THICKEST}px` }));
   }
@@ -116,7 +118,7 @@ function start(root) {
     all("tbody tr").forEach((row, t) => {
       row.classList.toggle("attn-asks", t === asks);
       row.querySelectorAll("td").forEach((cell, head) => {
-        cell.textContent = t > asks ? "hidden" : decimal(shown.weights[head][t], 2);
+        cell.textContent = t > asks ? "\u2013" : decimal(shown.weights[head][t], 2);
         cell.classList.toggle("attn-muted", muted[head]);
       });
     });
@@ -147,6 +149,11 @@ function start(root) {
   draw();
 }
 
+// The middle of a word, where the whole sentence is 7 wide.
+function middle(t) {
+  return (7 * (sum(WIDTHS.slice(0, t)) + WIDTHS[t] / 2)) / sum(WIDTHS);
+}
+
 // From the word that asks to the words it looks at. Two heads of a side start and end a little apart, so that neither hides the other.
 function drawArcs(charts, asks, weights, muted) {
   for (const chart of charts) chart.replaceChildren();
@@ -156,7 +163,7 @@ function drawArcs(charts, asks, weights, muted) {
     row.slice(0, asks + 1).forEach((weight, t) => {
       if (muted[head] || weight < 0.005) return;
       const loop = t === asks ? 0.16 : 0;
-      const [from, to] = [asks + 0.5 + apart + loop, t + 0.5 + apart - loop];
+      const [from, to] = [middle(asks) + apart + loop, middle(t) + apart - loop];
       const height = 0.35 + (0.9 * (asks - t)) / 6;
       const level = (y) => (below ? y : 1 - y);
       const d = `M${from} ${level(0)}C${from} ${level(height)} ${to} ${level(height)} ${to} ${level(0)}`;

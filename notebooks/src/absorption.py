@@ -649,8 +649,9 @@ print(f"bits for a number that would make it 93.3 %: {16 * (1 - 0.933) * old / l
 # %% [markdown] id="bytes-claim-notice"
 # Always ask which factors a percentage multiplies: layers, heads, widths, bits.
 #
-# Try the card: at how many heads would multi-head attention be as small as the latent cache? And which latent width equals multi-query
-# attention?
+# What does a latent vector save at each step of writing, and what does it cost? Play the card, and watch what is kept, what is read and
+# what is computed. Then move its sliders: at how many heads would multi-head attention be as small as the latent cache? And which
+# latent width equals multi-query attention?
 
 # %% id="explorable"
 figures.latent_explorable()

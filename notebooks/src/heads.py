@@ -580,8 +580,10 @@ figures.cache_growth(context, caches, model_weights)
 # %% [markdown] id="cache-explore"
 # Every step of decoding must **read** the whole cache, to do one
 # multiply-add with each number, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both the memory and the
-# reading. Try it: shorten the context until the cache is smaller than the weights of attention alone, then choose grouped
-# heads.
+# reading. What do heads lose when they share their keys, and how much smaller does the cache get? In the card, four heads made
+# by hand read the sentence of chapter {lesson}`attention`, two and two with the same keys. Mute them one by one to see what each
+# adds to "it". Then merge the keys of all four into two and into one, by the mean of {eq}`mean-pooled-key-heads`. Last, shorten
+# the context of the large model until its cache is smaller than its attention weights.
 
 # %% id="explorable"
 figures.heads_explorable()

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
 from attn_course.figures.palette import ROLES
+from attn_course.lessons.heads.figures import sentence_heads
 from attn_course.reference.softmax import softmax, softmax_jacobian
 from tests.figures.support import CARDS, card_html, described
 
@@ -203,11 +204,11 @@ def test_bars_keep_their_room_at_any_width(page):
 
 
 def card(name: str, slug: str) -> str:
-    """The card as a lesson shows it: that of alignments is given its data."""
+    """The card as a lesson shows it: those of alignments and of heads are given their data."""
     rows = [[10 * n, 90 - 10 * n, 5, 5] for n in range(10)]
     example = {"text": "9 May 98", "pieces": ["9", "May", "9", "8"], "written": "1998-05-09", "rows": rows}
     data = [{"name": translator, "examples": [example] * 6} for translator in ("a", "b", "c")]
-    return card_html(name, slug, data if name == "alignment" else None)
+    return card_html(name, slug, {"alignment": data, "heads": sentence_heads()}.get(name))
 
 
 def said(page) -> str:

@@ -305,10 +305,11 @@ def size(n_bytes: float) -> str:
 
 
 def latent_explorable() -> None:
-    """Show what four kinds of attention keep of a token, for sizes of real models or one's own."""
+    """Show a cache that fills token by token: keys and values, or latent vectors, read by rebuilding them or by absorbing."""
     publish_explorable(
         CARDS / "latent",
-        "Sliders for heads, width of a head, groups, latent width, rotary width, layers and context; bars compare the bytes that "
-        "multi-head, grouped, multi-query and latent attention keep for one token, and beneath stand the whole cache of each and the "
-        "number of groups that would fill the latent one. Buttons set the sizes of five published models.",
+        "Three caches side by side fill from left to right as time plays: keys and values, latent vectors from which every step rebuilds "
+        "keys and values, and latent vectors read in the absorbed way. Bars beneath grow: the bytes kept and read, and the FLOPs of "
+        "the step. Buttons play, pause, step, reset and set the sizes of five published models; sliders set time, tokens a column, key "
+        "heads and latent width.",
     )

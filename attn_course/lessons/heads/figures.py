@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attn_course import sentence
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
@@ -212,11 +213,33 @@ def group_map(n_heads: int, n_kv_heads: int) -> None:
             ax.axis("off")
 
 
+def sentence_heads() -> dict[str, Any]:
+    """Return four heads on the sentence of the course, as the card takes them: two of its own, and one more for the keys of each.
+
+    "what" asks the keys of "who" for somebody who tells, and "two back" turns its queries back one hour more than "one back".
+    """
+    what = np.array([[0, 0, 0, 0], [0, 1, 0, -1], [0, 1, -1, -1], [0, 0, 0, 0], [0, 0, 0, 0]])
+    two_back = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [-1, -1, -1, -1], [3, -1, -1, -1]])
+    who_writes, back_writes = sentence.W_OUTPUT.reshape(2, 3, 5)
+    tells_only = who_writes * [[0], [1], [0]]
+    arrays = {
+        "x": sentence.X,
+        "query": [sentence.QUERY[0], sentence.X @ what, sentence.QUERY[1], sentence.X @ two_back],
+        "key": np.repeat(sentence.KEY, 2, axis=0),
+        "value": np.repeat(sentence.VALUE, 2, axis=0),
+        "output": [who_writes, tells_only, back_writes, back_writes],
+    }
+    words = {"tokens": sentence.TOKENS, "names": ("who", "what", "one back", "two back"), "features": sentence.FEATURES[:3]}
+    return {**words, **{name: np.array(array, dtype=int).tolist() for name, array in arrays.items()}}
+
+
 def heads_explorable() -> None:
-    """Show how many numbers and bytes a choice of query heads, key heads, width, layers and context costs."""
+    """Show what four heads of the sentence look at and add, muted one by one, and what shared keys change and save."""
     publish_explorable(
         CARDS / "heads",
-        "Sliders for query heads, key heads, width of a head, layers and context length; coloured blocks show which query heads share a "
-        "key head, and beneath them stand the attention weights, the bytes of the cache per token and in all, and what share of a "
-        "step's reading the cache is. Buttons choose multi-head, grouped and multi-query attention, and 8-bit numbers.",
+        "The sentence of the course with arcs of four colours, one for each head, from the word that asks to the words it looks at, as "
+        "thick as the weights. Buttons choose the word, mute a head, and merge the keys of four heads into two and into one; bars show "
+        "what each head adds to the word's features, and the bytes of the cache stand beside it, for the sentence and, with a slider for "
+        "the context, for a model of 32 layers.",
+        sentence_heads(),
     )

@@ -1,0 +1,77 @@
+// The same numbers in four orders: what each step moves, and that the output stays the same.
+const PACE_MS = 700;
+const CALM = matchMedia("(prefers-reduced-motion: reduce)");
+
+function drawOrders(desk) {
+  const host = desk.one("orders");
+  const key = desk.mode === "orders" ? JSON.stringify(desk.inputs) : "";
+  host.hidden = key === "";
+  if (host.dataset.key === key) return;
+  host.dataset.key = key;
+  clearInterval(Number(host.dataset.clock));
+  host.replaceChildren();
+  if (key) showOrders(desk, host);
+}
+
+function showOrders(desk, host) {
+  const replays = MACHINE.orders.map(({ id, title, replay }) => ({ id, title, ...replay(desk.inputs) }));
+  const output = MACHINE.parts.at(-1);
+  const whole = replays[0].output;
+  const most = Math.max(...replays.map(({ steps }) => steps.at(-1).bytes));
+  let chosen = Math.max(0, replays.findIndex(({ id }) => id === host.dataset.order)), step = 0;
+
+  const choices = replays.map(({ id, title }, n) => make("button", { click: () => { stop(); host.dataset.order = id; chosen = n; step = 0; draw(); } }, title));
+  const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "step", input: () => { stop(); step = Number(slider.value); draw(); } });
+  const play = make("button", { class: "brk-main", click: () => (host.dataset.clock ? stop() : run()) }, "Play");
+  const says = make("p", { class: "brk-doing" });
+  const table = new Matrix(output, whole, WORDS, () => make("span", { class: "brk-cell" }));
+  const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", {}, title), make("div", { class: "brk-groove" }, make("div")), make("span", { class: "attn-number" })));
+  const same = make("p", { class: "brk-score" });
+  host.append(make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices), make("div", { class: "brk-player" }, play, slider), says,
+    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, make("p", { class: "attn-heading" }, "Bytes moved"), ...meters)), same);
+
+  function stop() {
+    clearInterval(Number(host.dataset.clock));
+    delete host.dataset.clock;
+    play.textContent = "Play";
+  }
+
+  function run() {
+    const { steps } = replays[chosen];
+    if (CALM.matches) step = step < steps.length - 1 ? step + 1 : 0; // one step a press, nothing moves by itself
+    else {
+      if (step === steps.length - 1) step = 0;
+      play.textContent = "Pause";
+      host.dataset.clock = setInterval(() => {
+        step += 1;
+        if (step >= replays[chosen].steps.length - 1) stop();
+        draw();
+      }, PACE_MS);
+    }
+    draw();
+  }
+
+  function draw() {
+    const { steps, output: made, title } = replays[chosen];
+    const { says: doing, done } = steps[step];
+    choices.forEach((button, n) => button.setAttribute("aria-pressed", String(n === chosen)));
+    slider.max = steps.length - 1;
+    slider.value = step;
+    slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
+    says.textContent = `${step + 1} of ${steps.length}: ${doing}`;
+    for (const { element, index } of table.cells) {
+      const value = index.reduce((inner, i) => inner?.[i], done);
+      element.textContent = Number.isFinite(value) ? shown(value) : "";
+      element.toggleAttribute("data-hidden", !Number.isFinite(value));
+    }
+    meters.forEach((meter, n) => {
+      const bytes = n === chosen ? steps[step].bytes : replays[n].steps.at(-1).bytes;
+      meter.querySelector(".brk-groove > div").style.width = `${(100 * bytes) / most}%`;
+      meter.lastChild.textContent = bytes.toLocaleString("en");
+      meter.toggleAttribute("data-chosen", n === chosen);
+    });
+    const off = entries(made).filter(([index, value]) => differs(value, at(whole, index))).length;
+    same.textContent = `${title}: of ${entries(made).length} numbers of the output, ${off} ${off === 1 ? "differs" : "differ"} from those of the whole order.`;
+  }
+  draw();
+}

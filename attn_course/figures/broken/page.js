@@ -1,0 +1,233 @@
+// The page: what goes in, what the machine and its twin make of it, and one panel that says what to do.
+const QUIET_MS = 250; // a screen reader hears the count once the hand rests
+const MINOR = ({ role, axes }) => role === "neutral" || (role === "scores" && axes.at(-1) !== "key"); // shown where every step is wanted
+
+const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
+const defaults = () => Object.fromEntries(MACHINE.inputs.map(({ name, value }) => [name, copied(value)]));
+const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
+
+// The parts in the rows in which they are drawn: what each word has, who looks at whom, what comes out.
+function stages() {
+  const pairs = MACHINE.parts.findIndex(({ role }) => role === "scores");
+  const found = MACHINE.parts.findLastIndex(({ role }) => role === "weights") + 1;
+  return [MACHINE.parts.slice(0, pairs), MACHINE.parts.slice(pairs, found), MACHINE.parts.slice(found)];
+}
+
+// The first number that two machines make differently, and how many there are.
+function apart(inputs, first, second) {
+  const [here, there] = [first, second].map((twin) => MACHINE.compute(inputs, twin));
+  const found = MACHINE.parts.flatMap((part) =>
+    entries(here[part.name]).flatMap(([index, value]) => {
+      const other = at(there[part.name], index);
+      return differs(value, other) ? [{ part, index, value, other }] : [];
+    }),
+  );
+  return { count: found.length, first: found[0] };
+}
+
+function start(root) {
+  const one = (name) => root.querySelector(`[data-${name}]`);
+  const desk = { root, one, mode: "meet", level: 0, twin: null, inputs: defaults(), first: defaults(), about: null, count: 0 };
+  const inputs = [], results = [];
+  const body = root.querySelector(".brk");
+  let looks = [];
+  let speaking = 0;
+
+  desk.changes = () => Object.entries(desk.inputs).reduce((sum, [name, value]) => sum + changesOf(value, desk.first[name]), 0);
+
+  // Begin with these numbers; the twin may be none.
+  desk.begin = (given, twin) => {
+    desk.first = { ...defaults(), ...copied(given) };
+    desk.inputs = copied(desk.first);
+    desk.twin = twin;
+    desk.about = null;
+    buildInputs();
+    buildBoard();
+  };
+
+  // Another twin for the same numbers.
+  desk.pair = (twin) => {
+    desk.twin = twin;
+    buildBoard();
+    desk.refresh();
+  };
+
+  desk.put = (name, index, value) => {
+    const given = copied(desk.inputs);
+    if (index.length) at(given[name], index.slice(0, -1))[index.at(-1)] = value;
+    else given[name] = value;
+    try {
+      MACHINE.compute(given, null);
+    } catch (error) {
+      return answer(desk, `That does not fit: ${error.message}.`);
+    }
+    desk.inputs = given;
+    desk.refresh();
+  };
+
+  // What a number was at the start of a level.
+  desk.restore = () => {
+    desk.inputs = copied(desk.first);
+    buildInputs();
+    desk.refresh();
+  };
+
+  desk.say = (text) => {
+    clearTimeout(speaking);
+    speaking = setTimeout(() => (one("said").textContent = text), QUIET_MS);
+  };
+
+  desk.refresh = () => {
+    const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
+    if (!sameShapes(made[0])) buildBoard();
+    desk.count = 0;
+    body.toggleAttribute("data-masked", desk.inputs.mask !== "none");
+    results.forEach(({ views, side }) => {
+      for (const view of views) {
+        const name = view.part.name;
+        const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has");
+        desk.count += side ? different : 0;
+      }
+    });
+    looks.forEach((look, side) => look.show(made[side][WEIGHTS], made[1 - side]?.[WEIGHTS]));
+    for (const view of inputs) showInput(view);
+    drawMission(desk);
+    drawAbout();
+  };
+
+  const sides = () => (desk.twin ? [null, desk.twin] : [null]);
+  const sameShapes = (made) => MACHINE.parts.every(({ name }) => shapeOf(made[name]) === desk.shapes[name]);
+
+  function buildInputs() {
+    inputs.length = 0;
+    const figures = MACHINE.inputs.map((spec) => (spec.choices ? option(spec) : grid(spec)));
+    one("inputs").replaceChildren(...figures);
+    stop.inputs();
+  }
+
+  function grid(spec) {
+    const field = ({ index, name }) => {
+      const cell = make("input", { type: "text", autocomplete: "off", tabindex: -1, inputmode: COARSE ? "none" : "text", "aria-label": `${spec.name}, ${name}` });
+      cell.addEventListener("focus", () => {
+        cell.select();
+        desk.about = { input: spec, index, name, cell };
+        drawAbout();
+      });
+      cell.addEventListener("input", () => {
+        const value = typed(cell.value);
+        cell.toggleAttribute("aria-invalid", value === undefined);
+        if (value !== undefined) desk.put(spec.name, index, value);
+      });
+      cell.addEventListener("blur", () => {
+        cell.removeAttribute("aria-invalid");
+        desk.refresh();
+      });
+      cell.addEventListener("keydown", (event) => {
+        const step = { PageUp: 1, PageDown: -1 }[event.key];
+        if (event.key === "Escape") desk.put(spec.name, index, at(desk.first[spec.name], index));
+        else if (step) desk.put(spec.name, index, at(desk.inputs[spec.name], index) + step);
+        else if (event.key !== "Enter") return;
+        event.preventDefault();
+        cell.value = shown(at(desk.inputs[spec.name], index));
+        cell.select();
+      });
+      return cell;
+    };
+    const view = new Matrix(spec, desk.inputs[spec.name], WORDS, field);
+    inputs.push(view);
+    return view.figure;
+  }
+
+  function option(spec) {
+    const buttons = spec.choices.map((choice) => {
+      const button = make("button", { click: () => desk.put(spec.name, [], choice) }, String(choice));
+      button.dataset.choice = JSON.stringify([spec.name, choice]);
+      return button;
+    });
+    return make("div", { class: "brk-option", role: "group", "aria-label": spec.title }, make("span", { "aria-hidden": "true" }, spec.title), ...buttons);
+  }
+
+  function showInput(view) {
+    const { name } = view.part;
+    for (const { element, index } of view.cells) {
+      const [now, then] = [desk.inputs, desk.first].map((all) => at(all[name], index));
+      if (element !== element.getRootNode().activeElement || typed(element.value) !== now) {
+        if (!element.hasAttribute("aria-invalid")) element.value = exact(now);
+      }
+      element.toggleAttribute("data-changed", differs(now, then));
+    }
+    for (const button of one("inputs").querySelectorAll("[data-choice]")) {
+      const [option, choice] = JSON.parse(button.dataset.choice);
+      button.setAttribute("aria-pressed", String(desk.inputs[option] === choice));
+    }
+  }
+
+  function buildBoard() {
+    const made = MACHINE.compute(desk.inputs, null);
+    desk.shapes = Object.fromEntries(MACHINE.parts.map(({ name }) => [name, shapeOf(made[name])]));
+    results.length = 0;
+    const rows = stages().map((parts) =>
+      make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
+        const views = parts.map((part) => new Matrix({ ...part, minor: MINOR(part) }, made[part.name], WORDS, ({ index, name }) => result(part, index, name, side)));
+        results.push({ views, side });
+        return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
+      })),
+    );
+    looks = sides().map(() => new Looks());
+    one("board").replaceChildren(make("div", { class: "brk-stage" }, ...looks.map(({ picture }) => make("div", { class: "brk-side" }, picture))), ...rows);
+    one("heads").hidden = !desk.twin;
+    body.toggleAttribute("data-alone", !desk.twin);
+    body.dataset.mode = desk.mode;
+    stop.board();
+  }
+
+  function result(part, index, name, side) {
+    const about = { part, index, name, side };
+    const look = (event) => {
+      desk.about = event.type === "focus" ? about : desk.about;
+      drawAbout(about);
+    };
+    return make("span", { class: "brk-cell", role: "img", tabindex: -1, focus: look, pointerenter: look, pointerleave: () => drawAbout() });
+  }
+
+  // Say how a number was made, and light what it was made of.
+  function drawAbout(about = desk.about) {
+    one("dock").replaceChildren(...dockOf(desk, about));
+    const place = about ? places((about.part ?? about.input).axes, about.index) : {};
+    for (const look of looks) look.light(place);
+    for (const view of inputs) view.light(about?.part, place);
+    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? about.part : undefined, place);
+  }
+
+  const stop = { inputs: walk(one("inputs"), "input"), board: walk(one("board"), ".brk-cell") };
+  one("every").addEventListener("click", (event) => event.target.setAttribute("aria-pressed", String(body.toggleAttribute("data-all"))));
+  root.explorable = desk;
+  startGame(desk);
+}
+
+const shapeOf = (value) => (Array.isArray(value) ? `${value.length},${shapeOf(value[0])}` : "");
+const exact = (value) => String(Number(value.toFixed(6))).replace("-", "\u2212");
+const changesOf = (now, then) => (Array.isArray(now) ? entries(now).filter(([index, value]) => differs(value, at(then, index))).length : Number(now !== then));
+
+function dockOf(desk, about) {
+  const count = !desk.twin ? [] : [make("p", { class: "brk-count", "data-none": desk.count === 0 }, make("b", {}, String(desk.count)), desk.count === 1 ? " number differs" : " numbers differ")];
+  if (!about) return [make("p", { class: "brk-about" }, "Point at a number, tap it or walk to it: here you read how it was made."), ...count];
+  if (about.input) return [...editor(desk, about), ...count];
+  const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
+  const lines = twins.map(([name, twin]) => make("p", {}, ...(name ? [make("span", { class: "brk-who" }, name)] : []), MACHINE.explain(about.part.name, about.index, desk.inputs, twin)));
+  return [make("div", { class: "brk-about", "data-role": about.part.role }, make("p", {}, make("span", { class: "brk-which" }, `${about.part.title}: ${about.name}`), make("span", { class: "brk-formula", html: about.part.html })), ...lines), ...count];
+}
+
+// The chosen input with two large buttons, for hands without a keyboard.
+function editor(desk, { input, index, name }) {
+  const now = at(desk.inputs[input.name], index);
+  const step = (by) => () => desk.put(input.name, index, Number((now + by).toFixed(6)));
+  return [
+    make("div", { class: "brk-about brk-editor", "data-role": input.role },
+      make("p", { class: "brk-which" }, make("span", { class: "brk-symbol", html: symbol(input.name) }), ` ${name}`),
+      make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"),
+      make("output", {}, exact(now)),
+      make("button", { "aria-label": "one more", click: step(1) }, "+"),
+      make("p", { class: "brk-says" }, "Type a number, or step with Page up and Page down. The arrow keys go to the next cell.")),
+  ];
+}

@@ -13,7 +13,7 @@ from attn_course.equations.core import REGISTRY
 HEAD, ROW = ("head",), ("head", "query")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """How a part is computed: a formula, of which the side behind `symbol` counts (or the last one of the first claim).
 
@@ -37,7 +37,8 @@ class Part:
     role: str
     axes: tuple[str, ...]
     rule: Rule
-    label: str = ""
+    label: str
+    left: str = ""  # of its formula, where that has another one
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Twin:
     title: str
     label: str
     rules: Mapping[str, Rule] = field(default_factory=dict)
-    update: str = ""
+    update: Mapping[str, Rule] = field(default_factory=dict)  # of an output that is summed up key by key
 
 
 def right(label: str) -> str:
@@ -75,6 +76,11 @@ def _shared(letter: str, grouped: str) -> Rule:
     return Rule(rf"{letter}_h = X\, W_{letter}^{{(r)}}, \qquad {which}", letter)
 
 
+def _mask(name: str) -> Rule:
+    """Return who may look at whom, as a wrong form of Eq. causal-mask says, or "" as it says itself."""
+    return Rule(wrong("causal-mask", name) if name else right("causal-mask"), "A", "i", (), {"p": "ahead"})
+
+
 GROUPED = right("grouped-query-attention")
 WEIGHTS = r"p_{ij} = \begin{cases} 0 & m_i = -\infty \\ \frac{e^{b_{ij} - m_i}}{\sum_l e^{b_{il} - m_i}} & m_i > -\infty \end{cases}"
 SCORES = {"s": "B"}  # what a softmax without a mask of its own is taken of: the masked scores
@@ -83,7 +89,7 @@ PARTS = (
     Part("K", "keys", "key", ("head", "key", "feature"), _shared("K", GROUPED), "grouped-query-attention"),
     Part("V", "values", "value", ("head", "key", "feature"), _shared("V", GROUPED), "grouped-query-attention"),
     Part("S", "scores", "scores", ("head", "query", "key"), Rule(right("scaled-score"), "s", "i j"), "scaled-score"),
-    Part("A", "who may look at whom", "neutral", ("query", "key"), Rule(right("causal-mask"), "A", "i", (), {"p": "ahead"}), "causal-mask"),
+    Part("A", "who may look at whom", "neutral", ("query", "key"), _mask(""), "causal-mask"),
     Part(
         "M",
         "mask",
@@ -94,7 +100,7 @@ PARTS = (
     ),
     Part("B", "masked scores", "scores", ("head", "query", "key"), Rule(r"b_{ij} = s_{ij} + M_{ij}", "b", "i j"), "masked-attention"),
     Part("m", "largest score", "scores", ("head", "query"), Rule(r"m_i = \max_j b_{ij}", "m", "i"), "reference-score-cancels"),
-    Part("P", "weights", "weights", ("head", "query", "key"), Rule(WEIGHTS, "p", "i j"), "attention-weights"),
+    Part("P", "weights", "weights", ("head", "query", "key"), Rule(WEIGHTS, "p", "i j"), "attention-weights", "p_j"),
     Part(
         "Z", "what each head found", "value", ("head", "query", "feature"), Rule(right("output-of-a-query"), "z", "i"), "output-of-a-query"
     ),
@@ -105,23 +111,118 @@ PARTS = (
         ("query", "feature"),
         Rule(right("output-projection-sums-heads"), loops=()),
         "output-projection-sums-heads",
+        "O",
     ),
     Part("Y", "output", "output", ("query", "feature"), Rule(r"Y = X + O", "Y", loops=()), "residual-stream"),
 )
-UPDATE = right("tiled-attention-update")
+OLD = {"m": "old.m", r"\ell": "old.l", "a": "old.a", "m'": "m", r"\ell'": "l", "a'": "a", "s": "s", "v": "v"}
+DONE = Rule(right("row-lse-and-output"), "z", loops=(), symbols={"a": "a", r"\ell": "l", "L": "lse"})
 
-AFTER_SOFTMAX = wrong("masking-renormalises-weights", "the mask after the softmax, not renormalised")
-TILED = wrong("grouped-query-attention", "r = h mod H_kv: heads tiled instead of repeated")
+
+def updates(latex: str) -> dict[str, Rule]:
+    """Return how the largest score, the sum and the accumulator of one query go on with a block of keys, Eq. tiled-attention-update."""
+    return {name: Rule(latex, symbol, "i", (), OLD) for name, symbol in (("m", "m'"), ("l", r"\ell'"), ("a", "a'"))}
+
+
+UPDATE = updates(right("tiled-attention-update"))
+
+FILLED = r"p_{ij} = \sigma_l(s_{il} - 10000\,[\,l \notin A_i\,])_j"
 RESHAPED = (
-    r"q_{ia} = \sum_u x_{n u} (W_Q)_{u c}, \qquad n = \lfloor f / (H d_k) \rfloor + 1, \quad c = f - H d_k (n - 1) + 1,"
-    r" \quad f = (h T + i - 1) d_k + a - 1"
+    r"q_{ia} = \sum_u x_{n u} (W_Q)_{u c}, \qquad n = \lfloor (h T + i - 1) / H \rfloor + 1,"
+    r" \quad c = (h T + i - 1 - H (n - 1)) d_k + a"
 )
+TILED = wrong("grouped-query-attention", "r = h mod H_kv: heads tiled instead of repeated")
+
+
+def _of_weights(latex: str, symbol: str = "p", letters: str = "i j", loops: tuple[str, ...] = HEAD, **symbols: str) -> dict[str, Rule]:
+    return {"P": Rule(latex, symbol, letters, loops, symbols)}
+
+
+def _of_scores(latex: str) -> dict[str, Rule]:
+    return {"S": Rule(latex, "s", "i j")}
+
+
 TWINS = (
     Twin(
         "softmax-over-queries",
         "the softmax runs over the queries",
         "attention-weights",
-        {"P": Rule(wrong("attention-weights", "normalised over the queries"), "p", "i j", symbols=SCORES)},
+        _of_weights(wrong("attention-weights", "normalised over the queries"), s="B"),
     ),
-    Twin("no-scale", "the scores are not scaled", "scaled-score", {"S": Rule(wrong("scaled-score", "the scale only once"), "s", "i j")}),
+    Twin("no-scale", "the scores are not scaled", "scaled-score", _of_scores(wrong("scaled-score", "the scale only once"))),
+    Twin(
+        "scaled-by-length",
+        "the scores are divided by d_k, not by its root",
+        "scaled-score",
+        _of_scores(changed("scaled-score", r"\sqrt{d_k}", "d_k")),
+    ),
+    Twin(
+        "scaled-by-width",
+        "the scale is that of all heads together",
+        "scaled-score",
+        _of_scores(changed("scaled-score", r"\sqrt{d_k}", r"\sqrt{H d_k}")),
+    ),
+    Twin(
+        "keys-ask",
+        "the keys ask: rows and columns of the absorbed matrix are exchanged",
+        "scaled-score",
+        _of_scores(wrong("scaled-score", "row i of the scores belongs to key i")),
+    ),
+    Twin(
+        "features-times-features",
+        "the other matrix is transposed: features are compared, not tokens",
+        "scaled-score",
+        _of_scores(wrong("scaled-score", "features times features")),
+    ),
+    Twin("past-hidden", "the mask is transposed", "causal-mask", {"A": _mask("transposed: the past is hidden")}),
+    Twin("self-hidden", "the mask hides the token itself", "causal-mask", {"A": _mask("off by one: the token itself is hidden")}),
+    Twin(
+        "mask-after-softmax",
+        "the mask comes after the softmax",
+        "masking-renormalises-weights",
+        _of_weights(wrong("masking-renormalises-weights", "the mask after the softmax, not renormalised"), "", "j", ROW),
+    ),
+    Twin(
+        "multiplied-mask",
+        "the scores are multiplied by a mask of zeros and ones",
+        "minus-infinity-removes-key",
+        _of_weights(wrong("minus-infinity-removes-key", "the score is multiplied by zero"), "", "j", ROW, a="S"),
+    ),
+    Twin("finite-fill", "a hidden score is made smaller by 10000, not by infinity", "finite-fill-leaks", _of_weights(FILLED)),
+    Twin(
+        "maximum-kept",
+        "the largest score is not subtracted",
+        "reference-score-cancels",
+        _of_weights(right("attention-weights"), s="B"),
+    ),
+    Twin(
+        "weights-transposed",
+        "the output takes the column of its query, not the row",
+        "output-of-a-query",
+        {"Z": Rule(wrong("output-of-a-query", "p_ij read as the weight of input i in output j"), "z", "i")},
+    ),
+    Twin(
+        "accumulator-kept",
+        "what was added up before is not rescaled when a larger score comes",
+        "tiled-attention-update",
+        update=updates(wrong("tiled-attention-update", "the missing rescale")),
+    ),
+    Twin(
+        "heads-tiled",
+        "the key heads are tiled, not repeated",
+        "grouped-query-attention",
+        {"K": _shared("K", TILED), "V": _shared("V", TILED)},
+    ),
+    Twin(
+        "heads-reshaped",
+        "the queries are reshaped into heads without a transposition",
+        "heads-are-column-blocks",
+        {"Q": Rule(RESHAPED, "q", "i a")},
+    ),
+    Twin(
+        "one-block-of-outputs",
+        "every head writes with the rows of the first",
+        "output-projection-sums-heads",
+        {"O": Rule(wrong("output-projection-sums-heads", "the same rows of W_O for every head"), loops=())},
+    ),
 )

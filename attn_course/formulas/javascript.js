@@ -3,7 +3,7 @@
 const shown = (value) => {
   if (Number.isNaN(value)) return "NaN";
   const size = Math.abs(value);
-  const text = size === Infinity ? "∞" : String(Number.isInteger(size) && size < 1e7 ? size : Number(size.toPrecision(3)));
+  const text = size === Infinity ? "∞" : String(Number.isInteger(size) && size < 1e7 ? size : Number(size < 1e-3 || size > 1e3 ? size.toPrecision(4) : size.toFixed(3)));
   return (value < 0 ? "−" : "") + text;
 };
 

@@ -1,7 +1,6 @@
 // Matrices whose cells can be walked with the arrow keys: inputs, which can be changed, and results, which are looked at.
 const NEAR = 1e-9;
 const COARSE = matchMedia("(pointer: coarse)").matches;
-const WORDS = MACHINE.inputs.find(({ rows }) => rows).rows;
 const PLACES = { query: "token", key: "token" }; // both number the words
 
 // An element; JupyterLab leaves the keys to all that can be focused.
@@ -56,21 +55,21 @@ function feeds(read, made) {
 
 // A matrix as a figure: its name and formula, the arrow that brings it with its shape, a table with words at its sides.
 class Matrix {
-  constructor(part, value, words, cell) {
+  constructor(part, value, labels, cell) {
     this.part = part;
     this.axes = part.axes;
     this.heads = this.axes[0] === "head";
     const planes = this.heads ? value : [value];
     const rows = planes[0].map((row) => (Array.isArray(row) ? row : [row]));
-    const label = (axis, n, given) => given?.[n] ?? (["query", "key", "token"].includes(axis) ? words[n] : String(n + 1));
     const [down, across] = this.axes.slice(this.heads ? 1 : 0);
+    const [left, above] = labels.slice(this.heads ? 1 : 0);
     this.cells = [];
     const tables = planes.map((plane, h) =>
       make(
         "table",
         { "aria-label": `${part.title}${planes.length > 1 ? `, head ${h + 1}` : ""}` },
         ...(planes.length > 1 ? [make("caption", {}, `head ${h + 1}`)] : []),
-        make("thead", {}, make("tr", {}, make("td"), ...rows[0].map((_, j) => make("th", { scope: "col" }, across ? label(across, j, part.columns) : "")))),
+        make("thead", {}, make("tr", {}, make("td"), ...rows[0].map((_, j) => make("th", { scope: "col" }, above?.[j] ?? "")))),
         make(
           "tbody",
           {},
@@ -78,11 +77,11 @@ class Matrix {
             make(
               "tr",
               {},
-              make("th", { scope: "row" }, label(down, i, part.rows)),
+              make("th", { scope: "row" }, left[i]),
               ...row.map((_, j) => {
                 const index = [...(this.heads ? [h] : []), i, ...(across ? [j] : [])];
                 const between = down === "query" && across === "key" ? " \u2192 " : ", ";
-                const name = across ? `${label(down, i, part.rows)}${between}${label(across, j, part.columns)}` : label(down, i, part.rows);
+                const name = across ? `${left[i]}${between}${above[j]}` : left[i];
                 const made = cell({ index, name: `${planes.length > 1 ? `head ${h + 1}, ` : ""}${name}` });
                 this.cells.push({ index, name, element: made, place: places(this.axes, index) });
                 return make("td", {}, made);

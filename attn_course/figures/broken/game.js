@@ -50,6 +50,8 @@ function stepOf(desk) {
 }
 
 function answer(desk, text) {
+  if (text === desk.answered) return;
+  desk.answered = text;
   desk.one("answer").hidden = text === "";
   desk.one("answer").innerHTML = text.replace(/`(.+?)`/g, "<b>$1</b>");
   if (text) desk.say(desk.one("answer").textContent);
@@ -71,12 +73,15 @@ function drawMission(desk) {
   const bar = desk.one("tools");
   const key = `${desk.mode} ${desk.level} ${step} ${tools.map(([text]) => text)}`;
   if (bar.dataset.key !== key) bar.replaceChildren(...(choice ? [chooser(desk)] : []), ...tools.map(([text, click, more]) => make("button", { click, ...more }, text)));
+  const main = tools.find(([, , more]) => more?.class === "brk-main");
+  if (bar.dataset.key !== key) desk.one("next").replaceChildren(...(main ? [make("button", { click: main[3]?.[1] ?? main[1], class: "brk-main" }, main[3]?.[0] ?? main[0])] : []));
   bar.dataset.key = key;
   drawLamps(desk, step);
   drawChoices(desk, step);
   drawEnd(desk, step);
   drawOrders(desk);
-  if (desk.twin) desk.say(desk.count ? `${times(desk.count, "number")} differ${desk.count === 1 ? "s" : ""}.` : "No number differs.");
+  if (desk.twin && desk.count !== desk.said) desk.say(desk.count ? `${times(desk.count, "number")} differ${desk.count === 1 ? "s" : ""}.` : "No number differs.");
+  desk.said = desk.count;
 }
 
 const goTo = (desk, name) => () => {
@@ -92,22 +97,22 @@ const MISSIONS = {
   find: (desk) => ({
     name: MACHINE.levels[desk.level].title,
     task: "Both get the same numbers, and on these they agree. One of them is wrong all the same. <b>Change as few numbers as you can until they differ.</b>" + (desk.hinted ? ` <i>${MACHINE.levels[desk.level].hint}</i>` : ""),
-    tools: [["Change the first number", goTo(desk, "inputs")], hint(desk), restart(desk)],
+    tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
     name: MACHINE.levels[desk.level].title,
     task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone does not say who is wrong. <b>Press the lamp that goes out for the twin only.</b>`,
-    tools: [["To the lamps", goTo(desk, "lamps")], restart(desk)],
+    tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
   }),
   name: (desk) => ({
     name: MACHINE.levels[desk.level].title,
     task: "Proved: the twin is wrong. <b>What does it count? Choose its formula out of four.</b>",
-    tools: [["To the formulas", goTo(desk, "choices")], restart(desk)],
+    tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
   }),
   done: (desk) => ({
     name: MACHINE.levels[desk.level].title,
     task: "Found, proved and named.",
-    tools: [["To the story and the test", goTo(desk, "end")], ...next(desk)],
+    tools: [["To the story and the test", goTo(desk, "end"), { class: "brk-main" }], ...next(desk)],
   }),
   free: (desk) => ({
     name: "Any twin, any numbers",
@@ -117,7 +122,7 @@ const MISSIONS = {
   }),
   orders: () => ({
     name: "The same numbers in four orders",
-    task: "The output can be made in other orders that move fewer bytes. Play each, and compare what it moves and what it makes.",
+    task: "What the words find can be counted in other orders, which move fewer or more bytes between a large memory and the small one where the counting is done. <b>Play each, and compare what it moves and what it makes.</b>",
     tools: [],
   }),
   meet: (desk) => meetMission(desk),
@@ -143,6 +148,7 @@ function drawNav(desk) {
       chip("free", "Free", "Any twin, any numbers", () => startMode(desk, "free")),
       chip("orders", "Orders", "The same numbers in four orders", () => startMode(desk, "orders")),
     );
+    walk(nav, "button")();
   }
   for (const button of nav.children) {
     const level = MACHINE.levels[Number(button.dataset.id.split(" ")[1])];
@@ -179,7 +185,7 @@ function press(desk, id) {
   const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which));
   if (machine.on && !twin.on) {
     desk.proved = true;
-    answer(desk, `That proves it. ${capital(lamp.title)} holds for the machine; for the twin ${twin.says}.`);
+    answer(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says}`);
   } else if (machine.on) answer(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : ""}.`);
   else answer(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
   desk.refresh();

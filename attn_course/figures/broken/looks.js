@@ -9,14 +9,14 @@ function svg(tag, given, ...inside) {
 }
 
 class Looks {
-  constructor() {
+  constructor(words) {
     const middle = (n) => LEFT + WIDE * (n + 0.5);
-    const words = (y) => WORDS.map((word, n) => svg("text", { x: middle(n), y, "text-anchor": "middle" }, word));
-    this.lines = WORDS.map((_, i) =>
-      WORDS.map((__, j) => svg("path", { d: `M${middle(i)} 22C${middle(i)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH - 6}` })),
+    const row = (y) => words.map((word, n) => svg("text", { x: middle(n), y, "text-anchor": "middle" }, word));
+    this.lines = words.map((_, i) =>
+      words.map((__, j) => svg("path", { d: `M${middle(i)} 22C${middle(i)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH - 6}` })),
     );
     const sides = [["asks", 14], ["is found", HIGH + 9]].map(([word, y]) => svg("text", { class: "brk-what", x: 0, y }, word));
-    this.picture = svg("svg", { class: "brk-looks", viewBox: `0 0 ${2 * LEFT + WIDE * WORDS.length} ${HIGH + 14}`, "aria-hidden": "true" }, ...this.lines.flat(), ...words(14), ...words(HIGH + 9), ...sides);
+    this.picture = svg("svg", { class: "brk-looks", viewBox: `0 0 ${2 * LEFT + WIDE * words.length} ${HIGH + 14}`, "aria-hidden": "true" }, ...this.lines.flat(), ...row(14), ...row(HIGH + 9), ...sides);
   }
 
   // Several heads are drawn as their mean.

@@ -14,8 +14,12 @@ function drawOrders(desk) {
 }
 
 function showOrders(desk, host) {
-  const replays = MACHINE.orders.map(({ id, title, replay }) => ({ id, title, ...replay(desk.inputs) }));
-  const output = MACHINE.parts.at(-1);
+  const replays = MACHINE.orders.map(({ id, title, replay }) => {
+    const { steps, output } = replay(desk.inputs);
+    let bytes = 0;
+    return { id, title, output, steps: steps.map((step) => ({ ...step, bytes: (bytes += step.bytes) })) };
+  });
+  const output = partNamed(FINDS);
   const whole = replays[0].output;
   const most = Math.max(...replays.map(({ steps }) => steps.at(-1).bytes));
   let chosen = Math.max(0, replays.findIndex(({ id }) => id === host.dataset.order)), step = 0;
@@ -24,7 +28,7 @@ function showOrders(desk, host) {
   const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "step", input: () => { stop(); step = Number(slider.value); draw(); } });
   const play = make("button", { class: "brk-main", click: () => (host.dataset.clock ? stop() : run()) }, "Play");
   const says = make("p", { class: "brk-doing" });
-  const table = new Matrix(output, whole, WORDS, () => make("span", { class: "brk-cell" }));
+  const table = new Matrix(output, whole, labelsOf(FINDS, desk.inputs), () => make("span", { class: "brk-cell" }));
   const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", {}, title), make("div", { class: "brk-groove" }, make("div")), make("span", { class: "attn-number" })));
   const same = make("p", { class: "brk-score" });
   host.append(make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices), make("div", { class: "brk-player" }, play, slider), says,
@@ -58,9 +62,9 @@ function showOrders(desk, host) {
     slider.max = steps.length - 1;
     slider.value = step;
     slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
-    says.textContent = `${step + 1} of ${steps.length}: ${doing}`;
+    says.textContent = `${step + 1} of ${steps.length}: ${doing.replaceAll("`", "")}`;
     for (const { element, index } of table.cells) {
-      const value = index.reduce((inner, i) => inner?.[i], done);
+      const value = index.reduce((inner, i) => inner?.[i], done) ?? undefined;
       element.textContent = Number.isFinite(value) ? shown(value) : "";
       element.toggleAttribute("data-hidden", !Number.isFinite(value));
     }

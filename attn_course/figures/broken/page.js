@@ -4,6 +4,14 @@ const MINOR = ({ role, axes }) => role === "neutral" || (role === "scores" && ax
 
 const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
 const defaults = () => Object.fromEntries(MACHINE.inputs.map(({ name, value }) => [name, copied(value)]));
+// The names of all places; three features are the first three of the sentence.
+function labelsOf(name, inputs) {
+  const found = MACHINE.labels(name, inputs);
+  const features = MACHINE.inputs.find((input) => input.name === "X").columns;
+  const ours = inputs.X[0].length === SMALL.X[0].length ? (label) => (/^x\d$/.test(label) ? features[label[1] - 1] : label) : (label) => label;
+  return (Array.isArray(found) ? found : [found.rows, found.columns]).map((names) => names.map(ours));
+}
+
 const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
 
 // The parts in the rows in which they are drawn: what each word has, who looks at whom, what comes out.
@@ -92,6 +100,8 @@ function start(root) {
     looks.forEach((look, side) => look.show(made[side][WEIGHTS], made[1 - side]?.[WEIGHTS]));
     for (const view of inputs) showInput(view);
     drawMission(desk);
+    const here = desk.mode === "meet" ? placeToTry(desk) : [];
+    for (const view of inputs) for (const { element, index } of view.cells) element.toggleAttribute("data-here", view.part.name === here[0] && index[0] === here[1]);
     drawAbout();
   };
 
@@ -100,8 +110,8 @@ function start(root) {
 
   function buildInputs() {
     inputs.length = 0;
-    const figures = MACHINE.inputs.map((spec) => (spec.choices ? option(spec) : grid(spec)));
-    one("inputs").replaceChildren(...figures);
+    const [matrices, options] = [false, true].map((chosen) => MACHINE.inputs.filter(({ choices }) => Boolean(choices) === chosen));
+    one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option)));
     stop.inputs();
   }
 
@@ -133,7 +143,7 @@ function start(root) {
       });
       return cell;
     };
-    const view = new Matrix(spec, desk.inputs[spec.name], WORDS, field);
+    const view = new Matrix(spec, desk.inputs[spec.name], labelsOf(spec.name, desk.inputs), field);
     inputs.push(view);
     return view.figure;
   }
@@ -144,7 +154,7 @@ function start(root) {
       button.dataset.choice = JSON.stringify([spec.name, choice]);
       return button;
     });
-    return make("div", { class: "brk-option", role: "group", "aria-label": spec.title }, make("span", { "aria-hidden": "true" }, spec.title), ...buttons);
+    return make("div", { class: "brk-option", role: "group", "aria-label": spec.title, "data-option": spec.name }, make("span", { "aria-hidden": "true" }, spec.title), ...buttons);
   }
 
   function showInput(view) {
@@ -168,14 +178,15 @@ function start(root) {
     results.length = 0;
     const rows = stages().map((parts) =>
       make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
-        const views = parts.map((part) => new Matrix({ ...part, minor: MINOR(part) }, made[part.name], WORDS, ({ index, name }) => result(part, index, name, side)));
+        const views = parts.map((part) => new Matrix({ ...part, minor: MINOR(part) }, made[part.name], labelsOf(part.name, desk.inputs), ({ index, name }) => result(part, index, name, side)));
         results.push({ views, side });
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
       })),
     );
-    looks = sides().map(() => new Looks());
+    looks = sides().map(() => new Looks(labelsOf("X", desk.inputs)[0]));
     one("board").replaceChildren(make("div", { class: "brk-stage" }, ...looks.map(({ picture }) => make("div", { class: "brk-side" }, picture))), ...rows);
     one("heads").hidden = !desk.twin;
+    one("board").hidden = desk.mode === "orders";
     body.toggleAttribute("data-alone", !desk.twin);
     body.dataset.mode = desk.mode;
     stop.board();
@@ -192,7 +203,7 @@ function start(root) {
 
   // Say how a number was made, and light what it was made of.
   function drawAbout(about = desk.about) {
-    one("dock").replaceChildren(...dockOf(desk, about));
+    drawDock(desk, about);
     const place = about ? places((about.part ?? about.input).axes, about.index) : {};
     for (const look of looks) look.light(place);
     for (const view of inputs) view.light(about?.part, place);
@@ -209,25 +220,34 @@ const shapeOf = (value) => (Array.isArray(value) ? `${value.length},${shapeOf(va
 const exact = (value) => String(Number(value.toFixed(6))).replace("-", "\u2212");
 const changesOf = (now, then) => (Array.isArray(now) ? entries(now).filter(([index, value]) => differs(value, at(then, index))).length : Number(now !== then));
 
-function dockOf(desk, about) {
-  const count = !desk.twin ? [] : [make("p", { class: "brk-count", "data-none": desk.count === 0 }, make("b", {}, String(desk.count)), desk.count === 1 ? " number differs" : " numbers differ")];
-  if (!about) return [make("p", { class: "brk-about" }, "Point at a number, tap it or walk to it: here you read how it was made."), ...count];
-  if (about.input) return [...editor(desk, about), ...count];
-  const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
-  const lines = twins.map(([name, twin]) => make("p", {}, ...(name ? [make("span", { class: "brk-who" }, name)] : []), MACHINE.explain(about.part.name, about.index, desk.inputs, twin)));
-  return [make("div", { class: "brk-about", "data-role": about.part.role }, make("p", {}, make("span", { class: "brk-which" }, `${about.part.title}: ${about.name}`), make("span", { class: "brk-formula", html: about.part.html })), ...lines), ...count];
+// How the number was made that somebody looks at, or two large buttons for one that can be changed; and how many differ.
+function drawDock(desk, about) {
+  const [host, count] = [desk.one("about"), desk.one("count")];
+  const [number, words] = desk.twin ? [String(desk.count), desk.count === 1 ? " number differs" : " numbers differ"] : desk.mode === "meet" && desk.now ? desk.now : ["", ""];
+  count.toggleAttribute("data-none", desk.twin ? desk.count === 0 : !desk.met);
+  count.replaceChildren(make("b", {}, number), words);
+  host.dataset.role = (about?.part ?? about?.input)?.role ?? "neutral";
+  if (about?.input && desk.shown === about) host.querySelector("output").textContent = exact(at(desk.inputs[about.input.name], about.index));
+  else if (about?.input) host.replaceChildren(...editor(desk, about));
+  else host.replaceChildren(...(about ? explained(desk, about) : [make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made.")]));
+  desk.shown = about;
 }
 
-// The chosen input with two large buttons, for hands without a keyboard.
-function editor(desk, { input, index, name }) {
-  const now = at(desk.inputs[input.name], index);
-  const step = (by) => () => desk.put(input.name, index, Number((now + by).toFixed(6)));
+function explained(desk, { part, index, name }) {
+  const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
   return [
-    make("div", { class: "brk-about brk-editor", "data-role": input.role },
+    make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name}`), make("span", { class: "brk-formula", html: part.html })),
+    ...twins.map(([who, twin]) => make("p", {}, ...(who ? [make("span", { class: "brk-who" }, who)] : []), MACHINE.explain(part.name, index, desk.inputs, twin))),
+  ];
+}
+
+function editor(desk, { input, index, name }) {
+  const now = () => at(desk.inputs[input.name], index);
+  const step = (by) => () => desk.put(input.name, index, Number((now() + by).toFixed(6)));
+  return [
+    make("div", { class: "brk-editor" },
       make("p", { class: "brk-which" }, make("span", { class: "brk-symbol", html: symbol(input.name) }), ` ${name}`),
-      make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"),
-      make("output", {}, exact(now)),
-      make("button", { "aria-label": "one more", click: step(1) }, "+"),
+      make("span", { class: "brk-stepper" }, make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"), make("output", {}, exact(now())), make("button", { "aria-label": "one more", click: step(1) }, "+")),
       make("p", { class: "brk-says" }, "Type a number, or step with Page up and Page down. The arrow keys go to the next cell.")),
   ];
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from attn_course import sentence
 from attn_course.authoring.broken_formulas import DONE, PARTS, TWINS, UPDATE, Part, Rule, Twin
+from attn_course.authoring.broken_levels import LEVELS, Level, solved
 from attn_course.authoring.broken_rules import AHEAD, html, written
 from attn_course.files import write_atomically
 
@@ -29,7 +30,7 @@ def javascript() -> str:
         "TWINS": _listed(map(_twin, TWINS)),
         "UPDATE": _rules(UPDATE),
         "DONE": _rule(DONE),
-        "LEVELS": "[]",
+        "LEVELS": _listed(_json(_level(level)) for level in LEVELS),
     }
     consts = "".join(f"const {name} = {value};\n" for name, value in data.items())
     said = "// Built by attn_course/authoring/broken.py from the formulas of broken_formulas.py: change these, not this file.\n"
@@ -65,6 +66,12 @@ def _twin(twin: Twin) -> str:
     shown = ", ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
     about = {"id": twin.id, "part": part, "title": twin.title, "names": twin.label, "html": shown}
     return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}, update: {_rules(twin.update) if twin.update else 'null'} }}"
+
+
+def _level(level: Level) -> dict[str, Any]:
+    answer = [{"name": name, "place": place, "value": value} for name, place, value in solved(level)]
+    about = {key: value for key, value in vars(level).items() if key != "start"}
+    return {"id": level.twin, **about, "start": level.start, "par": len(answer), "answer": answer}
 
 
 def inputs() -> list[dict[str, Any]]:

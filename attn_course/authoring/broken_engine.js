@@ -61,7 +61,7 @@ const compute = (inputs, twin = null, change = {}, last = "Y") => {
 
 const explain = (name, index, inputs, twin = null) => {
   const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin) };
-  const rule = rules[name] ?? PARTS.find((part) => part.name === name).rule;
+  const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
   const depth = rule.loops.length + rule.letters;
   const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
   const word = index.slice(depth).reduce((value, place) => value[place], row);
@@ -248,7 +248,7 @@ const test = (inputs, twin = null, part = "Z") => {
   const found = compute(inputs), wanted = part === "P" ? "P" : "Z", mistake = TWINS.find((one) => one.id === twin);
   const lines = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ]\n)\n`;
   const call = wanted === "P" ? "attention(query, key, value, mask=mask, return_weights=True)[1]" : "attention(query, key, value, mask=mask)";
-  const message = mistake ? `not what attention gives: is this the mistake that ${mistake.title}?` : "not what attention gives";
+  const message = `not what attention gives${mistake ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
   return `import numpy as np
 
 # ${inputs.heads === 1 ? "One head" : `${inputs.heads} heads`}, ${inputs.X.length} tokens; mask: True = may attend.

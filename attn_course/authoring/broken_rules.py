@@ -1,7 +1,9 @@
 """The formulas of `broken_formulas`, read and evaluated by NumPy: what machine.js is held to."""
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -67,36 +69,41 @@ class Written:
 
     def html(self, left: str = "") -> str:
         """Return the formula as HTML: the side that counts, and what it defines."""
+        usual = {symbol: source.lower() for symbol, source in self.rule.symbols.items() if source in AXES}
+        side = self.side.map(lambda one: replace(one, value=usual.get(one.value, one.value)) if one.kind == "name" else one)
         defined = [
             rf"{name} = {write(one.body)}"
             for name, one in self.formula.definitions.items()
             if name in self.formula.names_beneath(self.side)
         ]
-        return html(r", \quad ".join([rf"{write(self.left) if self.rule.symbol else left} = {write(self.side)}", *defined]))
+        return html(r", \quad ".join([rf"{write(self.left) if self.rule.symbol else left} = {write(side)}", *defined]))
 
     def value(self, values: Mapping[str, Any], lengths: Iterable[int], loops: Mapping[str, int]) -> np.ndarray:
         """Return what the rule gives for many inputs at once, which lie along the first axis: one array, letters behind it."""
-        count = len(values["X"])
+        count, free = len(values["X"]), len(self.formula.letters)
         givens: dict[str, Any] = {letter: formulas.index(1, int(values[LENGTHS[letter]])) for letter in self.ranges}
         for symbol, source in self.sources.items():
-            raw = loops["head"] if source == "head" else values[source]
-            if np.ndim(raw) and np.size(raw):
-                raw = raw[(slice(None), *(loops[axis] for axis in self.fixed(source)))]
-                form = "set" if source == "A" else ("scalar", "vector", "matrix", "matrix")[raw.ndim - 1]
-                given = subset(raw) if form == "set" else Given(raw, form, (1, self.start(symbol), 1, 1) if raw.ndim > 3 else 1)
-                raw = outcomes(np.full(count, 1 / count), given)
-            givens[symbol] = raw
+            givens[symbol] = loops["head"] if source == "head" else self._given(symbol, source, values[source], loops)
         evaluation = Evaluation(self.formula, givens)
         for letter, length in zip(self.letters, lengths, strict=True):
             evaluation.run_over(letter, np.arange(1, length + 1))
         with np.errstate(all="ignore"):  # of wrong forms too
             found = evaluation.value(self.side).indexed
-        own = [self.formula.letters[letter] for letter in self.letters]
-        shape = [*found.shape]
-        for axis, length in zip([len(self.formula.letters), *own], [count, *lengths], strict=True):
-            shape[axis] = length
-        found = np.moveaxis(np.broadcast_to(found, shape), [len(self.formula.letters), *own], range(1 + len(own)))
-        return found.reshape(*found.shape[: 1 + len(own)], *found.shape[evaluation.axes :]).astype(float)
+        first = [free, *(self.formula.letters[letter] for letter in self.letters)]  # behind the letters stands the axis of the inputs
+        sizes = dict(zip(first, [count, *lengths], strict=True))
+        found = np.broadcast_to(found, [sizes.get(axis, size) for axis, size in enumerate(found.shape)])
+        found = np.moveaxis(found, first, range(len(first)))
+        return found.reshape(*found.shape[: len(first)], *found.shape[evaluation.axes :]).astype(float)
+
+    def _given(self, symbol: str, source: str, array: Any, loops: Mapping[str, int]) -> Any:
+        """Return what stands for a symbol, for one head or query: a size as it is, an array for all inputs."""
+        if not np.ndim(array):
+            return array
+        array = array[(slice(None), *(loops[axis] for axis in self.fixed(source)))]
+        start = (1, self.start(symbol), 1, 1) if array.ndim > 3 else 1
+        form = ("scalar", "vector", "matrix", "matrix")[array.ndim - 1]
+        given = subset(array) if source == "A" else Given(array, form, start)
+        return outcomes(np.full(len(array), 1 / len(array)), given)
 
 
 def _named(node: Node) -> str:
@@ -105,7 +112,8 @@ def _named(node: Node) -> str:
 
 def html(latex: str) -> str:
     """Return LaTeX, as the writer of formulas gives it, as HTML with sub and sup."""
-    text = plain(latex).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"\bsum(?=_)", "Σ", plain(latex)).replace("sqrt(", "√(").replace(" - ", " − ").replace("-∞", "−∞")
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     found, open_tags = "", list[tuple[str, int]]()
     depth, place = 0, 0
     while place < len(text):

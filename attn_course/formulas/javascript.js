@@ -18,6 +18,7 @@ const PLAIN = {
   ln: Math.log,
   sqrt: Math.sqrt,
   floor: Math.floor,
+  truth: (sign, a, b) => (n[sign](a, b) ? 1 : 0),
   max: (some) => some.reduce((largest, one) => (one > largest || Number.isNaN(one) ? one : largest), -Infinity),
 };
 
@@ -30,6 +31,7 @@ const wordy = (compute, write, binds) => (...words) => {
   const value = compute(...words.map((one) => (Array.isArray(one) ? one.map((word) => word.value) : one.value)));
   return { value, text: write(...words), binds };
 };
+const SIGNS = { equal: "=", unequal: "≠", less: "<", more: ">", most: "≤", least: "≥" };
 const WORDS = {
   number: (value) => ({ value, text: shown(value), binds: value < 0 ? NEGATIVE : SINGLE }),
   value: (word) => word.value,
@@ -43,6 +45,7 @@ const WORDS = {
   ln: wordy(PLAIN.ln, (one) => `ln(${one.text})`, SINGLE),
   sqrt: wordy(PLAIN.sqrt, (one) => `√${tied(one, SINGLE)}`, SINGLE),
   floor: wordy(PLAIN.floor, (one) => `⌊${one.text}⌋`, SINGLE),
+  truth: (sign, a, b) => ({ value: PLAIN.truth(sign, a.value, b.value), text: `[${a.text} ${SIGNS[sign]} ${b.text}]`, binds: SINGLE }),
   max: wordy(PLAIN.max, (some) => `max(${few(some.map((one) => one.text), ", ")})`, SINGLE),
 };
 
@@ -88,6 +91,7 @@ const algebra = (one) => {
     entry: (x, ...places) => places.reduce((y, place) => (y.column ?? y)[place], x),
     sum: add,
     max: (some) => one.max(some),
+    truth: one.truth,
     softmax,
     exp: one.exp,
     ln: one.ln,

@@ -45,10 +45,13 @@ class JavaScript:
                 return f"{o}.number({CONSTANTS[node.value]})"
             case "index":
                 return f"{o}.number({_letter(node.value)})"
+            case "name" if node.value in self.symbols:
+                return f"{o}.given({self.symbols[node.value].source})"
             case "name" if node.value in self.formula.definitions:
-                return self.written(self._definition(node), o)
-            case "name":
-                return f"{o}.given({self._symbol(node).source})"
+                definition = self.formula.definitions[node.value]
+                if definition.own or definition.parameters:
+                    raise Malformed(f"{node.value} has indices of its own: it cannot be written as JavaScript", node.place)
+                return self.written(definition.body, o)
             case "entry":
                 return self._entry(node, o)
             case "power" if node.children[0].value == "e" and node.children[0].kind == "constant":
@@ -56,16 +59,17 @@ class JavaScript:
             case "call" if node.value in CALLS:
                 return self._call(node, o)
             case "big" if node.value in RUNNING:
-                return f"{o}.{RUNNING[node.value]}({self._run(node)}.map(({self._bound(node)}) => {self.written(node.children[1], o)}))"
+                letter, run = self._run(node)
+                return f"{o}.{RUNNING[node.value]}({run}.map(({letter}) => {self.written(node.children[1], o)}))"
             case "iverson":
-                return f"{o}.number({self.condition(node.children[0])} ? 1 : 0)"
+                return self._truth(node.children[0], o)
             case "cases":
-                pairs = list(zip(node.children[::2], node.children[1::2], strict=True))
-                tried = [f"{self.condition(condition)} ? {self.written(value, o)} : " for value, condition in pairs]
+                pairs = zip(node.children[1::2], node.children[::2], strict=True)
+                tried = [f"{self.condition(condition)} ? {self.written(value, o)} : " for condition, value in pairs]
                 return f"({''.join(tried)}{o}.number(NaN))"
             case "set":
-                letter = node.children[0].value
-                return f"n.run(1, {self._length(node.children[0], node)}).map(({_letter(letter)}) => {self.condition(node.children[1])} ? 1 : 0)"
+                run = f"n.run(1, {self._length(node.children[0], node)})"
+                return f"{run}.map(({_letter(node.children[0].value)}) => {self._truth(node.children[1], o)})"
             case kind if kind in OPERATIONS:
                 return f"{o}.{OPERATIONS[kind]}({', '.join(self.written(child, o) for child in node.children)})"
         raise Malformed(f"{node.kind} {node.value} cannot be written as JavaScript", node.place)
@@ -81,23 +85,29 @@ class JavaScript:
         links = zip(node.children[::2], node.children[1::2], node.children[2::2], strict=False)
         return " && ".join(self._link(left, relation, right) for left, relation, right in links)
 
+    def _truth(self, node: Node, o: str) -> str:
+        """Return the source of 1 where a condition holds, else of 0; a single relation is written out."""
+        if node.kind == "chain" and len(node.children) == 3 and node.children[1].value in RELATIONS:
+            left, relation, right = node.children
+            return f'{o}.truth("{RELATIONS[relation.value]}", {self.written(left, o)}, {self.written(right, o)})'
+        return f"{o}.number({self.condition(node)} ? 1 : 0)"
+
     def _link(self, left: Node, relation: Node, right: Node) -> str:
+        one, other = self.written(left, "n"), self.written(right, "n")
         if relation.value in (r"\in", r"\notin"):
-            member = f"n.has({self.written(right, 'n')}, {self.written(left, 'n')} - 1)"
-            return member if relation.value == r"\in" else f"!{member}"
+            return "!" * (relation.value == r"\notin") + f"n.has({other}, {one} - 1)"
         if relation.value not in RELATIONS:
             raise Malformed(f"{relation.value} cannot be written as JavaScript", relation.place)
-        return f"n.{RELATIONS[relation.value]}({self.written(left, 'n')}, {self.written(right, 'n')})"
+        return f"n.{RELATIONS[relation.value]}({one}, {other})"
 
     def _entry(self, node: Node, o: str) -> str:
         base, indices = flattened(node)
-        start = self._symbol(base).start if base.kind == "name" and base.value not in self.formula.definitions else 1
-        starts = [start, *[1] * (len(indices) - 1)]
-        places = [self._place(index, first) for index, first in zip(indices, starts, strict=True)]
+        starts = [self.symbols[base.value].start if base.value in self.symbols else 1, *[1] * (len(indices) - 1)]
+        places = [f"{self._plain(index)} - {start}" for index, start in zip(indices, starts, strict=True)]
         return f"{o}.entry({', '.join([self.written(base, o), *places])})"
 
-    def _place(self, index: Node, start: int) -> str:
-        return f"{_letter(index.value) if index.kind == 'index' else self.written(index, 'n')} - {start}"
+    def _plain(self, index: Node) -> str:
+        return _letter(index.value) if index.kind == "index" else self.written(index, "n")
 
     def _call(self, node: Node, o: str) -> str:
         under, *arguments = node.children
@@ -109,19 +119,18 @@ class JavaScript:
         written = ", ".join(self.written(argument, o) for argument in arguments)
         return f"{o}.max([{written}])" if node.value == r"\max" else f"{o}.{CALLS[node.value]}({written})"
 
-    def _run(self, node: Node) -> str:
-        """Return the source of the values that a sum or a maximum runs over."""
+    def _run(self, node: Node) -> tuple[str, str]:
+        """Return the letter of a sum or a maximum, and the source of the values that it runs over."""
+        if len(node.children[0].children) != 1:
+            raise Malformed("several indices at once cannot be written as JavaScript", node.children[0].place)
         (item,) = node.children[0].children
-        letter = self._bound(node)
+        letter = bound_in(item)
         if item.kind == "range":
             first, last = (self.written(end, "n") for end in item.children[1:])
-            return f"n.run({first}, {last})"
-        run = f"n.run(1, {self._length(Node('index', (), bound_in(item)), node)})"
-        return run if item.kind == "index" else f"{run}.filter(({letter}) => {self.condition(item)})"
-
-    def _bound(self, node: Node) -> str:
-        (item,) = node.children[0].children
-        return _letter(bound_in(item))
+            return _letter(letter), f"n.run({first}, {last})"
+        run = f"n.run(1, {self._length(Node('index', (), letter), node)})"
+        kept = f".filter(({_letter(letter)}) => {self.condition(item)})" if item.kind == "chain" else ""
+        return _letter(letter), run + kept
 
     def _length(self, letter: Node, scope: Node) -> str:
         """Return the source of how far a letter runs: over all that it subscripts."""
@@ -133,17 +142,6 @@ class JavaScript:
             if position < 0 or base.kind in ("name", "entry"):
                 return f"n.size({self.written(base, 'n')}, {max(position, 0)})"
         raise Malformed(f"the range of {letter.value} is not known", letter.place)
-
-    def _definition(self, node: Node) -> Node:
-        definition = self.formula.definitions[node.value]
-        if definition.own or definition.parameters:
-            raise Malformed(f"{node.value} has indices of its own: it cannot be written as JavaScript", node.place)
-        return definition.body
-
-    def _symbol(self, node: Node) -> Symbol:
-        if node.value not in self.symbols:
-            raise Malformed(f"nothing stands for {node.value}", node.place)
-        return self.symbols[node.value]
 
 
 def _letter(letter: str) -> str:

@@ -95,3 +95,7 @@ def inputs() -> list[dict[str, Any]]:
 def build() -> None:
     """Write machine.js."""
     write_atomically(MACHINE, javascript())
+
+
+if __name__ == "__main__":
+    build()

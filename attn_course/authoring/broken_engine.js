@@ -1,7 +1,8 @@
 const AHEAD = { none: (length) => length, causal: () => 0, past: () => -1 };
 
 // Sizes, and matrices cut into heads: what formulas call W_Q of a head is a block of columns.
-const sized = (inputs) => {
+const sized = (given) => {
+  const inputs = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map((row) => [...row]) : value]));
   const whole = (count, what) => {
     if (!Number.isInteger(count) || count < 1) throw new Error(`${what}: the widths do not fit ${inputs.heads} heads`);
     return count;
@@ -60,7 +61,7 @@ const compute = (inputs, twin = null, change = {}, last = "Y") => {
 };
 
 const explain = (name, index, inputs, twin = null) => {
-  const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin) };
+  const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin, {}, name) };
   const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
   const depth = rule.loops.length + rule.letters;
   const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
@@ -246,7 +247,7 @@ const python = (x) => {
 };
 const test = (inputs, twin = null, part = "Z") => {
   const found = compute(inputs), wanted = part === "P" ? "P" : "Z", mistake = TWINS.find((one) => one.id === twin);
-  const lines = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ]\n)\n`;
+  const lines = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ],\n    dtype=float,\n)\n`;
   const call = wanted === "P" ? "attention(query, key, value, mask=mask, return_weights=True)[1]" : "attention(query, key, value, mask=mask)";
   const message = `not what attention gives${mistake ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
   return `import numpy as np

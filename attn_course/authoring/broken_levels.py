@@ -83,7 +83,7 @@ LEVELS = (
     Level(
         "mask-after-softmax",
         "masking",
-        "leak",
+        "rows",
         "A future that is far away",
         "The first token likes the second so little that its weight is 0 in floating point even without a mask. Make them more alike.",
         "Weights that are hidden after the softmax have already taken their share of the sum. The row no longer sums to 1, and by how much "

@@ -204,7 +204,7 @@ def _online(values: Mapping[str, Any], update: Mapping[str, Rule]) -> np.ndarray
         state = {"m": np.full((cases, 1), -np.inf), "l": np.zeros((cases, 1)), "a": np.zeros((cases, 1, width))}
         keys = np.flatnonzero(values["A"][0, query])
         for key in keys:
-            block = {"s": values["S"][:, head, query, None, [key]], "v": values["V"][:, head, [key]]}
+            block = {"s": values["S"][:, head, [query], key : key + 1], "v": values["V"][:, head, key : key + 1]}
             state = {"X": values["X"], **block, **{f"old.{name}": state[name] for name in update}}
             for name, rule in update.items():
                 state[name] = written(rule).value(state, [1], {})

@@ -49,13 +49,23 @@ const WORDS = {
   max: wordy(PLAIN.max, (some) => `max(${few(some.map((one) => one.text), ", ")})`, SINGLE),
 };
 
+// What a matrix becomes, or two, is computed once: entry by entry a formula asks for Q K^T again and again. Arrays never change.
+const once = (compute) => {
+  const known = new WeakMap();
+  return (a, b = a) => {
+    if (!known.has(a)) known.set(a, new WeakMap());
+    if (!known.get(a).has(b)) known.get(a).set(b, compute(a, b));
+    return known.get(a).get(b);
+  };
+};
+
 // The same operations for rows, columns and matrices, from those for single numbers.
 const algebra = (one) => {
   const single = (x) => !Array.isArray(x) && !x.column;
   const each = (change, x) => (Array.isArray(x) ? x.map((y) => each(change, y)) : x.column ? { column: each(change, x.column) } : change(x));
   const short = (x) => each((y) => one.number(one.value(y)), x); // of a product of more than two only the last is written out
   const isRow = (x) => Array.isArray(x) && !Array.isArray(x[0]);
-  const columns = (x) => x[0].map((_, place) => x.map((row) => row[place]));
+  const columns = once((x) => x[0].map((_, place) => x.map((row) => row[place])));
   const dot = (a, b) => {
     if (a.length !== b.length) throw new Error(`the lengths ${a.length} and ${b.length} do not fit`);
     return one.plus(a.map((x, place) => one.by([x, b[place]])));
@@ -66,12 +76,18 @@ const algebra = (one) => {
     if (single(b)) return each((x) => one.by([x, b]), a);
     if (isRow(a)) return b.column ? dot(a, b.column) : columns(short(b)).map((column) => dot(short(a), column));
     if (b.column) return { column: a.map((row) => dot(row, b.column)) };
-    return a.map((row) => columns(b).map((column) => dot(row, column)));
+    return whole(a, b);
   };
+  const whole = once((a, b) => a.map((row) => columns(b).map((column) => dot(row, column))));
   const add = (terms) => {
     if (terms.every(single)) return one.plus(terms);
     if (terms.some((x) => x.length !== terms[0].length)) throw new Error("rows of several lengths cannot be added");
     return terms[0].map((_, place) => add(terms.map((x) => x[place])));
+  };
+  const at = (x, place) => {
+    const found = (x.column ?? x)[place];
+    if (found === undefined) throw new Error(`there is no number ${place + 1} among ${(x.column ?? x).length}`);
+    return found;
   };
   const softmax = (row) => {
     const top = one.number(PLAIN.max(row.map(one.value)));
@@ -81,14 +97,14 @@ const algebra = (one) => {
   };
   return {
     number: one.number,
-    given: (x) => each(one.number, x),
+    given: one === PLAIN ? (x) => x : (x) => each(one.number, x),
     add: (...terms) => add(terms),
     times: (...factors) => (factors.every(single) ? one.by(factors) : factors.reduce((a, b) => product(a, b))),
     neg: (x) => each(one.neg, x),
     dot,
     over: (a, b) => each((x) => one.over(x, b), a),
     transpose: (x) => (isRow(x) ? { column: x } : x.column ? x.column : columns(x)),
-    entry: (x, ...places) => places.reduce((y, place) => (y.column ?? y)[place], x),
+    entry: (x, ...places) => places.reduce(at, x),
     sum: add,
     max: (some) => one.max(some),
     truth: one.truth,

@@ -51,13 +51,23 @@ const WORDS = {
   max: wordy(PLAIN.max, (some) => `max(${few(some.map((one) => one.text), ", ")})`, SINGLE),
 };
 
+// What a matrix becomes, or two, is computed once: entry by entry a formula asks for Q K^T again and again. Arrays never change.
+const once = (compute) => {
+  const known = new WeakMap();
+  return (a, b = a) => {
+    if (!known.has(a)) known.set(a, new WeakMap());
+    if (!known.get(a).has(b)) known.get(a).set(b, compute(a, b));
+    return known.get(a).get(b);
+  };
+};
+
 // The same operations for rows, columns and matrices, from those for single numbers.
 const algebra = (one) => {
   const single = (x) => !Array.isArray(x) && !x.column;
   const each = (change, x) => (Array.isArray(x) ? x.map((y) => each(change, y)) : x.column ? { column: each(change, x.column) } : change(x));
   const short = (x) => each((y) => one.number(one.value(y)), x); // of a product of more than two only the last is written out
   const isRow = (x) => Array.isArray(x) && !Array.isArray(x[0]);
-  const columns = (x) => x[0].map((_, place) => x.map((row) => row[place]));
+  const columns = once((x) => x[0].map((_, place) => x.map((row) => row[place])));
   const dot = (a, b) => {
     if (a.length !== b.length) throw new Error(`the lengths ${a.length} and ${b.length} do not fit`);
     return one.plus(a.map((x, place) => one.by([x, b[place]])));
@@ -68,12 +78,18 @@ const algebra = (one) => {
     if (single(b)) return each((x) => one.by([x, b]), a);
     if (isRow(a)) return b.column ? dot(a, b.column) : columns(short(b)).map((column) => dot(short(a), column));
     if (b.column) return { column: a.map((row) => dot(row, b.column)) };
-    return a.map((row) => columns(b).map((column) => dot(row, column)));
+    return whole(a, b);
   };
+  const whole = once((a, b) => a.map((row) => columns(b).map((column) => dot(row, column))));
   const add = (terms) => {
     if (terms.every(single)) return one.plus(terms);
     if (terms.some((x) => x.length !== terms[0].length)) throw new Error("rows of several lengths cannot be added");
     return terms[0].map((_, place) => add(terms.map((x) => x[place])));
+  };
+  const at = (x, place) => {
+    const found = (x.column ?? x)[place];
+    if (found === undefined) throw new Error(`there is no number ${place + 1} among ${(x.column ?? x).length}`);
+    return found;
   };
   const softmax = (row) => {
     const top = one.number(PLAIN.max(row.map(one.value)));
@@ -83,14 +99,14 @@ const algebra = (one) => {
   };
   return {
     number: one.number,
-    given: (x) => each(one.number, x),
+    given: one === PLAIN ? (x) => x : (x) => each(one.number, x),
     add: (...terms) => add(terms),
     times: (...factors) => (factors.every(single) ? one.by(factors) : factors.reduce((a, b) => product(a, b))),
     neg: (x) => each(one.neg, x),
     dot,
     over: (a, b) => each((x) => one.over(x, b), a),
     transpose: (x) => (isRow(x) ? { column: x } : x.column ? x.column : columns(x)),
-    entry: (x, ...places) => places.reduce((y, place) => (y.column ?? y)[place], x),
+    entry: (x, ...places) => places.reduce(at, x),
     sum: add,
     max: (some) => one.max(some),
     truth: one.truth,
@@ -158,7 +174,7 @@ const LEVELS = [
   {"id": "no-scale", "twin": "no-scale", "lesson": "attention", "lamp": "spread", "title": "Nobody asks, nobody answers", "hint": "All scores are 0, and 0 divided by anything is 0. A score needs a query and a key that are not 0.", "story": "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Only the spread of the scores tells it: for queries and keys of independent signs the variance of a score should be 1, and without the scale it is d_k.", "locked": ["heads"], "start": {"X": [[1, 2], [3, 1]], "W_Q": [[0, 0], [0, 0]], "W_K": [[0, 0], [0, 0]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 2, "answer": [{"name": "W_Q", "place": [0, 0], "value": 1}, {"name": "W_K", "place": [0, 0], "value": 1}]},
   {"id": "keys-ask", "twin": "keys-ask", "lesson": "attention", "lamp": "own", "title": "Who asks whom?", "hint": "While W_Q and W_K are equal, token i asks j what j asks i. Tokens cannot tell the machines apart, but a projection can.", "story": "With one matrix for queries and keys the scores are symmetric, whatever the tokens are, so that exchanging the roles changes nothing. In the absorbed matrix W_Q W_K^T the mistake is a missing transposition.", "locked": ["heads"], "start": {"X": [[1, 2], [3, -1], [0, 2]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "W_Q", "place": [0, 1], "value": 1}]},
   {"id": "weights-transposed", "twin": "weights-transposed", "lesson": "attention", "lamp": "own", "title": "Three equal tokens", "hint": "All weights are 1/3, and all values are equal. Let one token differ from the others.", "story": "p_ij is the weight of input j in output i. Read the other way round, the weights of an output no longer sum to 1, and a query changes what other tokens find.", "locked": ["heads"], "start": {"X": [[1, 2], [1, 2], [1, 2]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
-  {"id": "mask-after-softmax", "twin": "mask-after-softmax", "lesson": "masking", "lamp": "leak", "title": "A future that is far away", "hint": "The first token likes the second so little that its weight is 0 in floating point even without a mask. Make them more alike.", "story": "Weights that are hidden after the softmax have already taken their share of the sum. The row no longer sums to 1, and by how much tells the past something of the future.", "locked": ["heads"], "start": {"X": [[40, 0], [-40, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "causal", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
+  {"id": "mask-after-softmax", "twin": "mask-after-softmax", "lesson": "masking", "lamp": "rows", "title": "A future that is far away", "hint": "The first token likes the second so little that its weight is 0 in floating point even without a mask. Make them more alike.", "story": "Weights that are hidden after the softmax have already taken their share of the sum. The row no longer sums to 1, and by how much tells the past something of the future.", "locked": ["heads"], "start": {"X": [[40, 0], [-40, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "causal", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
   {"id": "finite-fill", "twin": "finite-fill", "lesson": "masking", "lamp": "leak", "title": "Ten thousand is not infinity", "hint": "exp(-10000) is 0 in floating point. Look for a row in which everything is hidden, or for a score that is larger still.", "story": "A large finite fill hides keys as long as some key of the row is seen. Where all are hidden, the softmax forgets the fill, and the weights are those without any mask.", "locked": ["heads"], "start": {"X": [[1, 2], [2, 0], [0, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "causal", "heads": 1}, "par": 1, "answer": [{"name": "mask", "place": [], "value": "past"}]},
   {"id": "heads-tiled", "twin": "heads-tiled", "lesson": "heads", "lamp": "heads", "title": "Four heads, two keys", "hint": "Both key heads have the same columns. Make them differ in one number.", "story": "Heads 1 and 2 should share the first key head, and heads 3 and 4 the second. Tiled instead of repeated, heads 1 and 3 share one. All shapes fit.", "locked": ["heads"], "start": {"X": [[1, 2], [2, -1], [0, 1]], "W_Q": [[1, 2, -1, 1], [1, 0, 2, 1]], "W_K": [[1, 1], [2, 2]], "W_V": [[1, 1], [1, 1]], "W_O": [[1, 0], [0, 1], [1, 1], [1, -1]], "mask": "none", "heads": 4}, "par": 1, "answer": [{"name": "W_K", "place": [0, 0], "value": 0}]},
   {"id": "heads-reshaped", "twin": "heads-reshaped", "lesson": "heads", "lamp": "heads", "title": "Two heads that see alike", "hint": "All tokens are equal, and so are the queries of both heads: wherever a query lands, it is the right one. Change one token.", "story": "Reshaping the numbers in memory into heads, without a transposition, gives the right shape and even survives the way back. But head 1 gets the first half of the tokens, and head 2 the second.", "locked": ["heads"], "start": {"X": [[1, 2], [1, 2], [1, 2], [1, 2]], "W_Q": [[1, 0, 1, 0], [0, 1, 0, 1]], "W_K": [[1, 0, 1, 1], [0, 1, 0, 2]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 2}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
@@ -170,7 +186,8 @@ const LEVELS = [
 const AHEAD = { none: (length) => length, causal: () => 0, past: () => -1 };
 
 // Sizes, and matrices cut into heads: what formulas call W_Q of a head is a block of columns.
-const sized = (inputs) => {
+const sized = (given) => {
+  const inputs = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map((row) => [...row]) : value]));
   const whole = (count, what) => {
     if (!Number.isInteger(count) || count < 1) throw new Error(`${what}: the widths do not fit ${inputs.heads} heads`);
     return count;
@@ -229,7 +246,7 @@ const compute = (inputs, twin = null, change = {}, last = "Y") => {
 };
 
 const explain = (name, index, inputs, twin = null) => {
-  const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin) };
+  const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin, {}, name) };
   const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
   const depth = rule.loops.length + rule.letters;
   const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
@@ -415,7 +432,7 @@ const python = (x) => {
 };
 const test = (inputs, twin = null, part = "Z") => {
   const found = compute(inputs), wanted = part === "P" ? "P" : "Z", mistake = TWINS.find((one) => one.id === twin);
-  const lines = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ]\n)\n`;
+  const lines = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ],\n    dtype=float,\n)\n`;
   const call = wanted === "P" ? "attention(query, key, value, mask=mask, return_weights=True)[1]" : "attention(query, key, value, mask=mask)";
   const message = `not what attention gives${mistake ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
   return `import numpy as np

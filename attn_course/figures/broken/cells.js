@@ -39,7 +39,7 @@ function entries(value, index = []) {
   return Array.isArray(value) ? value.flatMap((inner, i) => entries(inner, [...index, i])) : [[index, value]];
 }
 
-const at = (value, index) => index.reduce((inner, i) => inner[i], value);
+const at = (value, index) => index.reduce((inner, i) => inner?.[i], value);
 
 // Where a cell stands, by the names of the axes: {query: 1, key: 2}.
 const places = (axes, index) => Object.fromEntries(axes.map((axis, n) => [axis, index[n]]));
@@ -126,10 +126,10 @@ class Matrix {
     return different;
   }
 
-  // Light the cells that `part` read to make one of its own, or none.
-  light(part, place) {
-    const read = part?.uses?.includes(this.part.name);
-    for (const cell of this.cells) cell.element.toggleAttribute("data-used", Boolean(read) && feeds(cell.place, place));
+  // Light the cells that were read to make one of another matrix, which stands at `made`.
+  light(used, made) {
+    const read = used.includes(this.part.name);
+    for (const { element, place } of this.cells) element.toggleAttribute("data-used", read && feeds(place, made));
   }
 }
 
@@ -143,7 +143,7 @@ function walk(group, selector) {
   group.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !event.target.matches(selector)) return;
-    if (event.target.value !== undefined && step[0] && !atTheEdge(event.target, step[0])) return;
+    if (selector === "input" && step[0] && !atTheEdge(event.target, step[0])) return;
     event.preventDefault();
     nextCell(event.target, all(), step)?.focus();
   });
@@ -167,7 +167,7 @@ function nextCell(from, cells, [right, down]) {
     const [dx, dy] = middle(cell).map((place, n) => place - [x, y][n]);
     const along = dx * right + dy * down;
     const aside = Math.abs(dx * down + dy * right);
-    if (along < 4 || (right && aside > 20)) continue;
+    if (along < 4 || aside > (right ? 20 : 2 * along)) continue;
     if (along + 3 * aside < least) [best, least] = [cell, along + 3 * aside];
   }
   return best;

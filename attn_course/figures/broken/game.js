@@ -38,7 +38,7 @@ function startLevel(desk, n) {
 function startMode(desk, mode) {
   Object.assign(desk, { mode, hinted: false, tested: new Set(), task: 0 });
   answer(desk, "");
-  desk.begin(SMALL, mode === "free" ? MACHINE.twins[0].id : null);
+  desk.begin(mode === "free" ? ASKING : SMALL, mode === "free" ? MACHINE.twins[0].id : null);
   desk.refresh();
 }
 
@@ -223,6 +223,7 @@ function choose(desk, form, button) {
     return goTo(desk, "end")();
   }
   button.dataset.wrong = "true";
+  if (!fits(desk.inputs, form.id)) return answer(desk, "No: on these shapes that form cannot be computed at all.");
   const { count, first } = apart(desk.inputs, form.id, desk.twin);
   if (!count) return answer(desk, "On your numbers that form gives just what the twin gives, so they cannot tell the two apart. Change one more number, and look again.");
   const name = `${first.part.title} [${first.index.map((i) => i + 1).join(", ")}]`;
@@ -281,6 +282,6 @@ function exported(desk) {
 
 function chooser(desk) {
   const options = MACHINE.twins.map(({ id, title }) => make("option", { value: id, selected: id === desk.twin }, title));
-  const list = make("select", { "aria-label": "What is wrong with the twin", change: () => desk.pair(list.value) }, ...options);
+  const list = make("select", { "aria-label": "What is wrong with the twin", change: () => { desk.pair(list.value); list.value = desk.twin; } }, ...options);
   return list;
 }

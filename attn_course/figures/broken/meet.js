@@ -11,6 +11,7 @@ const SMALL = {
   mask: "none",
   heads: 1,
 };
+const ASKING = { ...SMALL, W_Q: [[0, 1], [1, 0], [2, 0]], mask: "causal" }; // with a question for those who are open
 const WEIGHTS = MACHINE.parts.findLast(({ role }) => role === "weights").name;
 const FINDS = MACHINE.parts[MACHINE.parts.findIndex(({ name }) => name === WEIGHTS) + 1].name;
 const weightsOf = (made) => entries(made[WEIGHTS]);

@@ -28,7 +28,7 @@ function showOrders(desk, host) {
   const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "step", input: () => { stop(); step = Number(slider.value); draw(); } });
   const play = make("button", { class: "brk-main", click: () => (host.dataset.clock ? stop() : run()) }, "Play");
   const says = make("p", { class: "brk-doing" });
-  const table = new Matrix(output, whole, labelsOf(FINDS, desk.inputs), () => make("span", { class: "brk-cell" }));
+  const table = new Matrix({ ...output, axes: axesOf(output) }, whole, labelsOf(FINDS, desk.inputs), () => make("span", { class: "brk-cell" }));
   const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", {}, title), make("div", { class: "brk-groove" }, make("div")), make("span", { class: "attn-number" })));
   const same = make("p", { class: "brk-score" });
   host.append(make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices), make("div", { class: "brk-player" }, play, slider), says,

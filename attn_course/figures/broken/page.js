@@ -2,6 +2,16 @@
 const QUIET_MS = 250; // a screen reader hears the count once the hand rests
 const MINOR = ({ role, axes }) => role === "neutral" || (role === "scores" && axes.at(-1) !== "key"); // shown where every step is wanted
 
+// What the places of an input are: a token and one of its features, or a feature and a column of all heads side by side.
+const INPUT_AXES = { X: ["token", "x"], W_Q: ["x", "column"], W_K: ["x", "column"], W_V: ["x", "column"], W_O: ["row", "x"] };
+const axesOf = ({ name, axes }) => INPUT_AXES[name] ?? (axes[0] === "head" ? axes : axes.map((axis) => (axis === "feature" ? "x" : axis)));
+
+// The names of what a formula reads, as they stand in its own source.
+const usesOf = (part, twin) => {
+  const { value } = MACHINE.twins.find(({ id }) => id === twin)?.rules?.[part.name] ?? part.rule;
+  return [...String(value).matchAll(/\$\.(?:heads\.)?(\w+)/g)].map(([, name]) => name);
+};
+
 const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
 const defaults = () => Object.fromEntries(MACHINE.inputs.map(({ name, value }) => [name, copied(value)]));
 // The names of all places; three features are the first three of the sentence.
@@ -19,6 +29,15 @@ function stages() {
   const pairs = MACHINE.parts.findIndex(({ role }) => role === "scores");
   const found = MACHINE.parts.findLastIndex(({ role }) => role === "weights") + 1;
   return [MACHINE.parts.slice(0, pairs), MACHINE.parts.slice(pairs, found), MACHINE.parts.slice(found)];
+}
+
+// Whether a machine can be computed: shapes may not fit.
+function fits(inputs, twin) {
+  try {
+    return Boolean(MACHINE.compute(inputs, twin));
+  } catch {
+    return false;
+  }
 }
 
 // The first number that two machines make differently, and how many there are.
@@ -55,6 +74,8 @@ function start(root) {
 
   // Another twin for the same numbers.
   desk.pair = (twin) => {
+    if (!fits(desk.inputs, twin)) return answer(desk, "On these shapes that form cannot be computed at all. Axes of different lengths find such a mistake at once.");
+    answer(desk, "");
     desk.twin = twin;
     buildBoard();
     desk.refresh();
@@ -64,11 +85,7 @@ function start(root) {
     const given = copied(desk.inputs);
     if (index.length) at(given[name], index.slice(0, -1))[index.at(-1)] = value;
     else given[name] = value;
-    try {
-      MACHINE.compute(given, null);
-    } catch (error) {
-      return answer(desk, `That does not fit: ${error.message}.`);
-    }
+    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "The columns cannot be shared out among so many heads.");
     desk.inputs = given;
     desk.refresh();
   };
@@ -87,7 +104,7 @@ function start(root) {
 
   desk.refresh = () => {
     const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
-    if (!sameShapes(made[0])) buildBoard();
+    if (shapesOf(made) !== desk.shapes) buildBoard();
     desk.count = 0;
     body.toggleAttribute("data-masked", desk.inputs.mask !== "none");
     results.forEach(({ views, side }) => {
@@ -106,11 +123,12 @@ function start(root) {
   };
 
   const sides = () => (desk.twin ? [null, desk.twin] : [null]);
-  const sameShapes = (made) => MACHINE.parts.every(({ name }) => shapeOf(made[name]) === desk.shapes[name]);
+  const shapesOf = (made) => made.map((side) => MACHINE.parts.map(({ name }) => shapeOf(side[name]))).join();
 
   function buildInputs() {
     inputs.length = 0;
-    const [matrices, options] = [false, true].map((chosen) => MACHINE.inputs.filter(({ choices }) => Boolean(choices) === chosen));
+    const locked = (desk.mode === "level" && MACHINE.levels[desk.level].locked) || [];
+    const [matrices, options] = [false, true].map((chosen) => MACHINE.inputs.filter(({ name, choices }) => Boolean(choices) === chosen && !locked.includes(name)));
     one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option)));
     stop.inputs();
   }
@@ -143,7 +161,7 @@ function start(root) {
       });
       return cell;
     };
-    const view = new Matrix(spec, desk.inputs[spec.name], labelsOf(spec.name, desk.inputs), field);
+    const view = new Matrix({ ...spec, axes: axesOf(spec) }, desk.inputs[spec.name], labelsOf(spec.name, desk.inputs), field);
     inputs.push(view);
     return view.figure;
   }
@@ -173,12 +191,12 @@ function start(root) {
   }
 
   function buildBoard() {
-    const made = MACHINE.compute(desk.inputs, null);
-    desk.shapes = Object.fromEntries(MACHINE.parts.map(({ name }) => [name, shapeOf(made[name])]));
+    const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
+    desk.shapes = shapesOf(made);
     results.length = 0;
     const rows = stages().map((parts) =>
       make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
-        const views = parts.map((part) => new Matrix({ ...part, minor: MINOR(part) }, made[part.name], labelsOf(part.name, desk.inputs), ({ index, name }) => result(part, index, name, side)));
+        const views = parts.map((part) => new Matrix({ ...part, axes: axesOf(part), minor: MINOR(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), ({ index, name }) => result(part, index, name, side)));
         results.push({ views, side });
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
       })),
@@ -204,10 +222,11 @@ function start(root) {
   // Say how a number was made, and light what it was made of.
   function drawAbout(about = desk.about) {
     drawDock(desk, about);
-    const place = about ? places((about.part ?? about.input).axes, about.index) : {};
+    const place = about ? places(axesOf(about.part ?? about.input), about.index) : {};
+    const used = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
     for (const look of looks) look.light(place);
-    for (const view of inputs) view.light(about?.part, place);
-    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? about.part : undefined, place);
+    for (const view of inputs) view.light(used, place);
+    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : [], place);
   }
 
   const stop = { inputs: walk(one("inputs"), "input"), board: walk(one("board"), ".brk-cell") };
@@ -227,7 +246,7 @@ function drawDock(desk, about) {
   count.toggleAttribute("data-none", desk.twin ? desk.count === 0 : !desk.met);
   count.replaceChildren(make("b", {}, number), words);
   host.dataset.role = (about?.part ?? about?.input)?.role ?? "neutral";
-  if (about?.input && desk.shown === about) host.querySelector("output").textContent = exact(at(desk.inputs[about.input.name], about.index));
+  if (about?.input && desk.shown === about) host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
   else if (about?.input) host.replaceChildren(...editor(desk, about));
   else host.replaceChildren(...(about ? explained(desk, about) : [make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made.")]));
   desk.shown = about;
@@ -247,7 +266,7 @@ function editor(desk, { input, index, name }) {
   return [
     make("div", { class: "brk-editor" },
       make("p", { class: "brk-which" }, make("span", { class: "brk-symbol", html: symbol(input.name) }), ` ${name}`),
-      make("span", { class: "brk-stepper" }, make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"), make("output", {}, exact(now())), make("button", { "aria-label": "one more", click: step(1) }, "+")),
+      make("span", { class: "brk-stepper" }, make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"), make("b", { class: "brk-value" }, exact(now())), make("button", { "aria-label": "one more", click: step(1) }, "+")),
       make("p", { class: "brk-says" }, "Type a number, or step with Page up and Page down. The arrow keys go to the next cell.")),
   ];
 }

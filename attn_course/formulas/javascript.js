@@ -49,7 +49,7 @@ const WORDS = {
   max: wordy(PLAIN.max, (some) => `max(${few(some.map((one) => one.text), ", ")})`, SINGLE),
 };
 
-// What a matrix becomes, or two, is computed once: entry by entry a formula asks for Q K^T again and again. Arrays never change.
+// Transposes and products of matrices are computed once: a formula asks for Q K^T again for each of its entries. Arrays never change.
 const once = (compute) => {
   const known = new WeakMap();
   return (a, b = a) => {

@@ -1,6 +1,5 @@
 """The machine of "Break the machine": the browser's numbers are NumPy's, its levels hide their twins, its lamps prove them."""
 
-import itertools
 import json
 import math
 import re
@@ -185,7 +184,9 @@ def test_a_level_hides_its_twin_until_par_and_its_lamp_proves_it(page: Page, lev
 
 @pytest.mark.parametrize("level", [level for level in LEVELS if level.twin == "no-scale"], ids=lambda level: level.twin)
 def test_where_par_is_two_no_single_number_is_enough(level: Any):
-    """Not only those that the search tried: any number, here a hundred for each place."""
+    """Not only those that the search tried: any number, here a hundred for each place, or another mask."""
+    for mask in AHEAD:
+        assert not differs(changed(level.start, [(("mask", (), mask),)]), level.twin).any()
     rng = np.random.default_rng(3)
     for name, place in [(name, cell) for name in MATRICES for cell in np.ndindex(2, 2)]:
         values = [*TRIED, *(100 * rng.normal(size=91))]
@@ -236,20 +237,50 @@ def test_each_order_gives_the_same_output_and_counts_its_bytes(page: Page, mask:
         assert count == len(says) > 2
 
 
+CELL = "([inputs, twin]) => MACHINE.test(inputs, twin, MACHINE.twins.find((one) => one.id === twin).part)"
+QUIET = {"print": lambda *_: None, "attention": reference.attention, "multi_head_attention": reference.multi_head_attention}
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize(("part", "twin"), list(itertools.product("ZP", ("no-scale", "softmax-over-queries"))))
-def test_the_exported_cell_passes_what_is_right_and_fails_the_twin(page: Page, part: str, twin: str):
+@pytest.mark.parametrize("mask", AHEAD)
+def test_the_exported_cell_passes_what_is_right(page: Page, mask: str):
+    for inputs in ({each["name"]: each["value"] for each in broken.inputs()}, LEVELS[6].start):
+        for twin in TWINS:
+            exec(page.evaluate(CELL, [inputs | {"mask": mask}, twin.id]), dict(QUIET))
+
+
+def unscaled(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return reference.attention(query, key, value, mask=mask, scale=1.0)
+
+
+def over_the_queries(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray, return_weights: bool) -> Any:
+    weights = reference.softmax(np.where(mask, reference.scaled_dot_scores(query, key), -np.inf), axis=-2)
+    return weights @ value, weights
+
+
+def off_by_one(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_causal: bool) -> np.ndarray:
+    return reference.attention(query, key, value, is_causal=is_causal, q_offset=-1)
+
+
+def mixed_heads(x: np.ndarray, y: np.ndarray, w_query: np.ndarray, *others: np.ndarray, n_heads: int, **options: Any) -> np.ndarray:
+    swapped = np.concatenate(np.split(w_query, n_heads, axis=1)[::-1], axis=1)
+    return reference.multi_head_attention(x, y, swapped, *others, n_heads=n_heads, **options)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("twin", "mistaken"),
+    [
+        ("no-scale", {"attention": unscaled}),
+        ("softmax-over-queries", {"attention": over_the_queries}),
+        ("self-hidden", {"attention": off_by_one}),
+        ("heads-reshaped", {"multi_head_attention": mixed_heads}),
+    ],
+)
+def test_the_exported_cell_fails_a_mistake_and_names_it(page: Page, twin: str, mistaken: dict[str, Any]):
     inputs = {each["name"]: each["value"] for each in broken.inputs()}
-    cell = page.evaluate("([inputs, twin, part]) => MACHINE.test(inputs, twin, part)", [inputs, twin, part])
-    exec(cell, {"attention": reference.attention, "print": lambda *_: None})
-
-    def mistaken(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray, return_weights: bool = False) -> Any:
-        scores = np.where(mask, query @ key.swapaxes(-1, -2) / (1 if twin == "no-scale" else 2), -np.inf)
-        weights = reference.softmax(scores, axis=-1 if twin == "no-scale" else -2)
-        return (weights @ value, weights) if return_weights else weights @ value
-
     with pytest.raises(AssertionError, match=next(one.title for one in TWINS if one.id == twin)):
-        exec(cell, {"attention": mistaken, "print": lambda *_: None})
+        exec(page.evaluate(CELL, [inputs, twin]), QUIET | mistaken)
 
 
 @pytest.mark.browser

@@ -51,7 +51,7 @@ const WORDS = {
   max: wordy(PLAIN.max, (some) => `max(${few(some.map((one) => one.text), ", ")})`, SINGLE),
 };
 
-// What a matrix becomes, or two, is computed once: entry by entry a formula asks for Q K^T again and again. Arrays never change.
+// Transposes and products of matrices are computed once: a formula asks for Q K^T again for each of its entries. Arrays never change.
 const once = (compute) => {
   const known = new WeakMap();
   return (a, b = a) => {
@@ -425,21 +425,32 @@ const ORDERS = [
   { id: "absorbed", title: "W_Q and W_K absorbed", replay: replayed(absorbed) },
 ];
 
-// ---- The test cell: queries, keys, values and mask of these inputs, and what the machine makes of them.
+// ---- The test cell: these inputs, and what the machine makes of them, for a learner's own function.
 const python = (x) => {
   if (Array.isArray(x)) return `[${x.map(python).join(", ")}]`;
   return Number.isNaN(x) ? "np.nan" : Number.isFinite(x) ? String(x) : `${x < 0 ? "-" : ""}np.inf`;
 };
+const array = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ],\n    dtype=float,\n)\n`;
+// What a part of the machine is in the course: with heads made and merged, or one call of attention.
+const called = (part, inputs, found) => {
+  const mask = `mask = np.array(${python(found.A)}) == 1  # True: may attend\n`;
+  if ("QKVOY".includes(part)) {
+    const names = { x: "X", w_query: "W_Q", w_key: "W_K", w_value: "W_V", w_output: "W_O" }, { H, H_kv } = sized(inputs);
+    const given = Object.entries(names).map(([name, input]) => array(name, inputs[input])).join("") + mask;
+    return [given, `multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=${H}, n_kv_heads=${H_kv}, mask=mask)`, found.O];
+  }
+  const given = array("query", found.Q) + array("key", found.K) + array("value", found.V);
+  if (part === "A" && inputs.mask === "causal") return [given, "attention(query, key, value, is_causal=True)", found.Z];
+  if (part === "P") return [given + mask, "attention(query, key, value, mask=mask, return_weights=True)[1]", found.P];
+  return [given + mask, "attention(query, key, value, mask=mask)", found.Z];
+};
 const test = (inputs, twin = null, part = "Z") => {
-  const found = compute(inputs), wanted = part === "P" ? "P" : "Z", mistake = TWINS.find((one) => one.id === twin);
-  const lines = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ],\n    dtype=float,\n)\n`;
-  const call = wanted === "P" ? "attention(query, key, value, mask=mask, return_weights=True)[1]" : "attention(query, key, value, mask=mask)";
+  const mistake = TWINS.find((one) => one.id === twin), [given, call, wanted] = called(part, inputs, compute(inputs));
   const message = `not what attention gives${mistake ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
   return `import numpy as np
 
-# ${inputs.heads === 1 ? "One head" : `${inputs.heads} heads`}, ${inputs.X.length} tokens; mask: True = may attend.
-${lines("query", found.Q)}${lines("key", found.K)}${lines("value", found.V)}mask = np.array(${python(found.A)}) == 1
-${lines("wanted", found[wanted])}
+${given}
+${array("wanted", wanted)}
 got = ${call}
 np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9, err_msg=${JSON.stringify(message)})
 print("As the machine has it.")

@@ -49,7 +49,10 @@ def walk_to(page: Page, matrix: str, cell: int) -> None:
     wanted = page.locator(f"[data-inputs] [data-part={matrix}] input").nth(cell)
     for _ in range(40):
         right, down = wanted.evaluate(
-            """(cell) => ["left", "top"].map((side) => cell.getBoundingClientRect()[side] - document.activeElement.getBoundingClientRect()[side])"""
+            """(cell) => {
+                const [there, here] = [cell, document.activeElement].map((one) => one.getBoundingClientRect());
+                return [there.left - here.left, there.top - here.top];
+            }"""
         )
         if (right, down) == (0, 0):
             return
@@ -239,7 +242,8 @@ MODES = {
     "orders": "The same numbers in four orders",
 }
 TEXTS = """() => [...document.querySelectorAll(".brk *")].flatMap((element) => {
-    const text = element.matches("input") ? element.value : [...element.childNodes].map((node) => (node.nodeType === 3 ? node.data.trim() : "")).join("");
+    const own = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim());
+    const text = element.matches("input") ? element.value : own.join("");
     if (!text || element.matches("option, [type=range], .brk-quiet") || !element.checkVisibility()) return [];
     let back = element;
     while (getComputedStyle(back).backgroundColor === "rgba(0, 0, 0, 0)") back = back.parentElement;
@@ -285,7 +289,10 @@ def test_a_finger_finds_targets_of_44_pixels_and_the_next_step_at_hand(finger):
     for name in MODES.values():
         finger.get_by_role("button", name=name).tap()
         small = finger.locator(".brk :is(button, input:not([type=range]), select, .brk-cell)").evaluate_all(
-            "(all) => all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect()).filter((box) => box.width < 44 || box.height < 44).length"
+            """(all) => {
+                const boxes = all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect());
+                return boxes.filter((box) => box.width < 44 || box.height < 44).length;
+            }"""
         )
         assert small == 0
 

@@ -94,7 +94,7 @@ class Matrix {
     const shape = [...(planes.length > 1 ? [planes.length] : []), rows.length, ...(across ? [rows[0].length] : [])];
     this.figure = make(
       "figure",
-      { class: "brk-part", "data-role": part.role ?? "neutral", "data-part": part.name, "data-minor": part.minor },
+      { class: "brk-part", "data-role": part.role ?? "neutral", "data-part": part.name },
       make("figcaption", {}, ...this.caption(shape)),
       make("div", { class: "brk-scroll" }, ...tables),
     );

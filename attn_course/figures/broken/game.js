@@ -172,7 +172,7 @@ function drawLamps(desk, step) {
     [[row.firstChild, null], [row.lastChild, desk.twin]].forEach(([bulb, twin], side) => {
       const { on, says } = open ? lamp.measure(desk.inputs, twin) : { on: undefined, says: "not tested" };
       bulb.dataset.on = String(on);
-      bulb.textContent = `${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${says.replaceAll("`", "")}`;
+      bulb.textContent = `${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${says.replace(/`(.+?)`/g, "\u201c$1\u201d")}`;
     });
   });
 }
@@ -195,12 +195,12 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 // --- four formulas -------------------------------------------------------------------------------------
 
-// The twin's form among three others, first of all wrong forms of the same part; the order is that of the level.
+// The twin's form among three others: wrong forms of the same part, then those that stand nearest in the list; a level keeps their order.
 function formsOf(level) {
-  const right = MACHINE.twins.find(({ id }) => id === level.twin);
-  const others = MACHINE.twins.filter(({ html }) => html !== right.html);
-  const near = [...others.filter(({ part }) => part === right.part), ...others.filter(({ part }) => part !== right.part)].slice(0, 3);
-  return near.toSpliced(level.id.length % 4, 0, right);
+  const place = MACHINE.twins.findIndex(({ id }) => id === level.twin), right = MACHINE.twins[place];
+  const far = (form) => Math.abs(MACHINE.twins.indexOf(form) - place) + (form.part === right.part ? 0 : MACHINE.twins.length);
+  const others = MACHINE.twins.filter(({ html }) => html !== right.html).sort((a, b) => far(a) - far(b));
+  return others.slice(0, 3).toSpliced(level.id.length % 4, 0, right);
 }
 
 function drawChoices(desk, step) {
@@ -226,8 +226,7 @@ function choose(desk, form, button) {
   if (!fits(desk.inputs, form.id)) return answer(desk, "No: on these shapes that form cannot be computed at all.");
   const { count, first } = apart(desk.inputs, form.id, desk.twin);
   if (!count) return answer(desk, "On your numbers that form gives just what the twin gives, so they cannot tell the two apart. Change one more number, and look again.");
-  const name = `${first.part.title} [${first.index.map((i) => i + 1).join(", ")}]`;
-  answer(desk, `No: with that form ${name} would be ${shown(first.value)}, and the twin has ${shown(first.other)}.`);
+  answer(desk, `No: with that form ${nameOf(first.part, first.index, desk.inputs)} would be ${shown(first.value)}, and the twin has ${shown(first.other)}.`);
 }
 
 // --- the end of a level, and the test ------------------------------------------------------------------

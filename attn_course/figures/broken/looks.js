@@ -16,7 +16,8 @@ class Looks {
       words.map((__, j) => svg("path", { d: `M${middle(i)} 22C${middle(i)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH - 6}` })),
     );
     const sides = [["asks", 14], ["is found", HIGH + 9]].map(([word, y]) => svg("text", { class: "brk-what", x: 0, y }, word));
-    this.picture = svg("svg", { class: "brk-looks", viewBox: `0 0 ${2 * LEFT + WIDE * words.length} ${HIGH + 14}`, "aria-hidden": "true" }, ...this.lines.flat(), ...row(14), ...row(HIGH + 9), ...sides);
+    const width = 2 * LEFT + WIDE * words.length;
+    this.picture = svg("svg", { style: `max-width: ${width}px`, class: "brk-looks", viewBox: `0 0 ${width} ${HIGH + 14}`, "aria-hidden": "true" }, ...this.lines.flat(), ...row(14), ...row(HIGH + 9), ...sides);
   }
 
   // Several heads are drawn as their mean.

@@ -62,7 +62,7 @@ function showOrders(desk, host) {
     slider.max = steps.length - 1;
     slider.value = step;
     slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
-    says.textContent = `${step + 1} of ${steps.length}: ${doing.replaceAll("`", "")}`;
+    says.textContent = `${step + 1} of ${steps.length}: ${doing.replace(/`(.+?)`/g, "\u201c$1\u201d")}`;
     for (const { element, index } of table.cells) {
       const value = index.reduce((inner, i) => inner?.[i], done) ?? undefined;
       element.textContent = Number.isFinite(value) ? shown(value) : "";

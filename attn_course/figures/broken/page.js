@@ -1,6 +1,6 @@
 // The page: what goes in, what the machine and its twin make of it, and one panel that says what to do.
 const QUIET_MS = 250; // a screen reader hears the count once the hand rests
-const MINOR = ({ role, axes }) => role === "neutral" || (role === "scores" && axes.at(-1) !== "key"); // shown where every step is wanted
+const FIRST_SCORES = MACHINE.parts.find(({ role }) => role === "scores").name;
 
 // What the places of an input are: a token and one of its features, or a feature and a column of all heads side by side.
 const INPUT_AXES = { X: ["token", "x"], W_Q: ["x", "column"], W_K: ["x", "column"], W_V: ["x", "column"], W_O: ["row", "x"] };
@@ -20,6 +20,12 @@ function labelsOf(name, inputs) {
   const features = MACHINE.inputs.find((input) => input.name === "X").columns;
   const ours = inputs.X[0].length === SMALL.X[0].length ? (label) => (/^x\d$/.test(label) ? features[label[1] - 1] : label) : (label) => label;
   return (Array.isArray(found) ? found : [found.rows, found.columns]).map((names) => names.map(ours));
+}
+
+// A place in words: "weights of `it`, `cat`".
+function nameOf(part, index, inputs) {
+  const names = labelsOf(part.name, inputs).map((names, n) => names[index[n]]);
+  return `${part.title}: ${(part.axes[0] === "head" && inputs.heads === 1 ? names.slice(1) : names).join(", ")},`;
 }
 
 const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
@@ -106,12 +112,12 @@ function start(root) {
     const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
     if (shapesOf(made) !== desk.shapes) buildBoard();
     desk.count = 0;
-    body.toggleAttribute("data-masked", desk.inputs.mask !== "none");
     results.forEach(({ views, side }) => {
       for (const view of views) {
         const name = view.part.name;
         const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has");
-        desk.count += side ? different : 0;
+        view.figure.hidden = repeats(view.part) || (view.part.role === "neutral" && !different && !body.hasAttribute("data-all"));
+        desk.count += side && !repeats(view.part) ? different : 0;
       }
     });
     looks.forEach((look, side) => look.show(made[side][WEIGHTS], made[1 - side]?.[WEIGHTS]));
@@ -122,6 +128,9 @@ function start(root) {
     drawAbout();
   };
 
+  // What only says again what the scores say, until somebody asks for every step.
+  const repeats = ({ name, role, axes }) =>
+    role === "scores" && name !== FIRST_SCORES && !body.hasAttribute("data-all") && (axes.at(-1) !== "key" || desk.inputs.mask === "none");
   const sides = () => (desk.twin ? [null, desk.twin] : [null]);
   const shapesOf = (made) => made.map((side) => MACHINE.parts.map(({ name }) => shapeOf(side[name]))).join();
 
@@ -196,7 +205,7 @@ function start(root) {
     results.length = 0;
     const rows = stages().map((parts) =>
       make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
-        const views = parts.map((part) => new Matrix({ ...part, axes: axesOf(part), minor: MINOR(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), ({ index, name }) => result(part, index, name, side)));
+        const views = parts.map((part) => new Matrix({ ...part, axes: axesOf(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), ({ index, name }) => result(part, index, name, side)));
         results.push({ views, side });
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
       })),
@@ -230,7 +239,10 @@ function start(root) {
   }
 
   const stop = { inputs: walk(one("inputs"), "input"), board: walk(one("board"), ".brk-cell") };
-  one("every").addEventListener("click", (event) => event.target.setAttribute("aria-pressed", String(body.toggleAttribute("data-all"))));
+  one("every").addEventListener("click", (event) => {
+    event.target.setAttribute("aria-pressed", String(body.toggleAttribute("data-all")));
+    desk.refresh();
+  });
   root.explorable = desk;
   startGame(desk);
 }
@@ -256,7 +268,7 @@ function explained(desk, { part, index, name }) {
   const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
   return [
     make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name}`), make("span", { class: "brk-formula", html: part.html })),
-    ...twins.map(([who, twin]) => make("p", {}, ...(who ? [make("span", { class: "brk-who" }, who)] : []), MACHINE.explain(part.name, index, desk.inputs, twin))),
+    ...twins.map(([who, twin]) => make("p", {}, ...(who ? [make("span", { class: "brk-who" }, who), " "] : []), MACHINE.explain(part.name, index, desk.inputs, twin))),
   ];
 }
 

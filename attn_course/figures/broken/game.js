@@ -49,12 +49,21 @@ function stepOf(desk) {
   return desk.count ? "prove" : "find";
 }
 
+const marked = (text) => text.replace(/`(.+?)`/g, "<b>$1</b>");
+
 function answer(desk, text) {
   if (text === desk.answered) return;
   desk.answered = text;
   desk.one("answer").hidden = text === "";
-  desk.one("answer").innerHTML = text.replace(/`(.+?)`/g, "<b>$1</b>");
+  desk.one("answer").innerHTML = marked(text);
   if (text) desk.say(desk.one("answer").textContent);
+}
+
+// An answer to what was pressed far below: also where somebody looks now.
+function tell(desk, text) {
+  answer(desk, text);
+  desk.about = { said: text };
+  desk.look();
 }
 
 function drawMission(desk) {
@@ -106,13 +115,13 @@ const MISSIONS = {
   }),
   name: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: "Proved: the twin is wrong. <b>What does it count? Choose its formula out of four.</b>",
+    task: "Proved: the twin is wrong. <b>What does the twin compute? Choose its formula out of four.</b>",
     tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
   }),
   done: (desk) => ({
     name: MACHINE.levels[desk.level].title,
     task: "Found, proved and named.",
-    tools: [["To the story and the test", goTo(desk, "end"), { class: "brk-main" }], ...next(desk)],
+    tools: [["To the story and the test", goTo(desk, "end"), { class: "brk-main" }, next(desk)[0]], ...next(desk)],
   }),
   free: (desk) => ({
     name: "Any twin, any numbers",
@@ -180,14 +189,14 @@ function drawLamps(desk, step) {
 function press(desk, id) {
   if (desk.mode !== "level" || stepOf(desk) === "done") return;
   const lamp = MACHINE.lamps.find((other) => other.id === id);
-  if (stepOf(desk) === "find") return answer(desk, "First find numbers on which the two differ.");
+  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which the two differ.");
   desk.tested.add(id);
   const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which));
   if (machine.on && !twin.on) {
     desk.proved = true;
-    answer(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says}`);
-  } else if (machine.on) answer(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : ""}.`);
-  else answer(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
+    tell(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says}`);
+  } else if (machine.on) tell(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : ""}.`);
+  else tell(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
   desk.refresh();
 }
 
@@ -218,15 +227,15 @@ function choose(desk, form, button) {
     desk.named = true;
     desk.solved = { ...desk.solved, [level.id]: Math.min(desk.solved[level.id] ?? Infinity, desk.fewest) };
     keep(level.id, desk.solved[level.id]);
-    answer(desk, "");
+    tell(desk, `That is it: ${form.title}.`);
     desk.refresh();
     return goTo(desk, "end")();
   }
   button.dataset.wrong = "true";
-  if (!fits(desk.inputs, form.id)) return answer(desk, "No: on these shapes that form cannot be computed at all.");
+  if (!fits(desk.inputs, form.id)) return tell(desk, "No: on these shapes that form cannot be computed at all.");
   const { count, first } = apart(desk.inputs, form.id, desk.twin);
-  if (!count) return answer(desk, "On your numbers that form gives just what the twin gives, so they cannot tell the two apart. Change one more number, and look again.");
-  answer(desk, `No: with that form ${nameOf(first.part, first.index, desk.inputs)} would be ${shown(first.value)}, and the twin has ${shown(first.other)}.`);
+  if (!count) return tell(desk, "On your numbers that form gives just what the twin gives, so they cannot tell the two apart. Change one more number, and look again.");
+  tell(desk, `No: that form gives ${shown(first.value)} at \u201c${nameOf(first.part, first.index, desk.inputs)}\u201d, and the twin has ${shown(first.other)}.`);
 }
 
 // --- the end of a level, and the test ------------------------------------------------------------------

@@ -25,7 +25,7 @@ function labelsOf(name, inputs) {
 // A place in words: "weights of `it`, `cat`".
 function nameOf(part, index, inputs) {
   const names = labelsOf(part.name, inputs).map((names, n) => names[index[n]]);
-  return `${part.title}: ${(part.axes[0] === "head" && inputs.heads === 1 ? names.slice(1) : names).join(", ")},`;
+  return `${part.title}: ${(part.axes[0] === "head" && inputs.heads === 1 ? names.slice(1) : names).join(", ")}`;
 }
 
 const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
@@ -231,7 +231,7 @@ function start(root) {
   // Say how a number was made, and light what it was made of.
   function drawAbout(about = desk.about) {
     drawDock(desk, about);
-    const place = about ? places(axesOf(about.part ?? about.input), about.index) : {};
+    const place = about?.index ? places(axesOf(about.part ?? about.input), about.index) : {};
     const used = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
     for (const look of looks) look.light(place);
     for (const view of inputs) view.light(used, place);
@@ -243,6 +243,7 @@ function start(root) {
     event.target.setAttribute("aria-pressed", String(body.toggleAttribute("data-all")));
     desk.refresh();
   });
+  desk.look = () => drawAbout();
   root.explorable = desk;
   startGame(desk);
 }
@@ -260,6 +261,7 @@ function drawDock(desk, about) {
   host.dataset.role = (about?.part ?? about?.input)?.role ?? "neutral";
   if (about?.input && desk.shown === about) host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
   else if (about?.input) host.replaceChildren(...editor(desk, about));
+  else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", html: marked(about.said) }));
   else host.replaceChildren(...(about ? explained(desk, about) : [make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made.")]));
   desk.shown = about;
 }

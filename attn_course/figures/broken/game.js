@@ -244,7 +244,7 @@ function drawEnd(desk, step) {
   const host = desk.one("end");
   const key = step === "done" ? MACHINE.levels[desk.level].id : step === "free" ? `free ${desk.twin}` : "";
   host.hidden = key === "";
-  if (step === "free" && host.querySelector("textarea")) host.querySelector("textarea").value = testOf(desk);
+  if (step === "free" && host.querySelector("textarea")) host.querySelector("textarea").value = pythonOf(desk);
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   if (step === "done") host.replaceChildren(...ending(desk));
@@ -252,7 +252,7 @@ function drawEnd(desk, step) {
   else host.replaceChildren();
 }
 
-const testOf = (desk) => MACHINE.test(desk.inputs, desk.twin, MACHINE.twins.find(({ id }) => id === desk.twin).part);
+const pythonOf = (desk) => MACHINE.test(desk.inputs, desk.twin, MACHINE.twins.find(({ id }) => id === desk.twin).part);
 
 function ending(desk) {
   const level = MACHINE.levels[desk.level];
@@ -273,7 +273,7 @@ function ending(desk) {
 
 function exported(desk) {
   const text = make("textarea", { readonly: true, spellcheck: "false", rows: 8, "aria-label": "The test, as Python" });
-  text.value = testOf(desk);
+  text.value = pythonOf(desk);
   const copy = async () => {
     text.select();
     try {

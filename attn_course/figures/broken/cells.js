@@ -11,14 +11,15 @@ function make(tag, given = {}, ...inside) {
     else if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== false && value !== undefined) element.setAttribute(name, value === true ? "" : value);
   }
-  if (["button", "input", "textarea", "select", "summary"].includes(tag) || "tabindex" in given) element.dataset.lmSuppressShortcuts = "true";
+  if (["button", "input", "textarea", "select"].includes(tag) || "tabindex" in given) element.dataset.lmSuppressShortcuts = "true";
   if (tag === "button") element.type = "button";
   element.append(...inside);
   return element;
 }
 
 const symbol = (name) => name.replace(/_(.+)$/, "<sub>$1</sub>");
-const differs = (a, b) => !(Object.is(a, b) || a === b || (Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= NEAR * Math.max(1, Math.abs(a), Math.abs(b))));
+const near = (a, b) => Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= NEAR * Math.max(1, Math.abs(a), Math.abs(b));
+const differs = (a, b) => !(Object.is(a, b) || a === b || near(a, b));
 
 // A number as short as a cell wants it.
 function shown(value) {
@@ -109,7 +110,8 @@ class Matrix {
 
   // Show other numbers; `other` is the same matrix of the other machine, if there is one.
   show(value, other, compared) {
-    const top = Math.max(...entries(value).map(([, x]) => (Number.isFinite(x) ? Math.abs(x) : 0)), this.part.role === "weights" ? 1 : 0) || 1;
+    const sizes = entries(value).map(([, x]) => (Number.isFinite(x) ? Math.abs(x) : 0));
+    const top = Math.max(...sizes, this.part.role === "weights" ? 1 : 0) || 1;
     let different = 0;
     for (const cell of this.cells) {
       const now = at(value, cell.index);

@@ -29,7 +29,7 @@ function startGame(desk) {
 
 function startLevel(desk, n) {
   const level = MACHINE.levels[n];
-  Object.assign(desk, { mode: "level", level: n, proved: false, named: false, hinted: false, tested: new Set(), fewest: Infinity, tried: new Map() });
+  Object.assign(desk, { mode: "level", level: n, proved: false, named: false, hinted: false, tested: new Set(), fewest: Infinity });
   answer(desk, "");
   desk.begin(level.start, level.twin);
   desk.refresh();
@@ -49,6 +49,7 @@ function stepOf(desk) {
   return desk.count ? "prove" : "find";
 }
 
+const quoted = (text) => text.replace(/`(.+?)`/g, "\u201c$1\u201d");
 const marked = (text) => text.replace(/`(.+?)`/g, "<b>$1</b>");
 
 function answer(desk, text) {
@@ -73,7 +74,9 @@ function drawMission(desk) {
   desk.one("steps").hidden = desk.mode !== "level";
   const reached = STEPS.findIndex(([id]) => id === step);
   desk.one("steps").replaceChildren(
-    ...STEPS.map(([id, title], n) => make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title)),
+    ...STEPS.map(([id, title], n) =>
+      make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
+    ),
   );
   const { name, task, tools, choice } = MISSIONS[step](desk);
   desk.one("name").textContent = name;
@@ -81,15 +84,19 @@ function drawMission(desk) {
   // Buttons that were there stay, so that the focus is not lost.
   const bar = desk.one("tools");
   const key = `${desk.mode} ${desk.level} ${step} ${tools.map(([text]) => text)}`;
-  if (bar.dataset.key !== key) bar.replaceChildren(...(choice ? [chooser(desk)] : []), ...tools.map(([text, click, more]) => make("button", { click, ...more }, text)));
   const main = tools.find(([, , more]) => more?.class === "brk-main");
-  if (bar.dataset.key !== key) desk.one("next").replaceChildren(...(main ? [make("button", { click: main[3]?.[1] ?? main[1], class: "brk-main" }, main[3]?.[0] ?? main[0])] : []));
+  if (bar.dataset.key !== key) {
+    bar.replaceChildren(...(choice ? [chooser(desk)] : []), ...tools.map(([text, click, more]) => make("button", { click, ...more }, text)));
+    const [text, click] = main?.[3] ?? main ?? [];
+    desk.one("next").replaceChildren(...(main ? [make("button", { click, class: "brk-main" }, text)] : []));
+  }
   bar.dataset.key = key;
   drawLamps(desk, step);
   drawChoices(desk, step);
   drawEnd(desk, step);
   drawOrders(desk);
-  if (desk.twin && desk.count !== desk.said) desk.say(desk.count ? `${times(desk.count, "number")} differ${desk.count === 1 ? "s" : ""}.` : "No number differs.");
+  const counted = desk.count ? `${times(desk.count, "number")} differ${desk.count === 1 ? "s" : ""}.` : "No number differs.";
+  if (desk.twin && desk.count !== desk.said) desk.say(counted);
   desk.said = desk.count;
 }
 
@@ -105,12 +112,14 @@ const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
   find: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: "Both get the same numbers, and on these they agree. One of them is wrong all the same. <b>Change as few numbers as you can until they differ.</b>" + (desk.hinted ? ` <i>${MACHINE.levels[desk.level].hint}</i>` : ""),
+    task: `Both get the same numbers, and on these they agree. The twin is wrong all the same.
+      <b>Change as few numbers as you can until they differ.</b> ${desk.hinted ? `<i>${MACHINE.levels[desk.level].hint}</i>` : ""}`,
     tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone does not say who is wrong. <b>Press the lamp that goes out for the twin only.</b>`,
+    task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone proves nothing.
+      <b>Press the lamp that goes out for the twin only.</b>`,
     tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
   }),
   name: (desk) => ({
@@ -131,17 +140,24 @@ const MISSIONS = {
   }),
   orders: () => ({
     name: "The same numbers in four orders",
-    task: "What the words find can be counted in other orders, which move fewer or more bytes between a large memory and the small one where the counting is done. <b>Play each, and compare what it moves and what it makes.</b>",
+    task: `What the words find can be computed in other orders, which move fewer or more bytes between a large memory and the small
+      one that computes. <b>Play each, and compare what it moves and what it makes.</b>`,
     tools: [],
   }),
   meet: (desk) => meetMission(desk),
 };
 
-const next = (desk) => (desk.level + 1 < MACHINE.levels.length ? [["Next level", () => { startLevel(desk, desk.level + 1); desk.one("name").focus(); }]] : []);
+function next(desk) {
+  const on = () => {
+    startLevel(desk, desk.level + 1);
+    desk.one("name").focus();
+  };
+  return desk.level + 1 < MACHINE.levels.length ? [["Next level", on]] : [];
+}
 
 function byChance(desk) {
   for (const { name, choices } of MACHINE.inputs) {
-    if (!choices) for (const [index] of entries(desk.inputs[name])) at(desk.inputs[name], index.slice(0, -1))[index.at(-1)] = Math.floor(Math.random() * 5) - 2;
+    if (!choices) desk.inputs[name] = desk.inputs[name].map((row) => row.map(() => Math.floor(Math.random() * 5) - 2));
   }
   desk.refresh();
 }
@@ -173,7 +189,9 @@ function drawLamps(desk, step) {
   host.hidden = desk.mode === "meet" || desk.mode === "orders";
   if (host.hidden) return;
   if (host.children.length !== MACHINE.lamps.length) {
-    host.replaceChildren(...MACHINE.lamps.map(({ id, title }) => make("button", { class: "brk-lamp", "data-id": id, click: () => press(desk, id) }, make("span"), make("b", {}, title), make("span"))));
+    const lamp = ({ id, title }) =>
+      make("button", { class: "brk-lamp", "data-id": id, click: () => press(desk, id) }, make("span"), make("b", {}, title), make("span"));
+    host.replaceChildren(...MACHINE.lamps.map(lamp));
   }
   [...host.children].forEach((row, n) => {
     const lamp = MACHINE.lamps[n];
@@ -181,7 +199,7 @@ function drawLamps(desk, step) {
     [[row.firstChild, null], [row.lastChild, desk.twin]].forEach(([bulb, twin], side) => {
       const { on, says } = open ? lamp.measure(desk.inputs, twin) : { on: undefined, says: "not tested" };
       bulb.dataset.on = String(on);
-      bulb.textContent = `${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${says.replace(/`(.+?)`/g, "\u201c$1\u201d")}`;
+      bulb.textContent = `${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${quoted(says)}`;
     });
   });
 }
@@ -195,8 +213,10 @@ function press(desk, id) {
   if (machine.on && !twin.on) {
     desk.proved = true;
     tell(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says}`);
-  } else if (machine.on) tell(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : ""}.`);
-  else tell(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
+  } else if (machine.on) {
+    const other = id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : "";
+    tell(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${other}.`);
+  } else tell(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
   desk.refresh();
 }
 
@@ -218,7 +238,14 @@ function drawChoices(desk, step) {
   const key = step === "name" ? MACHINE.levels[desk.level].id : "";
   if (host.dataset.key === key) return;
   host.dataset.key = key;
-  host.replaceChildren(...(step === "name" ? formsOf(MACHINE.levels[desk.level]) : []).map((form) => make("button", { class: "brk-form", "data-role": partNamed(form.part).role, click: (event) => choose(desk, form, event.currentTarget) }, make("span", { class: "brk-formula", html: form.html }), make("span", { class: "brk-says" }, form.title))));
+  const button = (form) =>
+    make(
+      "button",
+      { class: "brk-form", click: (event) => choose(desk, form, event.currentTarget) },
+      make("span", { class: "brk-formula", html: form.html }),
+      make("span", { class: "brk-says" }, form.title),
+    );
+  host.replaceChildren(...(step === "name" ? formsOf(MACHINE.levels[desk.level]).map(button) : []));
 }
 
 function choose(desk, form, button) {
@@ -234,8 +261,11 @@ function choose(desk, form, button) {
   button.dataset.wrong = "true";
   if (!fits(desk.inputs, form.id)) return tell(desk, "No: on these shapes that form cannot be computed at all.");
   const { count, first } = apart(desk.inputs, form.id, desk.twin);
-  if (!count) return tell(desk, "On your numbers that form gives just what the twin gives, so they cannot tell the two apart. Change one more number, and look again.");
-  tell(desk, `No: that form gives ${shown(first.value)} at \u201c${nameOf(first.part, first.index, desk.inputs)}\u201d, and the twin has ${shown(first.other)}.`);
+  if (!count) {
+    return tell(desk, "On your numbers that form gives what the twin gives: they cannot tell the two apart. Change one more.");
+  }
+  const place = nameOf(first.part, first.index, desk.inputs);
+  tell(desk, `No: that form gives ${shown(first.value)} at \u201c${place}\u201d, and the twin has ${shown(first.other)}.`);
 }
 
 // --- the end of a level, and the test ------------------------------------------------------------------
@@ -258,14 +288,14 @@ function ending(desk) {
   const level = MACHINE.levels[desk.level];
   const twin = MACHINE.twins.find(({ id }) => id === level.twin);
   const part = partNamed(twin.part);
-  const score = desk.fewest <= level.par ? `You changed ${times(desk.fewest, "number")}: fewer are not possible.` : `You changed ${times(desk.fewest, "number")}; ${level.par} ${level.par === 1 ? "is" : "are"} enough.`;
+  const rest = desk.fewest <= level.par ? ": fewer are not possible." : `; ${level.par} ${level.par === 1 ? "is" : "are"} enough.`;
   return [
     make("p", { class: "brk-name" }, capital(twin.title)),
     make("dl", {},
       make("dt", {}, "machine"), make("dd", { class: "brk-formula", html: part.html }),
       make("dt", {}, "twin"), make("dd", { class: "brk-formula", html: twin.html })),
     make("p", {}, level.story),
-    make("p", { class: "brk-score" }, score),
+    make("p", { class: "brk-score" }, `You changed ${times(desk.fewest, "number")}${rest}`),
     ...exported(desk),
     make("div", { class: "attn-buttons" }, ...next(desk).map(([text, click]) => make("button", { class: "brk-main", click }, text))),
   ];
@@ -285,11 +315,16 @@ function exported(desk) {
     desk.say(button.textContent);
   };
   const button = make("button", { click: copy }, "Copy the test");
-  return [make("p", {}, "Your numbers as a test. Paste it below your own ", make("code", {}, "attention"), ": a function with this mistake fails, a right one passes."), text, make("div", { class: "attn-buttons" }, button)];
+  const says = "Your numbers as a test. Run it below your own function: with this mistake it fails, without it passes.";
+  return [make("p", {}, says), text, make("div", { class: "attn-buttons" }, button)];
 }
 
 function chooser(desk) {
   const options = MACHINE.twins.map(({ id, title }) => make("option", { value: id, selected: id === desk.twin }, title));
-  const list = make("select", { "aria-label": "What is wrong with the twin", change: () => { desk.pair(list.value); list.value = desk.twin; } }, ...options);
+  const list = make("select", { "aria-label": "What is wrong with the twin" }, ...options);
+  list.addEventListener("change", () => {
+    desk.pair(list.value);
+    list.value = desk.twin;
+  });
   return list;
 }

@@ -1,5 +1,5 @@
 // Who looks at whom, as a picture: the words that ask above, the words that are found below, a line as thick as its weight.
-const WIDE = 90, HIGH = 84, LEFT = 60;
+const WIDE = 90, HIGH = 84, LEFT = 60, HALF = HIGH / 2 + 8;
 
 function svg(tag, given, ...inside) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -13,11 +13,12 @@ class Looks {
     const middle = (n) => LEFT + WIDE * (n + 0.5);
     const row = (y) => words.map((word, n) => svg("text", { x: middle(n), y, "text-anchor": "middle" }, word));
     this.lines = words.map((_, i) =>
-      words.map((__, j) => svg("path", { d: `M${middle(i)} 22C${middle(i)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH / 2 + 8} ${middle(j)} ${HIGH - 6}` })),
+      words.map((__, j) => svg("path", { d: `M${middle(i)} 22C${middle(i)} ${HALF} ${middle(j)} ${HALF} ${middle(j)} ${HIGH - 6}` })),
     );
     const sides = [["asks", 14], ["is found", HIGH + 9]].map(([word, y]) => svg("text", { class: "brk-what", x: 0, y }, word));
     const width = 2 * LEFT + WIDE * words.length;
-    this.picture = svg("svg", { style: `max-width: ${width}px`, class: "brk-looks", viewBox: `0 0 ${width} ${HIGH + 14}`, "aria-hidden": "true" }, ...this.lines.flat(), ...row(14), ...row(HIGH + 9), ...sides);
+    const look = { style: `max-width: ${width}px`, class: "brk-looks", viewBox: `0 0 ${width} ${HIGH + 14}`, "aria-hidden": "true" };
+    this.picture = svg("svg", look, ...this.lines.flat(), ...row(14), ...row(HIGH + 9), ...sides);
   }
 
   // Several heads are drawn as their mean.

@@ -21,8 +21,12 @@ const columnOf = (made) => made[WEIGHTS][0].map((weights) => weights[FOUND]);
 const TRIALS = [
   {
     name: "A query asks",
-    task: "Each word asks a question, its row of <b>Q</b>. `it` waits for somebody and asks for nothing yet, so it looks at all words alike. <b>Change a number until `it` gives `cat` more than 0.9.</b>",
-    hint: "`it` is all `open`, so the row `open` of W<sub>Q</sub> makes its question. The key of `cat` has its 2 in the first place: ask for that.",
+    task:
+      "Each word asks a question, its row of <b>Q</b>. `it` waits for somebody and asks for nothing yet, so it looks at all words alike. " +
+      "<b>Change a number until `it` gives `cat` more than 0.9.</b>",
+    hint:
+      "`it` is all `open`, so the row `open` of W<sub>Q</sub> makes its question. " +
+      "The key of `cat` has its 2 in the first place: ask for that.",
     then: "The question of `it` now fits the key of `cat`. The score is that fit, and the weights share out a whole among the fits.",
     row: ["W_Q", 2],
     now: (made) => [shown(weightAt(made, ASKS, FOUND)), `${ASKED} \u2192 ${WANTED}`],
@@ -44,7 +48,9 @@ const TRIALS = [
     then: "Query and key decide where a word looks. The value is what it gets there, and has no say in who is looked at.",
     row: ["W_V", 0],
     now: (made) => [`(${made[FINDS][0][ASKS].map(shown).join(", ")})`, `${ASKED} finds`],
-    done: (made, before) => weightsOf(made).every(([index, value]) => !differs(value, at(before[WEIGHTS], index))) && made[FINDS][0][ASKS].some((value, a) => differs(value, before[FINDS][0][ASKS][a])),
+    done: (made, before) =>
+      weightsOf(made).every(([index, value]) => !differs(value, at(before[WEIGHTS], index))) &&
+      made[FINDS][0][ASKS].some((value, a) => differs(value, before[FINDS][0][ASKS][a])),
   },
 ];
 
@@ -60,7 +66,11 @@ function meetMission(desk) {
   const trial = TRIALS[desk.task];
   if (!trial) {
     desk.now = undefined;
-    return { name: "That is attention", task: said("Queries ask, keys are found, values are handed on. Now somebody has built a copy of it, with one mistake."), tools: [["Break the machine", () => startLevel(desk, 0), { class: "brk-main" }]] };
+    return {
+      name: "That is attention",
+      task: "Queries ask, keys are found, values are handed on. Now somebody has built a copy of it, with one mistake.",
+      tools: [["Break the machine", () => startLevel(desk, 0), { class: "brk-main" }]],
+    };
   }
   const made = MACHINE.compute(desk.inputs, null);
   const met = (desk.met = trial.done(made, MACHINE.compute(desk.first, null)));
@@ -82,6 +92,10 @@ function meetMission(desk) {
   return {
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
     task: said(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>` + (desk.hinted && !met ? ` <i>${trial.hint}</i>` : "")),
-    tools: [...(met ? [[desk.task + 1 < TRIALS.length ? "Go on" : "Done", on, { class: "brk-main" }, ["See why", goTo(desk, "answer")]]] : []), ...(met ? [] : [hint(desk)]), restart(desk), ["Skip to the levels", () => startLevel(desk, 0)]],
+    tools: [
+      met ? [desk.task + 1 < TRIALS.length ? "Go on" : "Done", on, { class: "brk-main" }, ["See why", goTo(desk, "answer")]] : hint(desk),
+      restart(desk),
+      ["Skip to the levels", () => startLevel(desk, 0)],
+    ],
   };
 }

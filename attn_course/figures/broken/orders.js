@@ -24,15 +24,30 @@ function showOrders(desk, host) {
   const most = Math.max(...replays.map(({ steps }) => steps.at(-1).bytes));
   let chosen = Math.max(0, replays.findIndex(({ id }) => id === host.dataset.order)), step = 0;
 
-  const choices = replays.map(({ id, title }, n) => make("button", { click: () => { stop(); host.dataset.order = id; chosen = n; step = 0; draw(); } }, title));
-  const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "step", input: () => { stop(); step = Number(slider.value); draw(); } });
+  const choices = replays.map(({ title }, n) => make("button", { click: () => go(n, 0) }, title));
+  const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "step", input: () => go(chosen, Number(slider.value)) });
   const play = make("button", { class: "brk-main", click: () => (host.dataset.clock ? stop() : run()) }, "Play");
   const says = make("p", { class: "brk-doing" });
-  const table = new Matrix({ ...output, axes: axesOf(output) }, whole, labelsOf(FINDS, desk.inputs), () => make("span", { class: "brk-cell" }));
-  const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", {}, title), make("div", { class: "brk-groove" }, make("div")), make("span", { class: "attn-number" })));
+  const cell = () => make("span", { class: "brk-cell" });
+  const table = new Matrix({ ...output, axes: axesOf(output) }, whole, labelsOf(FINDS, desk.inputs), cell);
+  const groove = () => make("div", { class: "brk-groove" }, make("div"));
+  const number = () => make("span", { class: "attn-number" });
+  const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", {}, title), groove(), number()));
+  const heading = make("p", { class: "attn-heading" }, "Bytes moved");
   const same = make("p", { class: "brk-score" });
-  host.append(make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices), make("div", { class: "brk-player" }, play, slider), says,
-    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, make("p", { class: "attn-heading" }, "Bytes moved"), ...meters)), same);
+  host.append(
+    make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices),
+    make("div", { class: "brk-player" }, play, slider),
+    says,
+    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, heading, ...meters)),
+    same,
+  );
+
+  function go(order, place) {
+    stop();
+    [chosen, step] = [order, place];
+    draw();
+  }
 
   function stop() {
     clearInterval(Number(host.dataset.clock));
@@ -58,6 +73,7 @@ function showOrders(desk, host) {
   function draw() {
     const { steps, output: made, title } = replays[chosen];
     const { says: doing, done } = steps[step];
+    host.dataset.order = replays[chosen].id;
     choices.forEach((button, n) => button.setAttribute("aria-pressed", String(n === chosen)));
     slider.max = steps.length - 1;
     slider.value = step;
@@ -75,7 +91,8 @@ function showOrders(desk, host) {
       meter.toggleAttribute("data-chosen", n === chosen);
     });
     const off = entries(made).filter(([index, value]) => differs(value, at(whole, index))).length;
-    same.textContent = `${title}: of ${entries(made).length} numbers of the output, ${off} ${off === 1 ? "differs" : "differ"} from those of the whole order.`;
+    const differ = `${off} ${off === 1 ? "differs" : "differ"} from those of the whole order`;
+    same.textContent = `${title}: of ${entries(made).length} numbers of the output, ${differ}.`;
   }
   draw();
 }

@@ -18,7 +18,8 @@ const defaults = () => Object.fromEntries(MACHINE.inputs.map(({ name, value }) =
 function labelsOf(name, inputs) {
   const found = MACHINE.labels(name, inputs);
   const features = MACHINE.inputs.find((input) => input.name === "X").columns;
-  const ours = inputs.X[0].length === SMALL.X[0].length ? (label) => (/^x\d$/.test(label) ? features[label[1] - 1] : label) : (label) => label;
+  const small = inputs.X[0].length === SMALL.X[0].length;
+  const ours = (label) => (small && /^x\d$/.test(label) ? features[label[1] - 1] : label);
   return (Array.isArray(found) ? found : [found.rows, found.columns]).map((names) => names.map(ours));
 }
 
@@ -80,7 +81,8 @@ function start(root) {
 
   // Another twin for the same numbers.
   desk.pair = (twin) => {
-    if (!fits(desk.inputs, twin)) return answer(desk, "On these shapes that form cannot be computed at all. Axes of different lengths find such a mistake at once.");
+    const fails = "On these shapes that form cannot be computed at all. Axes of different lengths find such a mistake at once.";
+    if (!fits(desk.inputs, twin)) return answer(desk, fails);
     answer(desk, "");
     desk.twin = twin;
     buildBoard();
@@ -124,7 +126,9 @@ function start(root) {
     for (const view of inputs) showInput(view);
     drawMission(desk);
     const here = desk.mode === "meet" ? placeToTry(desk) : [];
-    for (const view of inputs) for (const { element, index } of view.cells) element.toggleAttribute("data-here", view.part.name === here[0] && index[0] === here[1]);
+    for (const view of inputs) {
+      for (const { element, index } of view.cells) element.toggleAttribute("data-here", view.part.name === here[0] && index[0] === here[1]);
+    }
     drawAbout();
   };
 
@@ -137,14 +141,16 @@ function start(root) {
   function buildInputs() {
     inputs.length = 0;
     const locked = (desk.mode === "level" && MACHINE.levels[desk.level].locked) || [];
-    const [matrices, options] = [false, true].map((chosen) => MACHINE.inputs.filter(({ name, choices }) => Boolean(choices) === chosen && !locked.includes(name)));
+    const open = MACHINE.inputs.filter(({ name }) => !locked.includes(name));
+    const [matrices, options] = [open.filter(({ choices }) => !choices), open.filter(({ choices }) => choices)];
     one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option)));
     stop.inputs();
   }
 
   function grid(spec) {
     const field = ({ index, name }) => {
-      const cell = make("input", { type: "text", autocomplete: "off", tabindex: -1, inputmode: COARSE ? "none" : "text", "aria-label": `${spec.name}, ${name}` });
+      const inputmode = COARSE ? "none" : "text";
+      const cell = make("input", { type: "text", autocomplete: "off", tabindex: -1, inputmode, "aria-label": `${spec.name}, ${name}` });
       cell.addEventListener("focus", () => {
         cell.select();
         desk.about = { input: spec, index, name, cell };
@@ -181,7 +187,8 @@ function start(root) {
       button.dataset.choice = JSON.stringify([spec.name, choice]);
       return button;
     });
-    return make("div", { class: "brk-option", role: "group", "aria-label": spec.title, "data-option": spec.name }, make("span", { "aria-hidden": "true" }, spec.title), ...buttons);
+    const title = make("span", { "aria-hidden": "true" }, spec.title);
+    return make("div", { class: "brk-option", role: "group", "aria-label": spec.title, "data-option": spec.name }, title, ...buttons);
   }
 
   function showInput(view) {
@@ -205,13 +212,17 @@ function start(root) {
     results.length = 0;
     const rows = stages().map((parts) =>
       make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
-        const views = parts.map((part) => new Matrix({ ...part, axes: axesOf(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), ({ index, name }) => result(part, index, name, side)));
+        const views = parts.map((part) => {
+          const cell = ({ index, name }) => result(part, index, name, side);
+          return new Matrix({ ...part, axes: axesOf(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), cell);
+        });
         results.push({ views, side });
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
       })),
     );
     looks = sides().map(() => new Looks(labelsOf("X", desk.inputs)[0]));
-    one("board").replaceChildren(make("div", { class: "brk-stage" }, ...looks.map(({ picture }) => make("div", { class: "brk-side" }, picture))), ...rows);
+    const pictures = looks.map(({ picture }) => make("div", { class: "brk-side" }, picture));
+    one("board").replaceChildren(make("div", { class: "brk-stage" }, ...pictures), ...rows);
     one("heads").hidden = !desk.twin;
     one("board").hidden = desk.mode === "orders";
     body.toggleAttribute("data-alone", !desk.twin);
@@ -250,19 +261,22 @@ function start(root) {
 
 const shapeOf = (value) => (Array.isArray(value) ? `${value.length},${shapeOf(value[0])}` : "");
 const exact = (value) => String(Number(value.toFixed(6))).replace("-", "\u2212");
-const changesOf = (now, then) => (Array.isArray(now) ? entries(now).filter(([index, value]) => differs(value, at(then, index))).length : Number(now !== then));
+const changesOf = (now, then) => entries(now).filter(([index, value]) => value !== at(then, index)).length;
 
 // How the number was made that somebody looks at, or two large buttons for one that can be changed; and how many differ.
 function drawDock(desk, about) {
   const [host, count] = [desk.one("about"), desk.one("count")];
-  const [number, words] = desk.twin ? [String(desk.count), desk.count === 1 ? " number differs" : " numbers differ"] : desk.mode === "meet" && desk.now ? desk.now : ["", ""];
+  const counted = [String(desk.count), desk.count === 1 ? " number differs" : " numbers differ"];
+  const [number, words] = desk.twin ? counted : ((desk.mode === "meet" && desk.now) || ["", ""]);
   count.toggleAttribute("data-none", desk.twin ? desk.count === 0 : !desk.met);
   count.replaceChildren(make("b", {}, number), words);
   host.dataset.role = (about?.part ?? about?.input)?.role ?? "neutral";
-  if (about?.input && desk.shown === about) host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
-  else if (about?.input) host.replaceChildren(...editor(desk, about));
+  if (about?.input && desk.shown === about) {
+    host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
+  } else if (about?.input) host.replaceChildren(...editor(desk, about));
   else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", html: marked(about.said) }));
-  else host.replaceChildren(...(about ? explained(desk, about) : [make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made.")]));
+  else if (about) host.replaceChildren(...explained(desk, about));
+  else host.replaceChildren(make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made."));
   desk.shown = about;
 }
 
@@ -270,7 +284,10 @@ function explained(desk, { part, index, name }) {
   const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
   return [
     make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name}`), make("span", { class: "brk-formula", html: part.html })),
-    ...twins.map(([who, twin]) => make("p", {}, ...(who ? [make("span", { class: "brk-who" }, who), " "] : []), MACHINE.explain(part.name, index, desk.inputs, twin))),
+    ...twins.map(([who, twin]) => {
+      const name = who ? [make("span", { class: "brk-who" }, who), " "] : [];
+      return make("p", {}, ...name, MACHINE.explain(part.name, index, desk.inputs, twin));
+    }),
   ];
 }
 
@@ -280,7 +297,13 @@ function editor(desk, { input, index, name }) {
   return [
     make("div", { class: "brk-editor" },
       make("p", { class: "brk-which" }, make("span", { class: "brk-symbol", html: symbol(input.name) }), ` ${name}`),
-      make("span", { class: "brk-stepper" }, make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"), make("b", { class: "brk-value" }, exact(now())), make("button", { "aria-label": "one more", click: step(1) }, "+")),
+      make(
+        "span",
+        { class: "brk-stepper" },
+        make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"),
+        make("b", { class: "brk-value" }, exact(now())),
+        make("button", { "aria-label": "one more", click: step(1) }, "+"),
+      ),
       make("p", { class: "brk-says" }, "Type a number, or step with Page up and Page down. The arrow keys go to the next cell.")),
   ];
 }

@@ -212,6 +212,19 @@ def test_a_number_can_be_stepped_restored_and_left_half_typed(game):
     expect(cell).to_have_attribute("data-changed", "")
 
 
+def test_a_number_says_how_it_was_made_and_lights_what_it_was_made_of(game):
+    game.get_by_label("W_Q, open, q1").fill("2")
+    for part, cell, lit, said in (
+        ("Q", 6, ["X, it, alive", "X, it, tells", "X, it, open"], "4 = "),
+        ("S", 13, ["queries, it, 1: 4", "queries, it, 2: 0", "keys, cat, 1: 2", "keys, cat, 2: 0"], "5.657 = (4 · 2 + 0 · 0) / √2"),
+        ("P", 13, ["scores, it to cat: 5.66"], "0.99 = exp("),
+    ):
+        game.locator(f"[data-board] [data-part={part}] .brk-cell").nth(cell).focus()
+        names = game.locator("[data-used]:visible").evaluate_all("cells => cells.map(cell => cell.getAttribute('aria-label'))")
+        assert [name for name in names if not name.startswith("W_")] == lit
+        expect(game.locator("[data-about]")).to_contain_text(said)
+
+
 def test_each_order_makes_the_same_output_and_counts_its_bytes(game):
     game.get_by_role("button", name="The same numbers in four orders").press("Enter")
     for n in range(4):

@@ -243,7 +243,8 @@ function start(root) {
   function drawAbout(about = desk.about) {
     drawDock(desk, about);
     const place = about?.index ? places(axesOf(about.part ?? about.input), about.index) : {};
-    const used = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
+    const read = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
+    const used = read.flatMap((name) => (partNamed(name) && repeats(partNamed(name)) ? usesOf(partNamed(name), null) : [name]));
     for (const look of looks) look.light(place);
     for (const view of inputs) view.light(used, place);
     for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : [], place);

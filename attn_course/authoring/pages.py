@@ -8,6 +8,7 @@ from pathlib import Path
 
 from attn_course.authoring.course import units
 from attn_course.authoring.problems import AuthoringError
+from attn_course.figures.broken import page_of_the_machine
 
 TEMPLATES = Path(__file__).with_name("page_template")
 MATHJAX = "mathjax/MathJax.js?config=TeX-AMS-MML_HTMLorMML-full,Safe"
@@ -15,7 +16,7 @@ _LINK = re.compile(r'(href=")(?:\.\./(?:work|notebooks|exercises)/)?((?:ex_)?\d\
 
 
 def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> list[Path]:
-    """Write lessons and exercises as HTML, with the MathJax they use beside them.
+    """Write lessons and exercises as HTML, with the MathJax they use and the page "Break the machine" beside them.
 
     Parameters
     ----------
@@ -50,4 +51,6 @@ def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> 
         page = out / f"{unit.path.stem}.html"
         page.write_text(_LINK.sub(r"\1\2.html", text), encoding="utf-8")
         written.append(page)
-    return written
+    machine = out / "break.html"
+    machine.write_text(page_of_the_machine(), encoding="utf-8")
+    return [*written, machine]

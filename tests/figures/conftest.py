@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from attn_course.figures import base, diagram, explorable
+from attn_course.figures import base, broken, diagram, explorable
 from tests.figures.support import Shown
 
 
@@ -15,7 +15,7 @@ from tests.figures.support import Shown
 def shown(monkeypatch) -> Shown:
     """Collect what is displayed instead of displaying it."""
     seen = Shown()
-    for room in (base, diagram, explorable):
+    for room in (base, broken, diagram, explorable):
         monkeypatch.setattr(room, "display", seen.append)
     return seen
 

@@ -9,6 +9,7 @@ from tests.figures.support import CARDS, LESSONS, card_html
 LESSON_TEXTS = LESSONS.parents[1] / "notebooks" / "src"
 ASKING = {
     "lookup": ["lookup", "start"],
+    "query": ["attention"],
 }
 
 
@@ -41,5 +42,6 @@ def test_reset_undoes_what_sliders_and_buttons_did(page, name):
 STATE = """live => {
     const copy = live.cloneNode(true);
     copy.querySelector(".attn-summary").remove(); // it comes a moment later
-    return [copy.innerText.replace(/\\s+/g, " "), ...[...live.querySelectorAll("[aria-pressed]")].map(button => button.getAttribute("aria-pressed"))];
+    const pressed = [...live.querySelectorAll("[aria-pressed]")].map(button => button.getAttribute("aria-pressed"));
+    return [copy.innerText.replace(/\\s+/g, " "), ...pressed];
 }"""

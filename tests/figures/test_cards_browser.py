@@ -9,6 +9,7 @@ from tests.figures.support import CARDS, LESSONS, card_html
 LESSON_TEXTS = LESSONS.parents[1] / "notebooks" / "src"
 ASKING = {
     "lookup": ["lookup", "start"],
+    "mask": ["masking"],
     "query": ["attention"],
     "rope": ["self_attention"],
 }

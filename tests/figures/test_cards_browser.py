@@ -10,6 +10,7 @@ LESSON_TEXTS = LESSONS.parents[1] / "notebooks" / "src"
 ASKING = {
     "lookup": ["lookup", "start"],
     "mask": ["masking"],
+    "memory": ["linear"],
     "query": ["attention"],
     "rope": ["self_attention"],
 }

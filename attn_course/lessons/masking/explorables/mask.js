@@ -139,7 +139,7 @@ function start(root) {
 }
 
 function buildGrid(table) {
-  const heads = [...NAMES, "sum", "moved by"];
+  const heads = [...NAMES, "sum", "output moved by"];
   table.tHead.innerHTML = `<tr><td></td>${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr>`;
   table.tBodies[0].innerHTML = INDICES.map((i) => {
     const pairs = INDICES.map((j) => `<td class="attn-pair"><button type="button" data-cell tabindex="${i + j ? -1 : 0}"></button></td>`);

@@ -8,6 +8,7 @@ from tests.figures.support import CARDS, LESSONS, card_html
 
 LESSON_TEXTS = LESSONS.parents[1] / "notebooks" / "src"
 ASKING = {
+    "additive": ["additive"],
     "alignment": ["cross_attention"],
     "lookup": ["lookup", "start"],
     "mask": ["masking"],

@@ -444,15 +444,17 @@ figures.tile_savings(blocks, curves)
 # Tiles move less from about $B_q = 32$ queries in a block on, which is $d / 2$, as {eq}`plain-to-tiled-bytes` says.
 
 # %% [markdown] id="explore"
-# In the card below the tile walks over the scores. Watch the factor of the
-# last step: when is it 1? Then find the two settings that move as many numbers as possible and as few as possible.
+# How can one tile at a time give the same output and move fewer bytes? Press Play in the card
+# below and watch the factor: when is it 1? Then find the two settings that move as many bytes
+# as possible and as few as possible, and see what the fewest cost on the chip.
 
 # %% id="explorable"
 figures.tiles_explorable()
 
 # %% [markdown] id="explore-notice"
-# The factor is 1 when the last tile brought no larger score. Most numbers, 1260, move with one query in a tile and no
-# mask; fewest, 204, with twelve. The keys in a tile change the number of steps, and under a mask how much is skipped.
+# The factor is 1 when the last tile brought no larger score. Most bytes, 2544, move with one query in a tile and no
+# mask; fewest, 432, with twelve, which need twelve rows of state on the chip. The keys in a tile change the number of steps, what the chip
+# holds, and under a mask how much is skipped.
 
 # %% [markdown] id="causal"
 # ## Skip what nobody sees

@@ -359,7 +359,9 @@ figures.spread_and_softmax(widths, entropy, largest, norm, n_keys=64)
 verify("log-weight-ratio-variance", "effective-share-of-keys", "entropy-lost-to-spread")
 
 # %% [markdown] id="explorable-before"
-# Find in the card below which divisor keeps the weights the same for every $d_k$.
+# What happens to the softmax as $d_k$ grows, with and without the scale? In the card below the
+# mean norm of the Jacobian is larger *without* the scale up to $d_k = 256$. Find the
+# queries that this mean hides.
 
 # %% id="explorable"
 figures.scale_explorable()

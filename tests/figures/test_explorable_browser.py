@@ -2,13 +2,16 @@
 
 import math
 import re
+from colorsys import rgb_to_hsv as hsv
 from itertools import zip_longest
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
+from attn_course.figures.palette import ROLES
 from attn_course.reference.softmax import softmax, softmax_jacobian
 from tests.figures.support import CARDS, card_html, described
 
@@ -273,6 +276,13 @@ def test_every_text_of_each_card_can_be_read_in_both_themes(page, name, theme):
         "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"
     )
     assert min([contrast(colour(front), colour(back)) for front, back in cells], default=21.0) > 4.5
+    letters = page.locator(".attn-chart text").evaluate_all(
+        """letters => letters.map(letter => {
+            const behind = letter.matches("rect + .attn-on-cell") ? letter.previousElementSibling : null;
+            return [getComputedStyle(letter).fill, behind && getComputedStyle(behind).fill];
+        })"""
+    )
+    assert min([contrast(colour(front), colour(back) if back else paper) for front, back in letters], default=21.0) > 4.5
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -290,3 +300,40 @@ def test_two_of_each_card_do_not_disturb_each_other(page, name):
     page.locator("#attn-one input[type=range]").first.press("ArrowRight")
     assert page.locator("#attn-one .attn-number").all_inner_texts() != still
     assert page.locator("#attn-two .attn-number").all_inner_texts() == still
+
+
+# --- what cards share ------------------------------------------------------------------------------------
+
+
+def test_under_a_finger_every_control_of_every_card_is_44_pixels_and_nothing_sticks_out(browser):
+    context = browser.new_context(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    assert page.evaluate("matchMedia('(pointer: coarse)').matches")
+    for name in CARDS:
+        page.set_content(f'<meta name="viewport" content="width=device-width">{card(name, name)}')
+        # only what can be seen, and not the cells of a grid, whose neighbours are the way to reach them
+        small = page.locator(".attn-live :is(.attn-buttons button, .attn-slider input, select):visible").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect()).filter(({ width, height }) => Math.min(width, height) < 44).length"
+        )
+        assert small == 0, name
+        assert page.evaluate("document.documentElement.scrollWidth <= 400"), name
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["true", "false"])
+def test_the_colour_of_every_role_is_that_of_the_palette_and_stands_out_from_paper_and_track(page, theme):
+    page.set_content(theme_page(theme))
+    shown = page.evaluate(
+        """names => names.map(name => {
+            const root = document.querySelector(".attn-explorable");
+            const probe = root.appendChild(document.createElement("i"));
+            probe.style.color = `var(--attn-${name})`;
+            return getComputedStyle(probe).color;
+        })""",
+        [*ROLES, "paper", "track"],
+    )
+    *roles, paper, track = map(colour, shown)
+    for role, (name, wanted) in zip(roles, ROLES.items(), strict=True):
+        assert min(contrast(role, paper), contrast(role, track)) > 3, name
+        if name != "output":  # ink: black on white, light on dark
+            assert abs(hsv(*role)[0] - hsv(*to_rgb(wanted))[0]) < 0.02, name

@@ -350,11 +350,11 @@ def gpu_rates(direction: str = "forward", folder: Path | None = None) -> None:
 
 
 def tiles_explorable() -> None:
-    """Step through the tiles of attention: running maximum, sum and output of one query, and the numbers moved so far."""
+    """Let a tile walk over the scores: HBM beside the chip, what is kept for each row, and bytes racing those of plain attention."""
     publish_explorable(
         CARDS / "tiles",
-        "Sliders for the queries and keys in a tile, for the step and for one query, on a grid of 12 queries and 12 keys. The current tile "
-        "is outlined; beside it stand the running maximum, the sum, the accumulator and the output of the query so far, the factor of the "
-        "last step, and the numbers moved so far against those of plain attention. Buttons go one tile on or back, and set a "
-        "causal mask, whose hidden tiles are skipped.",
+        "How can one tile at a time give the same output and move fewer bytes? Sliders for the step and for the queries and keys in a "
+        "tile; buttons that play, step and set a causal mask, whose hidden tiles are skipped. One picture shows HBM with Q, K, V, the "
+        "rows of O and L written so far and where the tile is; another the chip with its tile of Q, K, V and scores, and maximum, sum "
+        "and accumulator of each row. Bars show the bytes moved, those of plain attention, and those held on the chip.",
     )

@@ -213,9 +213,11 @@ def initial_variances(names: Sequence[str], expected: ArrayLike, measured: Array
 
 
 def scale_explorable() -> None:
-    """Show d_k and the power of d_k in the divisor as sliders, with the weights of eight keys and what they say."""
+    """Sweep d_k over powers of two: histogram of the scores, softmax weights and norms of the Jacobian, with the scale and without."""
     publish_explorable(
         CARDS / "scale",
-        "Sliders for d_k from 1 to 1024 and for the power of d_k that divides the scores; bars of the weights of eight keys, entropy, "
-        "largest weight, and a bound on the norm of the Jacobian. Only the power one half gives the same weights for every d_k.",
+        "What happens to the softmax as d_k grows, with and without the scale? Sliders for d_k, in powers of two from 1 to 1024, and for "
+        "one of 64 queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and the norm "
+        "of the softmax Jacobian against d_k, with a dot for each query. Divided by the square root of d_k nothing changes; not divided, "
+        "one key takes nearly all the weight, and more and more queries have hardly any gradient.",
     )

@@ -15,6 +15,7 @@ ASKING = {
     "memory": ["linear"],
     "query": ["attention"],
     "rope": ["self_attention"],
+    "softmax": ["softmax"],
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.lessons.cross_attention import figures
-from tests.figures.support import Pictures, card_html
+from tests.figures.support import Pictures, card_html, stop_clock
 
 WEIGHTS = np.array([[0.1, 0.8, 0.1], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4], [0.9, 0.05, 0.05]])
 SOURCE = ["9", "May", "1998"]
@@ -107,6 +107,7 @@ class TestInABrowser:
         expect(page.get_by_role("button", name="9 May 98")).to_have_count(6)
 
     def test_play_writes_the_date_sign_by_sign_and_from_the_end_begins_anew(self, page):
+        stop_clock(page)
         page.set_content(card_html("alignment", "x", card_data()))
         signs = page.locator(".attn-sign")
         page.get_by_role("slider", name="sign that is being written").press("End")
@@ -114,11 +115,12 @@ class TestInABrowser:
         expect(signs.nth(9)).to_have_attribute("data-time", "later")
         page.get_by_role("button", name="Play").click()
         expect(signs.nth(9)).to_have_attribute("data-time", "now")
-        expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has stopped at the end
-        page.get_by_role("button", name="Play").click()
+        page.clock.run_for(2_000)
+        page.get_by_role("button", name="Play").click()  # it had stopped at the end
+        page.clock.run_for(1_000)
         page.get_by_role("button", name="Pause").click()
-        expect(signs.nth(0)).to_have_attribute("data-time", "now")
-        page.get_by_role("button", name="One sign on").click()
         expect(signs.nth(1)).to_have_attribute("data-time", "now")
+        page.get_by_role("button", name="One sign on").click()
+        expect(signs.nth(2)).to_have_attribute("data-time", "now")
         page.get_by_role("button", name="Reset").click()
         expect(signs.nth(0)).to_have_attribute("data-time", "now")

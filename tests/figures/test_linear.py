@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from attn_course.lessons.linear import figures
 from attn_course.reference import delta_rule_attention, linear_attention
-from tests.figures.support import Pictures, card_html, described, rows_of_card
+from tests.figures.support import Pictures, card_html, described, rows_of_card, stop_clock
 
 KEYS = np.array([[1.0, 0.0], [0.6, 0.8]])
 VALUES = np.array([[1.0, 0.0, -1.0], [2.0, 0.5, 1.0]])
@@ -113,19 +113,24 @@ def test_keys_and_buttons_move_the_card(page):
 
 @pytest.mark.browser
 def test_the_writes_play_one_after_the_other_and_a_new_one_replaces_those_still_to_come(page):
+    stop_clock(page)
     page.set_content(card_html("memory"))
     steps = page.locator(".attn-tape li")
     assert steps.all_inner_texts() == ["A = 1", "B = 1", "A = −1"]
     expect(steps.nth(2)).to_have_class("attn-next")
     page.get_by_role("button", name="Play").click()
-    expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has stopped at the end
+    page.clock.run_for(3_000)
+    assert page.locator("[data-play]").inner_text() == "Play", "it has stopped at the end"
     expect(steps.nth(2)).to_have_class("attn-last")
     page.get_by_role("button", name="Step back").click()
     page.get_by_role("button", name="Step back").click()
     page.get_by_role("button", name="C = 1").click()
     assert steps.all_inner_texts() == ["A = 1", "C = 1"]
     page.get_by_role("button", name="Play").click()  # from the end it begins anew
+    expect(page.get_by_role("status")).not_to_contain_text("Nothing is written yet")
+    page.clock.run_for(300)
     page.get_by_role("button", name="Pause").click()
+    page.clock.run_for(300)
     expect(page.get_by_role("status")).to_contain_text("Nothing is written yet")
 
 

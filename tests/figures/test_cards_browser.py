@@ -13,6 +13,7 @@ ASKING = {
     "lookup": ["lookup", "start"],
     "mask": ["masking"],
     "memory": ["linear"],
+    "notation": ["start"],
     "query": ["attention"],
     "rope": ["self_attention"],
     "softmax": ["softmax"],

@@ -2,7 +2,8 @@
 
 The parts lie in `explorables/` of the lesson that shows it: for a card called NAME, `NAME.html` holds the controls, `NAME.js` a
 function ``start(root)``, `NAME.css` what is special about its look, and `NAME_words.html` what it says without scripts.
-`explorable.css` and `explorable.js` beside this file are common to all.
+`explorable.css` and `explorable.js` beside this file are common to all. They give role colours, sliders and buttons of 44 px
+under a finger, and `play`, `onReset`, `speak`, `showBeside`, `drawAxis`, `svg`; see the comments there.
 """
 
 import json

@@ -204,7 +204,8 @@ verify("additive-score-is-odd")
 # The ridge is a bounded cousin of the Gaussian similarity: it rewards being near, where
 # the product rewards being large with the same sign.
 #
-# Move the query below. **Predict** what "No bias" and "Far away" do to the weights; then start on key 3 and press them.
+# Move the query below. Which key wins: the nearest one, or the largest one? **Predict** what "No bias" and "Far away" do to the
+# weights; then start on key 3 and press them.
 
 # %% id="explorable" tags=["predicted"]
 figures.additive_explorable()

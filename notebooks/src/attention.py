@@ -443,16 +443,17 @@ verify("query-misses-own-key", "lead-of-own-key", "gaussian-finds-own-key")
 print("p for q = k1:", attention(plane_keys[:1], plane_keys[:2], np.eye(2))[0].round(2))
 
 # %% [markdown] id="plane-notice"
-# Move the query yourself. Start on key 1, then press "Keys of equal length"; then find the place where the Jacobian is
-# largest.
+# Where does the output follow the query most? The card has the keys and values of this picture, and keeps the steepest place you
+# visited. Start on key 1, press "Keys of equal length" and see which key wins before and after; then press it again, and look
+# for the place where the Jacobian is largest.
 
 # %% id="explorable"
 figures.query_explorable()
 
 # %% [markdown] id="explorable-notice"
-# The slope is steepest on the border between $k_2$ and $k_4$, far down at $q = (4.3, -6)$: their values lie farthest apart,
-# each has half of the weight, and the norm reaches 3.00 of at most 3.04, {eq}`bounded-slope-in-query`. Inside a cone it is practically
-# zero.
+# The slope is steepest on the border between $k_2$ and $k_3$, far up at $q = (0.8, 5.6)$: each has half of the weight, and the norm
+# reaches 1.75 of at most 3.04, {eq}`bounded-slope-in-query`. Between $k_2$ and $k_4$ it reaches only 1.20: these keys lie further apart,
+# but their values are closer together, and the slope is a covariance of both. Inside a cone it is practically zero.
 
 # %% [markdown] id="linear"
 # ## What a linear map could not do, and what it could

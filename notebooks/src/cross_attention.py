@@ -452,7 +452,7 @@ figures.head_alignments(source, written, [alignment(example, head) for head in (
 # source before: position $j$ of the memory need not be about word $j$.
 
 # %% [markdown] id="maps-notice"
-# Move through all six dates yourself.
+# In which order does the translator read its source? Press Play, and compare the six dates and the three sets of weights.
 
 # %% id="explorable"
 shown = record.results[0]["examples"]

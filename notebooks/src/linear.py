@@ -568,11 +568,10 @@ for beta in (1.0, 0.5):
 # the 2.5 that the first write left, plus half of 7.
 
 # %% [markdown] id="explore"
-# In the card below one value is one number, so the state is a single arrow and
-# reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A: both
-# read 1, then more, up to 2. Write A = 1, then A = −1: sums read 0, the delta rule with step size 1 reads −1. What does the
-# delta rule do to B when A is written after it? (At 60 degrees and step size 1: B has read 1, and now reads 1 plus half of
-# what A was missing.)
+# In the card below one value is one number, so the state is a single arrow and reading a key is projecting the arrow on it. What
+# happens to B when A is written after it? A = 1 and B = 1 are written, and A = −1 comes next: step on. (At 60 degrees and step
+# size 1, A read 1.25 and now reads −1, so B, which read 1, loses half of that way.) Then turn B to 90 degrees, and try sums. At
+# last clear the card and write A = 1 and B = 1 by sums: both read 1, and more when you turn B towards A, up to 2.
 
 # %% id="explorable"
 figures.memory_explorable()

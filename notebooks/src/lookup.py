@@ -357,8 +357,9 @@ for h in (0.5, 2.0, 8.0):
 # value also reproduces its noise.
 
 # %% [markdown] id="explorable-before"
-# Move query and width yourself. Put the query on key 9 and widen; then note the pair twice. Make the width *narrow* again
-# and go to 24 o'clock: what does a query get that no key resembles?
+# Which width $h$ makes the answer forget what you asked? Move query and width yourself: put the query on key 9 and widen;
+# then note the pair twice. At last make the width *narrow* again and go to 24 o'clock: what does a query get that no key
+# resembles?
 
 # %% id="explorable"
 figures.lookup_explorable()

@@ -605,15 +605,15 @@ print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
 # even that.)
 
 # %% [markdown] id="polarity-notice"
-# Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask
-# after the softmax. **Predict** first: can a *hidden* cell leak while the mask stands before the softmax?
+# Now paint masks yourself, over the tokens of our sentence. Start with "Causal"; move the last token and see which outputs move.
+# Then put the same mask after the softmax. **Predict** first: Can a hidden cell leak while the mask stands before the softmax?
 
 # %% id="explorable" tags=["predicted"]
 figures.mask_explorable()
 
 # %% [markdown] id="explorable-notice" tags=["answer"]
 # A hidden cell cannot leak: before the softmax, and over the keys, a hidden key has weight 0 and by {eq}`output-derivative-by-score` no influence. Only
-# visible cells above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 15 of 15.
+# visible cells above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 21 of 21.
 
 # %% [markdown] id="count"
 # ## What is left, and what it costs

@@ -479,8 +479,8 @@ figures.temperature_bars(scores, weights, temperatures)
 verify("softmax-entropy", "softmax-entropy-derivative", "temperature-limits")
 
 # %% [markdown] id="explorable-before"
-# Move the scores and the temperature yourself; the explorable below needs no Python. Find a setting where the
-# Jacobian is almost zero, then press "+100 to all".
+# When does the softmax stop passing changes on? Move the scores and the temperature yourself; the card below needs no Python.
+# Find a setting where the Jacobian is almost zero, then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()

@@ -143,7 +143,7 @@ second = v_c @ softmax(k_c.T @ q_c, axis=0)
 print("two texts, one attention:", np.allclose(first, rows_from_columns(second)))
 
 # %% [markdown] id="explorable-intro"
-# Try it. Choose *Columns*: what happens to the table of weights, and to the outlined pair? Hide the keys after
+# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair. Hide the keys after
 # the query, and compare. Change the numbers of queries and keys and predict each shape before you look.
 
 # %% id="explorable"

@@ -69,7 +69,7 @@ def test_buttons_work_by_keyboard_and_show_their_cases(page):
         ("Uniform", ["0.250"] * 4),
         ("Tie", ["0.500", "0.500", "0.000", "0.000"]),
         ("Saturated", ["1.000", "0.000", "0.000", "0.000"]),
-        ("Start", expected_weights(2, 1, 0, -1)),
+        ("Reset", expected_weights(2, 1, 0, -1)),
     ):
         page.get_by_role("button", name=name).press("Enter")
         assert weights_shown(page) == numbers
@@ -173,7 +173,7 @@ def test_the_card_follows_the_theme_of_jupyterlab_and_every_cell_can_be_read(pag
         page.set_content(theme_page(theme))
         paper = page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")
         assert (contrast(colour(paper), "white") < 1.5) == (theme == "true")
-    for preset in ("Start", "Tie", "Saturated"):
+    for preset in ("Reset", "Tie", "Saturated"):
         page.get_by_role("button", name=preset).click()
         pairs = page.locator(".attn-cell").evaluate_all(
             "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"

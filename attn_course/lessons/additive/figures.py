@@ -250,5 +250,5 @@ def additive_explorable() -> None:
         CARDS / "additive",
         "Sliders for a query that is a number, the bias of two tanh units and the size of their score vector; scores, weights and curves "
         "for four keys, additive beside the dot product. Buttons put the query on a key or far away, and take the bias away, "
-        "which leaves the units blind.",
+        "which leaves the units blind; one puts all back.",
     )

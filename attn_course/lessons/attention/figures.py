@@ -299,10 +299,10 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
 
 
 def query_explorable() -> None:
-    """Show a query in the plane, moved by two sliders, with weights, output and Jacobian."""
+    """Show a query in the plane of `query_plane`, moved by two sliders, with weights, output and Jacobian."""
     publish_explorable(
         CARDS / "query",
-        "Two sliders move a query through the plane of four keys; the weights, the output among the four values, the Jacobian and its "
-        "norm follow. Buttons put the query on key 1 (where the longer key 2 wins), at the origin, on a tie and far out, "
-        "make all keys equally long, and change the dot product to a Gaussian; then the nearest key wins.",
+        "Two sliders move a query through the plane of four keys; the weights, the output among the four values, the Jacobian, its norm "
+        "and the steepest place so far follow. Buttons put the query on key 1 (where the longer key 2 wins), at the origin, between keys "
+        "2 and 4 and far out, make all keys equally long, change the dot product to a Gaussian, and put all back.",
     )

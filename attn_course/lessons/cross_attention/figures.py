@@ -215,7 +215,8 @@ def alignment_explorable(translators: Mapping[str, Sequence[Mapping[str, Any]]])
                 raise ValueError(f"translators[{name!r}]: rows must have a number for each sign and piece of {example['text']!r}")
     publish_explorable(
         CARDS / "alignment",
-        "Buttons choose one of six dates in words and one of three sets of attention weights; a slider, or pointing, chooses a sign of "
-        "the date that is written. Each piece of the source is coloured by its share of the weight, and one line names the largest.",
+        "Buttons choose one of six dates in words and one of three sets of attention weights; played, stepped, slid or pointed at, "
+        "the date is written sign by sign. Each piece of the source is coloured by its share of the weight, and a table keeps the piece "
+        "that was read most for each sign so far.",
         [{"name": name, "examples": [dict(example) for example in examples]} for name, examples in translators.items()],
     )

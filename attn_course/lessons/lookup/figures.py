@@ -307,6 +307,6 @@ def lookup_explorable() -> None:
     publish_explorable(
         CARDS / "lookup",
         "Sliders move a query between 0 and 24 o'clock and the width of the similarity; the weights of four noted temperatures, the "
-        "answer and the whole curve of answers follow. Buttons put the query on a key, between keys and far from all, set a narrow and "
-        "a wide similarity, and note the 9 o'clock pair twice.",
+        "answer, the whole curve of answers and its range follow. Buttons put the query on a key, between keys and far from all, set a "
+        "narrow and a wide similarity (which makes the answer forget the query), note the 9 o'clock pair twice, and put all back.",
     )

@@ -143,9 +143,10 @@ def mask_explorable() -> None:
     """Show a mask that is painted cell by cell, with the weights, the outputs and the leaks that it makes."""
     publish_explorable(
         CARDS / "mask",
-        "A grid of six queries and six keys: arrow keys move through it, the space bar hides or shows a pair. Weights and outputs "
-        "follow, and every pair through which a later token reaches an earlier output is marked as a leak. Buttons set causal, window, "
-        "padding, transposed and empty masks, put the mask after the softmax, and let the softmax run over the queries.",
+        "A grid with the seven tokens of the sentence as queries and as keys: arrow keys move through it, the space bar hides or shows a "
+        "pair. The weights follow, a slider moves the last token and shows which outputs move, and every pair through which a later "
+        "token reaches an earlier output is marked as a leak. Buttons set causal, window, padding, transposed and empty masks, put the "
+        "mask after the softmax, let the softmax run over the queries, and put all back.",
     )
 
 

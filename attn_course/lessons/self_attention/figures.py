@@ -227,8 +227,9 @@ def rope_explorable() -> None:
     publish_explorable(
         CARDS / "rope",
         "Two sliders move a query and a key along a sentence; three clocks, fast to slow, show the pairs of features of both as hands. "
-        "The score, and the curve of scores against the distance, show that only the difference of the positions counts. "
-        "Buttons move both on by one, exchange the places, put both on one place, and stop the clocks, so that places make no difference.",
+        "The score, and the curve of scores against the distance, show that only the difference of the positions counts. Buttons play "
+        "both tokens along the sentence or step by one, exchange the places, put both on one place, stop the clocks, so that places make "
+        "no difference, and put all back.",
     )
 
 

@@ -346,5 +346,5 @@ def softmax_explorable() -> None:
     publish_explorable(
         CARDS / "softmax",
         "Sliders for four scores and a temperature; bars of the weights, their entropy, largest weight, Jacobian and its spectral norm. "
-        "Buttons set a uniform case, a tie, a saturated case, and add 100 to all scores, which changes nothing.",
+        "Buttons set a uniform case, a tie, a saturated case, add 100 to all scores, which changes nothing, and put all back.",
     )

@@ -137,6 +137,6 @@ def notation_explorable() -> None:
         CARDS / "notation",
         "Five buttons choose a dialect: the course's own, m data points, columns are positions, Attention Is All You Need, PyTorch. "
         "Formula, shapes, weights and output follow. Sliders set the numbers of queries and keys and pick one pair, whose weight is "
-        "outlined; a button hides the keys after the query. Only the dialect of columns turns the tables; its softmax runs down each "
-        "column.",
+        "outlined, as does a click on a weight; buttons hide the keys after the query and put all back. Only the dialect of columns turns "
+        "the tables; its softmax runs down each column.",
     )

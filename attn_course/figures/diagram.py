@@ -97,6 +97,8 @@ class Diagram:
         self.name, self.width = name, width
         self._svg = ElementTree.Element("svg", viewBox=f"0 0 {_px(width)} {_px(height)}", role="img")
         self._svg.set("aria-labelledby", f"attn-{name}-title")
+        self._height = height
+        self._links: list[str] = []
 
     def box(self, area: Area, text: str = "", *, role: str | None = None, lit: bool = True, symbol: bool = False) -> Area:
         """Draw a box with one line of text in it, and return its area."""
@@ -193,6 +195,19 @@ class Diagram:
         look = {"class": f"attn-wire {_state(lit)}", "stroke-width": "1.8" if lit else "1.3"}
         self._add("path", d=path, **look)
 
+    def link(self, area: Area, address: str, name: str) -> None:
+        """Lead from an area to a page; in the HTML above the drawing, where a front end finds links and keeps them working."""
+        (left, _), (_, top) = area.left, area.top
+        shares = (
+            ("left", left / self.width),
+            ("top", top / self._height),
+            ("width", area.width / self.width),
+            ("height", area.height / self._height),
+        )
+        place = ";".join(f"{side}:{100 * share:.1f}%" for side, share in shares)
+        said = html.escape(name)
+        self._links.append(f'<a class="attn-link" href="{html.escape(address)}" style="{place}" title="{said}" aria-label="{said}"></a>')
+
     def finish(self, *, title: str, caption: str, alt: str) -> Drawn:
         """Return the drawing with its words.
 
@@ -215,11 +230,15 @@ class Diagram:
         svg = ElementTree.Element("svg", self._svg.attrib)
         below = SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", html.escape(caption))
         narrowest = self.width * LEAST_TEXT / SMALL
-        svg.set("style", f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px")
+        size = f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px"
+        svg.set("style", size)
         svg.extend([named, *self._svg])
+        drawn = ElementTree.tostring(svg, encoding="unicode")
+        if self._links:
+            drawn = "\n".join((f'<div class="attn-sheet" style="{size}">{drawn}', *self._links, "</div>"))
         return Drawn(
             f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{LOOK.read_text(encoding="utf-8")}</style>\n'
-            f'<div class="attn-frame" hidden="hidden">{ElementTree.tostring(svg, encoding="unicode")}</div>\n'
+            f'<div class="attn-frame" hidden="hidden">{drawn}</div>\n'
             f"<figcaption>{below}</figcaption>\n</figure>",
             require_alt(alt),
         )

@@ -23,6 +23,13 @@ from attn_course.reference import latent_attention, latent_attention_absorbed, m
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at $W_Q$ and $W_K$, which together lead from $X$ to the scores. ($W_V$ and $W_O$ are a second
+# pair of this kind, and we come to them as well.)
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One matrix is enough
 #

@@ -24,6 +24,13 @@ from attn_course.reference import additive_scores, dot_scores, softmax
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: where a query and a key become a score. The lesson puts a small network in the place of the
+# product $Q K^\top$, and leaves everything behind it as it is.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## A score for two vectors that do not fit
 #

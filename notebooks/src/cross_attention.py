@@ -25,6 +25,13 @@ from attn_course.reference import attention, attention_backward, padding_mask, s
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at its left end again, but now it has two inputs. $X$ still makes the queries; the keys and
+# the values come from $Y$.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Two translators
 #

@@ -34,6 +34,13 @@ from attn_course.reference import flash_attention_backward, merge_partial_attent
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: no part of it changes in this lesson. What changes is where the lit matrices are kept while it
+# runs.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## The memory wall
 #

@@ -24,6 +24,13 @@ from attn_course.reference import merge_heads, repeat_key_value, softmax, split_
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: so far we were inside one head, and now we look at all $H$ of them and at $W_O$, which mixes
+# their outputs.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One wide head or two narrow ones?
 #

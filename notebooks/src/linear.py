@@ -26,6 +26,13 @@ from attn_course.reference import linear_attention, positive_random_features, so
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at the softmax, which we take out, and at the two matrices of $T \times T$ numbers, which
+# are then no longer needed.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One bracket
 #

@@ -21,6 +21,13 @@ from attn_course.reference import attention
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# Here is the machine that this course takes apart, one piece in each lesson. We begin with the parts that are lit: a query asks, keys
+# answer, and values are averaged. Where the three come from, and how the weights are made, are questions for later lessons.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Why attention: recall at a distance
 #

@@ -28,6 +28,12 @@ from attn_course.reference import causal_mask, padding_mask, window_mask
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: between the scores and the softmax, in the box that hides keys.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Which model would you ship?
 #

@@ -10,6 +10,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
 from attn_course.figures.words import listed, number, short
 
@@ -312,3 +313,8 @@ def latent_explorable() -> None:
         "multi-head, grouped, multi-query and latent attention keep for one token, and beneath stand the whole cache of each and the "
         "number of groups that would fill the latent one. Buttons set the sizes of five published models.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the two matrices that compare lit."""
+    show_machine("comparing-matrices")

@@ -16,6 +16,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, OUTPUT, PAPER, REFERENCE, SCORES, WEIGHTS
 from attn_course.figures.words import listed, number, short
 
@@ -358,3 +359,8 @@ def tiles_explorable() -> None:
         "last step, and the numbers moved so far against those of plain attention. Buttons go one tile on or back, and set a "
         "causal mask, whose hidden tiles are skipped.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the matrices that plain attention writes to memory lit."""
+    show_machine("square-matrices")

@@ -11,6 +11,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, KEY, PAPER, QUERY
 from attn_course.figures.words import listed, number, short
 
@@ -220,3 +221,8 @@ def heads_explorable() -> None:
         "key head, and beneath them stand the attention weights, the bytes of the cache per token and in all, and what share of a "
         "step's reading the cache is. Buttons choose multi-head, grouped and multi-query attention, and 8-bit numbers.",
     )
+
+
+def machine() -> None:
+    """Show the machine with all heads lit."""
+    show_machine("all-heads")

@@ -14,6 +14,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_legend_below, as_numbers, draw_level, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
 from attn_course.figures.words import listed, number, short
 
@@ -219,3 +220,8 @@ def scale_explorable() -> None:
         "Sliders for d_k from 1 to 1024 and for the power of d_k that divides the scores; bars of the weights of eight keys, entropy, "
         "largest weight, and a bound on the norm of the Jacobian. Only the power one half gives the same weights for every d_k.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the scale lit."""
+    show_machine("scale")

@@ -7,6 +7,8 @@ not. Where a page drops styles, as JupyterLab does in a notebook that is not tru
 import html
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -84,6 +86,8 @@ class Diagram:
         Lower-case words joined by hyphens; every id of the drawing begins with "attn-" and it.
     width, height : float
         Size in pixels.
+    turns, rest : int, optional
+        How many turns a drawing has that can be played, and the one that is seen until then; 0 is none.
 
     Raises
     ------
@@ -91,7 +95,7 @@ class Diagram:
         If `name` has another form.
     """
 
-    def __init__(self, name: str, width: float, height: float) -> None:
+    def __init__(self, name: str, width: float, height: float, *, turns: int = 0, rest: int = 0) -> None:
         if not NAME.fullmatch(name):
             raise ValueError(f"name must be lower-case words joined by hyphens, such as 'machine-scores'; got {name!r}")
         self.name, self.width = name, width
@@ -99,6 +103,8 @@ class Diagram:
         self._svg.set("aria-labelledby", f"attn-{name}-title")
         self._height = height
         self._links: list[str] = []
+        self._turns, self._rest = turns, rest
+        self._moves: dict[str, str] = {}
 
     def box(self, area: Area, text: str = "", *, role: str | None = None, lit: bool = True, symbol: bool = False) -> Area:
         """Draw a box with one line of text in it, and return its area."""
@@ -141,6 +147,24 @@ class Diagram:
         self._add("circle", cx=_px(x), cy=_px(y), r=_px(radius), **look)
         self.text((x, y + 5), text, lit=lit)
         return Area(x, y, 2 * radius, 2 * radius)
+
+    def dot(self, centre: Point, role: str) -> None:
+        """Draw a small full dot: something that is on its way."""
+        x, y = centre
+        self._add("circle", cx=_px(x), cy=_px(y), r="6.5", fill=_colour(role), **{"class": "attn-dot"})
+
+    @contextmanager
+    def during(self, first: int, last: int) -> Iterator[None]:
+        """Let what is drawn meanwhile be seen from one turn to another, counted from 1."""
+        name = f"attn-{first}-{last}-of-{self._turns}"
+        shares = [(0, "hidden")] * (first > 1) + [(first - 1, "visible")] + [(last, "hidden")] * (last < self._turns)
+        steps = "".join(f"{100 * turn / self._turns:.2f}%{{visibility:{look}}}" for turn, look in shares)
+        self._moves[name] = f"@keyframes {name}{{{steps}}}"
+        resting = " attn-rest" if first <= self._rest <= last else ""
+        outer = self._svg
+        self._svg = self._add("g", **{"class": f"attn-turn{resting}", "style": f"--attn-name:{name}"})
+        yield
+        self._svg = outer
 
     def panel(self, area: Area, *, copies: int = 0, lit: bool = True) -> None:
         """Frame a region with dashes; `copies` of it stand behind, each a little lower and to the right."""
@@ -236,8 +260,13 @@ class Diagram:
         drawn = ElementTree.tostring(svg, encoding="unicode")
         if self._links:
             drawn = "\n".join((f'<div class="attn-sheet" style="{size}">{drawn}', *self._links, "</div>"))
+        look = LOOK.read_text(encoding="utf-8")
+        if self._moves:
+            look += "".join(f"{move}\n" for move in self._moves.values())
+            play = '<label class="attn-play"><input type="checkbox"> play it step by step</label>'
+            drawn = f'<div style="--attn-turns:{self._turns}">{play}\n{drawn}</div>'
         return Drawn(
-            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{LOOK.read_text(encoding="utf-8")}</style>\n'
+            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{look}</style>\n'
             f'<div class="attn-frame" hidden="hidden">{drawn}</div>\n'
             f"<figcaption>{below}</figcaption>\n</figure>",
             require_alt(alt),

@@ -70,6 +70,16 @@ for w in (0.5, 0.9, 1.1):
 # %% id="product-verify"
 verify("recurrent-gradient-product", "recurrent-gradient-bound")
 
+# %% [markdown] id="paths"
+# Each factor of this product is one step from state to state. The drawing counts the steps for a sentence of seven words: what
+# "tired" needs from "cat" passes through five updates in a recurrent network. With attention it takes one step, and it would
+# take one if the sentence were a hundred times as long. (Let it play, and follow the two dots.) The rest of the lesson builds that step.
+
+# %% id="paths-figure"
+from attn_course.sentence import TOKENS
+
+figures.paths(TOKENS, source=1)
+
 # %% [markdown] id="recall"
 # Do larger networks suffer as well? **The experiment.** Two items are named, each with a colour; then comes a stretch of
 # random distractions; then one of the names, as a question. The answer is its colour. A recurrent network as above (RNN)

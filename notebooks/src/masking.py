@@ -317,6 +317,16 @@ print("row 4 in full:   ", masked[4])
 # The new query sees one key, the oldest, because the first row of the triangle has only its first entry. Whatever the query asks, the
 # output is value 0. With $p = 4$ it sees all five keys, and the output is row 4 of the full pass.
 
+# %% [markdown] id="causal-sentence"
+# On our sentence the mask can be read off. In head 0 "the" looks for its noun, and without a mask it finds "cat", with a dot
+# product of 4 against 0 at most elsewhere. The causal mask hides "cat" from it. "it" also wants "cat", which stands earlier, so the
+# mask takes nothing from it that it needs.
+
+# %% id="causal-sentence-figure"
+from attn_course.sentence import KEY, QUERY, TOKENS
+
+figures.masked(TOKENS, QUERY[0] @ KEY[0].T, causal_mask(7, 7), query=4)
+
 # %% [markdown] id="causal-notice"
 # A triangle at the wrong corner raises no error, and every test with $T_q =
 # T_k$ passes. torch's `is_causal` is aligned at the top left; the proposal to change it (pytorch #108108) is open since

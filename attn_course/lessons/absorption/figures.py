@@ -10,6 +10,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.latent import latent_flow as latent_flow
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
 from attn_course.figures.words import listed, number, short

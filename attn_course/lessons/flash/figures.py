@@ -16,6 +16,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.memory import memory as memory
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, OUTPUT, PAPER, REFERENCE, SCORES, WEIGHTS
 from attn_course.figures.words import listed, number, short

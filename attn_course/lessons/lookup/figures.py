@@ -25,6 +25,7 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.paths import paths as paths
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import OUTPUT, PAPER, REFERENCE, VALUE
 from attn_course.figures.words import listed, number, short

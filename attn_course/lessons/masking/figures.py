@@ -15,6 +15,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.masked import masked as masked
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, GRID, INK, PAPER, WEIGHTS
 from attn_course.figures.words import number

@@ -127,4 +127,7 @@ def test_without_its_style_only_the_caption_is_left(page):
     page.set_content(page_with("light", re.sub("<style>.*?</style>", "", MACHINE, flags=re.DOTALL)))
     expect(page.locator("svg")).to_be_hidden()
     expect(page.get_by_text("queries meet keys")).to_be_visible()
+    page.set_content(page_with("light", MACHINE + re.sub("<style>.*?</style>|</?svg[^>]*>", "", MACHINE, flags=re.DOTALL)))
+    expect(page.locator(".attn-frame").first).to_be_visible()
+    expect(page.locator(".attn-frame").last).to_be_hidden()
     assert re.search(r'hidden="[^"]+"', MACHINE), "JupyterLab takes an attribute without a value away"

@@ -55,7 +55,7 @@ GROUPS = {
     ),
     "square-matrices": (
         ("scores", "scale", "mask", "softmax", "weights", "output"),
-        "Plain attention writes each lit matrix to memory and reads it back; two of them have T rows and T columns.",
+        "Plain attention writes scores and weights to memory and reads them back, and both have T rows and T columns.",
     ),
 }
 SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "H": 2}

@@ -105,6 +105,13 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # | hidden layer of all pairs | $(T_q, T_k, d_h)$ |
 # | scores $e$ | $(T_q, T_k)$ |
 
+# %% [markdown] id="aligner"
+# In the machine, this network stands where the product $Q K^\top$ was. The drawing follows one pair through it, a query of 4 numbers
+# and a key of 2.
+
+# %% id="aligner-figure"
+figures.aligner()
+
 # %% id="loops-code"
 queries = rng.normal(size=(3, 4))
 w_query, w_key, v = rng.normal(size=(4, 7)), rng.normal(size=(2, 7)), rng.normal(size=7)

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
+from attn_course.figures.machines.aligner import aligner
 from attn_course.figures.machines.heads import split_and_merge, three_definitions
 from attn_course.figures.machines.latent import latent_flow
 from attn_course.figures.machines.masked import masked
@@ -66,6 +67,7 @@ def drawings(shown) -> str:
     orders(6, 2)
     memory(3, 4, (2, 3))
     ring(4, 2)
+    aligner()
     masked(TOKENS, QUERY[0] @ KEY[0].T, np.tri(7), query=4)
     return "".join(drawn.html for drawn in shown[::2])
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attn_course.figures.diagram import Drawn
+from attn_course.figures.machines.aligner import aligner
 from attn_course.figures.machines.heads import split_and_merge, three_definitions
 from attn_course.figures.machines.latent import latent_flow
 from attn_course.figures.machines.masked import masked
@@ -24,6 +25,7 @@ CAUSAL = np.tri(7, dtype=bool)
 DATE = ["3", "May", "1999"], ["99", "05"]
 
 DRAWN = [
+    (aligner, "the rows q of length 4 and k of length 2"),
     (partial(paths, SENTENCE, 1), "'cat' reaches the last position through 5 updates of the state"),
     (partial(paths, ["a", "b"], 0), "'a' reaches the last position through 1 update of the state"),
     (partial(paths, ["because"] * 8, 6), "1 update"),

@@ -11,6 +11,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.aligner import aligner as aligner
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, MASKED, REFERENCE, SIGNED_MAP
 from attn_course.figures.words import listed, number, short

@@ -105,11 +105,11 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # | hidden layer of all pairs | $(T_q, T_k, d_h)$ |
 # | scores $e$ | $(T_q, T_k)$ |
 
-# %% [markdown] id="aligner"
+# %% [markdown] id="pair"
 # In the machine, this network stands where the product $Q K^\top$ was. The drawing follows one pair through it, a query of 4 numbers
 # and a key of 2.
 
-# %% id="aligner-figure"
+# %% id="pair-figure"
 figures.aligner()
 
 # %% id="loops-code"

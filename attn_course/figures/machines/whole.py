@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from attn_course.figures.diagram import Area, Diagram, Drawn, publish_diagram
+from attn_course.figures.diagram import Area, Diagram, Drawn, Point, publish_diagram
 
 # Each part, along the way of the numbers, and what it does.
 PARTS = {
@@ -161,7 +161,7 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
         _name(drawing, x, "X", "T_q × d_x", lit=on("input"))
         _name(drawing, y, "Y", "T_k × d_y", lit=on("input"))
         inputs = {"query": (x, ()), "key": (y, ((96.0, 276.0), (96.0, 170.0))), "value": (y, ())}
-        added = (x.left, (5.0, 64.0), (5.0, 368.0))
+        added: tuple[Point, ...] = (x.left, (5.0, 64.0), (5.0, 368.0))
     else:
         x = drawing.matrix((46, 170), length, d_model, cell=cell, lit=on("input"))
         _name(drawing, x, "X", "T × d_model", above=True, lit=on("input"))
@@ -207,10 +207,10 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
 
     weights = drawing.matrix((566, 170), length, read, cell=cell, role="weights", lit=on("weights"))
     output = drawing.matrix((566, 276), length, d_v, cell=cell, role="output", lit=on("output"))
-    for area, symbol, width, part in ((weights, "P", columns, "weights"), (output, "P V", "d_v", "output")):
+    for area, symbol, across, part in ((weights, "P", columns, "weights"), (output, "P V", "d_v", "output")):
         drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=on(part), symbol=True)
         beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
-        drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {width}", anchor=anchor, lit=on(part), symbol=True)
+        drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
     drawing.arrow(before.bottom, weights.top, lit=on("weights"))
     drawing.arrow(weights.bottom, output.top, lit=on("output"))
     drawing.arrow(made["value"].right, output.left, lit=on("output"))

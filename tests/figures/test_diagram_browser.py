@@ -125,7 +125,9 @@ def test_each_part_of_the_linked_machine_can_be_clicked_and_reached_by_keyboard_
 
 def test_without_its_style_only_the_caption_is_left(page):
     page.set_content(page_with("light", MACHINE))
-    expect(page.get_by_role("img", name="The machine with its attention lit")).to_be_visible()
+    expect(
+        page.get_by_role("img", name="The machine with its query, key, value, scores, scale, softmax, weights and output lit")
+    ).to_be_visible()
     page.set_content(page_with("light", re.sub("<style>.*?</style>", "", MACHINE, flags=re.DOTALL)))
     expect(page.locator("svg")).to_be_hidden()
     expect(page.get_by_text("queries meet keys")).to_be_visible()

@@ -120,7 +120,7 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
         if place in linked:
             drawing.link(area, *linked[place])
     here = f" Here {_listed([f'{size} = {count}' for size, count in given.items()])}." if given else ""
-    title = "The whole machine" if name == "whole" else f"The machine with its {name.replace('-', ' ')} lit"
+    title = "The whole machine" if name == "whole" else f"The machine with its {_listed(list(lit)).replace('-', ' ')} lit"
     leads = " Each framed part is a link to its lesson." if linked else ""
     caption = f"The machine of attention. {sentence}{here}{leads}"
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE

@@ -42,8 +42,8 @@ print("first: ", first[0], "\nsecond:", second[0])
 # so, because every shape still fits.
 
 # %% [markdown] id="hook-notice"
-# To tell such twins apart we need to know, for each index, what it stands for. Here is the machine that this course takes
-# apart, drawn with the sizes of these arrays. This lesson is about the part that is lit; the projections on its left and the
+# To tell such twins apart we need to know, for each index, what it stands for. Here is the machine again, drawn with the
+# sizes of these arrays. This lesson puts together the part that is lit; the projections on its left and the
 # heads around it have lessons of their own ({lesson}`self_attention` and {lesson}`heads`).
 
 # %% id="machine"

@@ -34,6 +34,13 @@ from attn_course.reference import flash_attention_backward, merge_partial_attent
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: no part of it changes in this lesson. What changes is where the lit matrices are kept while it
+# runs.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## The memory wall
 #
@@ -363,6 +370,14 @@ figures.float16_errors(medians, [*spreads.values()])
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
+# The loop needs only one block of keys at a time, so it fits into the small memories on the chip. In the drawing, each box in the
+# large memory on the left is a block of rows, a **tile**; the three arrows in the middle are the traffic that we count. Let it play:
+# tile 2 of the queries stays, and all keys and values pass by.
+
+# %% id="tiles-memories"
+figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
+
+# %% [markdown] id="tiles-bytes"
 # Which numbers go through slow memory now? **Assume** a block of $B_q$ queries stays in fast memory while all keys and
 # values pass by, then the next block. Queries are read once; output and one $L$ per query are written once; keys and
 # values are read once for **each** block:

@@ -24,6 +24,13 @@ from attn_course.reference import merge_heads, repeat_key_value, softmax, split_
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: so far we were inside one head, and now we look at all $H$ of them and at $W_O$, which mixes
+# their outputs.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One wide head or two narrow ones?
 #
@@ -68,6 +75,13 @@ blocks = [x @ w_query[:, 2 * h : 2 * h + 2] for h in range(3)]
 assert np.allclose(split_heads(x @ w_query, 3), blocks)
 projected = x @ w_query
 print("(T, d)", projected.shape, "-> (H, T, d_k)", split_heads(projected, 3).shape)
+
+# %% [markdown] id="split-picture"
+# The drawing follows one head through the whole layer, with the sizes of these arrays. The second head takes its two columns of
+# $Q$ in every row, attends with keys and values that were cut in the same way, and puts its output back into the same columns.
+
+# %% id="split-figure"
+figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="spot-reshape"
 # ### Spot the mistake: a reshape that comes back
@@ -336,6 +350,12 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 # | split $Q = X W_Q$ | columns of $X W_Q$ | own matrices, {eq}`heads-are-column-blocks` |
 # | own matrices | $X W_Q^{(h)}$ | a split of the $H d_k$ columns side by side |
 # | project $Q$ again | $Q\, W_h^{Q}$ | depends on what $Q$ is |
+
+# %% [markdown] id="definitions"
+# Drawn side by side, each with two heads, they differ in where the matrix of a head stands:
+
+# %% id="definitions-figure"
+figures.three_definitions()
 
 # %% [markdown] id="twice"
 # Third row: if "$Q$" means the input $X$, it is the second definition (so in Vaswani et al., 2017). If $Q$ is already

@@ -26,6 +26,13 @@ from attn_course.reference import linear_attention, positive_random_features, so
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at the softmax, which we take out, and at the two matrices of $T \times T$ numbers, which
+# are then no longer needed.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One bracket
 #
@@ -400,6 +407,14 @@ show("normalised-linear-attention", wrong="only the last key is counted")
 # features in $Q_c$, $K_c$ and $M_{ij} = 1$ for $j \le i$, else 0:
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \label{chunked-linear-attention}$$
+
+# %% [markdown] id="orders"
+# The drawing shows the three forms for six positions. Count the blue cells, which are scores, and the green blocks, which are
+# read from the state: chunks of two make few of the first and need few of the second. When it plays, you see what has to wait: the
+# parallel form adds everything in one step, the chunks take three, and the recurrent form takes six.
+
+# %% id="orders-figure"
+figures.orders(length=6, chunk=2)
 
 # %% [markdown] id="chunks-proof"
 # Proof: split the sum of {eq}`recurrent-linear-attention` at the beginning of the piece. Keys before it are in $S_c$, keys inside it are in

@@ -28,6 +28,12 @@ from attn_course.reference import causal_mask, padding_mask, window_mask
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: between the scores and the softmax, in the box that hides keys.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Which model would you ship?
 #
@@ -310,6 +316,16 @@ print("row 4 in full:   ", masked[4])
 # %% [markdown] id="causal-answer" tags=["answer"]
 # The new query sees one key, the oldest, because the first row of the triangle has only its first entry. Whatever the query asks, the
 # output is value 0. With $p = 4$ it sees all five keys, and the output is row 4 of the full pass.
+
+# %% [markdown] id="causal-sentence"
+# On our sentence the mask can be read off. In head 0 "the" looks for its noun, and without a mask it finds "cat", with a dot
+# product of 4 against 0 at most elsewhere. The causal mask hides "cat" from it. "it" also wants "cat", which stands earlier, so the
+# mask takes nothing from it that it needs.
+
+# %% id="causal-sentence-figure"
+from attn_course.sentence import KEY, QUERY, TOKENS
+
+figures.masked(TOKENS, QUERY[0] @ KEY[0].T, causal_mask(7, 7), query=4)
 
 # %% [markdown] id="causal-notice"
 # A triangle at the wrong corner raises no error, and every test with $T_q =

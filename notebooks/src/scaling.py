@@ -30,6 +30,12 @@ from attn_course.reference import (
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: between the scores and the softmax stands a box that divides by $\sqrt{d_k}$.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## A softmax that stops learning
 #

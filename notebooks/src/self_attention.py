@@ -23,6 +23,12 @@ from attn_course.reference import scaled_dot_scores, sinusoidal_positions
 
 np.set_printoptions(precision=2, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at its left end, where one matrix $X$ becomes $Q$, $K$ and $V$.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="plain"
 # ## Every token is query, key and value
 #

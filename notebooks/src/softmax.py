@@ -23,6 +23,12 @@ from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_
 
 np.set_printoptions(precision=4, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: the scores are there, and each row of them has to become a row of weights.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Two lines that work, until they do not
 #

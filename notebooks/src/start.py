@@ -10,6 +10,17 @@
 # **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, without the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
+# %% [markdown] id="where"
+# This is the machine, and the course takes it apart. Each framed part is a link to the lesson about it. The other lessons change
+# the machine: [another score]({lesson}`additive`_additive.ipynb), [a second input]({lesson}`cross_attention`_cross_attention.ipynb),
+# [two matrices made into one]({lesson}`absorption`_absorption.ipynb), [no softmax]({lesson}`linear`_linear.ipynb), and
+# [the same numbers with less traffic]({lesson}`flash`_flash.ipynb). You need not understand the picture yet.
+
+# %% id="machine"
+from attn_course.lessons.start import figures
+
+figures.machine()
+
 # %% [markdown] id="move"
 # **Move something first.** Four temperatures were noted. Slide $q$ to ask for any other hour, and watch how much each note weighs in the
 # answer: the hour is the **query**, the hours with a note are **keys**, the temperatures **values**. Which width $h$ makes the answer
@@ -90,7 +101,6 @@ print("the same when turned:", np.allclose(first, second.T))
 
 # %% id="lessons-code"
 from attn_course import show, verify
-from attn_course.lessons.start import figures
 
 verify("dot-product-in-columns")
 q, k = query[:1], key[:1]

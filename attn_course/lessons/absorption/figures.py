@@ -10,6 +10,8 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.latent import latent_flow as latent_flow
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
 from attn_course.figures.words import listed, number, short
 
@@ -313,3 +315,8 @@ def latent_explorable() -> None:
         "the step. Buttons play, pause, step, reset and set the sizes of five published models; sliders set time, tokens a column, key "
         "heads and latent width.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the two matrices that compare lit."""
+    show_machine("comparing-matrices")

@@ -11,6 +11,8 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.aligner import aligner as aligner
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, MASKED, REFERENCE, SIGNED_MAP
 from attn_course.figures.words import listed, number, short
 
@@ -252,3 +254,8 @@ def additive_explorable() -> None:
         "for four keys, additive beside the dot product. Buttons put the query on a key or far away, and take the bias away, "
         "which leaves the units blind; one puts all back.",
     )
+
+
+def machine() -> None:
+    """Show the machine with where a score is made lit."""
+    show_machine("comparison")

@@ -11,6 +11,8 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.paddings import paddings as paddings
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -220,3 +222,8 @@ def alignment_explorable(translators: Mapping[str, Sequence[Mapping[str, Any]]])
         "that was read most for each sign so far.",
         [{"name": name, "examples": [dict(example) for example in examples]} for name, examples in translators.items()],
     )
+
+
+def machine() -> None:
+    """Show the machine with two inputs lit."""
+    show_machine("two-inputs")

@@ -16,6 +16,8 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.memory import memory as memory
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, OUTPUT, PAPER, REFERENCE, SCORES, WEIGHTS
 from attn_course.figures.words import listed, number, short
 
@@ -358,3 +360,8 @@ def tiles_explorable() -> None:
         "rows of O and L written so far and where the tile is; another the chip with its tile of Q, K, V and scores, and maximum, sum "
         "and accumulator of each row. Bars show the bytes moved, those of plain attention, and those held on the chip.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the matrices that plain attention writes to memory lit."""
+    show_machine("square-matrices")

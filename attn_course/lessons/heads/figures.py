@@ -12,6 +12,9 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.heads import split_and_merge as split_and_merge
+from attn_course.figures.machines.heads import three_definitions as three_definitions
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, KEY, PAPER, QUERY
 from attn_course.figures.words import listed, number, short
 
@@ -243,3 +246,8 @@ def heads_explorable() -> None:
         "the context, for a model of 32 layers.",
         sentence_heads(),
     )
+
+
+def machine() -> None:
+    """Show the machine with all heads lit."""
+    show_machine("all-heads")

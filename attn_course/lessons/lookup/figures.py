@@ -25,6 +25,8 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.paths import paths as paths
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import OUTPUT, PAPER, REFERENCE, VALUE
 from attn_course.figures.words import listed, number, short
 
@@ -310,3 +312,8 @@ def lookup_explorable() -> None:
         "answer, the whole curve of answers and its range follow. Buttons put the query on a key, between keys and far from all, set a "
         "narrow and a wide similarity (which makes the answer forget the query), note the 9 o'clock pair twice, and put all back.",
     )
+
+
+def machine() -> None:
+    """Show the machine with queries, keys, values and their average lit."""
+    show_machine("dictionary")

@@ -15,6 +15,8 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.masked import masked as masked
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, GRID, INK, PAPER, WEIGHTS
 from attn_course.figures.words import number
 
@@ -205,3 +207,8 @@ def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
         ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
         ax.grid(True, which="minor", axis="both", color=PAPER, linewidth=1.0)
+
+
+def machine() -> None:
+    """Show the machine with the mask lit."""
+    show_machine("mask")

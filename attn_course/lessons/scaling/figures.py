@@ -14,6 +14,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_legend_below, as_numbers, draw_level, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
 from attn_course.figures.words import listed, number, short
 
@@ -221,3 +222,8 @@ def scale_explorable() -> None:
         "of the softmax Jacobian against d_k, with a dot for each query. Divided by the square root of d_k hardly anything changes; not "
         "divided, one key takes nearly all the weight, and more and more queries have hardly any gradient.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the scale lit."""
+    show_machine("scale")

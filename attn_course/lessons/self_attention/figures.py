@@ -14,6 +14,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, draw_heatmap, each_of_shape, name_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -267,3 +268,8 @@ def _draw_maps(
             ax.set(title=name, xlabel=column_label)
         axes[0].set_ylabel(row_label)
         add_colour_bar(image, axes, color_label, fraction=0.03)
+
+
+def machine() -> None:
+    """Show the machine with what makes queries, keys and values lit."""
+    show_machine("projections")

@@ -22,6 +22,7 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import GRADIENT, GRID, INK, REFERENCE, SCORES, WEIGHTS
 from attn_course.figures.words import listed, number, short
 from attn_course.lessons.softmax.figures_simplex import draw_contours, draw_mark, draw_path, draw_simplex, on_simplex
@@ -348,3 +349,8 @@ def softmax_explorable() -> None:
         "Sliders for four scores and a temperature; bars of the weights, their entropy, largest weight, Jacobian and its spectral norm. "
         "Buttons set a uniform case, a tie, a saturated case, add 100 to all scores, which changes nothing, and put all back.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the softmax lit."""
+    show_machine("softmax")

@@ -1,4 +1,4 @@
-"""Figures of the lesson start: the map of the course, and one table of weights in two orientations. They draw what they are given."""
+"""Figures of the lesson start: the machine with its links, the map of the course, and one table of weights in two orientations."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_heatmap
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, PAPER, REFERENCE
+from attn_course.numbers import cite, title
 
 CARDS = Path(__file__).parent / "explorables"
 REACH = 0.62  # width of an arc by its height: flat arcs leave room for the titles
@@ -140,3 +142,28 @@ def notation_explorable() -> None:
         "outlined, as does a click on a weight; buttons hide the keys after the query and put all back. Only the dialect of columns turns "
         "the tables; its softmax runs down each column.",
     )
+
+
+LESSONS = {  # where each part of the machine is taken apart
+    "input": "{lesson}`self_attention`_self_attention",
+    "projections": "{lesson}`self_attention`_self_attention",
+    "roles": "{lesson}`lookup`_lookup",
+    "scores": "{lesson}`scaling`_scaling",
+    "scale": "{lesson}`scaling`_scaling",
+    "mask": "{lesson}`masking`_masking",
+    "softmax": "{lesson}`softmax`_softmax",
+    "weights": "{lesson}`attention`_attention",
+    "output": "{lesson}`attention`_attention",
+    "heads": "{lesson}`heads`_heads",
+    "merge": "{lesson}`heads`_heads",
+    "residual": "{lesson}`self_attention`_self_attention",
+}
+
+
+def machine() -> None:
+    """Show the whole machine, each part a link to its lesson."""
+    links = {}
+    for part, name in LESSONS.items():
+        number, slug = cite(name).split("_", 1)
+        links[part] = (f"{number}_{slug}.ipynb", f"{number} {title(slug)}")
+    show_machine("whole", links=links)

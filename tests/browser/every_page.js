@@ -53,6 +53,9 @@ var Page = (() => { // every fold is opened
       found.push(...last.map((element) => `wider than the page: ${where(element)}`));
       if (!last.length) found.push(`the page is ${document.documentElement.scrollWidth - room} px wider than the window`);
     }
+    for (const area of document.querySelectorAll(".jp-OutputArea")) { // a part of it may scroll, such as a table
+      if (area.scrollWidth > area.clientWidth + 1) found.push(`an output scrolls as a whole: ${where(area)}`);
+    }
     for (const element of document.body.querySelectorAll("*")) {
       const { overflowX, textOverflow } = getComputedStyle(element);
       const cut = !element.closest(".MJX_Assistive_MathML") && ["hidden", "clip"].includes(overflowX) && textOverflow !== "ellipsis" && element.scrollWidth > element.clientWidth + 1;
@@ -107,7 +110,8 @@ var Page = (() => { // every fold is opened
   }
 
   // --- names
-  const INTERACTIVE = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex], [contenteditable=true]";
+  const NATIVE = "a[href], button, input:not([type=hidden]), select, textarea, summary, [contenteditable=true]";
+  const INTERACTIVE = `${NATIVE}, [tabindex]`;
   const interactive = () => [...document.body.querySelectorAll(INTERACTIVE)].filter((one) => visible(one) && !one.disabled);
   function name(element) {
     const told = (element.getAttribute("aria-labelledby") ?? "").split(/\s+/).map((id) => document.getElementById(id)?.textContent ?? "");
@@ -138,6 +142,7 @@ var Page = (() => { // every fold is opened
     const out = got.find((element, n) => n && !(got[n - 1].compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING));
     return [
       ...interactive().filter((one) => one.tabIndex < 0 && !one.matches("[tabindex]")).map((one) => `cannot be reached by Tab: ${where(one)}`),
+      ...wanted.filter((one) => !one.matches(`${NATIVE}, [role]`)).map((one) => `nothing to do at this stop of Tab: ${where(one)}`),
       ...wanted.filter((one) => !got.includes(one)).map((one) => `Tab never came to ${where(one)}`),
       ...(out ? [`Tab came out of order to ${where(out)}`] : []),
       ...reached.filter(([, ringed]) => !ringed).map(([one]) => `no outline to be seen: ${where(one)}`),

@@ -46,9 +46,9 @@ def faults(browser: NotebookPage, path: Path) -> Iterator[str]:
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)
             yield from (f"{width} px, {theme}: {fault}" for fault in page.evaluate("Page.faint()"))
-    stops = page.evaluate("Page.listen()")
-    for _ in range(stops):
-        page.keyboard.press("Tab")
+    page.set_viewport_size({"width": WIDTHS[-1], "height": 200})  # little to draw anew at each stop
+    for _ in range(page.evaluate("Page.listen()")):
+        page.keyboard.down("Tab")
     yield from page.evaluate("Page.focus()")
     yield from (f"a link to {link}, which is not there" for link in page.evaluate(LINKS) if not leads_somewhere(link, path.parent))
     yield from (f"asked another computer: {url}" for url in browser.elsewhere if not url.startswith("file:"))

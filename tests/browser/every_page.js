@@ -1,7 +1,6 @@
 // What a reader would stumble over on a page, in the width and theme it has now: each function returns one line for each fault.
 "use strict";
 var Page = (() => { // every fold is opened
-  const BLANK = [0, 0, 0, 0];
   const dot = document.createElement("canvas").getContext("2d", { willReadFrequently: true, colorSpace: "srgb" });
   const read = new Map();
   const channels = (text) => { // red, green, blue and alpha, from 0 to 1, of anything CSS calls a colour
@@ -58,7 +57,8 @@ var Page = (() => { // every fold is opened
     }
     for (const element of document.body.querySelectorAll("*")) {
       const { overflowX, textOverflow } = getComputedStyle(element);
-      const cut = !element.closest(".MJX_Assistive_MathML") && ["hidden", "clip"].includes(overflowX) && textOverflow !== "ellipsis" && element.scrollWidth > element.clientWidth + 1;
+      const hides = ["hidden", "clip"].includes(overflowX) && textOverflow !== "ellipsis" && !element.closest(".MJX_Assistive_MathML");
+      const cut = hides && element.scrollWidth > element.clientWidth + 1;
       if (cut && element.clientWidth > 2 && visible(element) && !scrolls(element)) found.push(`cut off: ${where(element)}`);
     }
     return found;
@@ -98,12 +98,12 @@ var Page = (() => { // every fold is opened
       if (element.closest("script, style, noscript, title, :disabled") || !visible(element)) continue;
       const style = getComputedStyle(element), size = parseFloat(style.fontSize), drawn = element.closest("svg text");
       if (element.getBoundingClientRect().width < 2) continue; // for a screen reader only
-      const back = drawn ? behind(drawn) : ground(element);
-      const front = over(channels(drawn ? style.fill : style.color), back, opacity(element) * (drawn ? parseFloat(style.fillOpacity) : 1));
+      const colour = drawn ? style.fill : style.color, back = drawn ? behind(drawn) : ground(element);
+      const front = over(channels(colour), back, opacity(element) * (drawn ? parseFloat(style.fillOpacity) : 1));
       const enough = size >= 24 || (size >= 18.66 && parseInt(style.fontWeight) >= 700) ? 3 : 4.5;
       const ratio = contrast(front, back);
       if (ratio >= enough - 0.005) continue;
-      const pair = `${style.color} at ${ratio.toFixed(2)}`;
+      const pair = `${colour} at ${ratio.toFixed(2)}`;
       found.set(pair, [...(found.get(pair) ?? []), where(element)]);
     }
     return [...found].map(([pair, places]) => `faint text, ${pair}: ${places[0]}${places.length > 1 ? ` and ${places.length - 1} more` : ""}`);
@@ -128,11 +128,13 @@ var Page = (() => { // every fold is opened
 
   // --- focus, which the test moves with the Tab key
   const reached = [];
-  const stops = () => interactive().filter((one) => one.tabIndex >= 0 && !(one.type === "radio" && !one.checked && one.form?.[one.name]?.value));
+  const passedOver = (one) => one.type === "radio" && !one.checked && document.querySelector(`[name="${one.name}"]:checked`); // Tab takes the chosen one
+  const stops = () => interactive().filter((one) => one.tabIndex >= 0 && !passedOver(one));
   function listen() { // returns how many stops there are: a box that scrolls can be one too
     document.addEventListener("focusin", ({ target }) => {
       const style = getComputedStyle(target), width = parseFloat(style.outlineWidth);
-      const ringed = style.outlineStyle === "auto" || (style.outlineStyle !== "none" && width >= 1 && contrast(channels(style.outlineColor), ground(target.parentElement)) >= 3);
+      const drawn = style.outlineStyle !== "none" && width >= 1;
+      const ringed = style.outlineStyle === "auto" || (drawn && contrast(channels(style.outlineColor), ground(target.parentElement)) >= 3);
       reached.push([target, ringed]);
     });
     return stops().length + [...document.body.querySelectorAll("*")].filter((one) => scrolls(one) && one.scrollWidth > one.clientWidth).length;

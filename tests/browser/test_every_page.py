@@ -36,7 +36,7 @@ PLANTED = {
     "cut off: div": '<div style="width: 9em; overflow: hidden; white-space: nowrap">a line that is longer than its box</div>',
     "faint text, rgb(119, 119, 119)": '<p style="background: #ddd"><span style="color: #777">grey on grey</span></p>',
     "faint text, rgb(0, 0, 0)": '<p style="opacity: 0.4">black, but hardly there</p>',
-    "faint text, rgb(255, 255, 0)": '<svg role="img" aria-label="s"><path d="M0 0h99v50H0z" fill="#fff"/><text y="9" fill="#ff0">y</text></svg>',
+    "faint text, rgb(255, 255, 0)": '<svg aria-label="s"><path d="M0 0h99v50H0z" fill="#fff"/><text y="9" fill="#ff0">y</text></svg>',
     "no name: button": "<button></button>",
     "no name: img": "<img>",
     "no name: svg": "<svg><circle r='9'/></svg>",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib import image
+from matplotlib.colors import to_rgb
 
 import attn_course
 from attn_course.figures import base
@@ -62,14 +63,15 @@ class Pictures:
         assert shown == []
 
 
-def decode(png: bytes) -> np.ndarray:
-    """Read a PNG with matplotlib's reader: (height, width, 3) uint8."""
+def decode(png: bytes, page: str = "white") -> np.ndarray:
+    """Read a PNG with matplotlib's reader and lay it on a page: (height, width, 3) uint8."""
     pixels = image.imread(io.BytesIO(png), format="png")
-    return np.round(pixels[..., :3] * 255).astype(np.uint8)
+    ground = np.array(to_rgb(page))
+    return np.round((pixels[..., 3:] * pixels[..., :3] + (1 - pixels[..., 3:]) * ground) * 255).astype(np.uint8)
 
 
 def ink_touches_the_edge(pixels: np.ndarray) -> bool:
-    """Whether anything but paper lies on the outermost pixels, which means that a label is clipped."""
+    """Whether anything but the white page lies on the outermost pixels, which means that a label is clipped."""
     ink = (pixels != 255).any(axis=-1)
     return bool(ink[[0, -1]].any() or ink[:, [0, -1]].any())
 

@@ -17,6 +17,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from attn_course.figures.palette import DARK, INK, LIFT, LIGHT, NEUTRAL_STYLES, SIGNED_MAP, WEIGHTS_MAP
+from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
 MOST_ANNOTATED_CELLS = 100
@@ -138,9 +139,7 @@ def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: floa
 
 def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:
     """Return a size of letters at which the longest number stays within its cell, as far as it can be read."""
-    gridspec = ax.get_subplotspec()
-    panels = gridspec.get_gridspec().ncols if gridspec else 1
-    cell_points = POINTS_PER_INCH * 0.85 * float(ax.figure.get_size_inches()[0]) / panels / columns
+    cell_points = POINTS_PER_INCH * 0.85 * inches_for(ax) / columns
     return float(np.clip(0.9 * cell_points / (0.64 * letters), SMALLEST_POINTS, LABEL_POINTS))
 
 

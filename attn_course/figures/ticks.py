@@ -22,7 +22,7 @@ def tick_at(ax: Axes, positions: np.ndarray) -> None:
     Large powers of two are written as powers. Call it when the limits of the axes are final.
     """
     ax.autoscale_view()
-    width = PANELS * float(ax.figure.get_size_inches()[0]) / ax.get_subplotspec().get_gridspec().ncols
+    width = PANELS * inches_for(ax)
     across = (ax.transData + ax.transAxes.inverted()).transform
     ticks = [(float(position), name, width * float(across((position, 1.0))[0])) for position, name in _named(positions)]
     kept = next(chosen for stride in itertools.count(1) if _fit(chosen := ticks[::-1][::stride][::-1]))
@@ -30,6 +30,12 @@ def tick_at(ax: Axes, positions: np.ndarray) -> None:
     ax.xaxis.set_major_locator(FixedLocator([*names]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: names.get(value, "")))
     ax.xaxis.set_minor_locator(NullLocator())
+
+
+def inches_for(ax: Axes) -> float:
+    """Return the share of the width of a figure that one of its columns of panels has, names and numbers included."""
+    place = ax.get_subplotspec()
+    return float(ax.figure.bbox.width / ax.figure.dpi) / (place.get_gridspec().ncols if place else 1)
 
 
 def tick_decades(axis: Axis) -> None:

@@ -20,7 +20,12 @@ CARDS = {script.stem: script.with_suffix("") for script in sorted(LESSONS.glob("
 
 
 class Shown(list):
-    """The displayed objects, in order."""
+    """The displayed objects, in order; of plots also what a reader would mind, and the pixels of the last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+        self.pixels = np.zeros((0, 0, 4), dtype=np.uint8)
 
     @property
     def picture(self) -> base.Picture:
@@ -87,6 +92,7 @@ def assert_sound(shown: Shown, draw: Callable[[], object], at_most: int = 60_000
     assert len(first.png) < at_most, f"the picture takes {len(first.png)} bytes"
     assert not ink_touches_the_edge(pixels), "a label is clipped"
     assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9, "the picture is blank, or all ink"
+    assert not shown.faults, shown.faults
 
 
 def card_html(name: str, slug: str = "", data: Any = None) -> str:

@@ -48,7 +48,9 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
             reach = float(np.abs(field).max()) or 1.0
             levels = np.linspace(-reach, reach, LEVELS)
             drawn = ax.contourf(x, x, field, levels, cmap=SIGNED_MAP)
-            add_colour_bar(drawn, ax, "", location="bottom", ticks=[-reach, 0.0, reach], format=FuncFormatter(lambda value, _: number(value, 1)))
+            add_colour_bar(
+                drawn, ax, "", location="bottom", ticks=[-reach, 0.0, reach], format=FuncFormatter(lambda value, _: number(value, 1))
+            )
             ax.contour(x, x, field, levels[1:-1], colors=DARK, linewidths=0.35, alpha=0.5, linestyles="solid")
             if field.min() < 0.0 < field.max():
                 ax.contour(x, x, field, [0.0], colors=DARK, linewidths=1.4)

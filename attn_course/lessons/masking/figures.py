@@ -15,7 +15,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import DARK, GRID, LIGHT, NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.palette import DARK, GRID, NEUTRAL_STYLES, WEIGHTS
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -105,7 +105,7 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
             _draw_cells(ax, np.select([leaks, found], [2, 1], 0), ["none", GRID, LEAK])
             hatch_cells(ax, ~found)
             for row, column in np.argwhere(leaks):
-                ax.text(column, row, "!", ha="center", va="center_baseline", color=LIGHT, fontsize=10, fontweight="bold")
+                ax.text(column, row, "!", ha="center", va="center_baseline", color=DARK, fontsize=10, fontweight="bold")
             ax.set_title(f"{name}\n{counts[name] or 'no'} {'leak' if counts[name] == 1 else 'leaks'}")
 
 

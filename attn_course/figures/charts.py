@@ -19,7 +19,7 @@ from attn_course.figures.drawing import (
     name_cells,
 )
 from attn_course.figures.palette import NEUTRAL_STYLES, WEIGHTS
-from attn_course.figures.ticks import are_doublings, tick_at, tick_decades
+from attn_course.figures.ticks import doublings, tick_at, tick_decades
 
 
 def heatmap(
@@ -138,8 +138,10 @@ def lines(
             ax.set_xlim(float(positions.min()), float(positions.max()))
         if y_limits is not None:
             ax.set_ylim(*y_limits)
-        if points or (x_log and are_doublings(positions)):
+        if points:
             tick_at(ax, positions)
+        elif x_log and len(powers := doublings(positions)) > 2:
+            tick_at(ax, powers)
         elif x_log:
             tick_decades(ax.xaxis)
         if y_log:

@@ -53,14 +53,15 @@ def double(ax: Axes, x: np.ndarray) -> None:
     tick_at(ax, x)
 
 
-def are_doublings(x: np.ndarray) -> bool:
-    """Whether each number is a power of two."""
-    return bool((x > 0).all() and (np.log2(x) % 1 == 0).all())
+def doublings(x: np.ndarray) -> np.ndarray:
+    """Return those of the numbers that are powers of two."""
+    positive = x[x > 0]
+    return positive[np.log2(positive) % 1 == 0]
 
 
 def _named(positions: np.ndarray) -> list[tuple[float, str]]:
     places = np.unique(positions)
-    if are_doublings(places) and places[-1] > LONGEST_PLAIN:
+    if len(doublings(places)) == len(places) and places[-1] > LONGEST_PLAIN:
         return [(place, power(2, round(math.log2(place)))) for place in places]
     return [(place, f"{place:g}") for place in places]
 

@@ -68,12 +68,13 @@ def test_a_plain_chart_has_none(shown):
         ([1, 2, 4, 8], ["1", "2", "4", "8"]),
         ([256, 1024, 4096, 16384], ["2⁸", "2¹⁰", "2¹²", "2¹⁴"]),
         ([64, 90, 128], ["64", "90", "128"]),
+        ([0, 1, 3], ["0", "1", "3"]),
     ],
 )
 def test_ticks_name_the_points_and_large_powers_of_two_are_powers(monkeypatch, x, names):
     named = []
     monkeypatch.setattr(base, "publish", lambda figure, alt: named.extend(label.get_text() for label in figure.axes[0].get_xticklabels()))
-    figures.lines(x, {"a": np.arange(len(x))}, x_label="x", y_label="y", x_log=True, points=True, **WORDS)
+    figures.lines(x, {"a": np.arange(len(x))}, x_label="x", y_label="y", x_log=min(x) > 0, points=True, **WORDS)
     assert named == names
 
 

@@ -203,11 +203,11 @@ def group_map(n_heads: int, n_kv_heads: int) -> None:
             places = (np.arange(n_kv_heads) + 0.5) * group - 0.5
             for head, key_head in enumerate(served):
                 ax.plot([head, places[key_head]], [1, 0], color=INK, linewidth=1.4, zorder=1)
-            look: dict[str, Any] = {"ha": "center", "va": "center", "color": DARK, "fontsize": 10.0, "zorder": 3}
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10.0, "zorder": 3}
             for spots, level, letter in ((np.arange(n_heads), 1, "Q"), (places, 0, "K")):
                 ax.scatter(spots, np.full(len(spots), level), s=520, color=QUERY if letter == "Q" else KEY, zorder=2)
                 for count, spot in enumerate(spots):
-                    ax.text(spot, level, f"{letter}{count}", **look)
+                    ax.text(spot, level, f"{letter}{count}", color=LIGHT if letter == "Q" else DARK, **look)
             ax.set(title=f"{name}{' (right)' if name == 'repeat' else ' (wrong)'}", ylim=(-0.4, 1.4), xlim=(-0.8, n_heads - 0.2))
             ax.axis("off")
 

@@ -15,7 +15,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.heads import split_and_merge as split_and_merge
 from attn_course.figures.machines.heads import three_definitions as three_definitions
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import INK, KEY, PAPER, QUERY
+from attn_course.figures.palette import DARK, INK, KEY, LIGHT, QUERY
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -55,8 +55,8 @@ def head_split(length: int, n_heads: int, d_head: int) -> None:
             draw_heatmap(ax, grid.astype(float), limits=(0.0, length - 1.0), digits=0)
             ax.set_aspect("auto")
             for block in range(1, blocks):
-                ax.axvline(block * d_head - 0.5, color=PAPER, linewidth=5)
-                ax.axvline(block * d_head - 0.5, color=INK, linewidth=1.2)
+                ax.axvline(block * d_head - 0.5, color=LIGHT, linewidth=5)
+                ax.axvline(block * d_head - 0.5, color=DARK, linewidth=1.2)
             ax.set(title=name, xlabel="features")
             count_cells(ax, grid.shape)
         axes[0].set_ylabel("rows (in the cells: position)")
@@ -207,11 +207,11 @@ def group_map(n_heads: int, n_kv_heads: int) -> None:
             places = (np.arange(n_kv_heads) + 0.5) * group - 0.5
             for head, key_head in enumerate(served):
                 ax.plot([head, places[key_head]], [1, 0], color=INK, linewidth=1.4, zorder=1)
-            look: dict[str, Any] = {"ha": "center", "va": "center", "color": PAPER, "fontsize": 10.0, "zorder": 3}
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10.0, "zorder": 3}
             for spots, level, letter in ((np.arange(n_heads), 1, "Q"), (places, 0, "K")):
                 ax.scatter(spots, np.full(len(spots), level), s=520, color=QUERY if letter == "Q" else KEY, zorder=2)
                 for count, spot in enumerate(spots):
-                    ax.text(spot, level, f"{letter}{count}", **look)
+                    ax.text(spot, level, f"{letter}{count}", color=LIGHT if letter == "Q" else DARK, **look)
             ax.set(title=f"{name}{' (right)' if name == 'repeat' else ' (wrong)'}", ylim=(-0.4, 1.4), xlim=(-0.8, n_heads - 0.2))
             ax.axis("off")
 

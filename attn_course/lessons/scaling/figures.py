@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
@@ -15,11 +14,12 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_legend_below, as_numbers, draw_level, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
+from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
+from attn_course.figures.ticks import tick_at, tick_decades
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
-SCALE_COLOURS = {"scaled": SCORES, "unscaled": GRADIENT}
+SCALE_COLOURS = dict(zip(("scaled", "unscaled"), (colour for colour, _ in NEUTRAL_STYLES), strict=False))
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
@@ -54,8 +54,9 @@ def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: Arr
     with picture(title=title, alt=alt, height=3.9) as (ax,):
         shown = {name: np.where(values > 0.0, values, np.nan) for name, values in curves.items()}
         draw_lines(ax, position, shown)
-        ax.plot(position, limit, color=REFERENCE, linewidth=1.4, linestyle=":", label="normal")
+        ax.plot(position, limit, color=INK, linewidth=1.4, linestyle=":", label="normal")
         ax.set(xlabel="score / √d_k", ylabel="density", yscale="log", xlim=(position[0], position[-1]), ylim=(1e-4, 3.0))
+        tick_decades(ax.yaxis)
         ax.legend(loc="upper left", fontsize=9.5)
 
 
@@ -139,7 +140,7 @@ def spread_and_softmax(
             draw_lines(ax, widths, curves, colours=SCALE_COLOURS, points=True)
             ax.set(xscale="log", xlabel="d_k", ylim=(0.0, 1.1 * max(float(c.max()) for c in curves.values())))
             ax.set_title(label)
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            tick_at(ax, widths)
         add_legend_below(axes[0], 2)
 
 

@@ -47,7 +47,7 @@ LEVELS = (
         "The square that looks the same from both sides",
         "The scores are symmetric, and each row sums to what each column sums to. Make one token longer than the other.",
         "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. As long as the scores are "
-        "symmetric with equal row sums, its rows do as well. In public code this mistake went unnoticed for a year.",
+        "symmetric with equal row sums, its rows do as well. A test whose two lengths differ finds it at once.",
         _start([[1, 0], [0, 1]]),
     ),
     Level(

@@ -618,6 +618,18 @@ for length in (512, 1024, 2048):
     attention(x, x, x)
     print(f"T = {length}: {1e3 * (time.perf_counter() - start):.0f} ms")
 
+# %% [markdown] id="break"
+# ### Break the machine
+#
+# Four mistakes of this lesson hide in twins of a small attention: one at a time runs beside the machine, and on the numbers it
+# starts with both agree. Change as few numbers as you can until they differ, press the lamp that proves it, and say which
+# mistake it is.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("softmax-over-queries")
+
 # %% [markdown] id="limits"
 # ## Limits
 #

@@ -656,6 +656,17 @@ def seconds(with_cache):
 print(f"256 tokens: {slow / fast:.1f} times as long without a cache")
 print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 
+# %% [markdown] id="break"
+# ### Break the machine
+#
+# Three mistakes with heads hide in the twin beside this machine, one in each of the next three levels. All shapes fit in each of
+# them. Find the smallest input that shows each mistake, and the lamp that proves it.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("heads-tiled")
+
 # %% [markdown] id="limits"
 # ## Limits
 #

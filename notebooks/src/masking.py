@@ -698,6 +698,17 @@ for kind in MASKS:
 # A leak need not show in the loss, nor in the quality of what is written: none of the printed numbers finds all four wrong masks. The
 # leak test of section {section}`leak` does.
 
+# %% [markdown] id="break"
+# ### Break the machine
+#
+# Two mistakes of this lesson hide in the twin beside this machine, one in each of the next two levels: what is hidden after the
+# softmax, and what is hidden by a large number only. Find the smallest input that shows each, and the lamp that proves it.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("mask-after-softmax")
+
 # %% [markdown] id="limits"
 # ## Limits
 #

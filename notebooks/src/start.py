@@ -22,14 +22,14 @@ from attn_course.lessons.start import figures
 figures.machine()
 
 # %% [markdown] id="move"
-# **Move something first.** Four temperatures were noted. Slide $q$ to ask for any other hour, and watch how much each note weighs in the
-# answer: the hour is the **query**, the hours with a note are **keys**, the temperatures **values**. Which width $h$ makes the answer
-# forget what you asked?
+# **Move something first.** Below, the same machine is at work on four words with every number in sight. The first three
+# tasks need no more than changing a number or two; they show what queries, keys and values do. Then the game begins: beside the
+# machine runs a twin with one mistake, and you find it.
 
 # %% id="move-card"
-from attn_course.lessons.lookup.figures import lookup_explorable
+from attn_course.figures.broken import break_the_machine
 
-lookup_explorable()
+break_the_machine()
 
 # %% [markdown] id="environment"
 # Click into a cell and press **Shift+Enter** to run it. The next one looks at your installation: Python, packages,

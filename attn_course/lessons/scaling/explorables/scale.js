@@ -9,7 +9,7 @@ const SHOWN = 16; // weights that have a bar
 function normals(seed) {
   let state = seed;
   const uniform = () => {
-    state = (state + 0x6d2b79f5) | 0;
+    state = (state + 1831565813) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;

@@ -27,7 +27,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotebookPage]:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_and_its_exercises_can_be_read_and_worked_by_everyone(browser: NotebookPage, tmp_path: Path, lesson: str) -> None:
-    found = [f"{path.stem}: {fault}" for path in write_pages(ROOT, tmp_path, only=[lesson]) for fault in faults(browser, path)]
+    pages = [path for path in write_pages(ROOT, tmp_path, only=[lesson]) if lesson == LESSONS[0] or path.stem != "break"]  # one for all
+    found = [f"{path.stem}: {fault}" for path in pages for fault in faults(browser, path)]
     assert found == [], "\n".join(found)
 
 

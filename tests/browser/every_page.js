@@ -137,7 +137,8 @@ var Page = (() => { // every fold is opened
       const ringed = style.outlineStyle === "auto" || (drawn && contrast(channels(style.outlineColor), ground(target.parentElement)) >= 3);
       reached.push([target, ringed]);
     });
-    return stops().length + [...document.body.querySelectorAll("*")].filter((one) => scrolls(one) && one.scrollWidth > one.clientWidth).length;
+    const longer = (one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
+    return stops().length + [...document.body.querySelectorAll("*")].filter((one) => scrolls(one) && longer(one)).length;
   }
   function focus() {
     const wanted = stops(), got = [...new Set(reached.map(([element]) => element))].filter((element) => wanted.includes(element));

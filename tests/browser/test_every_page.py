@@ -65,7 +65,7 @@ def faults(browser: NotebookPage, path: Path) -> Iterator[str]:
     page = browser.page
     browser.complaints.clear()
     browser.elsewhere.clear()
-    page.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")  # a colour on its way to another is neither
     page.goto(path.as_uri())
     page.add_script_tag(content=LOOK)
     yield from page.evaluate("Page.nameless()")
@@ -76,7 +76,7 @@ def faults(browser: NotebookPage, path: Path) -> Iterator[str]:
             page.emulate_media(color_scheme=theme)
             yield from (f"{width} px, {theme}: {fault}" for fault in page.evaluate("Page.faint()"))
     page.set_viewport_size({"width": WIDTHS[-1], "height": 200})  # little to draw anew at each stop
-    for _ in range(page.evaluate("Page.listen()")):
+    for _ in range(page.evaluate("Page.listen()") + 4):  # a number that can be changed shows buttons beside it when it has the focus
         page.keyboard.down("Tab")
     yield from page.evaluate("Page.focus()")
     yield from (f"a link to {link}, which is not there" for link in page.evaluate(LINKS) if not leads_somewhere(link, path.parent))

@@ -10,7 +10,7 @@ LESSON_TEXTS = LESSONS.parents[1] / "notebooks" / "src"
 ASKING = {
     "additive": ["additive"],
     "alignment": ["cross_attention"],
-    "lookup": ["lookup", "start"],
+    "lookup": ["lookup"],
     "mask": ["masking"],
     "memory": ["linear"],
     "notation": ["start"],

@@ -1,12 +1,14 @@
 // The game: a warm-up on the machine alone, levels in three steps, and a mode without a task.
 const STORE = "attn-course-break";
 const STEPS = [["find", "Find a difference"], ["prove", "Prove it"], ["name", "Name it"]];
-// The letters of formulas that no matrix on the page has as its name.
-const LETTERS = {
-  "b": "a score with the mask added", "m": "the largest score of the row so far", "ℓ": "the sum of exponentials so far", "a": "the sum of weighted values so far",
-  "σ": "the softmax", "w": "the weights before the mask", "A": "the keys that may be looked at", "H": "the number of heads",
-  "h": "the head, counted from 0", "r": "the key head, counted from 0", "g": "heads to a key head", "T": "the number of tokens", "p": "the weights", "s": "the scores",
-};
+// The letters of formulas that no matrix on the page has as its name, some only beside another sign.
+const LETTERS = [
+  ["b", "a score with the mask added"], ["m", "the largest score so far", "\u2113"], ["m", "the largest score of the row"], ["\u2113", "the sum of exponentials so far"],
+  ["a", "the sum of weighted values so far", "\u2113"], ["\u03c3", "the softmax"], ["w", "the weights before the mask"],
+  ["A", "the keys that may be looked at"], ["p", "how far ahead a query may look", "+ p"], ["p", "the weights"], ["s", "the scores"],
+  ["h", "a head", "h = 1"], ["h", "the head, counted from 0"], ["r", "the key head, counted from 0"], ["g", "heads to a key head"],
+  ["H", "the number of heads"], ["T", "the number of tokens"], ["n", "the token that is taken"], ["c", "the column that is taken"],
+];
 const times = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 function stored() {
@@ -266,16 +268,20 @@ function drawChoices(desk, step) {
       { class: "brk-form", click: (event) => choose(desk, form, event.currentTarget) },
       make("span", { class: "brk-says", html: mathy(capital(form.title)) }),
       make("span", { class: "brk-formula", html: form.html }),
+      legend(form),
     );
-  const forms = step === "name" ? formsOf(MACHINE.levels[desk.level]) : [];
-  host.replaceChildren(...forms.map(button), ...(forms.length ? [legend(forms)] : []));
+  host.replaceChildren(...(step === "name" ? formsOf(MACHINE.levels[desk.level]).map(button) : []));
 }
 
-// What the letters of some formulas stand for.
-function legend(forms) {
-  const text = forms.map(({ html }) => html.replace(/<[^>]+>/g, " ").replace(/&\w+;/g, " ")).join(" ");
-  const used = Object.keys(LETTERS).filter((letter) => new RegExp(`(^|[^\\p{L}])${letter}([^\\p{L}]|$)`, "u").test(text));
-  return make("p", { class: "brk-legend", html: used.map((letter) => `<i>${letter}</i>: ${LETTERS[letter]}`).join("; ") });
+// What the letters of a formula stand for.
+function legend({ html }) {
+  const text = html.replace(/<sup>T<\/sup>/g, "").replace(/<[^>]+>/g, " ").replace(/&\w+;/g, " ").replace(/\s+/g, " ");
+  const found = new Map();
+  for (const [letter, meaning, beside = ""] of LETTERS) {
+    const stands = new RegExp(`(^|[^\\p{L}])${letter}([^\\p{L}]|$)`, "u").test(text);
+    if (stands && text.includes(beside) && !found.has(letter)) found.set(letter, meaning);
+  }
+  return make("span", { class: "brk-legend", html: [...found].map(([letter, meaning]) => `<i>${letter}</i>: ${meaning}`).join("; ") });
 }
 
 function choose(desk, form, button) {
@@ -330,9 +336,8 @@ function ending(desk) {
   return [
     make("p", { class: "brk-name", html: mathy(capital(twin.title)) }),
     make("dl", {},
-      make("dt", {}, "machine"), make("dd", { class: "brk-formula", html: part.html }),
-      make("dt", {}, "twin"), make("dd", { class: "brk-formula", html: twin.html })),
-    legend([part, twin]),
+      make("dt", {}, "machine"), make("dd", {}, make("span", { class: "brk-formula", html: part.html }), make("br"), legend(part)),
+      make("dt", {}, "twin"), make("dd", {}, make("span", { class: "brk-formula", html: twin.html }), make("br"), legend(twin))),
     make("p", { html: mathy(level.story) }),
     make("p", { class: "brk-score" }, `You changed ${times(desk.fewest, "number")}${rest}`),
     ...exported(desk),

@@ -46,9 +46,9 @@ const TRIALS = [
   {
     name: "A value is handed on",
     task: "Who is found hands on its value, its row of <b>V</b>. <b>Change what `it` finds, and not a single weight.</b>",
-    hint: "Only W<sub>V</sub> makes values. Change a row of a word at which `it` looks.",
+    hint: "Only W<sub>V</sub> makes values. Change the row `tells`: `sat` has it, and `it` looks at `sat`.",
     then: "Query and key decide where a word looks. The value is what it gets there, and has no say in who is looked at.",
-    row: ["W_V", 0],
+    row: ["W_V", 1],
     now: (made) => [`(${made[FINDS][0][ASKS].map(shown).join(", ")})`, `${ASKED} finds`],
     done: (made, before) =>
       weightsOf(made).every(([index, value]) => !differs(value, at(before[WEIGHTS], index))) &&
@@ -130,7 +130,7 @@ function meetMission(desk) {
   if (met) answer(desk, trial.then, true);
   else answer(desk, "");
   return {
-    short: said((trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name),
+    short: said(met ? trial.then : (trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name),
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
     task: said(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>` + (desk.hinted && !met ? ` <i>${trial.hint}</i>` : "")),
     tools: [

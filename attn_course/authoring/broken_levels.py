@@ -97,8 +97,8 @@ LEVELS = (
         "leak",
         "Ten thousand is not infinity",
         "exp(−10000) is 0 in floating point. Look for a row in which everything is hidden, or for a hidden score larger by 10000.",
-        "A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a row "
-        "are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.",
+        "A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a "
+        "row are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.",
         _start([[1, 2], [2, 0], [0, 1]], mask="causal"),
     ),
     Level(
@@ -106,8 +106,8 @@ LEVELS = (
         "heads",
         "heads",
         "Four heads, two key heads",
-        "Both key heads have the same columns of W_K and W_V. Let one number differ. If what the heads find stays the same, try another one.",
-        "Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 instead of 0, 0, 1, 1, "
+        "Both key heads have the same columns of W_K and W_V. Let one number differ. If all heads find what they found, try another one.",
+        "Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, "
         "so that heads 0 and 2 share one. All shapes fit.",
         _start(
             [[1, 2], [2, -1], [0, 1]],

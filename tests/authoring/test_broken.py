@@ -316,7 +316,8 @@ def test_what_counts_as_found_fails_the_exported_cell_for_the_twin_and_passes_it
         accepted += 1
         exec(tried["cell"], dict(QUIET))
         made = computed(many, twin)
-        mistaken = {name: lambda *_, part=part, **__: made[part][0] for name, part in (("attention", "Z"), ("multi_head_attention", "O"))}
+        parts = {"attention": made["Z"][0], "multi_head_attention": made["O"][0]}
+        mistaken = {name: lambda *_, part=part, **__: part for name, part in parts.items()}
         with pytest.raises(AssertionError, match="with these numbers this mistake shows"), np.errstate(invalid="ignore"):
             exec(tried["cell"], QUIET | mistaken)
     assert accepted > 2

@@ -165,9 +165,12 @@ const MISSIONS = {
   meet: (desk) => meetMission(desk),
 };
 
-// What differs while nothing that leaves the machine does.
-const inside = (desk) =>
-  desk.apart.length ? `${listed(desk.apart)} ${desk.apart.length > 1 ? "differ" : "differs"}, but nothing that leaves the machine does yet, or too little to be seen (less than 0.005).` : "";
+// What differs while what leaves the machine does not, or too little.
+function inside({ apart }) {
+  if (!apart.length) return "";
+  if (apart.includes("O")) return "The outputs differ by too little to be seen: it takes 0.005, and a thousandth of the largest number.";
+  return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but nothing that leaves the machine does yet.`;
+}
 
 function next(desk) {
   const on = () => {

@@ -38,7 +38,7 @@ const TRIALS = [
       "Each word can be found by its key, its row of <b>K</b>. A number below 0 can make a score small. " +
       "<b>Make a number negative, so that no word gives `cat` more than 0.1.</b>",
     hint: "`cat` is all `alive`, so the row `alive` of W<sub>K</sub> makes its key. Make its first number negative.",
-    then: "Every word now gives `cat` less than 0.1: a key is compared with every query, so it decides a whole column of the weights.",
+    then: "Every word now gives `cat` less than 0.1: a key is compared with every query, so it counts in a whole column of the weights.",
     row: ["W_K", 0],
     now: (made) => [shown(Math.max(...columnOf(made))), `largest \u2192 ${WANTED}`],
     done: (made) => columnOf(made).every((weight) => weight < 0.1),
@@ -57,11 +57,11 @@ const TRIALS = [
   {
     name: "The softmax shares out",
     task:
-      "A score is divided by the <i>scale</i>, the root of the length of a query (here \u221a2), so that longer queries do not make larger scores. " +
+      "A score is divided by the <i>scale</i>, the root of how many numbers a query has (here \u221a2), so that more numbers do not make larger scores. " +
       "The <i>softmax</i> then turns each row of scores into weights that sum to 1, and a larger score gets more. " +
       "<b>Change a number until no weight of `it` exceeds 0.9.</b>",
     hint: "The row `open` of W<sub>Q</sub> makes the query of `it`. A smaller query makes smaller scores.",
-    then: "Scores that are closer to each other get weights that are closer to each other. The sum of the row is still 1.",
+    then: "Only the differences between scores count: the smaller they are, the more equal are the weights. The sum of the row is still 1.",
     row: ["W_Q", 2],
     given: { ...SMALL, W_Q: [[0, 1], [1, 0], [2, 0]] },
     now: (made) => [shown(Math.max(...made[WEIGHTS][0][ASKS])), "largest of it"],

@@ -112,7 +112,7 @@ function showOrders(desk, host) {
     keep("orders", replays.length);
     drawNav(desk);
     const result = off ? `${off} numbers of the results differ.` : "The order does not change the result.";
-    return `Answer: ${result} The fewest bytes, ${least}, are moved by ${listed(best)}; ${replays[0].title} move ${total(replays[0])}. Orders that
+    return `Answer: ${result} The fewest bytes, ${least}, are moved here by ${listed(best)}; ${replays[0].title} move ${total(replays[0])}. Orders that
       write all scores and weights down must read them again; the others keep a largest score, a sum and a partial output in the small memory.`;
   }
   draw();

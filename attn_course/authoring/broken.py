@@ -64,7 +64,7 @@ def _twin(twin: Twin) -> str:
     part = "Z" if twin.update else next(iter(wrong))
     left = next(one.left for one in PARTS if one.name == part)
     shown = ", ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
-    about = {"id": twin.id, "part": part, "title": twin.title, "names": twin.label, "html": shown}
+    about = {"id": twin.id, "part": part, "title": twin.title, "names": twin.label, "tested": twin.tested, "html": shown}
     return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}, update: {_rules(twin.update) if twin.update else 'null'} }}"
 
 

@@ -50,6 +50,7 @@ class Twin:
     label: str
     rules: Mapping[str, Rule] = field(default_factory=dict)
     update: Mapping[str, Rule] = field(default_factory=dict)  # of an output that is summed up key by key
+    tested: str = "Z"  # what its test compares: Z of one call of attention, or O of all heads
 
 
 def right(label: str) -> str:
@@ -161,10 +162,11 @@ TWINS = (
         "the scale is that of all heads together",
         "scaled-score",
         _of_scores(changed("scaled-score", r"\sqrt{d_k}", r"\sqrt{H d_k}")),
+        tested="O",
     ),
     Twin(
         "keys-ask",
-        "the keys ask: rows and columns of the absorbed matrix are exchanged",
+        "the keys ask and the queries answer: the scores are transposed",
         "scaled-score",
         _of_scores(wrong("scaled-score", "row i of the scores belongs to key i")),
     ),
@@ -209,20 +211,23 @@ TWINS = (
     ),
     Twin(
         "heads-tiled",
-        "the key heads are tiled, not repeated",
+        "of four heads, the key heads go 0, 1, 0, 1 instead of 0, 0, 1, 1",
         "grouped-query-attention",
         {"K": _shared("K", TILED), "V": _shared("V", TILED)},
+        tested="O",
     ),
     Twin(
         "heads-reshaped",
         "the queries are reshaped into heads without a transposition",
         "heads-are-column-blocks",
         {"Q": Rule(RESHAPED, "q", "i a")},
+        tested="O",
     ),
     Twin(
         "one-block-of-outputs",
         "every head writes with the rows of the first",
         "output-projection-sums-heads",
         {"O": Rule(wrong("output-projection-sums-heads", "the same rows of W_O for every head"), loops=())},
+        tested="O",
     ),
 )

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from attn_course.authoring.broken_formulas import PARTS
-from attn_course.authoring.broken_rules import AHEAD, computed
+from attn_course.authoring.broken_rules import AHEAD, computed, twin_of
 
 MATRICES = ("X", "W_Q", "W_K", "W_V", "W_O")
 TRIED = (0, 1, -1, 2, -3, 9, 99, 40, -40)  # in the place of each number
 MOST, CLOSE = 3, 1e-9
+LEAST, SHARE = 0.005, 0.001  # what is seen to differ: so much of one number, and so much of the largest
 Inputs = Mapping[str, Any]
 Change = tuple[str, tuple[int, ...], Any]  # an input, the place in it, and what stands there instead
 
 
 @dataclass(frozen=True)
 class Level:
-    """A twin, inputs on which no part of it differs, and the lamp that goes out once it does; `locked` inputs stay as they are."""
+    """A twin, inputs on which no part of it differs, and the lamp that goes out once its output does; `locked` inputs stay as they are."""
 
     twin: str
     lesson: str | None
@@ -44,10 +45,10 @@ LEVELS = (
         "softmax-over-queries",
         "attention",
         "rows",
-        "The square that looks the same from both sides",
-        "The scores are symmetric, and each row sums to what each column sums to. Make one token longer than the other.",
-        "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. As long as the scores are "
-        "symmetric with equal row sums, its rows do as well. A test whose two lengths differ finds it at once.",
+        "A symmetric square of scores",
+        "The scores are symmetric, and all their rows hold the same numbers. Make one token longer than the other.",
+        "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric "
+        "and all their rows hold the same numbers, each of its rows does as well. A test whose two lengths differ finds it at once.",
         _start([[1, 0], [0, 1]]),
     ),
     Level(
@@ -55,9 +56,9 @@ LEVELS = (
         "attention",
         "spread",
         "Nobody asks, nobody answers",
-        "All scores are 0, and 0 divided by anything is 0. A score needs a query and a key that are not 0.",
-        "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Only the spread of the scores tells it: "
-        "for queries and keys of independent signs the variance of a score should be 1, and without the scale it is d_k.",
+        "All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.",
+        "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Of the lamps only the spread of the scores "
+        "tells it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is d_k, here 2.",
         _start([[1, 2], [3, 1]], W_Q=NOTHING, W_K=NOTHING),
     ),
     Level(
@@ -65,9 +66,9 @@ LEVELS = (
         "attention",
         "own",
         "Who asks whom?",
-        "While W_Q and W_K are equal, token i asks j what j asks i. Tokens cannot tell the machines apart, but a projection can.",
+        "While W_Q and W_K are equal, token i scores j as j scores i. No tokens tell the two apart: change W_Q or W_K.",
         "With one matrix for queries and keys the scores are symmetric, whatever the tokens are, so that exchanging the roles changes "
-        "nothing. In the absorbed matrix W_Q W_K^T the mistake is a missing transposition.",
+        "nothing. The mistake is the same as an exchange of rows and columns of W_Q W_K^T.",
         _start([[1, 2], [3, -1], [0, 2]]),
     ),
     Level(
@@ -76,8 +77,8 @@ LEVELS = (
         "own",
         "Three equal tokens",
         "All weights are 1/3, and all values are equal. Let one token differ from the others.",
-        "p_ij is the weight of input j in output i. Read the other way round, the weights of an output no longer sum to 1, and a query "
-        "changes what other tokens find.",
+        "p_ij is the weight of input j in output i. Read the other way round, the weights of an output need not sum to 1, and a "
+        "query changes what other tokens find.",
         _start([[1, 2], [1, 2], [1, 2]]),
     ),
     Level(
@@ -85,9 +86,9 @@ LEVELS = (
         "masking",
         "rows",
         "A future that is far away",
-        "The first token likes the second so little that its weight is 0 in floating point even without a mask. Make them more alike.",
-        "Weights that are hidden after the softmax have already taken their share of the sum. The row no longer sums to 1, and by how much "
-        "tells the past something of the future.",
+        "The first token scores the second so low that its weight is 0 in floating point even without a mask. Make them more alike.",
+        "Weights that are hidden after the softmax have already taken their share of the sum. What is left sums to less than 1. The "
+        "missing amount depends on the later words, and so it reveals something of them.",
         _start([[40, 0], [-40, 1]], mask="causal"),
     ),
     Level(
@@ -95,19 +96,19 @@ LEVELS = (
         "masking",
         "leak",
         "Ten thousand is not infinity",
-        "exp(-10000) is 0 in floating point. Look for a row in which everything is hidden, or for a score that is larger still.",
-        "A large finite fill hides keys as long as some key of the row is seen. Where all are hidden, the softmax forgets the fill, and "
-        "the weights are those without any mask.",
+        "exp(−10000) is 0 in floating point. Look for a row in which everything is hidden, or for a hidden score larger by 10000.",
+        "A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a "
+        "row are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.",
         _start([[1, 2], [2, 0], [0, 1]], mask="causal"),
     ),
     Level(
         "heads-tiled",
         "heads",
         "heads",
-        "Four heads, two keys",
-        "Both key heads have the same columns. Make them differ in one number.",
-        "Heads 1 and 2 should share the first key head, and heads 3 and 4 the second. Tiled instead of repeated, heads 1 and 3 share one. "
-        "All shapes fit.",
+        "Four heads, two key heads",
+        "Both key heads have the same columns of W_K and W_V. Let one number differ. If all heads find what they found, try another one.",
+        "Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, "
+        "so that heads 0 and 2 share one. All shapes fit.",
         _start(
             [[1, 2], [2, -1], [0, 1]],
             heads=4,
@@ -123,8 +124,8 @@ LEVELS = (
         "heads",
         "Two heads that see alike",
         "All tokens are equal, and so are the queries of both heads: wherever a query lands, it is the right one. Change one token.",
-        "Reshaping the numbers in memory into heads, without a transposition, gives the right shape and even survives the way back. But "
-        "head 1 gets the first half of the tokens, and head 2 the second.",
+        "Reshaping the numbers in memory into heads, without a transposition, gives the right shape, and reshaping back gives "
+        "the queries again. But head 0 gets the queries of the first half of the tokens, and head 1 those of the second.",
         _start(
             [[1, 2], [1, 2], [1, 2], [1, 2]],
             heads=2,
@@ -138,8 +139,8 @@ LEVELS = (
         "heads",
         "spread",
         "The scale of one head",
-        "What is the width of all heads together, while there is one?",
-        "The scale is the root of the width of one head, not of the model. With a single head these are the same.",
+        "With one head, the width of all heads together is the width of that head. Choose two heads.",
+        "The scale is the root of the width of one head, not of all heads together. With a single head these are the same.",
         _start([[1, 2], [3, -1], [0, 2]]),
         locked=(),
     ),
@@ -150,7 +151,7 @@ LEVELS = (
         "The best comes first",
         "For each query the first key has the largest score. Let a later one be larger.",
         "An online softmax measures its sums from the largest score so far. When a larger one comes, all that was summed up must shrink, "
-        "or early keys count too much. Sorted inputs hide it, and so do short ones.",
+        "or early keys count too much. Scores that never rise from key to key hide it, and so does a single key.",
         _start([[3], [2], [1]]),
     ),
     Level(
@@ -158,9 +159,9 @@ LEVELS = (
         None,
         "shift",
         "As long as numbers are small",
-        "exp(709) is the largest there is. One number is enough.",
-        "Without the subtraction of the largest score a score above 709 overflows, and infinity divided by infinity is no number. In half "
-        "precision 12 is enough.",
+        "In double precision exp(x) is infinite from about x = 710 on. One number is enough.",
+        "Without the subtraction of the largest score the exponential of a score of 710 is infinite, and infinity divided by infinity is "
+        "no number. In half precision a score of 12 is enough.",
         _start([[1, 2], [2, 0], [0, 1]], mask="causal"),
     ),
 )
@@ -207,6 +208,19 @@ def differs(inputs: Inputs, twin: str) -> np.ndarray:
     return found
 
 
+def exposed(inputs: Inputs, twin: str) -> np.ndarray:
+    """Return for each of many inputs whether what leaves the twin is seen to differ: what its test compares, and what all heads write."""
+    machine = computed(inputs)
+    other = computed(inputs, twin, machine)
+    found = np.ones(len(inputs["X"]), bool)
+    for name in (twin_of(twin).tested, "O"):
+        a, b = (made[name].reshape(len(found), -1) for made in (machine, other))
+        with np.errstate(invalid="ignore"):
+            least = np.maximum(LEAST, SHARE * np.abs(a).max(axis=1, keepdims=True))
+            found &= np.isfinite(a).all(axis=1) & ~(np.abs(a - b) < least).all(axis=1)
+    return found
+
+
 def solved(level: Level) -> tuple[Change, ...]:
     """Return the fewest changes that expose the twin of a level; AssertionError if it is exposed at the start, or by no few changes."""
     for count in range(MOST):
@@ -214,8 +228,8 @@ def solved(level: Level) -> tuple[Change, ...]:
         for some in changes(level, count):
             options.setdefault(tuple(change for change in some if change[0] not in MATRICES), []).append(some)
         for group in options.values():
-            exposed = np.flatnonzero(differs(changed(level.start, group), level.twin))
-            if exposed.size:
+            shown = np.flatnonzero(exposed(changed(level.start, group), level.twin))
+            if shown.size:
                 assert count, f"{level.twin} is exposed at the start"
-                return group[exposed[0]]
+                return group[shown[0]]
     raise AssertionError(f"no {MOST - 1} changes expose {level.twin}")

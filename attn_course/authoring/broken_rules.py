@@ -69,7 +69,7 @@ class Written:
 
     def html(self, left: str = "") -> str:
         """Return the formula as HTML: the side that counts, and what it defines."""
-        usual = {symbol: source.lower() for symbol, source in self.rule.symbols.items() if source in AXES}
+        usual = {symbol: source.lower() for symbol, source in self.rule.symbols.items() if source in AXES and "'" not in symbol}
         side = self.side.map(lambda one: replace(one, value=usual.get(one.value, one.value)) if one.kind == "name" else one)
         defined = [
             rf"{name} = {write(one.body)}"

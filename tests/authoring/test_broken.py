@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 from attn_course import costs, reference
 from attn_course.authoring import broken
 from attn_course.authoring.broken_formulas import PARTS, TWINS
-from attn_course.authoring.broken_levels import LEVELS, MATRICES, TRIED, changed, differs
+from attn_course.authoring.broken_levels import LEVELS, MATRICES, TRIED, changed, differs, exposed
 from attn_course.authoring.broken_rules import AHEAD, computed
 from attn_course.equations.core import REGISTRY
 from attn_course.formulas import Malformed
@@ -237,7 +237,7 @@ def test_each_order_gives_the_same_output_and_counts_its_bytes(page: Page, mask:
         assert count == len(says) > 2
 
 
-CELL = "([inputs, twin]) => MACHINE.test(inputs, twin, MACHINE.twins.find((one) => one.id === twin).part)"
+CELL = "([inputs, twin]) => MACHINE.test(inputs, twin)"
 QUIET = {"print": lambda *_: None, "attention": reference.attention, "multi_head_attention": reference.multi_head_attention}
 
 
@@ -253,9 +253,9 @@ def unscaled(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.nda
     return reference.attention(query, key, value, mask=mask, scale=1.0)
 
 
-def over_the_queries(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray, return_weights: bool) -> Any:
+def over_the_queries(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
     weights = reference.softmax(np.where(mask, reference.scaled_dot_scores(query, key), -np.inf), axis=-2)
-    return weights @ value, weights
+    return weights @ value
 
 
 def off_by_one(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_causal: bool) -> np.ndarray:
@@ -281,6 +281,69 @@ def test_the_exported_cell_fails_a_mistake_and_names_it(page: Page, twin: str, m
     inputs = {each["name"]: each["value"] for each in broken.inputs()}
     with pytest.raises(AssertionError, match=next(one.title for one in TWINS if one.id == twin)):
         exec(page.evaluate(CELL, [inputs, twin]), QUIET | mistaken)
+
+
+TRIES = """([twin, cases]) => cases.map((inputs) => (
+  { exposed: MACHINE.exposed(inputs, twin), cell: MACHINE.test(inputs, twin) }
+))"""
+TRIED_INPUTS = 25
+
+
+def moved(level: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return the start of a level, or its answer, with one to three numbers changed, little or much, and at times another mask."""
+    inputs = answered(level) if rng.random() < 0.5 else json.loads(json.dumps(level["start"]))
+    for _ in range(rng.integers(1, 4)):
+        matrix = inputs[str(rng.choice(MATRICES))]
+        row = matrix[rng.integers(len(matrix))]
+        row[rng.integers(len(row))] = float(rng.choice([*TRIED, 0.01, 1.01, round(float(rng.normal()), 2)]))
+    inputs["mask"] = str(rng.choice([inputs["mask"], inputs["mask"], *AHEAD]))
+    if "heads" not in level["locked"]:
+        inputs["heads"] = int(rng.integers(1, 3))
+    return inputs
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("level", levels(), ids=lambda level: level["id"])
+def test_what_counts_as_found_fails_the_exported_cell_for_the_twin_and_passes_it_for_the_machine(page: Page, level: dict[str, Any]):
+    twin, rng = level["twin"], np.random.default_rng(len(level["title"]))
+    cases = [moved(level, rng) for _ in range(TRIED_INPUTS)]
+    accepted = 0
+    for inputs, tried in zip(cases, page.evaluate(TRIES, [twin, cases]), strict=True):
+        many = {name: np.array([value], float) if name in MATRICES else value for name, value in inputs.items()}
+        assert bool(exposed(many, twin)[0]) is tried["exposed"], inputs
+        if not tried["exposed"]:
+            continue
+        accepted += 1
+        exec(tried["cell"], dict(QUIET))
+        made = computed(many, twin)
+        parts = {"attention": made["Z"][0], "multi_head_attention": made["O"][0]}
+        mistaken = {name: lambda *_, part=part, **__: part for name, part in parts.items()}
+        with pytest.raises(AssertionError, match="with these numbers this mistake shows"), np.errstate(invalid="ignore"):
+            exec(tried["cell"], QUIET | mistaken)
+    assert accepted > 2
+
+
+@pytest.mark.browser
+def test_a_difference_that_stays_inside_or_is_too_small_does_not_count(page: Page):
+    tiled = next(level for level in LEVELS if level.twin == "heads-tiled")
+    inside = json.loads(json.dumps(tiled.start))
+    inside["W_K"][0][1] = 3
+    small = json.loads(json.dumps(LEVELS[0].start))
+    small["X"][0][0] = 1.001
+    for level, inputs in ((tiled, inside), (LEVELS[0], small)):
+        many = {name: np.array([value], float) if name in MATRICES else value for name, value in inputs.items()}
+        assert differs(many, level.twin).all(), "numbers inside differ"
+        assert not exposed(many, level.twin).any()
+        assert not page.evaluate("([inputs, twin]) => MACHINE.exposed(inputs, twin)", [inputs, level.twin])
+        assert "this mistake shows" not in page.evaluate(CELL, [inputs, level.twin])
+
+
+def test_symmetric_scores_with_equal_row_sums_may_show_a_softmax_over_the_queries():
+    """Why the story asks for rows that hold the same numbers."""
+    sums = np.exp([[2, 0, 0], [0, 1, 1], [0, 1, 1]]).sum(axis=1)
+    assert not np.allclose(sums, sums[0])
+    same = np.array([[2.0, 0, 1], [0, 1, 2], [1, 2, 0]])
+    np.testing.assert_allclose((np.exp(same) / np.exp(same).sum(axis=0)).sum(axis=1), 1)
 
 
 @pytest.mark.browser

@@ -1,7 +1,7 @@
 // Matrices whose cells can be walked with the arrow keys: inputs, which can be changed, and results, which are looked at.
 const NEAR = 1e-9;
 const COARSE = matchMedia("(pointer: coarse)").matches;
-const PLACES = { query: "token", key: "token" }; // both number the words
+const WORDS = ["query", "key"]; // both number the tokens
 
 // An element; JupyterLab leaves the keys to all that can be focused.
 function make(tag, given = {}, ...inside) {
@@ -25,8 +25,16 @@ const differs = (a, b) => !(Object.is(a, b) || a === b || near(a, b));
 function shown(value) {
   if (value === Infinity || value === -Infinity) return value > 0 ? "\u221e" : "\u2212\u221e";
   if (Number.isNaN(value)) return "NaN";
-  if (Math.abs(value) >= 1e4) return value.toExponential(0).replace("e+", "e").replace("-", "\u2212");
+  if (Math.abs(value) >= 1e5) return value.toExponential(0).replace("e+", "e").replace("-", "\u2212");
   return decimal(value, Number.isInteger(value) ? 0 : Math.abs(value) >= 100 ? 1 : 2);
+}
+
+// Two numbers that differ, with as many digits as show it.
+function shownApart(a, b) {
+  if (![a, b].every(Number.isFinite)) return [a, b].map(shown);
+  const texts = [(x) => shown(x).replace(/\.0+$/, ""), ...[3, 4, 5, 6].map((digits) => (x) => decimal(x, digits)), (x) => x.toExponential(3), String];
+  const write = texts.find((text) => text(a) !== text(b)) ?? String;
+  return (write === texts[0] ? [shown(a), shown(b)] : [write(a), write(b)]).map((text) => text.replaceAll("-", "\u2212"));
 }
 
 // Read what somebody typed; undefined as long as it is no number.
@@ -49,7 +57,7 @@ const places = (axes, index) => Object.fromEntries(axes.map((axis, n) => [axis, 
 function feeds(read, made) {
   return Object.entries(read).every(([axis, i]) => {
     if (axis in made) return made[axis] === i;
-    const words = Object.keys(made).filter((other) => (PLACES[other] ?? other) === (PLACES[axis] ?? axis));
+    const words = Object.keys(made).filter((other) => (axis === "token" ? WORDS.includes(other) : other === "token" && WORDS.includes(axis)));
     return words.length === 0 || words.some((other) => made[other] === i);
   });
 }
@@ -68,8 +76,8 @@ class Matrix {
     const tables = planes.map((plane, h) =>
       make(
         "table",
-        { "aria-label": `${part.title}${planes.length > 1 ? `, head ${h + 1}` : ""}` },
-        ...(planes.length > 1 ? [make("caption", {}, `head ${h + 1}`)] : []),
+        { "aria-label": `${part.title}${planes.length > 1 ? `, head ${h}` : ""}` },
+        ...(planes.length > 1 ? [make("caption", {}, `head ${h}`)] : []),
         make("thead", {}, make("tr", {}, make("td"), ...rows[0].map((_, j) => make("th", { scope: "col" }, above?.[j] ?? "")))),
         make(
           "tbody",
@@ -83,7 +91,7 @@ class Matrix {
                 const index = [...(this.heads ? [h] : []), i, ...(across ? [j] : [])];
                 const between = down === "query" && across === "key" ? " \u2192 " : ", ";
                 const name = across ? `${left[i]}${between}${above[j]}` : left[i];
-                const made = cell({ index, name: `${planes.length > 1 ? `head ${h + 1}, ` : ""}${name}` });
+                const made = cell({ index, name: `${planes.length > 1 ? `head ${h}, ` : ""}${name}` });
                 this.cells.push({ index, name, element: made, place: places(this.axes, index) });
                 return make("td", {}, made);
               }),
@@ -117,12 +125,13 @@ class Matrix {
       const now = at(value, cell.index);
       const far = other !== undefined && differs(now, at(other, cell.index));
       different += far;
-      cell.element.textContent = shown(now);
+      const [text, against] = far ? shownApart(now, at(other, cell.index)) : [shown(now)];
+      cell.element.textContent = text;
       cell.element.style.setProperty("--share", Number.isFinite(now) ? Math.min(1, Math.abs(now) / top) : 0);
       cell.element.toggleAttribute("data-differs", far);
       cell.element.toggleAttribute("data-hidden", now === -Infinity);
-      const beside = far ? `; ${compared} ${shown(at(other, cell.index))}, differs` : "";
-      cell.element.setAttribute("aria-label", `${this.part.title}, ${cell.name.replace("\u2192", "to")}: ${shown(now)}${beside}`);
+      const beside = far ? `; ${compared} ${against}, differs` : "";
+      cell.element.setAttribute("aria-label", `${this.part.title}, ${cell.name.replace("\u2192", "to")}: ${text}${beside}`);
     }
     this.figure.toggleAttribute("data-apart", different > 0);
     return different;

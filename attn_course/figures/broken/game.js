@@ -1,6 +1,14 @@
 // The game: a warm-up on the machine alone, levels in three steps, and a mode without a task.
 const STORE = "attn-course-break";
 const STEPS = [["find", "Find a difference"], ["prove", "Prove it"], ["name", "Name it"]];
+// The letters of formulas that no matrix on the page has as its name, some only beside another sign.
+const LETTERS = [
+  ["b", "a score with the mask added"], ["m", "the largest score so far", "\u2113"], ["m", "the largest score of the row"], ["\u2113", "the sum of exponentials so far"],
+  ["a", "the sum of weighted values so far", "\u2113"], ["\u03c3", "the softmax"], ["w", "the weights before the mask"],
+  ["A", "the keys that may be looked at"], ["p", "how far ahead a query may look", "+ p"], ["p", "the weights"], ["s", "the scores"],
+  ["h", "a head", "h = 1"], ["h", "the head, counted from 0"], ["r", "the key head, counted from 0"], ["g", "heads to a key head"],
+  ["H", "the number of heads"], ["T", "the number of tokens"], ["n", "the token that is taken"], ["c", "the column that is taken"],
+];
 const times = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 function stored() {
@@ -46,13 +54,16 @@ function startMode(desk, mode) {
 function stepOf(desk) {
   if (desk.named) return "done";
   if (desk.proved) return "name";
-  return desk.count ? "prove" : "find";
+  return desk.exposed ? "prove" : "find";
 }
 
 const quoted = (text) => text.replace(/`(.+?)`/g, "\u201c$1\u201d");
-const marked = (text) => text.replace(/`(.+?)`/g, "<b>$1</b>");
+const mathy = (text) => text.replace(/\b([WdHp])_(kv|ij|[a-zA-Z])\b/g, "<i>$1</i><sub>$2</sub>").replace(/\^T\b/g, "<sup>T</sup>");
+const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<b>$1</b>");
+const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
 
-function answer(desk, text) {
+function answer(desk, text, good = false) {
+  desk.one("answer").toggleAttribute("data-good", good);
   if (text === desk.answered) return;
   desk.answered = text;
   desk.one("answer").hidden = text === "";
@@ -61,15 +72,15 @@ function answer(desk, text) {
 }
 
 // An answer to what was pressed far below: also where somebody looks now.
-function tell(desk, text) {
-  answer(desk, text);
-  desk.about = { said: text };
+function tell(desk, text, good = false) {
+  answer(desk, text, good);
+  desk.about = { said: text, good };
   desk.look();
 }
 
 function drawMission(desk) {
   const step = desk.mode === "level" ? stepOf(desk) : desk.mode;
-  if (step !== "find" && desk.mode === "level") desk.fewest = Math.min(desk.fewest, desk.count ? desk.changes() : Infinity);
+  if (step !== "find" && desk.mode === "level") desk.fewest = Math.min(desk.fewest, desk.exposed ? desk.changes() : Infinity);
   drawNav(desk);
   desk.one("steps").hidden = desk.mode !== "level";
   const reached = STEPS.findIndex(([id]) => id === step);
@@ -78,7 +89,8 @@ function drawMission(desk) {
       make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
     ),
   );
-  const { name, task, tools, choice } = MISSIONS[step](desk);
+  const { name, task, tools, choice, short = name } = MISSIONS[step](desk);
+  desk.one("short").innerHTML = short;
   desk.one("name").textContent = name;
   desk.one("task").innerHTML = task;
   // Buttons that were there stay, so that the focus is not lost.
@@ -87,7 +99,7 @@ function drawMission(desk) {
   const main = tools.find(([, , more]) => more?.class === "brk-main");
   if (bar.dataset.key !== key) {
     bar.replaceChildren(...(choice ? [chooser(desk)] : []), ...tools.map(([text, click, more]) => make("button", { click, ...more }, text)));
-    const [text, click] = main?.[3] ?? main ?? [];
+    const [text, click] = main ?? [];
     desk.one("next").replaceChildren(...(main ? [make("button", { click, class: "brk-main" }, text)] : []));
   }
   bar.dataset.key = key;
@@ -112,24 +124,30 @@ const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
   find: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: `Both get the same numbers, and on these they agree. The twin is wrong all the same.
-      <b>Change as few numbers as you can until they differ.</b> ${desk.hinted ? `<i>${MACHINE.levels[desk.level].hint}</i>` : ""}`,
+    short: `Task: change numbers until the outputs differ. ${inside(desk)}`,
+    task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and on these both give the same output.
+      <b>Change as few numbers as you can until another output <i>O</i> leaves the twin.</b> ${inside(desk)}
+      ${desk.hinted ? `<i>${mathy(MACHINE.levels[desk.level].hint)}</i>` : ""}`,
     tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone proves nothing.
-      <b>Press the lamp that goes out for the twin only.</b>`,
+    short: "Task: uncover the lamp that is lit for the machine and out for the twin.",
+    task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone does not say who is
+      wrong. Each lamp below is a rule of attention: it is lit for those who keep the rule. The lamps are covered, and a press uncovers one.
+      <b>Find the lamp that is lit for the machine and out for the twin.</b>`,
     tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
   }),
   name: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: "Proved: the twin is wrong. <b>What does the twin compute? Choose its formula out of four.</b>",
+    short: "Task: choose the twin's formula out of four.",
+    task: "Proved: the twin is wrong. <b>What does the twin compute? Four formulas stand below the lamps: choose the twin's.</b>",
     tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
   }),
   done: (desk) => ({
     name: MACHINE.levels[desk.level].title,
-    task: "Found, proved and named.",
+    short: "Found, proved and named.",
+    task: "Found, proved and named. The story and the test stand below.",
     tools: [["To the story and the test", goTo(desk, "end"), { class: "brk-main" }, next(desk)[0]], ...next(desk)],
   }),
   free: (desk) => ({
@@ -140,12 +158,19 @@ const MISSIONS = {
   }),
   orders: () => ({
     name: "The same numbers in four orders",
-    task: `What the words find can be computed in other orders, which move fewer or more bytes between a large memory and the small
-      one that computes. <b>Play each, and compare what it moves and what it makes.</b>`,
+    task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> Bytes move between a large memory
+      and the small one that computes. Play all four orders to their ends: the answer then stands at the bottom.`,
     tools: [],
   }),
   meet: (desk) => meetMission(desk),
 };
+
+// What differs while what leaves the machine does not, or too little.
+function inside({ apart }) {
+  if (!apart.length) return "";
+  if (apart.includes("O")) return "The outputs differ by too little to be seen: it takes 0.005, and a thousandth of the largest number.";
+  return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but nothing that leaves the machine does yet.`;
+}
 
 function next(desk) {
   const on = () => {
@@ -197,9 +222,9 @@ function drawLamps(desk, step) {
     const lamp = MACHINE.lamps[n];
     const open = step === "free" || step === "done" || desk.tested.has(lamp.id);
     [[row.firstChild, null], [row.lastChild, desk.twin]].forEach(([bulb, twin], side) => {
-      const { on, says } = open ? lamp.measure(desk.inputs, twin) : { on: undefined, says: "not tested" };
+      const { on, says } = open ? lamp.measure(desk.inputs, twin) : { on: undefined, says: "covered: press" };
       bulb.dataset.on = String(on);
-      bulb.textContent = `${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${quoted(says)}`;
+      bulb.innerHTML = mathy(`${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${quoted(says)}`);
     });
   });
 }
@@ -207,12 +232,14 @@ function drawLamps(desk, step) {
 function press(desk, id) {
   if (desk.mode !== "level" || stepOf(desk) === "done") return;
   const lamp = MACHINE.lamps.find((other) => other.id === id);
-  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which the two differ.");
+  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which the outputs differ.");
   desk.tested.add(id);
   const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which));
   if (machine.on && !twin.on) {
     desk.proved = true;
-    tell(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says}`);
+    desk.refresh();
+    tell(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says} Four formulas stand here now.`, true);
+    return goTo(desk, "choices")();
   } else if (machine.on) {
     const other = id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : "";
     tell(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${other}.`);
@@ -242,10 +269,22 @@ function drawChoices(desk, step) {
     make(
       "button",
       { class: "brk-form", click: (event) => choose(desk, form, event.currentTarget) },
+      make("span", { class: "brk-says", html: mathy(capital(form.title)) }),
       make("span", { class: "brk-formula", html: form.html }),
-      make("span", { class: "brk-says" }, form.title),
+      legend(form),
     );
   host.replaceChildren(...(step === "name" ? formsOf(MACHINE.levels[desk.level]).map(button) : []));
+}
+
+// What the letters of a formula stand for.
+function legend({ html }) {
+  const text = html.replace(/<sup>T<\/sup>/g, "").replace(/<[^>]+>/g, " ").replace(/&\w+;/g, " ").replace(/\s+/g, " ");
+  const found = new Map();
+  for (const [letter, meaning, beside = ""] of LETTERS) {
+    const stands = new RegExp(`(^|[^\\p{L}])${letter}([^\\p{L}]|$)`, "u").test(text);
+    if (stands && text.includes(beside) && !found.has(letter)) found.set(letter, meaning);
+  }
+  return make("span", { class: "brk-legend", html: [...found].map(([letter, meaning]) => `<i>${letter}</i>: ${meaning}`).join("; ") });
 }
 
 function choose(desk, form, button) {
@@ -254,7 +293,7 @@ function choose(desk, form, button) {
     desk.named = true;
     desk.solved = { ...desk.solved, [level.id]: Math.min(desk.solved[level.id] ?? Infinity, desk.fewest) };
     keep(level.id, desk.solved[level.id]);
-    tell(desk, `That is it: ${form.title}.`);
+    tell(desk, `That is it: ${form.title}.`, true);
     desk.refresh();
     return goTo(desk, "end")();
   }
@@ -265,7 +304,8 @@ function choose(desk, form, button) {
     return tell(desk, "On your numbers that form gives what the twin gives: they cannot tell the two apart. Change one more.");
   }
   const place = nameOf(first.part, first.index, desk.inputs);
-  tell(desk, `No: that form gives ${shown(first.value)} at \u201c${place}\u201d, and the twin has ${shown(first.other)}.`);
+  const [there, here] = shownApart(first.value, first.other);
+  tell(desk, `No: that form gives ${there} at \u201c${place}\u201d, and the twin has ${here}.`);
 }
 
 // --- the end of a level, and the test ------------------------------------------------------------------
@@ -274,7 +314,10 @@ function drawEnd(desk, step) {
   const host = desk.one("end");
   const key = step === "done" ? MACHINE.levels[desk.level].id : step === "free" ? `free ${desk.twin}` : "";
   host.hidden = key === "";
-  if (step === "free" && host.querySelector("textarea")) host.querySelector("textarea").value = pythonOf(desk);
+  if (step === "free" && host.querySelector("textarea")) {
+    host.querySelector("textarea").value = pythonOf(desk);
+    host.querySelector(".brk-fails").textContent = failing(desk);
+  }
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   if (step === "done") host.replaceChildren(...ending(desk));
@@ -282,7 +325,11 @@ function drawEnd(desk, step) {
   else host.replaceChildren();
 }
 
-const pythonOf = (desk) => MACHINE.test(desk.inputs, desk.twin, MACHINE.twins.find(({ id }) => id === desk.twin).part);
+const pythonOf = (desk) => MACHINE.test(desk.inputs, desk.twin);
+const failing = (desk) =>
+  desk.exposed
+    ? "Your numbers as a test. Run it below your own function: with this mistake it fails, without it passes."
+    : "Your numbers as a test. It passes with this mistake too: on these numbers what leaves the twin is not seen to differ.";
 
 function ending(desk) {
   const level = MACHINE.levels[desk.level];
@@ -290,11 +337,11 @@ function ending(desk) {
   const part = partNamed(twin.part);
   const rest = desk.fewest <= level.par ? ": fewer are not possible." : `; ${level.par} ${level.par === 1 ? "is" : "are"} enough.`;
   return [
-    make("p", { class: "brk-name" }, capital(twin.title)),
+    make("p", { class: "brk-name", html: mathy(capital(twin.title)) }),
     make("dl", {},
-      make("dt", {}, "machine"), make("dd", { class: "brk-formula", html: part.html }),
-      make("dt", {}, "twin"), make("dd", { class: "brk-formula", html: twin.html })),
-    make("p", {}, level.story),
+      make("dt", {}, "machine"), make("dd", {}, make("span", { class: "brk-formula", html: part.html }), make("br"), legend(part)),
+      make("dt", {}, "twin"), make("dd", {}, make("span", { class: "brk-formula", html: twin.html }), make("br"), legend(twin))),
+    make("p", { html: mathy(level.story) }),
     make("p", { class: "brk-score" }, `You changed ${times(desk.fewest, "number")}${rest}`),
     ...exported(desk),
     make("div", { class: "attn-buttons" }, ...next(desk).map(([text, click]) => make("button", { class: "brk-main", click }, text))),
@@ -315,8 +362,7 @@ function exported(desk) {
     desk.say(button.textContent);
   };
   const button = make("button", { click: copy }, "Copy the test");
-  const says = "Your numbers as a test. Run it below your own function: with this mistake it fails, without it passes.";
-  return [make("p", {}, says), text, make("div", { class: "attn-buttons" }, button)];
+  return [make("p", { class: "brk-fails" }, failing(desk)), text, make("div", { class: "attn-buttons" }, button)];
 }
 
 function chooser(desk) {

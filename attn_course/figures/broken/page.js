@@ -61,7 +61,7 @@ function apart(inputs, first, second) {
 
 function start(root) {
   const one = (name) => root.querySelector(`[data-${name}]`);
-  const desk = { root, one, mode: "meet", level: 0, twin: null, inputs: defaults(), first: defaults(), about: null, count: 0 };
+  const desk = { root, one, mode: "meet", level: 0, twin: null, inputs: defaults(), first: defaults(), about: null, count: 0, apart: [], exposed: false };
   const inputs = [], results = [];
   const body = root.querySelector(".brk");
   let looks = [];
@@ -114,12 +114,16 @@ function start(root) {
     const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
     if (shapesOf(made) !== desk.shapes) buildBoard();
     desk.count = 0;
+    desk.apart = [];
+    desk.exposed = Boolean(desk.twin) && MACHINE.exposed(desk.inputs, desk.twin);
     results.forEach(({ views, side }) => {
       for (const view of views) {
         const name = view.part.name;
         const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has");
         view.figure.hidden = repeats(view.part) || (view.part.role === "neutral" && !different && !body.hasAttribute("data-all"));
-        desk.count += side && !repeats(view.part) ? different : 0;
+        if (!side || !different || again(view.part)) continue;
+        desk.count += different;
+        desk.apart.push(name);
       }
     });
     looks.forEach((look, side) => look.show(made[side][WEIGHTS], made[1 - side]?.[WEIGHTS]));
@@ -133,8 +137,8 @@ function start(root) {
   };
 
   // What only says again what the scores say, until somebody asks for every step.
-  const repeats = ({ name, role, axes }) =>
-    role === "scores" && name !== FIRST_SCORES && !body.hasAttribute("data-all") && (axes.at(-1) !== "key" || desk.inputs.mask === "none");
+  const again = ({ name, role, axes }) => role === "scores" && name !== FIRST_SCORES && (axes.at(-1) !== "key" || desk.inputs.mask === "none");
+  const repeats = (part) => again(part) && !body.hasAttribute("data-all");
   const sides = () => (desk.twin ? [null, desk.twin] : [null]);
   const shapesOf = (made) => made.map((side) => MACHINE.parts.map(({ name }) => shapeOf(side[name]))).join();
 
@@ -220,6 +224,7 @@ function start(root) {
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
       })),
     );
+    for (const part of MACHINE.parts) inStep(results.flatMap(({ views }) => views.filter((view) => view.part.name === part.name)));
     looks = sides().map(() => new Looks(labelsOf("X", desk.inputs)[0]));
     const pictures = looks.map(({ picture }) => make("div", { class: "brk-side" }, picture));
     one("board").replaceChildren(make("div", { class: "brk-stage" }, ...pictures), ...rows);
@@ -260,6 +265,12 @@ function start(root) {
   startGame(desk);
 }
 
+// Two matrices that stand for each other are scrolled together.
+function inStep(views) {
+  const boxes = views.map(({ figure }) => figure.querySelector(".brk-scroll"));
+  for (const box of boxes) box.addEventListener("scroll", () => boxes.forEach((other) => (other.scrollLeft = box.scrollLeft)));
+}
+
 const shapeOf = (value) => (Array.isArray(value) ? `${value.length},${shapeOf(value[0])}` : "");
 const exact = (value) => String(Number(value.toFixed(6))).replace("-", "\u2212");
 const changesOf = (now, then) => entries(now).filter(([index, value]) => value !== at(then, index)).length;
@@ -275,7 +286,7 @@ function drawDock(desk, about) {
   if (about?.input && desk.shown === about) {
     host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
   } else if (about?.input) host.replaceChildren(...editor(desk, about));
-  else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", html: marked(about.said) }));
+  else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
   else if (about) host.replaceChildren(...explained(desk, about));
   else host.replaceChildren(make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made."));
   desk.shown = about;
@@ -284,7 +295,7 @@ function drawDock(desk, about) {
 function explained(desk, { part, index, name }) {
   const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
   return [
-    make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name}`), make("span", { class: "brk-formula", html: part.html })),
+    make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name} `), make("span", { class: "brk-formula", html: part.html })),
     ...twins.map(([who, twin]) => {
       const name = who ? [make("span", { class: "brk-who" }, who), " "] : [];
       return make("p", {}, ...name, MACHINE.explain(part.name, index, desk.inputs, twin));

@@ -7,7 +7,7 @@ import pytest
 
 from attn_course.authoring.links import links_in
 from attn_course.commands.lab_files import copy_exercises, copy_states
-from attn_course.commands.lab_lessons import COPIED, as_copied, copy_lessons, lesson_copies
+from attn_course.commands.lab_lessons import COPIED, FOLDER, as_copied, copy_lessons, lesson_copies
 from attn_course.commands.terminal import BadInput
 from attn_course.tasks import progress
 from tests.browser.toy_course import write_notebook
@@ -46,7 +46,8 @@ def test_each_lesson_is_copied_to_work_and_its_links_lead_where_they_led(course)
 
 def test_exercises_in_work_and_lessons_in_work_link_each_other(course):
     write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# for [02](../notebooks/02_softmax.ipynb#why)", "def answer(): ...")
-    write_notebook(course / "notebooks" / "02_softmax.ipynb", "# now the [tasks](../work/ex_02_softmax.ipynb)")
+    link = (".." / FOLDER.parent / "ex_02_softmax.ipynb").as_posix()
+    write_notebook(course / "notebooks" / "02_softmax.ipynb", f"# now the [tasks]({link})")
     copy_exercises(course)
     copy_lessons(course)
     for page, other in (("ex_02_softmax", "lessons/02_softmax"), ("lessons/02_softmax", "ex_02_softmax")):

@@ -22,7 +22,7 @@ const TRIALS = [
   {
     name: "A query asks",
     task:
-      "Each word asks a question, its row of <b>Q</b>. The query of `it` is all zeros, so it weights all words equally. " +
+      "Each word asks a question, its row of <b>Q</b>. The query of `it` starts as all zeros, so that it weights all words equally. " +
       "<b>Change a number until `it` gives `cat` more than 0.9.</b>",
     hint:
       "`it` is all `open`, so the row `open` of W<sub>Q</sub> makes its question. " +
@@ -81,7 +81,7 @@ const TRIALS = [
   {
     name: "Heads look separately",
     task:
-      "A <i>head</i> has columns of W<sub>Q</sub>, W<sub>K</sub> and W<sub>V</sub> to itself, and so weights of its own. W<sub>O</sub> turns what " +
+      "A <i>head</i> has columns of W<sub>Q</sub> to itself, and so weights of its own; columns of W<sub>K</sub> and W<sub>V</sub> may be shared. W<sub>O</sub> turns what " +
       "all heads found into one output, and the last step adds it to X. <b>Choose two heads.</b>",
     hint: "The buttons for the heads stand below the matrices.",
     then: "Each head has one column of queries and keys now, and its own weights. Heads are counted from 0, as in the formulas.",

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from attn_course.authoring.course import units
 from attn_course.authoring.problems import AuthoringError
+from attn_course.figures.broken import page_of_the_machine
 
 TEMPLATES = Path(__file__).with_name("page_template")
 MATHJAX = "mathjax/MathJax.js?config=TeX-AMS-MML_HTMLorMML-full,Safe"
-_LINK = re.compile(r'(href=")(?:\.\./(?:work|notebooks|exercises)/)?((?:ex_)?\d\d_\w+)\.ipynb')
+_STOP = re.compile(r'(<div class="[^"]*\bjp-(?:Cell-inputWrapper|OutputArea-output)\b[^>]*?) tabindex="0"')  # nbconvert's, on every cell
+_LINK = re.compile(r'(href=")(?:\.\./(?:work/lessons|work|notebooks|exercises)/)?((?:ex_)?\d\d_\w+)\.ipynb')
 
 
 def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> list[Path]:
-    """Write lessons and exercises as HTML, with the MathJax they use beside them.
+    """Write lessons and exercises as HTML, with the MathJax they use and the page "Break the machine" beside them.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> 
     for unit in chosen:
         text, _ = exporter.from_filename(str(unit.path))
         page = out / f"{unit.path.stem}.html"
-        page.write_text(_LINK.sub(r"\1\2.html", text), encoding="utf-8")
+        page.write_text(_LINK.sub(r"\1\2.html", _STOP.sub(r"\1", text)), encoding="utf-8")
         written.append(page)
-    return written
+    machine = out / "break.html"
+    machine.write_text(page_of_the_machine(), encoding="utf-8")
+    return [*written, machine]

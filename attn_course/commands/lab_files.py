@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 PROFILE = Path("work", ".lab")
 COPIES = PROFILE / "copies.json"
 TRUSTED = PROFILE / "trusted.json"
-
+# How an exercise links its lesson, and how a copy in work/ does: it opens the learner's own, in work/lessons/.
+BUILT_LESSON, OWN_LESSON = "](../notebooks/", "](lessons/"
 
 _ADVICE = {
     "outdated": "the course has a newer {0}, and you have not begun yours: delete work/{0} and start again to get it",
@@ -46,7 +47,7 @@ def require_course(root: Path) -> None:
 
 
 def copy_exercises(root: Path) -> list[str]:
-    """Copy each exercise that work/ lacks, and never write over a file that is there.
+    """Copy each exercise that work/ lacks, and never write over a file that is there; its links open the lessons in work/lessons/.
 
     What an exercise said when it was copied is remembered in `work/.lab/copies.json`, so that a later start can tell
     an exercise that the course has changed from one that the learner has changed.
@@ -75,7 +76,7 @@ def copy_exercises(root: Path) -> list[str]:
             content = exercise.read_bytes()
             try:
                 with copy.open("xb") as file:  # fails when there is a file, whoever made it and whenever
-                    file.write(content)
+                    file.write(content.replace(BUILT_LESSON.encode(), OWN_LESSON.encode()))
             except FileExistsError:
                 states.get(_compare(exercise, copy, remembered), []).append(copy.name)
             else:
@@ -124,10 +125,10 @@ def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
 
 
 def fingerprint(content: bytes) -> str | None:
-    """Return a digest of what the cells say (outputs and metadata aside), None if this is no notebook."""
+    """Return a digest of what the cells say (outputs, metadata and whose lesson a link opens aside), None if this is no notebook."""
     try:
         cells = json.loads(content)["cells"]
-        said = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+        said = [(cell["cell_type"], "".join(cell["source"]).replace(OWN_LESSON, BUILT_LESSON)) for cell in cells]
     except (ValueError, TypeError, KeyError):
         return None
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -103,7 +103,8 @@ def pages(
 ) -> None:
     """Write lessons and exercises as web pages, to read without Jupyter and without a network.
 
-    What answers a prediction is folded. Nothing is run: the pages show the outputs that are stored.
+    What answers a prediction is folded. Nothing is run: the pages show the outputs that are stored. Beside them lies break.html,
+    the page "Break the machine", which needs nothing else.
 
     Exit code: 0 if all are written, 1 if a notebook has not been built, 2 if there is no such lesson.
 

@@ -17,16 +17,18 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from attn_course.figures.palette import GRID, INK, PAPER
+from attn_course.figures.palette import GRID, INK
 
 DPI = 144
 DISPLAY_DPI = 96  # the picture holds DPI / DISPLAY_DPI pixels per pixel of the page, so it stays crisp on dense screens
 WIDTH_INCHES = 7.4
 PADDING_INCHES = 0.14
-COLOURS = 248  # a chart has few; a palette takes a third of the bytes of full colour
+COLOURS = 256  # a chart has few; a palette takes a third of the bytes of full colour
+EXACT = 96  # the commonest of them
 
 LOOK = {
     "axes.edgecolor": INK,
+    "axes.facecolor": "none",
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
@@ -38,11 +40,12 @@ LOOK = {
     "axes.titlelocation": "left",
     "axes.titlesize": 10.5,
     "axes.unicode_minus": True,
-    "figure.facecolor": PAPER,
+    "figure.facecolor": "none",
     "font.family": "DejaVu Sans",
     "font.size": 10.0,
     "grid.color": GRID,
     "grid.linewidth": 0.7,
+    "hatch.color": INK,
     "hatch.linewidth": 0.8,
     "legend.frameon": False,
     "lines.linewidth": 2.2,
@@ -141,28 +144,45 @@ def course_look() -> Iterator[None]:
 
 
 def render(figure: Figure) -> bytes:
-    """Return the figure as the bytes of a PNG; the same figure gives the same bytes on the same machine."""
+    """Return the figure as the bytes of a PNG without a ground; the same figure gives the same bytes on the same machine."""
     with course_look():
         figure.set_dpi(DPI)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-    return encode_png(np.asarray(canvas.buffer_rgba())[..., :3], DPI)
+    return encode_png(np.asarray(canvas.buffer_rgba()), DPI)
 
 
 def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
-    """Return a PNG of few colours: flat fills are exact, rare colours on smoothed edges take a neighbour.
+    """Return a PNG of few colours: what is common is exact, rare colours on smoothed edges take a neighbour.
 
     Parameters
     ----------
-    pixels : (height, width, 3) ndarray of uint8
-        Red, green, blue; the same pixels always give the same bytes.
+    pixels : (height, width, 4) ndarray of uint8
+        Red, green, blue, alpha; the same pixels always give the same bytes.
     dots_per_inch : int
         Resolution noted in the file.
     """
+    seen = np.ascontiguousarray(np.where(pixels[..., 3:] > 0, pixels, 0))  # what cannot be seen has one colour
+    packed, place, counts = np.unique(seen.view(np.uint32), return_inverse=True, return_counts=True)
+    colours = packed[:, None].view(np.uint8)
+    if len(colours) > COLOURS:
+        common = colours[np.argsort(-counts, kind="stable")[:EXACT]]
+        octree = Image.fromarray(seen).quantize(COLOURS - EXACT, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        kept = np.concatenate([common, np.array(octree.getpalette("RGBA"), dtype=np.uint8).reshape(-1, 4)[: COLOURS - EXACT]])
+        found, targets = _weighed(colours), _weighed(kept)
+        nearest = ((targets**2).sum(axis=1) - 2 * found @ targets.T).argmin(axis=1)
+        colours, place = kept, nearest[place.ravel()]
+    picture = Image.fromarray(place.reshape(pixels.shape[:2]).astype(np.uint8), "P")
+    picture.putpalette(colours.tobytes(), "RGBA")
     file = io.BytesIO()
-    picture = Image.fromarray(pixels).quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), optimize=True)
+    picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), optimize=True, transparency=colours[:, 3].tobytes())
     return file.getvalue()
+
+
+def _weighed(colours: np.ndarray) -> np.ndarray:
+    """Return colours as they look: a nearly transparent one is nearly the page, whatever its hue."""
+    alpha = colours[:, 3:].astype(np.float64)
+    return np.hstack([colours[:, :3] * alpha / 255, alpha])
 
 
 def publish(figure: Figure, alt: str) -> None:

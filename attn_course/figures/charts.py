@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from attn_course.figures.base import WIDTH_INCHES, picture
 from attn_course.figures.drawing import (
     add_colour_bar,
+    add_legend_below,
     as_numbers,
     draw_bars,
     draw_heatmap,
@@ -18,6 +19,7 @@ from attn_course.figures.drawing import (
     name_cells,
 )
 from attn_course.figures.palette import NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.ticks import doublings, tick_at, tick_decades
 
 
 def heatmap(
@@ -71,7 +73,8 @@ def heatmap(
     numbers = as_numbers("matrix", matrix, 2)
     allowed = None if mask is None else np.asarray(mask, dtype=bool)
     cell = min(0.62, 4.6 / max(numbers.shape))
-    height, width = 1.5 + cell * numbers.shape[0], max(4.8, 2.2 + cell * numbers.shape[1])
+    names = 0.085 * max(map(len, rows or [""]))
+    height, width = 1.5 + cell * numbers.shape[0], max(4.8, 1.9 + names + cell * numbers.shape[1])
     with picture(title=title, alt=alt, width=width, height=max(2.4, height)) as (ax,):
         image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, limits=limits, annotate=annotate, digits=digits)
         name_cells(ax, rows, columns, numbers.shape)
@@ -131,9 +134,18 @@ def lines(
         ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if x_log else "linear", yscale="log" if y_log else "linear")
         for name, level in (references or {}).items():
             draw_level(ax, positions, level, name)
-        ax.set_xlim(float(positions.min()), float(positions.max()))
+        if not points:
+            ax.set_xlim(float(positions.min()), float(positions.max()))
         if y_limits is not None:
             ax.set_ylim(*y_limits)
+        if points:
+            tick_at(ax, positions)
+        elif x_log and len(powers := doublings(positions)) > 2:
+            tick_at(ax, powers)
+        elif x_log:
+            tick_decades(ax.xaxis)
+        if y_log:
+            tick_decades(ax.yaxis)
         label_ends(ax)
 
 
@@ -179,11 +191,11 @@ def bars(
     heights = np.stack([*each_of_shape("series", series, len(groups)).values()])
     neutral = [WEIGHTS] if len(names) == 1 else [colour for colour, _ in NEUTRAL_STYLES]
     colours = [(colors or {}).get(name, neutral[index % len(neutral)]) for index, name in enumerate(names)]
-    with picture(title=title, alt=alt, width=WIDTH_INCHES, height=3.5) as (ax,):
+    with picture(title=title, alt=alt, width=WIDTH_INCHES, height=3.6) as (ax,):
         draw_bars(ax, heights, names, colours, digits=digits if heights.size <= 20 else None)
         ax.set_xticks(range(len(groups)), list(groups))
         ax.set(xlabel=x_label, ylabel=y_label)
         if y_limits is not None:
             ax.set_ylim(*y_limits)
         if len(names) > 1:
-            ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)
+            add_legend_below(ax, len(names) if sum(map(len, names)) < 50 else 2)

@@ -8,7 +8,7 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 
 from attn_course.figures.base import WIDTH_INCHES, Picture, course_look, photograph, titled
-from attn_course.figures.palette import GRID, INK, REFERENCE, SCORES
+from attn_course.figures.palette import GRID, INK, SCORES
 
 _BIN = 10  # percent
 _LONGEST_LABEL = 52
@@ -141,7 +141,7 @@ def _draw_bars(ax: Axes, names: Sequence[str], values: Sequence[float], labels: 
     ax.grid(visible=False, axis="y")
     ax.grid(visible=True, axis="x", color=GRID)
     ax.tick_params(axis="y", length=0)
-    ax.axvline(0.0, color=REFERENCE, linewidth=0.8)
+    ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.set(xlabel=axis, xlim=(0, full * (1.1 + 0.012 * max(map(len, labels)))))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
 

@@ -7,6 +7,8 @@ not. Where a page drops styles, as JupyterLab does in a notebook that is not tru
 import html
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -84,6 +86,8 @@ class Diagram:
         Lower-case words joined by hyphens; every id of the drawing begins with "attn-" and it.
     width, height : float
         Size in pixels.
+    turns, rest : int, optional
+        How many turns a drawing has that can be played, and the one that is seen until then; 0 is none.
 
     Raises
     ------
@@ -91,12 +95,16 @@ class Diagram:
         If `name` has another form.
     """
 
-    def __init__(self, name: str, width: float, height: float) -> None:
+    def __init__(self, name: str, width: float, height: float, *, turns: int = 0, rest: int = 0) -> None:
         if not NAME.fullmatch(name):
             raise ValueError(f"name must be lower-case words joined by hyphens, such as 'machine-scores'; got {name!r}")
         self.name, self.width = name, width
         self._svg = ElementTree.Element("svg", viewBox=f"0 0 {_px(width)} {_px(height)}", role="img")
         self._svg.set("aria-labelledby", f"attn-{name}-title")
+        self._height = height
+        self._links: list[str] = []
+        self._turns, self._rest = turns, rest
+        self._moves: dict[str, str] = {}
 
     def box(self, area: Area, text: str = "", *, role: str | None = None, lit: bool = True, symbol: bool = False) -> Area:
         """Draw a box with one line of text in it, and return its area."""
@@ -139,6 +147,24 @@ class Diagram:
         self._add("circle", cx=_px(x), cy=_px(y), r=_px(radius), **look)
         self.text((x, y + 5), text, lit=lit)
         return Area(x, y, 2 * radius, 2 * radius)
+
+    def dot(self, centre: Point, role: str) -> None:
+        """Draw a small full dot: something that is on its way."""
+        x, y = centre
+        self._add("circle", cx=_px(x), cy=_px(y), r="6.5", fill=_colour(role), **{"class": "attn-dot"})
+
+    @contextmanager
+    def during(self, first: int, last: int) -> Iterator[None]:
+        """Let what is drawn meanwhile be seen from one turn to another, counted from 1."""
+        name = f"attn-{first}-{last}-of-{self._turns}"
+        shares = [(0, "hidden")] * (first > 1) + [(first - 1, "visible")] + [(last, "hidden")] * (last < self._turns)
+        steps = "".join(f"{100 * turn / self._turns:.2f}%{{visibility:{look}}}" for turn, look in shares)
+        self._moves[name] = f"@keyframes {name}{{{steps}}}"
+        resting = " attn-rest" if first <= self._rest <= last else ""
+        outer = self._svg
+        self._svg = self._add("g", **{"class": f"attn-turn{resting}", "style": f"--attn-name:{name}"})
+        yield
+        self._svg = outer
 
     def panel(self, area: Area, *, copies: int = 0, lit: bool = True) -> None:
         """Frame a region with dashes; `copies` of it stand behind, each a little lower and to the right."""
@@ -193,6 +219,19 @@ class Diagram:
         look = {"class": f"attn-wire {_state(lit)}", "stroke-width": "1.8" if lit else "1.3"}
         self._add("path", d=path, **look)
 
+    def link(self, area: Area, address: str, name: str) -> None:
+        """Lead from an area to a page; in the HTML above the drawing, where a front end finds links and keeps them working."""
+        (left, _), (_, top) = area.left, area.top
+        shares = (
+            ("left", left / self.width),
+            ("top", top / self._height),
+            ("width", area.width / self.width),
+            ("height", area.height / self._height),
+        )
+        place = ";".join(f"{side}:{100 * share:.1f}%" for side, share in shares)
+        said = html.escape(name)
+        self._links.append(f'<a class="attn-link" href="{html.escape(address)}" style="{place}" title="{said}" aria-label="{said}"></a>')
+
     def finish(self, *, title: str, caption: str, alt: str) -> Drawn:
         """Return the drawing with its words.
 
@@ -215,11 +254,20 @@ class Diagram:
         svg = ElementTree.Element("svg", self._svg.attrib)
         below = SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", html.escape(caption))
         narrowest = self.width * LEAST_TEXT / SMALL
-        svg.set("style", f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px")
+        size = f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px"
+        svg.set("style", size)
         svg.extend([named, *self._svg])
+        drawn = ElementTree.tostring(svg, encoding="unicode")
+        if self._links:
+            drawn = "\n".join((f'<div class="attn-sheet" style="{size}">{drawn}', *self._links, "</div>"))
+        look = LOOK.read_text(encoding="utf-8")
+        if self._moves:
+            look += "".join(f"{move}\n" for move in self._moves.values())
+            play = '<label class="attn-play"><input type="checkbox"> play it step by step</label>'
+            drawn = f'<div style="--attn-turns:{self._turns}">{play}\n{drawn}</div>'
         return Drawn(
-            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{LOOK.read_text(encoding="utf-8")}</style>\n'
-            f'<div class="attn-frame" hidden="hidden">{ElementTree.tostring(svg, encoding="unicode")}</div>\n'
+            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{look}</style>\n'
+            f'<div class="attn-frame" hidden="hidden">{drawn}</div>\n'
             f"<figcaption>{below}</figcaption>\n</figure>",
             require_alt(alt),
         )

@@ -16,13 +16,20 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
-from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, PAPER, REFERENCE, SIGNED_MAP, WEIGHTS_MAP
+from attn_course.figures.palette import DARK, INK, LIFT, LIGHT, NEUTRAL_STYLES, SIGNED_MAP, WEIGHTS_MAP
+from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
 MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
+SMALLEST_POINTS = 7.5
 POINTS_PER_INCH = 72
-HALO: list[patheffects.AbstractPathEffect] = [patheffects.withStroke(linewidth=3.0, foreground=PAPER)]
+LEADER: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2)), "label": "_leader"}
+ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
+    "color": DARK,
+    "fontsize": LABEL_POINTS,
+    "path_effects": [patheffects.withStroke(linewidth=3.0, foreground=LIGHT)],
+}
 
 
 def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:
@@ -107,8 +114,10 @@ def draw_heatmap(
     ax.tick_params(length=0)
     hatch_cells(ax, ~allowed)
     if annotate if annotate is not None else matrix.size <= MOST_ANNOTATED_CELLS:
-        for row, column in np.argwhere(allowed):
-            write_in_cell(ax, image, int(row), int(column), float(matrix[row, column]), digits)
+        texts = {(int(row), int(column)): number(float(matrix[row, column]), digits) for row, column in np.argwhere(allowed)}
+        points = _points_that_fit(ax, matrix.shape[1], max(map(len, texts.values()), default=1))
+        for (row, column), text in texts.items():
+            write_in_cell(ax, image, row, column, float(matrix[row, column]), text, points)
     return image
 
 
@@ -118,14 +127,20 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
     if cells:
         border = 0.4 if masked.size <= MOST_ANNOTATED_CELLS else 0.0
         outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds
-        ax.add_patch(PathPatch(outline, facecolor=MASKED, edgecolor=REFERENCE, hatch="///", linewidth=border))
+        ax.add_patch(PathPatch(outline, facecolor="none", edgecolor=INK, hatch="///", linewidth=border))
 
 
-def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, digits: int) -> None:
-    """Write a number on its cell, dark on light colours and light on dark ones."""
+def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, text: str, points: float) -> None:
+    """Write a number on its cell, dark on light colours and light on dark ones, as can be read on a dark page too."""
     behind = image.to_rgba(np.array(value))
-    colour = max((PAPER, INK), key=lambda front: contrast(front, behind))
-    ax.text(column, row, number(value, digits), ha="center", va="center", color=colour, fontsize=LABEL_POINTS)
+    colour = max((LIGHT, DARK), key=lambda front: min(contrast(front, behind), contrast(lifted(front), lifted(behind))))
+    ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=points)
+
+
+def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:
+    """Return a size of letters at which the longest number stays within its cell, as far as it can be read."""
+    cell_points = POINTS_PER_INCH * 0.85 * inches_for(ax) / columns
+    return float(np.clip(0.9 * cell_points / (0.64 * letters), SMALLEST_POINTS, LABEL_POINTS))
 
 
 def contrast(first: Any, second: Any) -> float:
@@ -148,6 +163,11 @@ def contrast(first: Any, second: Any) -> float:
     return (max(luminances) + 0.05) / (min(luminances) + 0.05)
 
 
+def lifted(colour: Any) -> np.ndarray:
+    """Return the red, green and blue of a colour as a dark page of the course shows it."""
+    return LIFT + (1.0 - LIFT) * np.array(to_rgb(colour))
+
+
 def draw_bars(ax: Axes, heights: np.ndarray, names: Sequence[str], colours: Sequence[Any], *, digits: int | None = 2) -> None:
     """Draw groups of bars; `heights` is (series, groups), and numbers are written on top unless `digits` is None."""
     series, groups = heights.shape
@@ -156,7 +176,7 @@ def draw_bars(ax: Axes, heights: np.ndarray, names: Sequence[str], colours: Sequ
         left = np.arange(groups) - 0.36 + (index + 0.5) * width
         drawn = ax.bar(left, row, width * 0.94, color=colour, label=names[index])
         if digits is not None:
-            ax.bar_label(drawn, [number(value, digits) for value in row], padding=2, fontsize=LABEL_POINTS)
+            ax.bar_label(drawn, [number(value, digits) for value in row], padding=2, fontsize=LABEL_POINTS if heights.size <= 12 else 8.5)
     ax.axhline(0.0, color=INK, linewidth=0.8)
     ax.margins(y=0.14)
     ax.tick_params(axis="x", length=0)
@@ -174,12 +194,15 @@ def draw_lines(
     for index, (name, values) in enumerate(series.items()):
         neutral, dashes = NEUTRAL_STYLES[index % len(NEUTRAL_STYLES)]
         colour = (colours or {}).get(name, neutral)
-        ax.plot(x, values, color=colour, linestyle=dashes, label=name, marker="o" if points else None, markersize=4.5)
+        look: dict[str, Any] = {"marker": "o", "markersize": 4.5, "clip_on": False} if points else {}
+        ax.plot(x, values, color=colour, linestyle=dashes, label=name, **look)
+    if points:
+        ax.margins(x=0.02)
 
 
 def draw_level(ax: Axes, x: np.ndarray, level: float, name: str | None = None) -> None:
     """Draw a dotted level from the first x to the last."""
-    ax.plot(x[[0, -1]], [level, level], color=REFERENCE, linestyle=":", linewidth=1.4, label=name)
+    ax.plot(x[[0, -1]], [level, level], color=INK, linestyle=":", linewidth=1.4, label=name)
 
 
 def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: str, **options: Any) -> None:
@@ -201,17 +224,12 @@ def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
     ax.set_xticks(range(shape[1]))
 
 
-def mark_doublings(ax: Axes, x: np.ndarray) -> None:
-    """Let each doubling of x take the same room, with a tick at every x."""
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(x, [number(float(position), 0) for position in x])
-
-
 def label_ends(ax: Axes, share: float = 0.7) -> None:
     """Write each curve's name at its right end, pushed apart where they would overlap.
 
     Call it when the limits of the axes are final; `share` is the height of the panel over that of the figure.
     """
+    ax.autoscale_view()
     curves = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     to_panel = ax.transData + ax.transAxes.inverted()
     ends = []
@@ -223,7 +241,7 @@ def label_ends(ax: Axes, share: float = 0.7) -> None:
     gap = 1.35 * LABEL_POINTS / POINTS_PER_INCH / panel_inches
     for curve, end, height in zip(curves, ends, spread_apart(heights, gap), strict=True):
         panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
-        ax.plot([end[0], 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), linewidth=1.0, label="_leader", **panel)
+        ax.plot([end[0] + 0.012, 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), **LEADER, **panel)
         ax.text(1.055, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
 
 

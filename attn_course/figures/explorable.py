@@ -2,11 +2,13 @@
 
 The parts lie in `explorables/` of the lesson that shows it: for a card called NAME, `NAME.html` holds the controls, `NAME.js` a
 function ``start(root)``, `NAME.css` what is special about its look, and `NAME_words.html` what it says without scripts.
-`explorable.css` and `explorable.js` beside this file are common to all.
+`explorable.css` and `explorable.js` beside this file are common to all. They give role colours, sliders and buttons of 44 px
+under a finger, and `play`, `onReset`, `speak`, `showBeside`, `drawAxis`, `svg`; see the comments there.
 """
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ class Explorable:
         return self.html
 
 
-def explorable_html(card: Path, slug: str, data: Any = None) -> str:
+def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[Path] = ()) -> str:
     """Return a card as one piece of HTML that loads nothing from elsewhere; the same arguments always give the same text.
 
     Parameters
@@ -47,6 +49,8 @@ def explorable_html(card: Path, slug: str, data: Any = None) -> str:
         need two slugs.
     data : plain data, optional
         What the card shows, as JSON holds it; its script finds it under the name DATA.
+    scripts : iterable of Path, optional
+        What the card's own script builds on, in this order.
 
     Raises
     ------
@@ -61,7 +65,8 @@ def explorable_html(card: Path, slug: str, data: Any = None) -> str:
     # The ids become final when the card is built.
     markup = _script_text(controls.replace("{{id}}", f"attn-{slug}"))
     given = "" if data is None else f"const DATA = {_script_text(data)};\n"
-    script = f"{given}{_read(HERE / 'explorable.js')}\n{script}\nmountExplorables({json.dumps(card.name)}, {markup}, start);"
+    before = "\n".join(_read(part) for part in (HERE / "explorable.js", *scripts))
+    script = f"{given}{before}\n{script}\nmountExplorables({json.dumps(card.name)}, {markup}, start);"
     return (
         f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{card.name}">\n'
         f"<style>\n{_read(HERE / 'explorable.css')}{look}</style>\n"

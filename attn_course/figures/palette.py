@@ -23,11 +23,16 @@ SCORES = OKABE_ITO["sky blue"]
 GRADIENT = OKABE_ITO["orange"]
 OUTPUT = OKABE_ITO["black"]
 
-INK = "#1F2328"
-REFERENCE = "#6E7781"
-GRID = "#D8DEE4"
-PAPER = "#FFFFFF"
-MASKED = "#EEF1F4"
+# What stands on the page itself is drawn on no ground of its own, so it must be seen on a white page and on a dark one. No colour has
+# a contrast above 4.35 to both white and #111111; the ink has 4.5 to white, and dark pages of the course lighten plots (LIFT).
+INK = "#72777D"
+GRID = INK + "48"  # a share of the ink: faint on every page
+SHADE = INK + "2A"
+LIFT = 0.15  # share of white that a dark page of the course adds: the filter of pictures in lab.css and on the static page
+
+# On a ground of its own, such as the cell of a heatmap, ink is dark or light as the ground asks.
+DARK = "#000000"
+LIGHT = "#FFFFFF"
 
 ROLES = {
     "query": QUERY,
@@ -42,10 +47,10 @@ ROLES = {
 WEIGHTS_MAP = "cividis"
 SIGNED_MAP = "PuOr"
 
-# Curves without a role: colours that mean none of query, key, value and weights, each with its own dash pattern.
+# Curves without a role: colours that mean nothing else in the course, each with its own dash pattern.
 NEUTRAL_STYLES = (
     (INK, "-"),
-    (GRADIENT, "--"),
-    (SCORES, "-."),
-    (REFERENCE, (0, (1, 1.2))),
+    ("#8468D8", "--"),
+    ("#98821A", "-."),
+    ("#A0663C", (0, (1, 1.2))),
 )

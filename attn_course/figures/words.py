@@ -41,4 +41,15 @@ def short(value: float) -> str:
     if value == 0.0 or 1e-3 <= abs(value) < 1e4:
         return f"{value:.2g}".replace("-", "−") if abs(value) < 10 else f"{value:.0f}"
     factor, exponent = f"{value:.1e}".split("e")
-    return f"{factor} · 10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return f"{factor} · {power(10, int(exponent))}"
+
+
+def power(base: int, exponent: int) -> str:
+    """Return a power as it is written.
+
+    Examples
+    --------
+    >>> power(2, 14), power(10, -3)
+    ('2¹⁴', '10⁻³')
+    """
+    return f"{base}{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"

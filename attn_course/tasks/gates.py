@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -58,6 +59,17 @@ class Bench:
     def assess(self, answer: Any, cells: Sequence[str] = (), names: Mapping[str, Any] | None = None) -> Verdict:
         """Assess an answer as a notebook does."""
         return assess(self.task, answer, cells, names, seed=self.seed, expect=self.expect)
+
+
+def bench_of(task: Task, seed: int = CHECK_SEED) -> Bench:
+    """Return the task's bench of a seed; those of a lesson are kept, for one gate after the other asks for them."""
+    found = next((each for each in _BENCHES if each.task is task and each.seed == seed), None)
+    if found is None:
+        _BENCHES.append(found := Bench(task, seed))
+    return found
+
+
+_BENCHES: deque[Bench] = deque(maxlen=128)
 
 
 def as_answer(task: Task, function: Any) -> Any:
@@ -158,7 +170,7 @@ def wrong_answer_problems(task: Task) -> list[str]:
 
 def _wrong_answer_problems(task: Task) -> list[str]:
     found = []
-    benches = [Bench(task, seed) for seed in (SEEDS[:1] if task.kind in SECRET else SEEDS)]
+    benches = [bench_of(task, seed) for seed in (SEEDS[:1] if task.kind in SECRET else SEEDS)]
     if task.wants_latex and (refused := next((said for bench in benches if not (said := bench.assess(task.answer)).passed), None)):
         found.append(f"its own answer is refused: {refused.message}")
     for wrong in task.wrong:
@@ -201,7 +213,7 @@ def sensitivity_problems(task: Task) -> list[str]:
     """Its own answer passes in float32 too; a constant, another shape, a result that is a little off, and one that is remembered fail."""
     if not task.wants_function:
         return []
-    bench = Bench(task)
+    bench = bench_of(task)
     right = bench.expect(task, task.answer, bench.cases)
     found = [] if bench.verdict(task.answer, narrow=True).passed else ["its own answer fails in float32: mind the tolerance"]
     first, again = (repr(case.inputs) for case in (bench.cases[0], bench.cases[-1]))
@@ -233,7 +245,7 @@ def promise_problems(task: Task, text: str) -> list[str]:
         f"the text says “{sentence}”: wanted an entry in tasks.promises that says which cases show it"
         for sentence in untold(text) if not EMPTY.search(sentence)
     ]  # fmt: skip
-    for bench in (Bench(task, seed) for seed in SEEDS):
+    for bench in (bench_of(task, seed) for seed in SEEDS):
         results = bench.expect(task, task.answer, bench.cases)
         drawn = [Drawn(case.inputs, text, result.arrays or ()) for case, result in zip(bench.cases, results, strict=True)]
         found += [
@@ -250,7 +262,7 @@ def empty_row_problems(task: Task, text: str) -> list[str]:
     """
     if not task.wants_function:
         return []
-    said, bench = EMPTY.search(" ".join(text.split())), Bench(task)
+    said, bench = EMPTY.search(" ".join(text.split())), bench_of(task)
     if not said:
         masks = " and ".join(sorted(MASKS & {*bench.cases[0].inputs}))
         return [f"wanted the text to say what becomes of a row of which {masks} may hide all, or that there is none"] if masks else []
@@ -282,7 +294,7 @@ def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], te
     spelt = ("-np.inf", 'float("-inf")')
     if not any(each in code for each in spelt):
         return []
-    found, bench = [], Bench(task)
+    found, bench = [], bench_of(task)
     lowest = lowest_score(" ".join(text.split()))
     for fill in FILLS:
         if fill <= lowest - COUNTS_FOR_NOTHING:
@@ -329,7 +341,7 @@ def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
     if len(functions) < MIN_RIGHT_ANSWERS:
         return [f"wanted {MIN_RIGHT_ANSWERS} or more differently written right answers, got {len(functions)}"]
     found = []
-    benches = [Bench(task, seed) for seed in SEEDS]
+    benches = [bench_of(task, seed) for seed in SEEDS]
     for function in functions:
         answer = as_answer(task, function)
         refused = next((verdict for bench in benches if not (verdict := bench.assess(answer)).passed), None)
@@ -367,7 +379,7 @@ def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]
     """
     if task.entry not in names:
         return [f"the solution defines no {task.entry}"]
-    verdicts = [Bench(task, seed).assess(names[task.entry], cells, names) for seed in SEEDS]
+    verdicts = [bench_of(task, seed).assess(names[task.entry], cells, names) for seed in SEEDS]
     refused = [f"the solution is refused: {plain(verdict)}".replace("\n", " ") for verdict in verdicts if not verdict.passed]
     return refused[:1] or [*promise_problems(task, text), *empty_row_problems(task, text), *fill_problems(task, cells, names, text)]
 

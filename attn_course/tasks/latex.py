@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -184,11 +184,9 @@ class Line:
     """One expression beneath the left side, which says what indices are free, on the givens of a case."""
 
     def __init__(self, question: Question, tree: Node, givens: Mapping[str, Any], latex: str = "") -> None:
-        self.frame, self.letters, self.tree = question.frame, question.letters, tree
-        twice = Node("neg", (Node("neg", (tree,), place=tree.place),), place=tree.place)  # never the same as the left side
-        self.chain = Node("chain", (self.frame, EQUALS, twice), place=tree.place)
-        names = [*question.symbols, *question.targets]
-        self.formula = Formula(Node("formula", (self.chain,)), names, latex=latex, equal_terms=True)
+        self.formula = _compiled(question.frame, tree, (*question.symbols, *question.targets), latex)
+        (self.chain,) = self.formula.tree.children
+        self.frame, self.letters, self.tree = self.chain.children[0], question.letters, _beneath(self.chain)
         self.evaluation = _Bounded(self.formula, {name: given for name, given in givens.items() if name in self.formula.named})
         for letter in self.evaluation.ordered(sorted(self.chain.letters() - {KRONECKER}), self.chain):
             self.evaluation.enter(letter, self.chain)
@@ -277,6 +275,19 @@ class _Bounded(Evaluation):
         found = super().value(node)
         self.seen.setdefault(id(node), str(found))
         return found
+
+
+@lru_cache(maxsize=256)  # each line is evaluated in every case, and the right one for every answer
+def _compiled(frame: Node, tree: Node, names: tuple[str, ...], latex: str) -> Formula:
+    """Return an expression beneath the left side, ready for any givens."""
+    twice = Node("neg", (Node("neg", (tree,), place=tree.place),), place=tree.place)  # never the same as the left side
+    chain = Node("chain", (frame, EQUALS, twice), place=tree.place)
+    return Formula(Node("formula", (chain,)), names, latex=latex, equal_terms=True)
+
+
+def _beneath(chain: Node) -> Node:
+    """The expression that `_compiled` negated twice; parts are known by their identity, so it must be this very one."""
+    return chain.children[2].children[0].children[0]
 
 
 def on_one_line(problem: str) -> str:

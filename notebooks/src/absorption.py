@@ -23,6 +23,13 @@ from attn_course.reference import latent_attention, latent_attention_absorbed, m
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at $W_Q$ and $W_K$, which together lead from $X$ to the scores. ($W_V$ and $W_O$ are a second
+# pair of this kind, and we come to them as well.)
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One matrix is enough
 #
@@ -575,6 +582,13 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhe
 #
 # The scale counts all features: $1 / \sqrt{d_{\mathrm{head}} + d_R}$. Kept for each token: $c_t$ and $k^R_t$.
 
+# %% [markdown] id="flow"
+# Follow one token through a head. On the left it is projected four times. The framed matrices in the middle are all that is
+# kept; from them keys and values of the whole past are rebuilt.
+
+# %% id="flow-figure"
+figures.latent_flow(absorbed=False)
+
 # %% [markdown] id="together"
 # In DeepSeek-V2 the queries come from a latent vector too, $C^Q = X W_{DQ}$ (for memory in training; old queries are never
 # needed). Everything together:
@@ -601,6 +615,13 @@ for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)
 # %% [markdown] id="together-answer" tags=["answer"]
 # They agree, with both kinds of positions: the content part knows no positions, so it may be absorbed as before, and both forms compute the
 # rotary part in the same way.
+
+# %% [markdown] id="flow-absorbed"
+# Absorbed, the same head keeps the same matrices, but $W_{UK}$ has moved to the left, where it lifts the one new query, and
+# $W_{UV}$ to the far right, behind the average. No matrix with a row for each token is made any more, except the scores.
+
+# %% id="flow-absorbed-figure"
+figures.latent_flow(absorbed=True)
 
 # %% [markdown] id="bytes"
 # ## What is kept
@@ -649,8 +670,9 @@ print(f"bits for a number that would make it 93.3 %: {16 * (1 - 0.933) * old / l
 # %% [markdown] id="bytes-claim-notice"
 # Always ask which factors a percentage multiplies: layers, heads, widths, bits.
 #
-# Try the card: at how many heads would multi-head attention be as small as the latent cache? And which latent width equals multi-query
-# attention?
+# What does a latent vector save at each step of writing, and what does it cost? Play the card, and watch what is kept, what is read and
+# what is computed. Then move its sliders: at how many heads would multi-head attention be as small as the latent cache? And which
+# latent width equals multi-query attention?
 
 # %% id="explorable"
 figures.latent_explorable()

@@ -24,6 +24,13 @@ from attn_course.reference import additive_scores, dot_scores, softmax
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: where a query and a key become a score. The lesson puts a small network in the place of the
+# product $Q K^\top$, and leaves everything behind it as it is.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## A score for two vectors that do not fit
 #
@@ -97,6 +104,13 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # | $W_Q$, $W_K$, $v$ | $(d_q, d_h)$, $(d_k, d_h)$, $(d_h)$ |
 # | hidden layer of all pairs | $(T_q, T_k, d_h)$ |
 # | scores $e$ | $(T_q, T_k)$ |
+
+# %% [markdown] id="pair"
+# In the machine, this network stands where the product $Q K^\top$ was. The drawing follows one pair through it, a query of 4 numbers
+# and a key of 2.
+
+# %% id="pair-figure"
+figures.aligner()
 
 # %% id="loops-code"
 queries = rng.normal(size=(3, 4))
@@ -204,7 +218,8 @@ verify("additive-score-is-odd")
 # The ridge is a bounded cousin of the Gaussian similarity: it rewards being near, where
 # the product rewards being large with the same sign.
 #
-# Move the query below. **Predict** what "No bias" and "Far away" do to the weights; then start on key 3 and press them.
+# Move the query below. Which key wins: the nearest one, or the largest one? **Predict** what "No bias" and "Far away" do to the
+# weights; then start on key 3 and press them.
 
 # %% id="explorable" tags=["predicted"]
 figures.additive_explorable()

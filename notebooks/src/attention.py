@@ -42,8 +42,8 @@ print("first: ", first[0], "\nsecond:", second[0])
 # so, because every shape still fits.
 
 # %% [markdown] id="hook-notice"
-# To tell such twins apart we need to know, for each index, what it stands for. Here is the machine that this course takes
-# apart, drawn with the sizes of these arrays. This lesson is about the part that is lit; the projections on its left and the
+# To tell such twins apart we need to know, for each index, what it stands for. Here is the machine again, drawn with the
+# sizes of these arrays. This lesson puts together the part that is lit; the projections on its left and the
 # heads around it have lessons of their own ({lesson}`self_attention` and {lesson}`heads`).
 
 # %% id="machine"
@@ -443,16 +443,17 @@ verify("query-misses-own-key", "lead-of-own-key", "gaussian-finds-own-key")
 print("p for q = k1:", attention(plane_keys[:1], plane_keys[:2], np.eye(2))[0].round(2))
 
 # %% [markdown] id="plane-notice"
-# Move the query yourself. Start on key 1, then press "Keys of equal length"; then find the place where the Jacobian is
-# largest.
+# Where does the output follow the query most? The card has the keys and values of this picture, and keeps the steepest place you
+# visited. Start on key 1, press "Keys of equal length" and see which key wins before and after; then press it again, and look
+# for the place where the Jacobian is largest.
 
 # %% id="explorable"
 figures.query_explorable()
 
 # %% [markdown] id="explorable-notice"
-# The slope is steepest on the border between $k_2$ and $k_4$, far down at $q = (4.3, -6)$: their values lie farthest apart,
-# each has half of the weight, and the norm reaches 3.00 of at most 3.04, {eq}`bounded-slope-in-query`. Inside a cone it is practically
-# zero.
+# The slope is steepest on the border between $k_2$ and $k_3$, far up at $q = (0.8, 5.6)$: each has half of the weight, and the norm
+# reaches 1.75 of at most 3.04, {eq}`bounded-slope-in-query`. Between $k_2$ and $k_4$ it reaches only 1.20: these keys lie further apart,
+# but their values are closer together, and the slope is a covariance of both. Inside a cone it is practically zero.
 
 # %% [markdown] id="linear"
 # ## What a linear map could not do, and what it could
@@ -616,6 +617,18 @@ for length in (512, 1024, 2048):
     start = time.perf_counter()
     attention(x, x, x)
     print(f"T = {length}: {1e3 * (time.perf_counter() - start):.0f} ms")
+
+# %% [markdown] id="break"
+# ### Break the machine
+#
+# Four mistakes of this lesson hide in twins of a small attention: one at a time runs beside the machine, and on the numbers it
+# starts with both agree. Change as few numbers as you can until they differ, press the lamp that proves it, and say which
+# mistake it is.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("softmax-over-queries")
 
 # %% [markdown] id="limits"
 # ## Limits

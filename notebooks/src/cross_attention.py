@@ -25,6 +25,13 @@ from attn_course.reference import attention, attention_backward, padding_mask, s
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at its left end again, but now it has two inputs. $X$ still makes the queries; the keys and
+# the values come from $Y$.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Two translators
 #
@@ -290,6 +297,14 @@ verify("padding-on-both-sides", "loss-over-real-tokens")
 # ($\partial w_j$ moves the embedding of the sign $w_j$.) Mask *and* shift. The causal mask belongs to the decoder's
 # self-attention only; cross-attention hides padding and nothing else, for the source is known to its end.
 
+# %% [markdown] id="decoder-picture"
+# This drawing puts the three layers and both paddings together, for a date of three pieces and a target of two signs in a batch
+# that is longer. Each of the two paddings hides *columns* where its tokens would be keys: the source's in the first and
+# the third table, the target's in the second.
+
+# %% id="decoder-figure"
+figures.paddings(["9", "May", "1998"], ["19", "98"], padded_to=(5, 4))
+
 # %% [markdown] id="decoder-predict"
 # `SequenceToSequence` is such a model, here untrained: self-attention over the source, causal self-attention over the
 # target, which it shifts itself, and cross-attention between them. **Predict** which of the six rows of logits move
@@ -452,7 +467,7 @@ figures.head_alignments(source, written, [alignment(example, head) for head in (
 # source before: position $j$ of the memory need not be about word $j$.
 
 # %% [markdown] id="maps-notice"
-# Move through all six dates yourself.
+# In which order does the translator read its source? Press Play, and compare the six dates and the three sets of weights.
 
 # %% id="explorable"
 shown = record.results[0]["examples"]

@@ -34,6 +34,13 @@ from attn_course.reference import flash_attention_backward, merge_partial_attent
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: no part of it changes in this lesson. What changes is where the lit matrices are kept while it
+# runs.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## The memory wall
 #
@@ -363,6 +370,14 @@ figures.float16_errors(medians, [*spreads.values()])
 # %% [markdown] id="tiles"
 # ## Tiles, and what they move
 #
+# The loop needs only one block of keys at a time, so it fits into the small memories on the chip. In the drawing, each box in the
+# large memory on the left is a block of rows, a **tile**; the three arrows in the middle are the traffic that we count. Let it play:
+# tile 2 of the queries stays, and all keys and values pass by.
+
+# %% id="tiles-memories"
+figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
+
+# %% [markdown] id="tiles-bytes"
 # Which numbers go through slow memory now? **Assume** a block of $B_q$ queries stays in fast memory while all keys and
 # values pass by, then the next block. Queries are read once; output and one $L$ per query are written once; keys and
 # values are read once for **each** block:
@@ -444,15 +459,17 @@ figures.tile_savings(blocks, curves)
 # Tiles move less from about $B_q = 32$ queries in a block on, which is $d / 2$, as {eq}`plain-to-tiled-bytes` says.
 
 # %% [markdown] id="explore"
-# In the card below the tile walks over the scores. Watch the factor of the
-# last step: when is it 1? Then find the two settings that move as many numbers as possible and as few as possible.
+# How can one tile at a time give the same output and move fewer bytes? Press Play in the card
+# below and watch the factor: when is it 1? Then find the two settings that move as many bytes
+# as possible and as few as possible, and see what the fewest cost on the chip.
 
 # %% id="explorable"
 figures.tiles_explorable()
 
 # %% [markdown] id="explore-notice"
-# The factor is 1 when the last tile brought no larger score. Most numbers, 1260, move with one query in a tile and no
-# mask; fewest, 204, with twelve. The keys in a tile change the number of steps, and under a mask how much is skipped.
+# The factor is 1 when the last tile brought no larger score. Most bytes, 2544, move with one query in a tile and no
+# mask; fewest, 432, with twelve, which need twelve rows of state on the chip. The keys in a tile change the number of steps, what the chip
+# holds, and under a mask how much is skipped.
 
 # %% [markdown] id="causal"
 # ## Skip what nobody sees

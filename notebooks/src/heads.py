@@ -24,6 +24,13 @@ from attn_course.reference import merge_heads, repeat_key_value, softmax, split_
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: so far we were inside one head, and now we look at all $H$ of them and at $W_O$, which mixes
+# their outputs.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One wide head or two narrow ones?
 #
@@ -68,6 +75,13 @@ blocks = [x @ w_query[:, 2 * h : 2 * h + 2] for h in range(3)]
 assert np.allclose(split_heads(x @ w_query, 3), blocks)
 projected = x @ w_query
 print("(T, d)", projected.shape, "-> (H, T, d_k)", split_heads(projected, 3).shape)
+
+# %% [markdown] id="split-picture"
+# The drawing follows one head through the whole layer, with the sizes of these arrays. The second head takes its two columns of
+# $Q$ in every row, attends with keys and values that were cut in the same way, and puts its output back into the same columns.
+
+# %% id="split-figure"
+figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="spot-reshape"
 # ### Spot the mistake: a reshape that comes back
@@ -337,6 +351,12 @@ for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
 # | own matrices | $X W_Q^{(h)}$ | a split of the $H d_k$ columns side by side |
 # | project $Q$ again | $Q\, W_h^{Q}$ | depends on what $Q$ is |
 
+# %% [markdown] id="definitions"
+# Drawn side by side, each with two heads, they differ in where the matrix of a head stands:
+
+# %% id="definitions-figure"
+figures.three_definitions()
+
 # %% [markdown] id="twice"
 # Third row: if "$Q$" means the input $X$, it is the second definition (so in Vaswani et al., 2017). If $Q$ is already
 # $X W_Q$, each head projects twice:
@@ -580,8 +600,10 @@ figures.cache_growth(context, caches, model_weights)
 # %% [markdown] id="cache-explore"
 # Every step of decoding must **read** the whole cache, to do one
 # multiply-add with each number, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both the memory and the
-# reading. Try it: shorten the context until the cache is smaller than the weights of attention alone, then choose grouped
-# heads.
+# reading. What do heads lose when they share their keys, and how much smaller does the cache get? In the card, four heads made
+# by hand read the sentence of chapter {lesson}`attention`, two and two with the same keys. Mute them one by one to see what each
+# adds to "it". Then merge the keys of all four into two and into one, by the mean of {eq}`mean-pooled-key-heads`. Last, shorten
+# the context of the large model until its cache is smaller than its attention weights.
 
 # %% id="explorable"
 figures.heads_explorable()
@@ -633,6 +655,17 @@ def seconds(with_cache):
 (slow, plain), (fast, cached) = seconds(False), seconds(True)
 print(f"256 tokens: {slow / fast:.1f} times as long without a cache")
 print("same last row:", torch.allclose(plain, cached, atol=1e-5))
+
+# %% [markdown] id="break"
+# ### Break the machine
+#
+# Three mistakes with heads hide in the twin beside this machine, one in each of the next three levels. All shapes fit in each of
+# them. Find the smallest input that shows each mistake, and the lamp that proves it.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("heads-tiled")
 
 # %% [markdown] id="limits"
 # ## Limits

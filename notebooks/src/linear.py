@@ -26,6 +26,13 @@ from attn_course.reference import linear_attention, positive_random_features, so
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at the softmax, which we take out, and at the two matrices of $T \times T$ numbers, which
+# are then no longer needed.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## One bracket
 #
@@ -401,6 +408,14 @@ show("normalised-linear-attention", wrong="only the last key is counted")
 #
 # $$O_c = Q_c\, S_c + \bigl( Q_c K_c^\top \odot M \bigr) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c \label{chunked-linear-attention}$$
 
+# %% [markdown] id="orders"
+# The drawing shows the three forms for six positions. Count the blue cells, which are scores, and the green blocks, which are
+# read from the state: chunks of two make few of the first and need few of the second. When it plays, you see what has to wait: the
+# parallel form adds everything in one step, the chunks take three, and the recurrent form takes six.
+
+# %% id="orders-figure"
+figures.orders(length=6, chunk=2)
+
 # %% [markdown] id="chunks-proof"
 # Proof: split the sum of {eq}`recurrent-linear-attention` at the beginning of the piece. Keys before it are in $S_c$, keys inside it are in
 # the
@@ -568,11 +583,10 @@ for beta in (1.0, 0.5):
 # the 2.5 that the first write left, plus half of 7.
 
 # %% [markdown] id="explore"
-# In the card below one value is one number, so the state is a single arrow and
-# reading a key is projecting the arrow on it. Clear it, choose sums, write A and B at 90 degrees, then turn B towards A: both
-# read 1, then more, up to 2. Write A = 1, then A = −1: sums read 0, the delta rule with step size 1 reads −1. What does the
-# delta rule do to B when A is written after it? (At 60 degrees and step size 1: B has read 1, and now reads 1 plus half of
-# what A was missing.)
+# In the card below one value is one number, so the state is a single arrow and reading a key is projecting the arrow on it. What
+# happens to B when A is written after it? A = 1 and B = 1 are written, and A = −1 comes next: step on. (At 60 degrees and step
+# size 1, A read 1.25 and now reads −1, so B, which read 1, loses half of that way.) Then turn B to 90 degrees, and try sums. At
+# last clear the card and write A = 1 and B = 1 by sums: both read 1, and more when you turn B towards A, up to 2.
 
 # %% id="explorable"
 figures.memory_explorable()

@@ -21,6 +21,13 @@ from attn_course.reference import attention
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# Here is the machine that this course takes apart, one piece in each lesson. We begin with the parts that are lit: a query asks, keys
+# answer, and values are averaged. Where the three come from, and how the weights are made, are questions for later lessons.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Why attention: recall at a distance
 #
@@ -62,6 +69,16 @@ for w in (0.5, 0.9, 1.1):
 
 # %% id="product-verify"
 verify("recurrent-gradient-product", "recurrent-gradient-bound")
+
+# %% [markdown] id="paths"
+# Each factor of this product is one step from state to state. The drawing counts the steps for a sentence of seven words: what
+# "tired" needs from "cat" passes through five updates in a recurrent network. With attention it takes one step, and it would
+# take one if the sentence were a hundred times as long. (Let it play, and follow the two dots.) The rest of the lesson builds that step.
+
+# %% id="paths-figure"
+from attn_course.sentence import TOKENS
+
+figures.paths(TOKENS, source=1)
 
 # %% [markdown] id="recall"
 # Do larger networks suffer as well? **The experiment.** Two items are named, each with a colour; then comes a stretch of
@@ -357,8 +374,9 @@ for h in (0.5, 2.0, 8.0):
 # value also reproduces its noise.
 
 # %% [markdown] id="explorable-before"
-# Move query and width yourself. Put the query on key 9 and widen; then note the pair twice. Make the width *narrow* again
-# and go to 24 o'clock: what does a query get that no key resembles?
+# Which width $h$ makes the answer forget what you asked? Move query and width yourself: put the query on key 9 and widen;
+# then note the pair twice. At last make the width *narrow* again and go to 24 o'clock: what does a query get that no key
+# resembles?
 
 # %% id="explorable"
 figures.lookup_explorable()

@@ -28,6 +28,12 @@ from attn_course.reference import causal_mask, padding_mask, window_mask
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: between the scores and the softmax, in the box that hides keys.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Which model would you ship?
 #
@@ -310,6 +316,16 @@ print("row 4 in full:   ", masked[4])
 # %% [markdown] id="causal-answer" tags=["answer"]
 # The new query sees one key, the oldest, because the first row of the triangle has only its first entry. Whatever the query asks, the
 # output is value 0. With $p = 4$ it sees all five keys, and the output is row 4 of the full pass.
+
+# %% [markdown] id="causal-sentence"
+# On our sentence the mask can be read off. In head 0 "the" looks for its noun, and without a mask it finds "cat", with a dot
+# product of 4 against 0 at most elsewhere. The causal mask hides "cat" from it. "it" also wants "cat", which stands earlier, so the
+# mask takes nothing from it that it needs.
+
+# %% id="causal-sentence-figure"
+from attn_course.sentence import KEY, QUERY, TOKENS
+
+figures.masked(TOKENS, QUERY[0] @ KEY[0].T, causal_mask(7, 7), query=4)
 
 # %% [markdown] id="causal-notice"
 # A triangle at the wrong corner raises no error, and every test with $T_q =
@@ -605,15 +621,15 @@ print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])
 # even that.)
 
 # %% [markdown] id="polarity-notice"
-# Now paint masks yourself. Start with "Causal"; move the last token and see which outputs move. Then put the same mask
-# after the softmax. **Predict** first: can a *hidden* cell leak while the mask stands before the softmax?
+# Now paint masks yourself, over the tokens of our sentence. Start with "Causal"; move the last token and see which outputs move.
+# Then put the same mask after the softmax. **Predict** first: Can a hidden cell leak while the mask stands before the softmax?
 
 # %% id="explorable" tags=["predicted"]
 figures.mask_explorable()
 
 # %% [markdown] id="explorable-notice" tags=["answer"]
 # A hidden cell cannot leak: before the softmax, and over the keys, a hidden key has weight 0 and by {eq}`output-derivative-by-score` no influence. Only
-# visible cells above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 15 of 15.
+# visible cells above the diagonal leak. "Mask after the softmax" marks hidden ones as well, 21 of 21.
 
 # %% [markdown] id="count"
 # ## What is left, and what it costs
@@ -681,6 +697,17 @@ for kind in MASKS:
 # %% [markdown] id="experiment-notice"
 # A leak need not show in the loss, nor in the quality of what is written: none of the printed numbers finds all four wrong masks. The
 # leak test of section {section}`leak` does.
+
+# %% [markdown] id="break"
+# ### Break the machine
+#
+# Two mistakes of this lesson hide in the twin beside this machine, one in each of the next two levels: what is hidden after the
+# softmax, and what is hidden by a large number only. Find the smallest input that shows each, and the lamp that proves it.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("mask-after-softmax")
 
 # %% [markdown] id="limits"
 # ## Limits

@@ -30,6 +30,12 @@ from attn_course.reference import (
 
 np.set_printoptions(precision=3, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: between the scores and the softmax stands a box that divides by $\sqrt{d_k}$.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## A softmax that stops learning
 #
@@ -359,7 +365,9 @@ figures.spread_and_softmax(widths, entropy, largest, norm, n_keys=64)
 verify("log-weight-ratio-variance", "effective-share-of-keys", "entropy-lost-to-spread")
 
 # %% [markdown] id="explorable-before"
-# Find in the card below which divisor keeps the weights the same for every $d_k$.
+# What happens to the softmax as $d_k$ grows, with and without the scale? In the card below the
+# mean norm of the Jacobian is larger *without* the scale up to $d_k = 256$. Find the
+# queries that this mean hides.
 
 # %% id="explorable"
 figures.scale_explorable()

@@ -23,6 +23,12 @@ from attn_course.reference import scaled_dot_scores, sinusoidal_positions
 
 np.set_printoptions(precision=2, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: at its left end, where one matrix $X$ becomes $Q$, $K$ and $V$.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="plain"
 # ## Every token is query, key and value
 #
@@ -379,8 +385,9 @@ for method in (added, turned):
 # to use it.
 
 # %% [markdown] id="relative-notice"
-# Now move the two tokens yourself. **Predict** first: does the score stay if you press "Both one on", and does it stay if you press
-# "Exchange"? The base is 100 here, not 10000, so that all three clocks can be seen to run.
+# Now move the two tokens yourself: press Play, and watch the hands. **Predict** first: Does the score change when both tokens
+# move on together? And does it change if you press "Exchange"? The base is 100 here, not 10000, so that all three clocks can be
+# seen to run.
 
 # %% id="explorable" tags=["predicted"]
 figures.rope_explorable()

@@ -23,6 +23,12 @@ from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_
 
 np.set_printoptions(precision=4, suppress=True)
 
+# %% [markdown] id="where"
+# This is where we are in the machine: the scores are there, and each row of them has to become a row of weights.
+
+# %% id="machine"
+figures.machine()
+
 # %% [markdown] id="hook"
 # ## Two lines that work, until they do not
 #
@@ -479,8 +485,8 @@ figures.temperature_bars(scores, weights, temperatures)
 verify("softmax-entropy", "softmax-entropy-derivative", "temperature-limits")
 
 # %% [markdown] id="explorable-before"
-# Move the scores and the temperature yourself; the explorable below needs no Python. Find a setting where the
-# Jacobian is almost zero, then press "+100 to all".
+# When does the softmax stop passing changes on? Move the scores and the temperature yourself; the card below needs no Python.
+# Find a setting where the Jacobian is almost zero, then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()

@@ -10,15 +10,26 @@
 # **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, without the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
+# %% [markdown] id="where"
+# This is the machine, and the course takes it apart. Each framed part is a link to the lesson about it. The other lessons change
+# the machine: [another score]({lesson}`additive`_additive.ipynb), [a second input]({lesson}`cross_attention`_cross_attention.ipynb),
+# [two matrices made into one]({lesson}`absorption`_absorption.ipynb), [no softmax]({lesson}`linear`_linear.ipynb), and
+# [the same numbers with less traffic]({lesson}`flash`_flash.ipynb). You need not understand the picture yet.
+
+# %% id="machine"
+from attn_course.lessons.start import figures
+
+figures.machine()
+
 # %% [markdown] id="move"
-# **Move something first.** Four temperatures were noted. Slide $q$ to ask for any other hour, and watch how much each note weighs in the
-# answer: the hour is the **query**, the hours with a note are **keys**, the temperatures **values**. Which width $h$ makes the answer
-# forget what you asked?
+# **Move something first.** Below, the same machine is at work on four words with every number in sight. The first three
+# tasks need no more than changing a number or two; they show what queries, keys and values do. Then the game begins: beside the
+# machine runs a twin with one mistake, and you find it.
 
 # %% id="move-card"
-from attn_course.lessons.lookup.figures import lookup_explorable
+from attn_course.figures.broken import break_the_machine
 
-lookup_explorable()
+break_the_machine()
 
 # %% [markdown] id="environment"
 # Click into a cell and press **Shift+Enter** to run it. The next one looks at your installation: Python, packages,
@@ -90,7 +101,6 @@ print("the same when turned:", np.allclose(first, second.T))
 
 # %% id="lessons-code"
 from attn_course import show, verify
-from attn_course.lessons.start import figures
 
 verify("dot-product-in-columns")
 q, k = query[:1], key[:1]
@@ -143,7 +153,7 @@ second = v_c @ softmax(k_c.T @ q_c, axis=0)
 print("two texts, one attention:", np.allclose(first, rows_from_columns(second)))
 
 # %% [markdown] id="explorable-intro"
-# Try it. Choose *Columns*: what happens to the table of weights, and to the outlined pair? Hide the keys after
+# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair. Hide the keys after
 # the query, and compare. Change the numbers of queries and keys and predict each shape before you look.
 
 # %% id="explorable"

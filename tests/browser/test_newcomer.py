@@ -50,6 +50,7 @@ def test_a_newcomer_reads_the_lesson_and_solves_a_task(page: NotebookPage, cours
     the_first_task_fails_and_says_so(page)
     the_right_answer_makes_it_ok(page, root)
     after_a_reload_the_answer_is_there_and_still_ok(page, course)
+    a_link_to_the_lesson_opens_the_learners_own(page)
     assert page.elsewhere == [], "JupyterLab asked another computer"
     assert page.complaints == [], "the browser's console shows errors"
 
@@ -131,3 +132,10 @@ def after_a_reload_the_answer_is_there_and_still_ok(page: NotebookPage, course: 
     assert any(
         "".join(output.get("data", {}).get("text/plain", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", [])
     )
+
+
+def a_link_to_the_lesson_opens_the_learners_own(page: NotebookPage) -> None:
+    page.menu("File", "Save Notebook")
+    page.page.locator(".jp-NotebookPanel:visible a", has_text="02 Softmax").first.click()
+    page.wait_until_ready("02_softmax.ipynb")
+    assert page.path() == "work/lessons/02_softmax.ipynb"

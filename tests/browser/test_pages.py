@@ -17,6 +17,7 @@ TOO_WIDE = "() => document.documentElement.scrollWidth - window.innerWidth"
 def test_a_lesson_is_a_page_that_needs_no_network(root: Path, tmp_path: Path) -> None:
     executable = required_browser()
     written = next(path for path in write_pages(root, tmp_path / "pages", only=[LESSON]) if not path.name.startswith("ex_"))
+    assert (written.parent / "break.html").is_file()
     with open_page(executable, tmp_path / "profile") as page:
         page.page.route("http*://**", lambda route: route.abort())
         page.page.goto(written.as_uri())

@@ -5,7 +5,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attn_course.commands.lab_lessons import COPIED, as_copied, copy_lessons, lesson_copies
+from attn_course.authoring.links import links_in
+from attn_course.commands.lab_files import copy_exercises, copy_states
+from attn_course.commands.lab_lessons import COPIED, FOLDER, as_copied, copy_lessons, lesson_copies
 from attn_course.commands.terminal import BadInput
 from attn_course.tasks import progress
 from tests.browser.toy_course import write_notebook
@@ -40,6 +42,26 @@ def test_each_lesson_is_copied_to_work_and_its_links_lead_where_they_led(course)
         "# [do](../ex_02_softmax.ipynb), [read](../../README.md), [on](03_scaling.ipynb)"
     ]
     assert progress.course_root(course / "work" / "lessons") == course
+
+
+def test_exercises_in_work_and_lessons_in_work_link_each_other(course):
+    write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# for [02](../notebooks/02_softmax.ipynb#why)", "def answer(): ...")
+    link = (".." / FOLDER.parent / "ex_02_softmax.ipynb").as_posix()
+    write_notebook(course / "notebooks" / "02_softmax.ipynb", f"# now the [tasks]({link})")
+    copy_exercises(course)
+    copy_lessons(course)
+    for page, other in (("ex_02_softmax", "lessons/02_softmax"), ("lessons/02_softmax", "ex_02_softmax")):
+        here = course / "work" / f"{page}.ipynb"
+        (link,) = links_in(texts(here)[0])
+        assert (here.parent / link.partition("#")[0]).resolve() == course / "work" / f"{other}.ipynb"
+    assert copy_states(course)["ex_02_softmax.ipynb"] == "untouched"
+
+
+@pytest.mark.parametrize("link", ["../notebooks/", "lessons/"])
+def test_an_exercise_copied_before_its_links_opened_the_own_lesson_is_no_older_one(course, link):
+    write_notebook(course / "exercises" / "ex_02_softmax.ipynb", "# for [02](../notebooks/02_softmax.ipynb)")
+    write_notebook(course / "work" / "ex_02_softmax.ipynb", f"# for [02]({link}02_softmax.ipynb)")
+    assert copy_states(course)["ex_02_softmax.ipynb"] == "untouched"
 
 
 @pytest.mark.parametrize("is_run", [False, True])

@@ -4,10 +4,13 @@ import os
 import shutil
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from attn_course.figures import base, diagram, explorable
+from attn_course.figures import base, broken, diagram, explorable
+from tests.figures.looks import faults
 from tests.figures.support import Shown
 
 
@@ -15,8 +18,21 @@ from tests.figures.support import Shown
 def shown(monkeypatch) -> Shown:
     """Collect what is displayed instead of displaying it."""
     seen = Shown()
-    for room in (base, diagram, explorable):
+    for room in (base, broken, diagram, explorable):
         monkeypatch.setattr(room, "display", seen.append)
+    render, encode = base.render, base.encode_png
+
+    def encode_and_keep(pixels: np.ndarray, dots_per_inch: int) -> bytes:
+        seen.pixels = pixels
+        return encode(pixels, dots_per_inch)
+
+    def render_and_look(figure: Figure) -> bytes:
+        png = render(figure)
+        seen.faults += faults(figure, seen.pixels)
+        return png
+
+    monkeypatch.setattr(base, "encode_png", encode_and_keep)
+    monkeypatch.setattr(base, "render", render_and_look)
     return seen
 
 

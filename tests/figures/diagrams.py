@@ -40,6 +40,18 @@ def svg_of(drawn: Drawn) -> ElementTree.Element:
     return ElementTree.fromstring(re.search(r"<svg.*</svg>", drawn.html, re.DOTALL)[0])
 
 
+def views(svg: ElementTree.Element) -> list[ElementTree.Element]:
+    """Return what is seen of a drawing: in each turn if it has some, else the one that there is."""
+    turns = [(group, *map(int, re.findall(r"\d+", group.get("style")))) for group in svg.findall("g")]
+    found = []
+    for turn in range(1, turns[0][3] + 1) if turns else [1]:
+        seen = ElementTree.Element(svg.tag, svg.attrib)
+        seen.extend(shape for shape in svg if shape.tag != "g")
+        seen.extend(shape for group, first, last, _ in turns if first <= turn <= last for shape in group)
+        found.append(seen)
+    return found
+
+
 @cache
 def width_of(text: str, size: float, italic: bool) -> float:
     """Return the width of a run of letters in DejaVu, whose letters are wider than those of most systems' fonts."""
@@ -100,6 +112,11 @@ def assert_sound_diagram(draw: Callable[[], Drawn]) -> None:
     assert draw() == drawn, "two drawings of the same differ"
     svg = svg_of(drawn)
     _assert_form(svg, drawn.html)
+    for seen in views(svg):
+        _assert_free(seen)
+
+
+def _assert_free(svg: ElementTree.Element) -> None:
     lines = {f"{''.join(line.itertext())!r} at {line.get('x')}, {line.get('y')}": cover(line) for line in svg.iter("text")}
     whole = Box(0, 0, *(float(number) for number in svg.get("viewBox").split()[2:]))
     boxes, solid = rectangles(svg, "attn-box", "attn-node"), rectangles(svg, "attn-matrix")

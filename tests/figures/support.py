@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib import image
+from matplotlib.colors import to_rgb
 
 import attn_course
 from attn_course.figures import base
@@ -19,7 +20,12 @@ CARDS = {script.stem: script.with_suffix("") for script in sorted(LESSONS.glob("
 
 
 class Shown(list):
-    """The displayed objects, in order."""
+    """The displayed objects, in order; of plots also what a reader would mind, and the pixels of the last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+        self.pixels = np.zeros((0, 0, 4), dtype=np.uint8)
 
     @property
     def picture(self) -> base.Picture:
@@ -62,14 +68,15 @@ class Pictures:
         assert shown == []
 
 
-def decode(png: bytes) -> np.ndarray:
-    """Read a PNG with matplotlib's reader: (height, width, 3) uint8."""
+def decode(png: bytes, page: str = "white") -> np.ndarray:
+    """Read a PNG with matplotlib's reader and lay it on a page: (height, width, 3) uint8."""
     pixels = image.imread(io.BytesIO(png), format="png")
-    return np.round(pixels[..., :3] * 255).astype(np.uint8)
+    ground = np.array(to_rgb(page))
+    return np.round((pixels[..., 3:] * pixels[..., :3] + (1 - pixels[..., 3:]) * ground) * 255).astype(np.uint8)
 
 
 def ink_touches_the_edge(pixels: np.ndarray) -> bool:
-    """Whether anything but paper lies on the outermost pixels, which means that a label is clipped."""
+    """Whether anything but the white page lies on the outermost pixels, which means that a label is clipped."""
     ink = (pixels != 255).any(axis=-1)
     return bool(ink[[0, -1]].any() or ink[:, [0, -1]].any())
 
@@ -85,6 +92,7 @@ def assert_sound(shown: Shown, draw: Callable[[], object], at_most: int = 60_000
     assert len(first.png) < at_most, f"the picture takes {len(first.png)} bytes"
     assert not ink_touches_the_edge(pixels), "a label is clipped"
     assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9, "the picture is blank, or all ink"
+    assert not shown.faults, shown.faults
 
 
 def card_html(name: str, slug: str = "", data: Any = None) -> str:
@@ -113,3 +121,9 @@ def assert_described(page: Any, name: str, given: tuple, wanted: dict, **toleran
     shown = described(page, name, *given)
     for fact, value in wanted.items():
         np.testing.assert_allclose(shown[fact], value, **tolerance, err_msg=fact)
+
+
+def stop_clock(page: Any) -> None:
+    """Let time pass on a page only where the test calls page.clock.run_for."""
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)

@@ -1,6 +1,8 @@
 """The figures of lesson attention say what their numbers say, and its card counts as Python does."""
 
+import ast
 import math
+import re
 from functools import partial
 
 import numpy as np
@@ -8,11 +10,10 @@ import pytest
 
 from attn_course.lessons.attention import figures
 from attn_course.reference import attention, gaussian_scores, softmax
-from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
+from tests.figures.support import LESSONS, Pictures, assert_described, card_html, described, rows_of_card
 
 KEYS = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
-VALUES = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]])
-HEIGHTS = VALUES[:, 0] - VALUES[:, 1]
+VALUES = np.array([1.0, -1.0, 0.4, -0.2])
 EQUAL_KEYS = 3.0 * KEYS / np.linalg.norm(KEYS, axis=1, keepdims=True)
 AXIS = np.linspace(-6, 6, 25)
 LINE = np.array([-2.0, 0.5, 2.0]), np.array([1.0, -1.0, 0.5])  # keys and values
@@ -31,7 +32,7 @@ def on_line(q) -> float:
 
 
 MISSES = [f"{abs(on_line(k) - v):.1f}" for k, v in zip(*LINE, strict=True)]
-ON_KEYS = [f"{naive_attention(key, KEYS, HEIGHTS):.1f}".replace("-", "−") for key in KEYS]
+ON_KEYS = [f"{naive_attention(key, KEYS, VALUES):.1f}".replace("-", "−") for key in KEYS]
 
 DRAWN = [
     (
@@ -52,9 +53,9 @@ DRAWN = [
         partial(
             figures.query_plane,
             AXIS,
-            {"dot product": [[naive_attention((a, b), KEYS, HEIGHTS) for a in AXIS] for b in AXIS]},
+            {"dot product": [[naive_attention((a, b), KEYS, VALUES) for a in AXIS] for b in AXIS]},
             KEYS,
-            HEIGHTS,
+            VALUES,
             mark=(1.0, 0.0),
         ),
         [f"on top of the keys is {', '.join(ON_KEYS[:3])} and {ON_KEYS[3]}."],
@@ -75,7 +76,7 @@ REFUSED = [
     ),
     (partial(figures.function_of_query, AXIS, {"a": AXIS}, LINE[0], LINE[1][:2]), "values must have shape"),
     (partial(figures.function_of_query, AXIS, {}, *LINE), "curves must hold at least one"),
-    (partial(figures.query_plane, AXIS, {"a": np.zeros((25, 24))}, KEYS, HEIGHTS), r"maps\['a'\] must have shape \(25, 25\)"),
+    (partial(figures.query_plane, AXIS, {"a": np.zeros((25, 24))}, KEYS, VALUES), r"maps\['a'\] must have shape \(25, 25\)"),
     (partial(figures.bits_held, [2, 4], {}), "shares must hold at least one"),
 ]
 
@@ -98,25 +99,49 @@ def numbers_of(query, equal=False, gaussian=False) -> dict[str, np.ndarray]:
 
     query = np.asarray(query, dtype=float)
     steps = 1e-6 * np.eye(2)
-    jacobian = np.stack([(weights(query + s) - weights(query - s)) @ VALUES / 2e-6 for s in steps], axis=1)
-    diameters = [max(np.linalg.norm(a - b) for a in rows for b in rows) for rows in (VALUES, keys)]
+    jacobian = np.array([(weights(query + s) - weights(query - s)) @ VALUES / 2e-6 for s in steps])
+    diameters = [np.ptp(VALUES), max(np.linalg.norm(a - b) for a in keys for b in keys)]
     return {
         "weights": weights(query),
         "output": weights(query) @ VALUES,
         "jacobian": jacobian,
-        "norm": np.linalg.norm(jacobian, 2),
+        "norm": np.linalg.norm(jacobian),
         "bound": rate * diameters[0] * diameters[1] / 4,
     }
 
 
 def test_the_words_of_the_query_card_hold_true_numbers():
     rows = rows_of_card("query")
-    assert [query for query, _ in rows] == ["(1, 0)", "(0, 0)", "(−6, 5)"]
+    assert [query for query, _ in rows] == ["(1, 0)", "(0, 0)", "(4.3, −6)", "(0.8, 5.6)", "(−6, 5)"]
     for query, cells in rows:
         wanted = numbers_of([float(entry.replace("−", "-")) for entry in query.strip("()").split(",")])
-        row = [*wanted["weights"], *wanted["output"], wanted["norm"]]
+        row = [*wanted["weights"], wanted["output"], wanted["norm"]]
         got = [float(cell.replace("−", "-")) for cell in cells]
         np.testing.assert_allclose(got, row, atol=5.01e-4)
+
+
+def test_the_steepest_place_of_the_words_is_the_steepest_that_the_sliders_reach():
+    places = np.round(np.arange(-60, 61) / 10, 1)
+    queries = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
+    weights = attention(queries, KEYS, np.eye(4))
+    value_gaps = VALUES - (weights @ VALUES)[:, None]
+    slopes = np.linalg.norm((weights * value_gaps) @ KEYS, axis=1) / math.sqrt(2)
+    steepest = max(rows_of_card("query"), key=lambda row: float(row[1][-1]))
+    assert steepest[0] == str(tuple(queries[slopes.argmax()].tolist()))
+    assert steepest[1][-1] == f"{slopes.max():.3f}"
+
+
+@pytest.mark.browser
+def test_the_card_has_the_keys_and_values_of_the_figure_above_it(page):
+    lesson = (LESSONS.parents[1] / "notebooks" / "src" / "attention.py").read_text(encoding="utf-8")
+    page.set_content(card_html("query"))
+    for name, shown in (("keys", KEYS), ("values", VALUES[:, None])):
+        (written,) = re.findall(rf"^plane_{name} = np\.array\((.*)\)$", lesson, flags=re.MULTILINE)
+        np.testing.assert_array_equal(np.array(ast.literal_eval(written)), shown)
+    assert described(page, "query", [0, 0], False, False)["keys"] == KEYS.tolist()
+    for j, value in enumerate(VALUES):  # far out along equal keys the one that is nearest takes all
+        far = (200 * EQUAL_KEYS[j]).tolist()
+        assert described(page, "query", far, True, False)["output"] == pytest.approx(value)
 
 
 @pytest.mark.browser
@@ -144,9 +169,22 @@ def test_arrow_keys_buttons_and_the_pointer_move_the_query(page):
     page.get_by_role("button", name="Origin").click()
     page.get_by_role("status").get_by_text("keys 1 and 2 and 3 and 4 share the largest weight, 0.250 each.").wait_for()
     page.get_by_role("slider", name="first entry of the query").fill("2")
-    box = page.locator("[data-plane]").bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert slider.get_attribute("aria-valuetext") == "0.0"
+    page.locator("[data-key] circle").nth(3).click()
+    sliders = page.locator("[data-query]")
+    assert [sliders.nth(n).get_attribute("aria-valuetext") for n in (0, 1)] == [f"{entry:.1f}".replace("-", "−") for entry in EQUAL_KEYS[3]]
+
+
+@pytest.mark.browser
+def test_the_card_keeps_the_steepest_place_of_the_similarity_at_hand(page):
+    page.set_content(card_html("query"))
+    record = page.locator("[data-fact=record]")
+    page.get_by_role("button", name="Between keys 2 and 4").click()
+    kept = record.inner_text()
+    assert kept == f"{numbers_of([4.3, -6.0])['norm']:.3f} at q = (4.3, −6.0)"
+    page.get_by_role("button", name="Far out").click()
+    assert record.inner_text() == kept
+    page.get_by_role("button", name="Gaussian, h = 1").click()
+    assert record.inner_text() == f"{numbers_of([-6.0, 5.0], gaussian=True)['norm']:.3f} at q = (−6.0, 5.0)"
 
 
 def test_the_machine_has_the_sizes_of_the_arrays(shown):

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from attn_course import figures
 from attn_course.figures import palette
 from attn_course.figures.base import course_look
-from attn_course.figures.drawing import contrast, draw_heatmap, number, spread_apart
+from attn_course.figures.drawing import contrast, draw_heatmap, lifted, number, spread_apart
 from tests.figures.support import decode, ink_touches_the_edge
 
 WORDS = {"title": "What the picture says at once", "alt": "A picture with enough words to stand in for itself."}
@@ -17,7 +17,7 @@ AXES = {"x_label": "x", "y_label": "y"}
 
 
 def cell_pixels(matrix, mask, row, column, **options) -> np.ndarray:
-    """Draw a heatmap and cut out the inside of one cell: (height, width, 3) uint8."""
+    """Draw a heatmap and cut out the inside of one cell: (height, width, 4) uint8."""
     with course_look():
         figure = Figure(figsize=(5, 5), dpi=100)
         canvas = FigureCanvasAgg(figure)
@@ -25,13 +25,13 @@ def cell_pixels(matrix, mask, row, column, **options) -> np.ndarray:
         draw_heatmap(ax, np.asarray(matrix, dtype=float), mask=mask, **options)
         canvas.draw()
     (left, top), (right, bottom) = ax.transData.transform([(column - 0.4, row - 0.4), (column + 0.4, row + 0.4)]).round().astype(int)
-    picture = np.asarray(canvas.buffer_rgba())[::-1, :, :3]
+    picture = np.asarray(canvas.buffer_rgba())[::-1]
     return picture[bottom:top, left:right]
 
 
 def share_of(pixels: np.ndarray, colour: str) -> float:
     """The share of pixels within 12 levels of a colour."""
-    return float((np.abs(pixels.astype(float) - 255 * np.array(to_rgb(colour))).max(axis=-1) <= 12).mean())
+    return float((np.abs(pixels[..., :3].astype(float) - 255 * np.array(to_rgb(colour))).max(axis=-1) <= 12).mean())
 
 
 def test_masked_cells_are_hatched_and_others_are_not():
@@ -39,14 +39,15 @@ def test_masked_cells_are_hatched_and_others_are_not():
     mask[1, 3] = False
     masked = cell_pixels(matrix, mask, 1, 3, annotate=False)
     free = cell_pixels(matrix, mask, 1, 2, annotate=False)
-    assert share_of(masked, palette.MASKED) > 0.5
-    assert share_of(masked, palette.REFERENCE) > 0.02, "no stripes"
-    assert len(np.unique(free.reshape(-1, 3), axis=0)) == 1
+    assert (masked[..., 3] == 0).mean() > 0.5, "the page is hidden"
+    assert share_of(masked, palette.INK) > 0.02, "no stripes"
+    assert (free[..., 3] == 255).all()
+    assert len(np.unique(free.reshape(-1, 4), axis=0)) == 1
 
 
 def test_a_masked_cell_is_neither_zero_nor_the_smallest_weight():
     mask = np.array([[True, False]])
-    assert share_of(cell_pixels([[0.0, 0.0]], mask, 0, 0, annotate=False), palette.MASKED) == 0.0
+    assert (cell_pixels([[0.0, 0.0]], mask, 0, 0, annotate=False)[..., 3] == 255).all()
 
 
 def test_rows_run_downwards_and_columns_to_the_right():
@@ -60,19 +61,23 @@ def test_rows_run_downwards_and_columns_to_the_right():
 def test_a_signed_matrix_is_white_at_zero_and_equally_strong_on_both_sides():
     cells = [cell_pixels([[-0.5, 0.0, 2.0, -2.0]], None, 0, column, annotate=False, signed=True) for column in range(4)]
     assert share_of(cells[1], "#F7F7F7") > 0.99
-    red, green, blue = cells[2][0, 0].astype(int)
+    red, green, blue, _ = cells[2][0, 0].astype(int)
     assert blue > red > green, "positive is purple"
-    red, green, blue = cells[3][0, 0].astype(int)
+    red, green, blue, _ = cells[3][0, 0].astype(int)
     assert red > green > blue, "negative is orange"
     assert cells[0].mean() > cells[3].mean(), "the weaker number is the paler"
 
 
-def test_numbers_on_cells_can_be_read_on_every_colour():
-    for index in range(21):
-        pixels = cell_pixels([[index / 20]], None, 0, 0, limits=(0.0, 1.0), digits=3)
-        background = pixels[0, 0] / 255
-        darkest, lightest = pixels.reshape(-1, 3)[[pixels.sum(-1).argmin(), pixels.sum(-1).argmax()]] / 255
-        assert max(contrast(darkest, background), contrast(lightest, background)) > 4.0
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("seen", [to_rgb, lifted])
+def test_numbers_on_cells_can_be_read_on_every_colour_of_both_maps(seen, signed):
+    ax = Figure().subplots()
+    numbers = np.linspace(-1.0 if signed else 0.0, 1.0, 41)
+    drawn = draw_heatmap(ax, numbers[None], signed=signed, annotate=True)
+    assert len(ax.texts) == len(numbers)
+    assert all(
+        contrast(seen(text.get_color()), seen(drawn.to_rgba(value)[:3])) > 3.7 for text, value in zip(ax.texts, numbers, strict=True)
+    )
 
 
 def test_masked_cells_may_hold_infinities_and_visible_ones_may_not(shown):

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.lessons.cross_attention import figures
-from tests.figures.support import Pictures, card_html
+from tests.figures.support import Pictures, card_html, stop_clock
 
 WEIGHTS = np.array([[0.1, 0.8, 0.1], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4], [0.9, 0.05, 0.05]])
 SOURCE = ["9", "May", "1998"]
@@ -85,13 +85,16 @@ class TestInABrowser:
     def test_the_slider_moves_the_weights(self, page):
         page.set_content(card_html("alignment", "x", card_data()))
         slider = page.get_by_role("slider", name="sign that is being written")
-        assert page.locator(".attn-piece").all_inner_texts() == ["9\n60 %", "May\n30 %", "9\n5 %", "8\n5 %"]
-        slider.press("Home")
         assert page.locator(".attn-piece").all_inner_texts() == ["9\n0 %", "May\n90 %", "9\n5 %", "8\n5 %"]
         expect(slider).to_have_attribute("aria-valuetext", "1 of 10, 1")
         expect(page.get_by_role("status")).to_have_text(
             'While it writes sign 1 of 1998-05-09, "1", the translator puts 90 % of the weight on "May" of "9 May 98".'
         )
+        for _ in range(6):
+            slider.press("ArrowRight")
+        assert page.locator(".attn-piece").all_inner_texts() == ["9\n60 %", "May\n30 %", "9\n5 %", "8\n5 %"]
+        assert page.locator(".attn-readings td").all_inner_texts() == [*"1998-05", *["May"] * 5, "9", "9"]
+        expect(page.get_by_role("status")).to_contain_text("So far the place it reads most has jumped backwards once.")
 
     def test_pointing_at_a_sign_and_pressing_buttons_work(self, page):
         page.set_content(card_html("alignment", "x", card_data()))
@@ -102,3 +105,22 @@ class TestInABrowser:
         expect(button).to_have_attribute("aria-pressed", "true")
         expect(page.get_by_role("button", name="recurrent", exact=True)).to_have_attribute("aria-pressed", "false")
         expect(page.get_by_role("button", name="9 May 98")).to_have_count(6)
+
+    def test_play_writes_the_date_sign_by_sign_and_from_the_end_begins_anew(self, page):
+        stop_clock(page)
+        page.set_content(card_html("alignment", "x", card_data()))
+        signs = page.locator(".attn-sign")
+        page.get_by_role("slider", name="sign that is being written").press("End")
+        page.get_by_role("button", name="One sign back").click()
+        expect(signs.nth(9)).to_have_attribute("data-time", "later")
+        page.get_by_role("button", name="Play").click()
+        expect(signs.nth(9)).to_have_attribute("data-time", "now")
+        page.clock.run_for(2_000)
+        page.get_by_role("button", name="Play").click()  # it had stopped at the end
+        page.clock.run_for(1_000)
+        page.get_by_role("button", name="Pause").click()
+        expect(signs.nth(1)).to_have_attribute("data-time", "now")
+        page.get_by_role("button", name="One sign on").click()
+        expect(signs.nth(2)).to_have_attribute("data-time", "now")
+        page.get_by_role("button", name="Reset").click()
+        expect(signs.nth(0)).to_have_attribute("data-time", "now")

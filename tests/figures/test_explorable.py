@@ -60,7 +60,7 @@ def test_every_lesson_has_one_and_it_has_all_its_parts():
 
 @pytest.mark.parametrize("name", CARDS)
 def test_it_loads_nothing_and_ends_its_script_once(name):
-    html = card_html(name, "x")
+    html = card_html(name, "x").replace("http://www.w3.org/2000/svg", "")  # a name, which nobody fetches
     for outside in ("http:", "https:", "src=", "href=", "@import", "url(", "//cdn", "fetch(", "import(", "eval("):
         assert outside not in html
     assert html.count("<script") == html.count("</script>") == 1

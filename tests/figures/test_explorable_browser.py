@@ -2,13 +2,17 @@
 
 import math
 import re
+from colorsys import rgb_to_hsv as hsv
 from itertools import zip_longest
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
+from attn_course.figures.palette import ROLES
+from attn_course.lessons.heads.figures import sentence_heads
 from attn_course.reference.softmax import softmax, softmax_jacobian
 from tests.figures.support import CARDS, card_html, described
 
@@ -65,7 +69,7 @@ def test_buttons_work_by_keyboard_and_show_their_cases(page):
         ("Uniform", ["0.250"] * 4),
         ("Tie", ["0.500", "0.500", "0.000", "0.000"]),
         ("Saturated", ["1.000", "0.000", "0.000", "0.000"]),
-        ("Start", expected_weights(2, 1, 0, -1)),
+        ("Reset", expected_weights(2, 1, 0, -1)),
     ):
         page.get_by_role("button", name=name).press("Enter")
         assert weights_shown(page) == numbers
@@ -169,7 +173,7 @@ def test_the_card_follows_the_theme_of_jupyterlab_and_every_cell_can_be_read(pag
         page.set_content(theme_page(theme))
         paper = page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")
         assert (contrast(colour(paper), "white") < 1.5) == (theme == "true")
-    for preset in ("Start", "Tie", "Saturated"):
+    for preset in ("Reset", "Tie", "Saturated"):
         page.get_by_role("button", name=preset).click()
         pairs = page.locator(".attn-cell").evaluate_all(
             "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"
@@ -200,11 +204,11 @@ def test_bars_keep_their_room_at_any_width(page):
 
 
 def card(name: str, slug: str) -> str:
-    """The card as a lesson shows it: that of alignments is given its data."""
+    """The card as a lesson shows it: those of alignments and of heads are given their data."""
     rows = [[10 * n, 90 - 10 * n, 5, 5] for n in range(10)]
     example = {"text": "9 May 98", "pieces": ["9", "May", "9", "8"], "written": "1998-05-09", "rows": rows}
     data = [{"name": translator, "examples": [example] * 6} for translator in ("a", "b", "c")]
-    return card_html(name, slug, data if name == "alignment" else None)
+    return card_html(name, slug, {"alignment": data, "heads": sentence_heads()}.get(name))
 
 
 def said(page) -> str:
@@ -251,19 +255,22 @@ def does_something(page, buttons, n: int, slope: int) -> bool:
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_jupyterlab_leaves_the_keys_to_each_card(page, name):
-    """Without the mark on the focused element itself, an arrow key moves between cells and "d d" deletes one."""
-    page.set_content(card(name, name))
+def test_each_card_can_be_read_in_both_themes_has_its_keys_to_itself_and_nothing_sticks_out(page, name):
+    for theme in ("false", "true"):
+        page.emulate_media(color_scheme="dark" if theme == "true" else "light")  # what the theme must overrule
+        page.set_content(theme_page(theme, card(name, name)))
+        every_text_can_be_read(page, theme)
+    # without the mark on the focused element itself, an arrow key moves between JupyterLab's cells and "d d" deletes one
     focusable = page.locator(".attn-live :is(input, button, select, textarea, a, [tabindex])")
     marks = focusable.evaluate_all("elements => elements.map(element => element.getAttribute('data-lm-suppress-shortcuts'))")
     assert set(marks) == {"true"}
+    for width in (340, 700, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.mark.parametrize("theme", ["true", "false"])
-@pytest.mark.parametrize("name", CARDS)
-def test_every_text_of_each_card_can_be_read_in_both_themes(page, name, theme):
-    page.emulate_media(color_scheme="dark" if theme == "true" else "light")  # what the theme must overrule
-    page.set_content(theme_page(theme, card(name, name)))
+def every_text_can_be_read(page, theme: str) -> None:
+    """Letters stand out from the card, or from the cell they are written on."""
     paper = colour(page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor"))
     assert (contrast(paper, "white") < 1.5) == (theme == "true")
     texts = page.locator(".attn-live :is(legend, label, caption, .attn-heading, .attn-number, dt, dd, th, .attn-title, .attn-summary)")
@@ -273,14 +280,13 @@ def test_every_text_of_each_card_can_be_read_in_both_themes(page, name, theme):
         "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"
     )
     assert min([contrast(colour(front), colour(back)) for front, back in cells], default=21.0) > 4.5
-
-
-@pytest.mark.parametrize("name", CARDS)
-def test_nothing_of_any_card_sticks_out(page, name):
-    page.set_content(theme_page("true", card(name, name)))
-    for width in (340, 700, 1400):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    letters = page.locator(".attn-chart text").evaluate_all(
+        """letters => letters.map(letter => {
+            const behind = letter.matches("rect + .attn-on-cell") ? letter.previousElementSibling : null;
+            return [getComputedStyle(letter).fill, behind && getComputedStyle(behind).fill];
+        })"""
+    )
+    assert min([contrast(colour(front), colour(back) if back else paper) for front, back in letters], default=21.0) > 4.5
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -290,3 +296,40 @@ def test_two_of_each_card_do_not_disturb_each_other(page, name):
     page.locator("#attn-one input[type=range]").first.press("ArrowRight")
     assert page.locator("#attn-one .attn-number").all_inner_texts() != still
     assert page.locator("#attn-two .attn-number").all_inner_texts() == still
+
+
+# --- what cards share ------------------------------------------------------------------------------------
+
+
+def test_under_a_finger_every_control_of_every_card_is_44_pixels_and_nothing_sticks_out(browser):
+    context = browser.new_context(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    assert page.evaluate("matchMedia('(pointer: coarse)').matches")
+    for name in CARDS:
+        page.set_content(f'<meta name="viewport" content="width=device-width">{card(name, name)}')
+        # only what can be seen, and not the cells of a grid, whose neighbours are the way to reach them
+        small = page.locator(".attn-live :is(.attn-buttons button, .attn-slider input, select):visible").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect()).filter(({ width, height }) => Math.min(width, height) < 44).length"
+        )
+        assert small == 0, name
+        assert page.evaluate("document.documentElement.scrollWidth <= 400"), name
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["true", "false"])
+def test_the_colour_of_every_role_is_that_of_the_palette_and_stands_out_from_paper_and_track(page, theme):
+    page.set_content(theme_page(theme))
+    shown = page.evaluate(
+        """names => names.map(name => {
+            const root = document.querySelector(".attn-explorable");
+            const probe = root.appendChild(document.createElement("i"));
+            probe.style.color = `var(--attn-${name})`;
+            return getComputedStyle(probe).color;
+        })""",
+        [*ROLES, "paper", "track"],
+    )
+    *roles, paper, track = map(colour, shown)
+    for role, (name, wanted) in zip(roles, ROLES.items(), strict=True):
+        assert min(contrast(role, paper), contrast(role, track)) > 3, name
+        if name != "output":  # ink: black on white, light on dark
+            assert abs(hsv(*role)[0] - hsv(*to_rgb(wanted))[0]) < 0.02, name

@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from attn_course.lessons.linear import figures
 from attn_course.reference import delta_rule_attention, linear_attention
-from tests.figures.support import Pictures, card_html, described, rows_of_card
+from tests.figures.support import Pictures, card_html, described, rows_of_card, stop_clock
 
 KEYS = np.array([[1.0, 0.0], [0.6, 0.8]])
 VALUES = np.array([[1.0, 0.0, -1.0], [2.0, 0.5, 1.0]])
@@ -50,6 +51,9 @@ class TestPictures(Pictures):
 # --- the card ------------------------------------------------------------------------------------------
 
 
+STORY = [("A", 1), ("B", 1), ("A", -1)]
+
+
 def read_back(angles, writes, rule, beta) -> dict[str, float]:
     """What each key reads after the writes, by the reference."""
     keys = {name: np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))]) for name, angle in angles.items()}
@@ -67,9 +71,9 @@ def test_the_words_of_the_card_hold_true_numbers():
     for angle, cells in rows:
         wanted = []
         for rule in ("sums", "delta"):
-            found = read_back({"A": 0, "B": int(angle)}, [("A", 1), ("B", 1)], rule, 1.0)
-            wanted += [f"{found['A']:.2f}", f"{found['B']:.2f}"]
-        assert cells == wanted
+            before, after = (read_back({"A": 0, "B": int(angle)}, STORY[:count], rule, 1.0) for count in (2, 3))
+            wanted += [before["B"], after["B"], after["A"]]
+        np.testing.assert_allclose([float(cell.replace("−", "-")) for cell in cells], wanted, atol=5.01e-3)
 
 
 @pytest.mark.browser
@@ -86,22 +90,48 @@ def test_the_card_writes_and_reads_as_python_does(page):
 @pytest.mark.browser
 def test_keys_and_buttons_move_the_card(page):
     page.set_content(card_html("memory"))
-    page.get_by_role("status").get_by_text("Written by the delta rule: A = 1, B = 1, C = 1.").wait_for()
+    status = page.get_by_role("status")
+    before, after = (read_back({"A": 0, "B": 60}, STORY[:count], "delta", 1.0)["B"] for count in (2, 3))
+    status.get_by_text("Written by the delta rule: A = 1, B = 1.").wait_for()
+    page.get_by_role("button", name="Step on").press("Enter")
+    told = f"Writing A last has moved what B reads from {before:.2f} to {after:.2f}.".replace("-", "−")
+    status.get_by_text(told).wait_for()
     page.get_by_role("button", name="Clear").click()
     page.get_by_role("button", name="Sums").click()
-    page.get_by_role("status").get_by_text("Nothing is written yet").wait_for()
+    status.get_by_text("Nothing is written yet").wait_for()
     page.get_by_role("button", name="A = 1").press("Enter")
     page.get_by_role("button", name="A = −1").press("Space")
-    page.get_by_role("status").get_by_text("Written by sums: A = 1, A = −1. A reads 0.00 instead of −1.").wait_for()
+    status.get_by_text("Written by sums: A = 1, A = −1. A reads 0.00 instead of −1.").wait_for()
     page.get_by_role("button", name="Delta rule").click()
-    page.get_by_role("status").get_by_text("Written by the delta rule: A = 1, A = −1. A reads −1.00 instead of −1.").wait_for()
+    status.get_by_text("Written by the delta rule: A = 1, A = −1. A reads −1.00 instead of −1.").wait_for()
     page.get_by_role("slider", name="step size beta of the delta rule").press("ArrowLeft")
-    page.get_by_role("status").get_by_text("A reads −0.81 instead of −1.").wait_for()
+    status.get_by_text("A reads −0.81 instead of −1.").wait_for()
     page.get_by_role("button", name="C = 1").click()
     page.get_by_role("slider", name="angle of key C, degrees").press("Home")
-    assert page.locator(".attn-live tbody tr").nth(0).locator("th, td").all_inner_texts() == ["A", "−1", "0.82", "1.82"]
-    page.get_by_role("button", name="Clear").click()
-    page.get_by_role("status").get_by_text("Nothing is written yet").wait_for()
+    assert page.locator(".attn-live tbody tr").nth(0).locator("th, td").all_inner_texts() == ["A", "−1", "−0.81", "0.82", "1.82"]
+
+
+@pytest.mark.browser
+def test_the_writes_play_one_after_the_other_and_a_new_one_replaces_those_still_to_come(page):
+    stop_clock(page)
+    page.set_content(card_html("memory"))
+    steps = page.locator(".attn-tape li")
+    assert steps.all_inner_texts() == ["A = 1", "B = 1", "A = −1"]
+    expect(steps.nth(2)).to_have_class("attn-next")
+    page.get_by_role("button", name="Play").click()
+    page.clock.run_for(3_000)
+    assert page.locator("[data-play]").inner_text() == "Play", "it has stopped at the end"
+    expect(steps.nth(2)).to_have_class("attn-last")
+    page.get_by_role("button", name="Step back").click()
+    page.get_by_role("button", name="Step back").click()
+    page.get_by_role("button", name="C = 1").click()
+    assert steps.all_inner_texts() == ["A = 1", "C = 1"]
+    page.get_by_role("button", name="Play").click()  # from the end it begins anew
+    expect(page.get_by_role("status")).not_to_contain_text("Nothing is written yet")
+    page.clock.run_for(300)
+    page.get_by_role("button", name="Pause").click()
+    page.clock.run_for(300)
+    expect(page.get_by_role("status")).to_contain_text("Nothing is written yet")
 
 
 @pytest.mark.browser

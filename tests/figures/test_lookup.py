@@ -103,6 +103,23 @@ def test_the_numbers_of_the_lookup_card_are_those_of_python(page, twice):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("width", [0.2, 2.0, 2**5.3])
+def test_the_answers_of_the_whole_day_are_those_of_python(page, width):
+    page.set_content(card_html("lookup"))
+    shown = page.evaluate("width => document.getElementById('attn-lookup').explorable.overTheDay(width, false)", width)
+    np.testing.assert_allclose(shown, [numbers_of(hour, width)["answer"] for hour in np.arange(241) / 10], atol=1e-9)
+
+
+@pytest.mark.browser
+def test_a_wide_similarity_forgets_the_query(page):
+    page.set_content(card_html("lookup"))
+    page.get_by_role("button", name="Wide").click()
+    wide = [numbers_of(hour, 2**5.3)["answer"] for hour in np.arange(241) / 10]
+    words = f"Whatever hour you ask for, the answer lies between {min(wide):.2f} and {max(wide):.2f} degrees."
+    page.get_by_role("status").get_by_text(words).wait_for()
+
+
+@pytest.mark.browser
 def test_a_query_far_from_all_keys_still_gets_weights_that_sum_to_1(page):
     page.set_content(card_html("lookup"))
     assert described(page, "lookup", 24, 0.1, False)["weights"] == [0, 0, 0, 1]
@@ -128,6 +145,5 @@ def test_arrow_keys_buttons_and_the_pointer_move_the_query_of_the_lookup(page):
     page.get_by_role("status").get_by_text("key 18 has the largest weight, 1.000").wait_for()
     page.get_by_role("button", name="Note 9 o’clock twice").press("Space")
     page.get_by_role("status").get_by_text("The 9 o’clock pair is noted twice.").wait_for()
-    box = page.locator(".attn-clock").bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert 11 < float(slider.get_attribute("aria-valuetext").split()[0]) < 13
+    page.locator("[data-pair] circle").nth(2).click()
+    assert slider.get_attribute("aria-valuetext") == "12.0 hours"

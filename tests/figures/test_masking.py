@@ -8,6 +8,7 @@ import pytest
 
 from attn_course.lessons.masking import figures
 from attn_course.reference import leak_matrix
+from attn_course.sentence import TOKENS, X
 from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
 TRIANGLE = np.tri(5) > 0
@@ -56,32 +57,32 @@ class TestPictures(Pictures):
 
 # --- the card ------------------------------------------------------------------------------------------
 
-TOKENS = np.array([[1, 0.2], [-0.4, 1.1], [0.6, -0.8], [-1.2, -0.3], [0.3, 0.9], [0.9, -0.5]])
-ROW, J = np.ogrid[:6, :6]
+ROW, J = np.ogrid[:7, :7]
+SHIFT = 1.3 * np.outer(np.arange(7) == 6, [0.7, -0.4, 0.3, 0.5, -0.6])
 MASKS = {
     "causal": J <= ROW,
     "window": (J <= ROW) & (ROW - J <= 2),
-    "padding": (J < 4) & (ROW >= 0),
-    "both": (J <= ROW) & (J < 4),
+    "padding": (J < 5) & (ROW >= 0),
+    "both": (J <= ROW) & (J < 5),
     "transposed": J >= ROW,
     "wide": J <= ROW + 1,
-    "empty": np.zeros((6, 6), dtype=bool),
+    "empty": np.zeros((7, 7), dtype=bool),
 }
 NAMES = ["causal", "window of 2", "padding", "causal and padding", "transposed", "one column too wide", "all hidden"]
 
 
 def naive_weights(x, mask, after=False, queries=False) -> np.ndarray:
     """Loops over math.exp: the oracle of these tests."""
-    weights = np.zeros((6, 6))
-    for i, j in np.ndindex(6, 6):
-        group = [(r, j) if queries else (i, r) for r in range(6)]
-        terms = {pair: math.exp(x[pair[0]] @ x[pair[1]] / math.sqrt(2)) for pair in group if mask[pair] or after}
+    weights = np.zeros((7, 7))
+    for i, j in np.ndindex(7, 7):
+        group = [(r, j) if queries else (i, r) for r in range(7)]
+        terms = {pair: math.exp(x[pair[0]] @ x[pair[1]] / math.sqrt(5)) for pair in group if mask[pair] or after}
         weights[i, j] = terms.get((i, j), 0.0) / sum(terms.values()) if terms and mask[i, j] else 0.0
     return weights
 
 
 def leaks_of(mask, **wrong) -> np.ndarray:
-    return np.triu(leak_matrix(lambda x: naive_weights(x, mask, **wrong) @ x, TOKENS) > 1e-9, k=1)
+    return np.triu(leak_matrix(lambda x: naive_weights(x, mask, **wrong) @ x, X) > 1e-9, k=1)
 
 
 def test_the_words_of_the_card_hold_true_counts():
@@ -96,12 +97,12 @@ def test_the_words_of_the_card_hold_true_counts():
 @pytest.mark.parametrize("wrong", [{}, {"after": True}, {"queries": True}, {"after": True, "queries": True}])
 def test_the_numbers_of_the_card_are_those_of_python(page, wrong):
     page.set_content(card_html("mask"))
-    painted = np.random.default_rng(7).random((6, 6)) < 0.5
+    painted = np.random.default_rng(7).random((7, 7)) < 0.5
     painted[2] = False
     for mask in (*MASKS.values(), painted):
-        moved = TOKENS + np.array([1.3, 0.0]) * (np.arange(6) == 5)[:, None]
+        moved = X + SHIFT
         weights = naive_weights(moved, mask, **wrong)
-        change = np.linalg.norm(weights @ moved - naive_weights(TOKENS, mask, **wrong) @ TOKENS, axis=1)
+        change = np.linalg.norm(weights @ moved - naive_weights(X, mask, **wrong) @ X, axis=1)
         wanted = {
             "weights": weights,
             "output": weights @ moved,
@@ -113,8 +114,10 @@ def test_the_numbers_of_the_card_are_those_of_python(page, wrong):
 
 
 @pytest.mark.browser
-def test_the_presets_are_what_they_are_called(page):
+def test_rows_are_the_tokens_and_the_presets_what_they_are_called(page):
     page.set_content(card_html("mask"))
+    assert page.evaluate("() => document.getElementById('attn-mask').explorable.names") == list(TOKENS)
+    assert page.locator("[data-grid] th[scope=row]").all_inner_texts() == list(TOKENS)
     presets = page.evaluate("() => document.getElementById('attn-mask').explorable.presets")
     assert {name: np.array(mask).tolist() for name, mask in presets.items()} == {name: mask.tolist() for name, mask in MASKS.items()}
 
@@ -125,20 +128,21 @@ def test_arrows_walk_the_space_bar_paints_and_the_tab_key_enters_the_grid_once(p
     cells = page.locator("[data-cell]")
     assert cells.evaluate_all("cells => cells.filter((cell) => cell.tabIndex === 0).length") == 1
     page.get_by_role("button", name="Softmax over the queries").press("Tab")
+    page.keyboard.press("Tab")  # past Reset
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "ArrowRight"):
         page.keyboard.press(key)
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "query 0, key 2: hidden"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "query the, key sat: hidden"
     page.keyboard.press("Space")
     label = page.evaluate("document.activeElement.getAttribute('aria-label')")
     mask = MASKS["causal"].copy()
     mask[0, 2] = True
-    assert label == f"query 0, key 2: visible, weight {naive_weights(TOKENS, mask)[0, 2]:.2f}, leak"
+    assert label == f"query the, key sat: visible, weight {naive_weights(X, mask)[0, 2]:.2f}, leak"
     assert page.locator("[data-fact=leaks]").inner_text() == "1"
     page.keyboard.press("Space")
     assert page.locator("[data-fact=leaks]").inner_text() == "0"
     page.keyboard.press("End")
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "query 0, key 5: hidden"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "query the, key tired: hidden"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.type") == "range"
 
@@ -147,17 +151,18 @@ def test_arrows_walk_the_space_bar_paints_and_the_tab_key_enters_the_grid_once(p
 def test_the_buttons_tell_of_leaks_empty_rows_and_sums(page):
     page.set_content(card_html("mask"))
     status = page.get_by_role("status")
-    status.get_by_text("No leak. Queries that see nothing: none.").wait_for()
+    status.get_by_text("The mask stands before the softmax: no leak. Queries that see nothing: none.").wait_for()
     page.get_by_role("slider", name="move the last token").fill("1.5")
-    status.get_by_text("Moving the last token by 1.5 moves the outputs 5.").wait_for()
+    status.get_by_text("Moving “tired” by 1.5 moves the outputs of: tired.").wait_for()
     page.get_by_role("button", name="Mask after the softmax").click()
     status.get_by_text(
-        "15 of 15 later pairs leak. Queries that see nothing: none. Moving the last token by 1.5 moves the outputs 0, 1, 2"
+        "after the softmax: 21 of 21 later pairs leak. Queries that see nothing: none. "
+        "Moving “tired” by 1.5 moves the outputs of: the, cat, sat, "
     ).wait_for()
-    assert page.locator("[data-fact=sums]").inner_text() == "0, 1, 2, 3, 4"
+    assert page.locator("[data-fact=sums]").inner_text() == ", ".join(TOKENS[:6])
     page.get_by_role("button", name="Mask after the softmax").click()
     page.get_by_role("button", name="All hidden").click()
-    assert page.locator("[data-fact=empty]").inner_text() == "0, 1, 2, 3, 4, 5"
+    assert page.locator("[data-fact=empty]").inner_text() == ", ".join(TOKENS)
     page.get_by_role("button", name="One column too wide").click()
-    assert page.locator("[data-leak]").count() == 5
+    assert page.locator("[data-leak]").count() == 6
     assert page.get_by_role("button", name="One column too wide").get_attribute("aria-pressed") == "true"

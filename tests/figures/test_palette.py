@@ -1,12 +1,15 @@
 """Colours keep their meaning and can be told apart."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from attn_course.figures import palette
+import attn_course
+from attn_course.figures import drawing, palette
 from attn_course.figures.drawing import contrast
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0; they act on linear red, green, blue.
@@ -52,14 +55,32 @@ def test_every_role_has_its_own_colour_of_okabe_and_ito():
     assert palette.OKABE_ITO["blue"] == palette.QUERY
 
 
-def test_curves_without_a_role_borrow_no_colour_of_query_key_value_or_weights_and_no_dash_pattern_twice():
+def test_curves_without_a_role_borrow_the_colour_of_no_role_and_no_dash_pattern_twice():
     colours = {colour for colour, _ in palette.NEUTRAL_STYLES}
-    assert not colours & {palette.QUERY, palette.KEY, palette.VALUE, palette.WEIGHTS}
+    assert not colours & set(palette.ROLES.values())
     assert len({str(dashes) for _, dashes in palette.NEUTRAL_STYLES}) == len(palette.NEUTRAL_STYLES)
 
 
-def test_text_and_role_colours_stand_out_from_the_paper():
-    assert contrast(palette.INK, palette.PAPER) > 7
-    assert contrast(palette.REFERENCE, palette.PAPER) > 4.5
+@pytest.mark.parametrize("page", ["#FFFFFF", "#111111", "#1C2128"])
+def test_ink_and_curves_stand_out_from_a_white_page_and_from_dark_ones(page):
+    seen = drawing.lifted if page != "#FFFFFF" else to_rgb
+    assert contrast(seen(palette.INK), page) >= 4.5
+    for colour, _ in palette.NEUTRAL_STYLES:
+        assert contrast(seen(colour), page) >= 3
+        assert contrast(colour, page) >= 3, "without the style sheet"
     for colour in (palette.QUERY, palette.KEY, palette.VALUE, palette.WEIGHTS):
-        assert contrast(colour, palette.PAPER) > 3
+        assert contrast(seen(colour), page) >= 3
+
+
+def test_no_single_colour_can_reach_four_and_a_half_on_white_and_on_the_dark_page():
+    greys = np.linspace(0, 1, 256)
+    assert max(min(contrast((grey,) * 3, "white"), contrast((grey,) * 3, "#111111")) for grey in greys) < 4.36
+
+
+@pytest.mark.parametrize("sheet", ["commands/lab.css", "authoring/page_template/course/index.html.j2"])
+def test_the_dark_pages_add_the_share_of_white_that_the_colours_count_on(sheet):
+    text = (Path(attn_course.__file__).parent / sheet).read_text(encoding="utf-8")
+    ((keep, gain),) = re.findall(r"RenderedImage img \{\s*filter: contrast\((.*?)\) brightness\((.*?)\)", text)
+    for channel in (0.0, 0.5, 1.0):
+        filtered = float(gain) * (float(keep) * (channel - 0.5) + 0.5)
+        assert filtered == pytest.approx(drawing.lifted((channel,) * 3)[0], abs=0.002)

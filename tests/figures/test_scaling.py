@@ -1,19 +1,20 @@
 """The figures of lesson scaling say what their numbers say, and the card shows the numbers of Python."""
 
-import re
+import itertools
+import json
 from functools import partial
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from attn_course.lessons.scaling import figures
-from attn_course.reference import softmax
-from tests.figures.support import Pictures, card_html, words_of_card
+from attn_course.reference import dot_scores, scaled_dot_scores, softmax, softmax_jacobian
+from tests.figures.support import Pictures, card_html, rows_of_card, stop_clock
 
 X = np.linspace(-6, 6, 41)
 NORMAL = np.exp(-(X**2) / 2) / np.sqrt(2 * np.pi)
 WIDTHS = [1, 16, 256]
-DRAWS = np.array([1.6, 0.9, 0.5, 0.1, -0.2, -0.5, -0.9, -1.5]) / np.sqrt(6.98 / 8)
 FAST, SLOW = (np.tile(np.linspace(0.1, end, 40), (3, 1)) for end in (1, 0.5))
 
 
@@ -73,24 +74,71 @@ class TestPictures(Pictures):
     """Densities, spreads and trainings."""
 
 
-def test_the_words_of_the_card_hold_true_numbers():
-    rows = re.findall(r"<td>(.*?)</td>", words_of_card("scale"))
-    assert len(rows) == 9 * 4
-    for index in range(9):
-        width, deviation, largest, entropy = (float(text) for text in rows[4 * index : 4 * index + 4])
-        weights = softmax(DRAWS * np.sqrt(width) / width ** (0.0, 0.5, 1.0)[index // 3])
-        positive = weights[weights > 0]
-        assert deviation == pytest.approx(np.sqrt(width) / width ** (0.0, 0.5, 1.0)[index // 3], abs=0.006)
-        assert largest == pytest.approx(weights.max(), abs=6e-4)
-        assert entropy == pytest.approx(-(positive * np.log(positive)).sum(), abs=6e-4)
+# ---- the card
+
+
+def of_rows(scores):
+    """What the card says of scores, one row for each query."""
+    weights = softmax(scores)
+    norms = np.linalg.eigvalsh(softmax_jacobian(weights))[:, -1]
+    facts = {"weights": weights, "norms": norms, "norm": norms.mean(), "largest": weights.max(-1), "inUse": 1 / (weights**2).sum(-1)}
+    return facts | {"scores": scores, "deviation": scores.std(), "still": (norms < 0.01).sum()}
+
+
+# One text is far quicker to hand over than as many numbers.
+ALL = """([powers]) => {
+    const card = document.querySelector("#attn-scale").explorable;
+    const found = powers.flatMap((power) => [true, false].map((scaled) => card.describe(power, scaled)));
+    return JSON.stringify([card.vectors(), found, found.map(({ scores }) => card.histogram(scores))]);
+}"""
 
 
 @pytest.mark.browser
-def test_the_card_is_moved_by_keys_and_shows_the_numbers_of_python(page):
-    page.set_content(card_html("scale"))
-    for power in (0, 0.5, 1):
-        page.locator(f"[data-preset='{power:g}']").press("Enter")
-        expected = [f"{weight:.3f}" for weight in softmax(DRAWS * 8 / 64**power)]
-        assert page.locator("[data-weight]").all_inner_texts() == expected
-    page.get_by_role("slider", name="number of entries d k").press("ArrowRight")
-    assert page.locator("[data-weight]").all_inner_texts() == [f"{w:.3f}" for w in softmax(DRAWS / np.sqrt(128))]
+class TestInABrowser:
+    """Numbers of the course for the card's own vectors; play, and keys."""
+
+    def test_it_counts_as_the_package_does(self, page):
+        page.set_content(card_html("scale"))
+        powers = (0, 4, 6, 10)
+        (query, key), found, counts = json.loads(page.evaluate(ALL, [powers]))
+        query, key = np.array(query), np.array(key)
+        assert (query.shape, key.shape) == ((64, 1024), (64, 1024))
+        together = np.concatenate([query, key])
+        assert abs(together.mean()) < 5 / np.sqrt(together.size)
+        assert together.var() == pytest.approx(1, abs=5 * np.sqrt(2 / together.size))
+        rows = {(head, cells[0]): cells[1:] for head, cells in rows_of_card("scale")}
+        cases = itertools.product(powers, (("divided by √d<sub>k</sub>", scaled_dot_scores), ("not divided", dot_scores)))
+        for (power, (way, score)), shown, bins in zip(cases, found, counts, strict=True):
+            wanted = of_rows(score(query[:, : 2**power], key[:, : 2**power]))
+            for fact, value in wanted.items():
+                np.testing.assert_allclose(shown[fact], value, rtol=1e-7, atol=1e-10, err_msg=fact)
+            assert bins == np.histogram(wanted["scores"], bins=np.arange(-151.5, 153, 3))[0].tolist()
+            assert sum(bins) == 4096, "a score lies outside"
+            means = [f"{wanted['largest'].mean():.3f}", f"{wanted['inUse'].mean():.1f}", f"{wanted['norm']:.3f}"]
+            assert rows[way, str(2**power)] == [f"{wanted['deviation']:.2f}", *means, str(wanted["still"])]
+
+    def test_play_sweeps_to_the_end_and_the_table_and_the_picture_follow(self, page):
+        stop_clock(page)
+        page.set_content(card_html("scale"))
+        cells = page.locator("tbody:visible td").all_inner_texts()
+        assert cells[::2] == cells[1::2], "at d_k = 1 there is nothing to divide by"
+        page.get_by_role("button", name="Play").press("Enter")
+        page.clock.run_for(12_000)
+        expect(page.get_by_role("button", name="Play")).to_be_visible()  # it stopped at the end
+        width = page.get_by_role("slider", name="number of entries d k")
+        expect(width).to_have_attribute("aria-valuetext", "1024")
+        page.get_by_role("slider", name="query looked at").press("ArrowRight")
+        found = page.evaluate("[true, false].map(way => document.querySelector('#attn-scale').explorable.describe(10, way))")
+        cells = page.locator("tbody:visible td").all_inner_texts()
+        assert cells[2:4] == [f"{way['largest'][1]:.3f}" for way in found]
+        assert cells[-2:] == [str(way["still"]) for way in found]
+        assert int(cells[-1]) > 40 > int(cells[-2]) == 0
+        bars = page.locator("[data-chart=weights] rect.attn-scaled").evaluate_all(
+            "bars => bars.map(bar => Number(bar.getAttribute('height')))"
+        )
+        heights = 126 * np.sort(found[0]["weights"][1])[::-1][:16]
+        np.testing.assert_allclose(bars, heights, atol=1e-6)
+        page.clock.run_for(500)
+        expect(page.get_by_role("status")).to_contain_text("At d_k = 1024, divided by √d_k: the scores spread by 1.0")
+        page.get_by_role("button", name="Reset").click()
+        expect(width).to_have_attribute("aria-valuetext", "1")

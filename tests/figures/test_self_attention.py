@@ -8,7 +8,7 @@ import pytest
 
 from attn_course.lessons.self_attention import figures
 from attn_course.reference import rope
-from tests.figures.support import Pictures, card_html, described, words_of_card
+from tests.figures.support import Pictures, card_html, described, stop_clock, words_of_card
 
 EVEN = np.full((12, 12), 1 / 12)
 QUERY = np.array([[1.0, 0.0, 0.8, 0.5, 0.6, 0.8]])
@@ -118,10 +118,37 @@ def test_arrow_keys_and_buttons_move_the_tokens(page):
 
 
 @pytest.mark.browser
-def test_at_the_end_both_start_again_with_the_same_distance(page):
+def test_play_moves_both_at_one_distance_to_the_end_and_then_from_the_start(page):
+    stop_clock(page)
     page.set_content(card_html("rope"))
-    page.get_by_role("slider", name="position t of the query").fill("40")
-    page.get_by_role("slider", name="position u of the key").fill("33")
+    query, key = (page.get_by_role("slider", name=f"position {name}") for name in ("t of the query", "u of the key"))
+    query.fill("39")
+    key.fill("32")
+    page.get_by_role("button", name="Play").click()
+    page.clock.run_for(2_000)
+    assert page.locator("[data-play]").inner_text() == "Play", "at the end it stops by itself"
+    assert (query.get_attribute("aria-valuetext"), key.get_attribute("aria-valuetext")) == ("40", "33")
     page.get_by_role("button", name="Both one on").click()
-    assert page.get_by_role("slider", name="position t of the query").get_attribute("aria-valuetext") == "7"
-    assert page.locator('[data-fact="distance"]').inner_text() == "−7"
+    assert query.get_attribute("aria-valuetext") == "40"
+    page.get_by_role("button", name="Play").click()
+    page.clock.run_for(600)
+    page.get_by_role("button", name="Pause").click()
+    distance = page.locator('[data-fact="distance"]')
+    assert (query.get_attribute("aria-valuetext"), distance.inner_text()) == ("8", "−7")
+    page.get_by_role("button", name="Both one back").click()
+    page.get_by_role("button", name="Both one back").click()
+    assert query.get_attribute("aria-valuetext") == "7", "the key stands at the start"
+
+
+@pytest.mark.browser
+def test_the_hands_point_where_the_reference_turns_them(page):
+    page.set_content(card_html("rope"))
+    page.emulate_media(reduced_motion="reduce")
+    for name, pairs, position in (("query", QUERY, 9), ("key", KEY, 4)):
+        tips = page.locator(f"[data-hand={name}]").evaluate_all(
+            """hands => hands.map(hand => {
+                const matrix = new DOMMatrix(getComputedStyle(hand).transform);
+                return [matrix.a * hand.getAttribute("x2"), -matrix.b * hand.getAttribute("x2")];
+            })"""
+        )
+        np.testing.assert_allclose(np.ravel(tips), turned(pairs, position), atol=1e-4)

@@ -133,6 +133,18 @@ def test_by_keyboard_alone_the_dialect_turns_the_tables_and_the_pair_keeps_its_w
 
 
 @pytest.mark.browser
+def test_a_click_on_a_weight_follows_its_pair_in_every_way_of_writing(page):
+    page.set_content(card_html("notation"))
+    page.locator("[data-grid=weights] tr").nth(4).locator("td").nth(3).click()
+    sliders = [page.get_by_role("slider", name=f"{name} of the pair") for name in ("query", "key")]
+    assert [slider.input_value() for slider in sliders] == ["3", "3"]
+    page.get_by_role("button", name="Columns").click()
+    page.locator("[data-grid=weights] tr").nth(5).locator("td").nth(0).click()
+    assert [slider.input_value() for slider in sliders] == ["0", "4"]
+    assert page.locator(".attn-pair").inner_text() == f"{numbers_of('course', 4, 5, False)[0][0, 4]:.2f}"
+
+
+@pytest.mark.browser
 def test_every_dialect_names_its_formula_its_axis_and_its_mask(page):
     page.set_content(card_html("notation"))
     said = {}

@@ -1,12 +1,19 @@
 """The machine: every part can be lit, alone, and each example's sizes are drawn as they are."""
 
+import importlib
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from attn_course.figures.machines.whole import GROUPS, PARTS, machine, machine_drawing
-from tests.figures.diagrams import assert_sound_diagram, rectangles, svg_of
+from attn_course.authoring.course import units
+from attn_course.authoring.source import is_called, parse
+from attn_course.figures.machines.whole import GROUPS, PARTS, PLACES, machine, machine_drawing
+from attn_course.lessons.start import figures as start
+from tests.figures.diagrams import Box, assert_sound_diagram, rectangles, svg_of
 
+LESSONS = [unit for unit in units(Path(__file__).parents[2]) if unit.folder == "notebooks"]
 SMALL = dict.fromkeys(("T", "d_model", "d_k", "d_v", "H"), 1)
 LARGE = {"T": 12, "d_model": 12, "d_k": 12, "d_v": 2, "H": 12}
 
@@ -53,7 +60,7 @@ def test_the_caption_names_the_sizes_that_were_given_and_no_others(shown):
 @pytest.mark.parametrize(
     ("name", "sizes", "message"),
     [
-        ("soft", {}, "name must be one of whole, attention, input, .*; got 'soft'"),
+        ("soft", {}, "name must be one of whole, attention, dictionary, .*, residual; got 'soft'"),
         ("softmax", {"d_q": 3}, "sizes must be numbers from 1 to 12 for T, d_model, d_k, d_v, H; got 3 for 'd_q'"),
         ("softmax", {"T": 0}, "got 0 for 'T'"),
         ("softmax", {"T": 13}, "got 13 for 'T'"),
@@ -64,3 +71,44 @@ def test_parts_and_sizes_that_do_not_exist_are_refused(shown, name, sizes, messa
     with pytest.raises(ValueError, match=message):
         machine(name, sizes)
     assert shown == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.slug)
+def test_each_lesson_shows_the_machine_within_its_first_300_words(lesson):
+    words = 0
+    for cell in parse(lesson.read_source(), lesson.source_name):
+        if cell.kind == "code" and is_called(cell.text, "machine"):
+            break
+        words += len(cell.text.split()) if cell.kind == "markdown" else 0
+    else:
+        pytest.fail("there is no machine")
+    assert words <= 300
+
+
+def test_no_two_lessons_light_the_same(shown):
+    for lesson in LESSONS:
+        figures = importlib.import_module(f"attn_course.lessons.{lesson.slug}.figures")
+        figures.machine(*(("attention", *[np.ones((2, 3))] * 3) if lesson.slug == "attention" else ()))
+    assert len({drawn.html for drawn in shown[::2]}) == len(LESSONS)
+
+
+def test_the_first_lesson_leads_from_every_part_to_a_lesson_that_is_there(shown):
+    start.machine()
+    html = shown[0].html
+    links = re.findall(r'<a class="attn-link" href="([^"]*)" style="[^"]*" title="([^"]*)" aria-label="([^"]*)"></a>', html)
+    assert len(links) == html.count("<a ") == len(PLACES)
+    for address, title, label in links:
+        (unit,) = [unit for unit in LESSONS if unit.name == f"notebooks/{address}"]
+        assert title == label == f"{unit.lesson.number:02d} {unit.lesson.title}"
+
+
+def test_a_link_covers_its_part_and_a_place_that_is_none_is_refused():
+    with pytest.raises(ValueError, match=r"links must be for input, projections, .*; got nowhere"):
+        machine_drawing("whole", links={"nowhere": ("a.ipynb", "A")})
+    drawn = machine_drawing("whole", links={"softmax": ("a.ipynb?b&c", "A & B")})
+    assert 'href="a.ipynb?b&amp;c"' in drawn.html
+    left, top, width, height = (float(share) / 100 for share in re.findall(r"(?:left|top|width|height):([\d.]+)%", drawn.html))
+    softmax = rectangles(svg_of(drawn), "attn-box")[2]
+    covered = Box(left * 656, top * 456, (left + width) * 656, (top + height) * 456)
+    for side, wanted in zip(covered, softmax, strict=True):
+        assert side == pytest.approx(wanted, abs=1)

@@ -52,8 +52,11 @@ ROOMS = {
         exactly=(COURSE, f"{COURSE}.__version__"),
         in_functions=("distributed", "nbgrader", "sqlalchemy"),  # extras: a class on a cluster; the gradebook of nbgrader
     ),
-    "authoring": Room(  # reference and experiments: what a lesson defines again; stored results
-        ("nbformat", "nbclient", "jupytext", *(f"{COURSE}.{room}" for room in ("equations", "tasks", "reference", "experiments"))),
+    "authoring": Room(  # reference and experiments: what a lesson defines again; stored results; numpy: what the built machine is held to
+        (
+            *("nbformat", "nbclient", "jupytext", "numpy"),
+            *(f"{COURSE}.{room}" for room in ("formulas", "equations", "tasks", "figures", "reference", "experiments")),
+        ),
         in_functions=("nbconvert",),
     ),
     "cli": Room(

@@ -37,8 +37,11 @@ def modules_with_examples(package: Path) -> list[str]:
     """Return the modules in which some docstring has an example."""
     found = []
     for path in sorted(package.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if ">>> " not in text:
+            continue
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, documented)]
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
         if any(">>> " in (ast.get_docstring(node) or "") for node in nodes):
             found.append(".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"))
     return found

@@ -92,8 +92,8 @@ def three_definitions() -> None:
         else:
             _into_two(drawing, queries, "W", 306, (4, 2), role=None)
     caption = (
-        "Cutting the columns of X W_Q and giving each head a matrix of its own are the same, because the columns of W_Q are these "
-        "matrices. Projecting Q once more adds weights, but nothing that one matrix for each head could not do."
+        "Left, X W_Q is cut into columns. In the middle, X meets a matrix of its own for each head; side by side, these matrices are W_Q. "
+        "Right, each head multiplies X W_Q by one more matrix."
     )
     alt = (
         "Three columns. Left: X times W_Q is Q, whose columns are cut into Q 1 and Q 2. Middle: X times a matrix of its own gives each of "

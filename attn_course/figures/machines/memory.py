@@ -3,6 +3,8 @@
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
 
 MOST_TILES = 5
+QUERY, KEY, VALUE = (Area(x, 116, 52, 36) for x in (406, 482, 592))
+SCORES = Area(444, 218, 136, 36)
 
 
 def memory(q_tiles: int, kv_tiles: int, step: tuple[int, int]) -> None:
@@ -26,19 +28,14 @@ def memory(q_tiles: int, kv_tiles: int, step: tuple[int, int]) -> None:
     i, j = step
     if not (1 <= i <= q_tiles and 1 <= j <= kv_tiles):
         raise ValueError(f"step must be a tile of queries from 1 to {q_tiles} and one of keys from 1 to {kv_tiles}; got {step}")
-    drawing = Diagram(f"memory-{i}-{j}", 660, 360)
-    _large_memory(drawing, q_tiles, kv_tiles, i, j)
-    _chip(drawing, i, j)
-    for y, text, what in ((112, f"Q_{i}", "once"), (168, f"K_{j}, V_{j}", "now")):
-        drawing.arrow((252, y), (348, y), lit=what == "now")
-        drawing.text((300, y - 9), text, symbol=True, lit=what == "now")
-        drawing.text((300, y + 18), what, lit=what == "now")
-    drawing.arrow((348, 306), (252, 306), lit=j == kv_tiles)
-    drawing.text((300, 297), f"O_{i}", symbol=True, lit=j == kv_tiles)
-    drawing.text((300, 324), "at the end", lit=j == kv_tiles)
+    drawing = Diagram(f"memory-{i}-{j}", 660, 360, turns=kv_tiles, rest=j)
+    _still(drawing, q_tiles, i)
+    for turn in range(1, kv_tiles + 1):
+        with drawing.during(turn, turn):
+            _walking(drawing, kv_tiles, i, turn)
     stay = (
-        f"Tile {i} of the queries stays on the chip while the tiles of keys and values walk past; "
-        f"now it is the turn of tile {j} of {kv_tiles}."
+        f"Tile {i} of the queries stays on the chip while the tiles of keys and values walk past, one after the other; "
+        f"at rest the drawing shows the turn of tile {j} of {kv_tiles}."
     )
     kept = "Scores and weights live in registers for one step. What is kept is a maximum, a sum and an output for each row."
     alt = (
@@ -49,39 +46,49 @@ def memory(q_tiles: int, kv_tiles: int, step: tuple[int, int]) -> None:
     publish_diagram(drawing.finish(title="Three memories and the walking tile", caption=f"{stay} {kept}", alt=alt))
 
 
-def _large_memory(drawing: Diagram, q_tiles: int, kv_tiles: int, i: int, j: int) -> None:
+def _still(drawing: Diagram, q_tiles: int, i: int) -> None:
+    """Draw what stays where it is while keys and values walk past."""
     drawing.panel(Area(130, 180, 244, 344))
     drawing.text((130, 32), "HBM: large, slow")
-    columns = (
-        ("Q", "query", 42, q_tiles, i),
-        ("K", "key", 101, kv_tiles, j),
-        ("V", "value", 160, kv_tiles, j),
-        ("O", "output", 219, q_tiles, i),
-    )
-    for letter, role, x, count, current in columns:
-        before = None
-        for number in range(1, count + 1):
-            tile = drawing.box(Area(x, 78 + 58 * (number - 1), 44, 34), f"{letter}_{number}", role=role, lit=number == current, symbol=True)
-            if before and letter in "KV":
-                drawing.arrow(before.bottom, tile.top, lit=number == current + 1)
-            before = tile
-
-
-def _chip(drawing: Diagram, i: int, j: int) -> None:
+    for letter, role, x in (("Q", "query", 42), ("O", "output", 219)):
+        for number in range(1, q_tiles + 1):
+            drawing.box(_place(x, number), f"{letter}_{number}", role=role, lit=number == i, symbol=True)
     drawing.panel(Area(501, 180, 306, 344))
     drawing.text((501, 32), "on the chip: small, fast")
     drawing.panel(Area(501, 100, 282, 104))
     drawing.text((376, 68), "shared memory", anchor="start")
-    query = drawing.box(Area(406, 116, 52, 36), f"Q_{i}", role="query", symbol=True)
-    key = drawing.box(Area(482, 116, 52, 36), f"K_{j}", role="key", symbol=True)
-    value = drawing.box(Area(592, 116, 52, 36), f"V_{j}", role="value", symbol=True)
     drawing.panel(Area(501, 252, 282, 180))
     drawing.text((516, 184), "registers", anchor="start")
-    scores = drawing.box(Area(444, 218, 136, 36), f"Q_{i} K_{j}^T", role="scores", symbol=True)
-    drawing.arrow(query.bottom, (query.x, 200))
-    drawing.arrow(key.bottom, (key.x, 200))
+    drawing.box(QUERY, f"Q_{i}", role="query", symbol=True)
+    drawing.arrow(QUERY.bottom, (QUERY.x, SCORES.top[1]))
+    drawing.arrow((252, 112), (348, 112), lit=False)
+    drawing.text((300, 103), f"Q_{i}", symbol=True, lit=False)
+    drawing.text((300, 130), "once", lit=False)
+    drawing.arrow((252, 168), (348, 168))
+    drawing.text((300, 186), "now")
+    drawing.arrow(KEY.bottom, (KEY.x, SCORES.top[1]))
     rows = drawing.box(Area(444, 300, 156, 40), "row max, row sum", role="weights")
-    drawing.arrow(scores.bottom, rows.top)
+    drawing.arrow(SCORES.bottom, rows.top)
     total = drawing.box(Area(592, 300, 78, 40), f"O_{i} so far", role="output", symbol=True)
     drawing.arrow(rows.right, total.left)
-    drawing.arrow(value.bottom, total.top)
+    drawing.arrow(VALUE.bottom, total.top)
+
+
+def _walking(drawing: Diagram, kv_tiles: int, i: int, j: int) -> None:
+    """Draw what is another one in every step."""
+    for letter, role, x in (("K", "key", 101), ("V", "value", 160)):
+        for number in range(1, kv_tiles + 1):
+            tile = drawing.box(_place(x, number), f"{letter}_{number}", role=role, lit=number == j, symbol=True)
+            if number > 1:
+                drawing.arrow(_place(x, number - 1).bottom, tile.top, lit=number == j + 1)
+    drawing.text((300, 159), f"K_{j}, V_{j}", symbol=True)
+    drawing.box(KEY, f"K_{j}", role="key", symbol=True)
+    drawing.box(VALUE, f"V_{j}", role="value", symbol=True)
+    drawing.box(SCORES, f"Q_{i} K_{j}^T", role="scores", symbol=True)
+    drawing.arrow((348, 306), (252, 306), lit=j == kv_tiles)
+    drawing.text((300, 297), f"O_{i}", symbol=True, lit=j == kv_tiles)
+    drawing.text((300, 324), "at the end", lit=j == kv_tiles)
+
+
+def _place(x: float, number: int) -> Area:
+    return Area(x, 78 + 58 * (number - 1), 44, 34)

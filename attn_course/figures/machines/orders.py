@@ -27,7 +27,7 @@ def orders(length: int, chunk: int) -> None:
         raise ValueError(f"length must be from 2 to {MOST}; got {length}")
     if not 1 <= chunk <= length:
         raise ValueError(f"chunk must be from 1 to {length}; got {chunk}")
-    drawing = Diagram(f"orders-{length}-{chunk}", 660, 290)
+    drawing = Diagram(f"orders-{length}-{chunk}", 660, 290, turns=length, rest=length)
     pairs = length * (length + 1) // 2
     in_chunks = sum((stop - start) * (stop - start + 1) // 2 for start, stop in _chunks(length, chunk))
     reads = math.ceil(length / chunk) - 1
@@ -71,12 +71,13 @@ def _grid(drawing: Diagram, area: Area, length: int, size: int, through: bool) -
     for row in range(length - 1):
         future = block(row, row + 1, 1, length - row - 1)
         drawing.hatch(drawing.tile(future, lit=False))
-    for start, stop in _chunks(length, size):
-        if through:
-            drawing.tile(block(start, 0, 1, start + 1), role="value")
-            continue
-        if start:
-            drawing.tile(block(start, 0, stop - start, start), role="value")
-        for row in range(start, stop):
-            for column in range(start, row + 1):
-                drawing.tile(block(row, column, 1, 1), role="scores")
+    for turn, (start, stop) in enumerate(_chunks(length, size), 1):
+        with drawing.during(turn, length):
+            if through:
+                drawing.tile(block(start, 0, 1, start + 1), role="value")
+                continue
+            if start:
+                drawing.tile(block(start, 0, stop - start, start), role="value")
+            for row in range(start, stop):
+                for column in range(start, row + 1):
+                    drawing.tile(block(row, column, 1, 1), role="scores")

@@ -28,8 +28,8 @@ def paths(tokens: Sequence[str], source: int) -> None:
         raise ValueError(f"tokens must be 2 to {MOST_TOKENS} words of at most {MOST_LETTERS} letters; got {list(tokens)}")
     if not 0 <= source < count - 1:
         raise ValueError(f"source must be from 0 to {count - 2}; got {source}")
-    drawing = Diagram(f"paths-{count}-{source}", 680, 424)
     steps = count - 1 - source
+    drawing = Diagram(f"paths-{count}-{source}", 680, 424, turns=steps + 1)
     drawing.text((8, 24), f"A recurrent network: {steps} {'step' if steps == 1 else 'steps'} from state to state", anchor="start")
     pitch = 664 / count
     before = None
@@ -41,7 +41,10 @@ def paths(tokens: Sequence[str], source: int) -> None:
         if before:
             drawing.arrow(before.right, state.left, lit=index > source)
         before = state
-    drawing.text((8, 216), "Attention: one step, from wherever", anchor="start")
+        if index >= source:
+            with drawing.during(index - source + 1, index - source + 1):
+                drawing.dot(state.top, "value")
+    drawing.text((8, 216), "Attention: one step, from any token", anchor="start")
     last = 8 + pitch * (count - 0.5)
     output = drawing.box(Area(min(last, 606), 260, 132, 40), "average", role="weights")
     for index in (*(other for other in range(count) if other != source), source):
@@ -49,6 +52,10 @@ def paths(tokens: Sequence[str], source: int) -> None:
         below = drawing.box(Area(x, 398, pitch - 5, 34), tokens[index], role="value" if index == source else None, lit=index == source)
         entry = output.x - 54 + 108 * index / (count - 1)
         drawing.arrow(below.top, (entry, output.bottom[1]), lit=index == source)
+    with drawing.during(1, 1):
+        drawing.dot(below.top, "value")
+    with drawing.during(2, steps + 1):
+        drawing.dot(output.top, "value")
     sentence = (
         f"In the recurrent network {tokens[source]!r} reaches the last position through {steps} {'update' if steps == 1 else 'updates'} "
         "of the state; with attention it arrives at once, with a weight of its own."

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
-from attn_course.figures.diagram import Area, Diagram, Drawn, publish_diagram
+from attn_course.figures.diagram import Area, Diagram, Drawn, Point, publish_diagram
 
 # Each part, along the way of the numbers, and what it does.
 PARTS = {
     "input": "X has one row for each of the T tokens; the columns are features.",
-    "projections": "W_Q, W_K and W_V turn the same rows of X into queries, keys and values.",
+    "query-projection": "W_Q turns each row of X into a query.",
+    "key-projection": "W_K turns each row of X into a key.",
+    "value-projection": "W_V turns each row of X into a value.",
     "query": "Each row of Q says what its token looks for.",
     "key": "Each row of K says by what its token can be found.",
     "value": "Each row of V is what its token hands over.",
@@ -21,19 +23,63 @@ PARTS = {
     "merge": "W_O mixes the outputs of the heads and brings them back to d_model columns.",
     "residual": "What the heads found is added to X, so nothing that X held has to be copied.",
 }
+PROJECTIONS = ("query-projection", "key-projection", "value-projection")
+TWO_INPUTS = "two-inputs"
 GROUPS = {
     "whole": (tuple(PARTS), "It reads X, lets H heads attend, and adds what they found to X."),
     "attention": (
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
         "The lit part is one head's attention: queries meet keys, and the weights that result average the values.",
     ),
+    "dictionary": (
+        ("query", "key", "value", "weights", "output"),
+        "Queries ask, keys answer, and the weights that result average the values.",
+    ),
+    "comparison": (("query", "key", "scores"), "A query and a key go in, and one number comes out: their score."),
+    "projections": (
+        ("input", *PROJECTIONS, "query", "key", "value"),
+        "W_Q, W_K and W_V turn the same rows of X into queries, keys and values.",
+    ),
+    "comparing-matrices": (
+        ("query-projection", "key-projection"),
+        "Between X and the scores stand W_Q and W_K, and the scores see nothing but their product.",
+    ),
+    "all-heads": (("heads", "merge"), "The H heads work side by side; Z holds their outputs, and W_O mixes them."),
+    TWO_INPUTS: (
+        ("input", *PROJECTIONS, "query", "key", "value"),
+        "X, which is being written, makes the queries; Y, which is read, makes the keys and the values.",
+    ),
+    "softmax-between": (
+        ("scores", "softmax", "weights"),
+        "The softmax stands between the scores and the values, so both matrices of T rows and T columns have to be made.",
+    ),
+    "square-matrices": (
+        ("scores", "scale", "mask", "softmax", "weights", "output"),
+        "Plain attention writes scores and weights to memory and reads them back, and both have T rows and T columns.",
+    ),
 }
 SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "H": 2}
 MOST = 12
 MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 
+# Where a part can be clicked, with its letters; Q, K and V are one place, and so are their matrices.
+PLACES = {
+    "input": Area(46, 148, 90, 92),
+    "projections": Area(162, 171, 98, 314),
+    "roles": Area(250, 171, 60, 314),
+    "scores": Area(338, 63, 98, 94),
+    "scale": Area(418, 64, 58, 34),
+    "mask": Area(486, 64, 52, 34),
+    "softmax": Area(566, 64, 76, 34),
+    "weights": Area(592, 170, 96, 52),
+    "output": Area(593, 276, 92, 52),
+    "heads": Area(566, 417, 100, 66),
+    "merge": Area(380, 408, 132, 86),
+    "residual": Area(190, 408, 44, 44),
+}
 
-def machine(name: str, sizes: Mapping[str, int] | None = None) -> None:
+
+def machine(name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None) -> None:
     """Show the machine with one part lit.
 
     Parameters
@@ -43,40 +89,56 @@ def machine(name: str, sizes: Mapping[str, int] | None = None) -> None:
     sizes : mapping of str to int, optional
         T, d_model, d_k, d_v and H of the reader's example, each from 1 to 12; matrices have as many cells. A size that is not given is
         drawn as some small number and not named in the caption.
+    links : mapping of str to (str, str), optional
+        For each of the `PLACES` that can be clicked, the address of a page and what it is called.
 
     Raises
     ------
     ValueError
-        If there is no such part or size, or a size is out of range.
+        If there is no such part, size or place, or a size is out of range.
     """
-    publish_diagram(machine_drawing(name, sizes))
+    publish_diagram(machine_drawing(name, sizes, links))
 
 
-def machine_drawing(name: str, sizes: Mapping[str, int] | None = None) -> Drawn:
+def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None) -> Drawn:
     """Return the drawing that `machine` shows."""
     if name not in (*PARTS, *GROUPS):
         raise ValueError(f"name must be one of {', '.join((*GROUPS, *PARTS))}; got {name!r}")
-    given = dict(sizes or {})
+    given, linked = dict(sizes or {}), dict(links or {})
     for size, count in given.items():
         if size not in SIZES or not 1 <= count <= MOST:
             raise ValueError(f"sizes must be numbers from 1 to {MOST} for {', '.join(SIZES)}; got {count!r} for {size!r}")
+    if unknown := linked.keys() - PLACES.keys():
+        raise ValueError(f"links must be for {', '.join(PLACES)}; got {', '.join(sorted(unknown))}")
     drawn = {**SIZES, **given}
     if drawn["H"] * drawn["d_v"] > MOST_SIDE_BY_SIDE:
         raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for H times d_v; got {drawn['H']} times {drawn['d_v']}")
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
     drawing = Diagram(f"machine-{name}", 656, 456)
-    _draw(drawing, drawn, frozenset(lit))
+    _draw(drawing, drawn, frozenset(lit), two_inputs=name == TWO_INPUTS)
+    for place, area in PLACES.items():
+        if place in linked:
+            drawing.link(area, *linked[place])
     here = f" Here {_listed([f'{size} = {count}' for size, count in given.items()])}." if given else ""
-    title = "The whole machine" if name == "whole" else f"The machine with its {name} lit"
-    caption = f"The machine of attention. {sentence}{here}"
-    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {WAY}")
+    title = "The whole machine" if name == "whole" else f"The machine with its {_listed(list(lit)).replace('-', ' ')} lit"
+    leads = " Each framed part is a link to its lesson." if linked else ""
+    caption = f"The machine of attention. {sentence}{here}{leads}"
+    way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
+    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {way} {WAY}")
 
 
-WAY = (
+FROM_ONE = (
     "The way of the numbers: X (T by d_model) times W_Q, W_K and W_V (d_model by d_k, d_k and d_v) gives Q and K (T by d_k) and V "
-    "(T by d_v); Q times K transposed gives T by T scores; they are divided by the root of d_k, masked, and turned by the softmax of "
-    "each row into weights P (T by T); P times V is the output of one head (T by d_v); the outputs of H heads stand side by side as Z "
-    "(T by H d_v); W_O brings them to T by d_model, and X is added."
+    "(T by d_v);"
+)
+FROM_TWO = (
+    "The way of the numbers: X times W_Q gives Q; Y, which has rows and features of its own, times W_K and W_V gives K and V; in what "
+    "follows a row stands for a token of X, and a column of the scores for one of Y;"
+)
+WAY = (
+    "Q times K transposed gives the scores, one for each query and key; they are divided by the root of d_k, masked, and turned by the "
+    "softmax of each row into weights P; P times V is the output of one head; the outputs of H heads stand side by side as Z; W_O brings "
+    "them back to as many columns as X has, and X is added."
 )
 
 
@@ -84,29 +146,54 @@ def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str]) -> None:
+def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, two_inputs: bool) -> None:
     length, d_model, d_k, d_v, heads = (sizes[name] for name in ("T", "d_model", "d_k", "d_v", "H"))
-    cell = min(10.0, 60 / d_model, 40 / length, 48 / max(d_k, d_v), 48 / (heads * d_v))
+    read = length + 1 if two_inputs else length
+    rows, columns = ("T_q", "T_k") if two_inputs else ("T", "T")
+    asking, answering = ("d_x", "d_y") if two_inputs else ("d_model", "d_model")
+    cell = min(10.0, 48 / d_model, 40 / read, 48 / max(d_k, d_v), 48 / (heads * d_v))
     on = lit.__contains__
 
     drawing.panel(Area(374, 171, 540, 326), copies=2, lit=on("heads"))
-    x = drawing.matrix((46, 170), length, d_model, cell=cell, lit=on("input"))
-    _name(drawing, x, "X", "T × d_model", above=True, lit=on("input"))
+    if two_inputs:
+        x = drawing.matrix((46, 64), length, d_model, cell=cell, lit=on("input"))
+        y = drawing.matrix((46, 276), read, d_model, cell=cell, lit=on("input"))
+        _name(drawing, x, "X", "T_q × d_x", lit=on("input"))
+        _name(drawing, y, "Y", "T_k × d_y", lit=on("input"))
+        inputs = {"query": (x, ()), "key": (y, ((96.0, 276.0), (96.0, 170.0))), "value": (y, ())}
+        added: tuple[Point, ...] = (x.left, (5.0, 64.0), (5.0, 368.0))
+    else:
+        x = drawing.matrix((46, 170), length, d_model, cell=cell, lit=on("input"))
+        _name(drawing, x, "X", "T × d_model", above=True, lit=on("input"))
+        inputs = {"query": (x, ((96.0, 170.0), (96.0, 64.0))), "key": (x, ()), "value": (x, ((96.0, 170.0), (96.0, 276.0)))}
+        added = (x.bottom, (46.0, 368.0))
 
-    lanes = (("query", "Q", 64, d_k), ("key", "K", 170, d_k), ("value", "V", 276, d_v))
+    lanes = (
+        ("query", "Q", 64, length, f"{rows} × d_k"),
+        ("key", "K", 170, read, f"{columns} × d_k"),
+        ("value", "V", 276, read, f"{columns} × d_v"),
+    )
     made = {}
-    for role, letter, y, width in lanes:
-        weight = drawing.matrix((162, y), d_model, width, cell=cell, lit=on("projections"))
-        _name(drawing, weight, f"W_{letter}", f"d_model × d_{'v' if role == 'value' else 'k'}", lit=on("projections"))
-        made[role] = drawing.matrix((250, y), length, width, cell=cell, role=role, lit=on(role))
-        _name(drawing, made[role], letter, f"T × d_{'v' if role == 'value' else 'k'}", lit=on(role))
-        turn = () if role == "key" else ((96.0, 170.0), (96.0, float(y)))
-        drawing.arrow(x.right, *turn, weight.left, lit=on("projections"))
-        drawing.arrow(weight.right, made[role].left, lit=on(role) or on("projections"))
+    for role, letter, level, count, shape in lanes:
+        width, projected = d_v if role == "value" else d_k, on(f"{role}-projection")
+        weight = drawing.matrix((162, level), d_model, width, cell=cell, lit=projected)
+        _name(
+            drawing,
+            weight,
+            f"W_{letter}",
+            f"{asking if role == 'query' else answering} × d_{'v' if role == 'value' else 'k'}",
+            lit=projected,
+        )
+        made[role] = drawing.matrix((250, level), count, width, cell=cell, role=role, lit=on(role))
+        _name(drawing, made[role], letter, shape, lit=on(role))
+        given, turn = inputs[role]
+        drawing.arrow(given.right, *turn, weight.left, lit=projected)
+        drawing.arrow(weight.right, made[role].left, lit=on(role) or projected)
 
-    scores = drawing.matrix((348, 64), length, length, cell=cell, role="scores", lit=on("scores"))
+    scores = drawing.matrix((348, 64), length, read, cell=cell, role="scores", lit=on("scores"))
     _name(drawing, scores, "Q K^T", "", lit=on("scores"))
-    drawing.text((358, max(scores.bottom[1] + 18, 100)), "T × T", anchor="start", lit=on("scores"), symbol=True)
+    aside, anchor = (358, "start") if two_inputs else (338, "end")
+    drawing.text((aside, max(scores.bottom[1] + 18, 100)), f"{rows} × {columns}", anchor=anchor, lit=on("scores"), symbol=True)
     drawing.arrow(made["query"].right, scores.left, lit=on("scores"))
     drawing.arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"))
 
@@ -118,37 +205,35 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str]) -> No
         drawing.arrow(before.right, chip.left, lit=on(part))
         before = chip
 
-    weights = drawing.matrix((566, 170), length, length, cell=cell, role="weights", lit=on("weights"))
-    _name(drawing, weights, "P", "T × T", beside=True, lit=on("weights"))
-    drawing.arrow(before.bottom, weights.top, lit=on("weights"))
+    weights = drawing.matrix((566, 170), length, read, cell=cell, role="weights", lit=on("weights"))
     output = drawing.matrix((566, 276), length, d_v, cell=cell, role="output", lit=on("output"))
-    _name(drawing, output, "P V", "T × d_v", beside=True, lit=on("output"))
+    for area, symbol, across, part in ((weights, "P", columns, "weights"), (output, "P V", "d_v", "output")):
+        drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=on(part), symbol=True)
+        beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
+        drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
+    drawing.arrow(before.bottom, weights.top, lit=on("weights"))
     drawing.arrow(weights.bottom, output.top, lit=on("output"))
     drawing.arrow(made["value"].right, output.left, lit=on("output"))
     drawing.text((400, 318), "one of H heads", lit=on("heads"))
 
     merged = drawing.matrix((566, 408), length, heads * d_v, cell=cell, role="output", lit=on("heads"))
     drawing.text((merged.right[0] + 8, 412), "Z", anchor="start", lit=on("heads"), symbol=True)
-    drawing.text((566, max(merged.bottom[1] + 17, 434)), "T × H d_v", lit=on("heads"), symbol=True)
+    drawing.text((566, max(merged.bottom[1] + 17, 434)), f"{rows} × H d_v", lit=on("heads"), symbol=True)
     drawing.arrow(output.bottom, merged.top, lit=on("heads"))
     w_output = drawing.matrix((380, 408), heads * d_v, d_model, cell=cell, lit=on("merge"))
-    _name(drawing, w_output, "W_O", "H d_v × d_model", lit=on("merge"))
+    _name(drawing, w_output, "W_O", f"H d_v × {asking}", lit=on("merge"))
     drawing.arrow(merged.left, w_output.right, lit=on("merge"))
     total = drawing.circle((190, 408), "+", lit=on("residual"))
     drawing.arrow(w_output.left, total.right, lit=on("residual"))
-    drawing.arrow(x.bottom, (46, 368), (190, 368), total.top, lit=on("residual"))
+    drawing.arrow(*added, (190, 368), total.top, lit=on("residual"))
     result = drawing.matrix((46, 408), length, d_model, cell=cell, lit=on("residual"))
     drawing.text((46, 447), "new X", lit=on("residual"))
     drawing.arrow(total.left, result.right, lit=on("residual"))
 
 
-def _name(drawing: Diagram, area: Area, symbol: str, shape: str, *, lit: bool, above: bool = False, beside: bool = False) -> None:
-    """Write the symbol of a matrix above it and its shape below, or both above, or both to the right."""
+def _name(drawing: Diagram, area: Area, symbol: str, shape: str, *, lit: bool, above: bool = False) -> None:
+    """Write the symbol of a matrix above it and its shape below, or both above."""
     (x, top), bottom = area.top, area.bottom[1]
-    if beside:
-        drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=lit, symbol=True)
-        drawing.text((area.right[0] + 8, area.y + 17), shape, anchor="start", lit=lit, symbol=True)
-        return
     drawing.text((x, top - (33 if above else 11)), symbol, lit=lit, symbol=True)
     if shape:
         drawing.text((x, top - 11 if above else bottom + 17), shape, lit=lit, symbol=True)

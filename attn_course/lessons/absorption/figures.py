@@ -10,7 +10,9 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
+from attn_course.figures.machines.latent import latent_flow as latent_flow
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import NEUTRAL_STYLES
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -106,7 +108,7 @@ def cache_sizes(models: Sequence[tuple[str, str, float]]) -> None:
     if not models or min(n_bytes for *_, n_bytes in models) <= 0:
         raise ValueError("models must hold at least one, each with more than 0 bytes")
     kinds = list(dict.fromkeys(kind for _, kind, _ in models))
-    colours = dict(zip(kinds, (REFERENCE, SCORES, INK, GRADIENT), strict=False))
+    colours = dict(zip(kinds, [colour for colour, _ in NEUTRAL_STYLES], strict=False))
     alt = "Bars of cache bytes per token, all layers, on a logarithmic axis. " + " ".join(
         f"{name} ({kind}): {size(n_bytes)}." for name, kind, n_bytes in models
     )
@@ -115,9 +117,11 @@ def cache_sizes(models: Sequence[tuple[str, str, float]]) -> None:
         for place, (_, kind, n_bytes) in enumerate(models):
             ax.barh(place, n_bytes, color=colours[kind], height=0.66)
             ax.text(n_bytes * 1.08, place, f"{size(n_bytes)}  {kind}", va="center", fontsize=9.5)
-        ax.set(xscale="log", xlabel="bytes of cache for one token, all layers, 16-bit numbers")
+        ax.set(xlabel="cache for one token, all layers, 16-bit numbers")
+        ax.set_xscale("log", base=2)
         ax.set_yticks(range(len(models)), [name for name, *_ in models])
         ax.set_xlim(min(n for *_, n in models) / 4, max(n for *_, n in models) * 12)
+        ax.set_xticks(marks := 4.0 ** np.arange(*np.ceil(np.log2(ax.get_xlim()) / 2)), [size(mark) for mark in marks])
         ax.invert_yaxis()
         ax.grid(visible=True, axis="x")
         ax.grid(visible=False, axis="y")
@@ -305,10 +309,16 @@ def size(n_bytes: float) -> str:
 
 
 def latent_explorable() -> None:
-    """Show what four kinds of attention keep of a token, for sizes of real models or one's own."""
+    """Show a cache that fills token by token: keys and values, or latent vectors, read by rebuilding them or by absorbing."""
     publish_explorable(
         CARDS / "latent",
-        "Sliders for heads, width of a head, groups, latent width, rotary width, layers and context; bars compare the bytes that "
-        "multi-head, grouped, multi-query and latent attention keep for one token, and beneath stand the whole cache of each and the "
-        "number of groups that would fill the latent one. Buttons set the sizes of five published models.",
+        "Three caches side by side fill from left to right as time plays: keys and values, latent vectors from which every step rebuilds "
+        "keys and values, and latent vectors read in the absorbed way. Bars beneath grow: the bytes kept and read, and the FLOPs of "
+        "the step. Buttons play, pause, step, reset and set the sizes of five published models; sliders set time, tokens a column, key "
+        "heads and latent width.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the two matrices that compare lit."""
+    show_machine("comparing-matrices")

@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
+from attn_course.figures.drawing import LABEL_POINTS, add_colour_bar, as_numbers, draw_lines, each_of_shape, label_ends, same_shape
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import INK, MASKED, REFERENCE, SIGNED_MAP
+from attn_course.figures.machines.aligner import aligner as aligner
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import DARK, INK, SHADE, SIGNED_MAP
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -43,15 +45,18 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
         f"k = {short(x[low])} {number(field[high, low], 1)}."
         for name, field in fields.items()
     )
-    with picture(title=title, alt=alt, height=3.1, columns=len(fields), sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.3, columns=len(fields), sharey=True) as axes:
         for ax, (name, field) in zip(axes, fields.items(), strict=True):
             reach = float(np.abs(field).max()) or 1.0
             levels = np.linspace(-reach, reach, LEVELS)
-            ax.contourf(x, x, field, levels, cmap=SIGNED_MAP)
-            ax.contour(x, x, field, levels[1:-1], colors=INK, linewidths=0.35, alpha=0.5, linestyles="solid")
+            drawn = ax.contourf(x, x, field, levels, cmap=SIGNED_MAP)
+            add_colour_bar(
+                drawn, ax, "", location="bottom", ticks=[-reach, 0.0, reach], format=FuncFormatter(lambda value, _: number(value, 1))
+            )
+            ax.contour(x, x, field, levels[1:-1], colors=DARK, linewidths=0.35, alpha=0.5, linestyles="solid")
             if field.min() < 0.0 < field.max():
-                ax.contour(x, x, field, [0.0], colors=INK, linewidths=1.4)
-            ax.plot(x, x, color=REFERENCE, linestyle=":", linewidth=1.0)
+                ax.contour(x, x, field, [0.0], colors=DARK, linewidths=1.4)
+            ax.plot(x, x, color=DARK, linestyle=":", linewidth=1.0)
             ax.grid(False)
             ax.set(title=f"{name}\n{number(field.min(), 1)} to {number(field.max(), 1)}", xlabel="key k", aspect="equal")
             ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
@@ -205,8 +210,8 @@ def accuracy_by_length(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, l
         f"{name}: {listed(values)}." for name, values in curves.items()
     )
     with picture(title=title, alt=alt, height=3.7) as (ax,):
-        ax.axvspan(longest_trained, float(x.max()), color=MASKED, zorder=0)
-        ax.text(longest_trained + 0.15, 0.02, "longer than any\nin the training", fontsize=LABEL_POINTS, color=REFERENCE, va="bottom")
+        ax.axvspan(longest_trained, float(x.max()), color=SHADE, linewidth=0, zorder=0)
+        ax.text(longest_trained + 0.15, 0.02, "longer than any\nin the training", fontsize=LABEL_POINTS, color=INK, va="bottom")
         draw_lines(ax, x, curves, points=True)
         for line in list(ax.get_lines()):
             band = bands[str(line.get_label())]
@@ -250,5 +255,10 @@ def additive_explorable() -> None:
         CARDS / "additive",
         "Sliders for a query that is a number, the bias of two tanh units and the size of their score vector; scores, weights and curves "
         "for four keys, additive beside the dot product. Buttons put the query on a key or far away, and take the bias away, "
-        "which leaves the units blind.",
+        "which leaves the units blind; one puts all back.",
     )
+
+
+def machine() -> None:
+    """Show the machine with where a score is made lit."""
+    show_machine("comparison")

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
-    HALO,
     LABEL_POINTS,
+    ON_COLOUR,
     add_colour_bar,
     as_numbers,
     count_cells,
@@ -25,12 +25,12 @@ from attn_course.figures.drawing import (
     draw_lines,
     each_of_shape,
     label_ends,
-    mark_doublings,
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import INK, KEY, OUTPUT, PAPER, QUERY, SIGNED_MAP, VALUE
+from attn_course.figures.palette import DARK, INK, KEY, LIGHT, QUERY, SIGNED_MAP, VALUE
+from attn_course.figures.ticks import double
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -117,8 +117,8 @@ def function_of_query(query: ArrayLike, curves: Mapping[str, ArrayLike], keys: A
     )
     with picture(title=title, alt=alt, height=3.5, columns=len(outputs), sharey=True) as axes:
         for ax, (name, curve) in zip(axes, outputs.items(), strict=True):
-            draw_lines(ax, q, {name: curve}, colours={name: OUTPUT})
-            ax.plot(k, v, "o", color=VALUE, markersize=8, markeredgecolor=PAPER, label="pairs")
+            draw_lines(ax, q, {name: curve}, colours={name: INK})
+            ax.plot(k, v, "o", color=VALUE, markersize=8, label="pairs")
             for position, (k_j, v_j) in enumerate(zip(k, v, strict=True)):
                 above = v_j >= np.interp(k_j, q, curve)
                 ax.annotate(
@@ -129,7 +129,6 @@ def function_of_query(query: ArrayLike, curves: Mapping[str, ArrayLike], keys: A
                     ha="center",
                     va="bottom" if above else "top",
                     fontsize=LABEL_POINTS,
-                    path_effects=HALO,
                 )
             ax.margins(y=0.18)
             ax.set(title=name, xlabel="query q", xlim=(q.min(), q.max()))
@@ -180,8 +179,8 @@ def query_plane(
         for ax, (name, field) in zip(axes, fields.items(), strict=True):
             levels = np.linspace(-reach, reach, CONTOURS)
             drawn = ax.contourf(x, x, np.clip(field, -reach, reach), levels, cmap=SIGNED_MAP)
-            ax.contour(x, x, field, levels[1:-1], colors=INK, linewidths=0.35, alpha=0.5)
-            ax.plot([0.0], [0.0], "+", color=INK, markersize=9)
+            ax.contour(x, x, field, levels[1:-1], colors=DARK, linewidths=0.35, alpha=0.5)
+            ax.plot([0.0], [0.0], "+", color=DARK, markersize=9)
             _draw_keys(ax, k, v)
             if mark is not None:
                 ax.plot(*mark, "o", markersize=15, markerfacecolor="none", markeredgecolor=QUERY, markeredgewidth=2.4)
@@ -209,9 +208,9 @@ def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
     charts.heatmap(
         np.vstack([p, moves]),
         rows=["weight", "step of the score"],
-        columns=[f"v = {number(value)}" for value in v],
+        columns=[number(value) for value in v],
         row_label="",
-        column_label="values",
+        column_label="values v",
         signed=True,
         color_label="weight, step",
         title="Scores of values above the mixture rise, those below fall",
@@ -259,14 +258,14 @@ def _nearest(axis: np.ndarray, field: np.ndarray, point: np.ndarray) -> float:
 
 
 def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
-    look: dict[str, Any] = {"color": KEY, "markersize": 8, "markeredgecolor": PAPER}
+    look: dict[str, Any] = {"color": KEY, "markersize": 8, "markeredgecolor": LIGHT}
     ax.plot(keys[:, 0], keys[:, 1], "o", **look)
     left, right = ax.get_xlim()
     for position, ((a, b), value) in enumerate(zip(keys, values, strict=True)):
         text = f"$k_{position + 1}$: {number(float(value), 1)}"
         near_the_edge = a > left + 0.85 * (right - left)  # a centred label would leave the panel
         place: dict[str, Any] = {"xytext": (8, 9), "ha": "right"} if near_the_edge else {"xytext": (0, 9), "ha": "center"}
-        ax.annotate(text, (a, b), textcoords="offset points", fontsize=LABEL_POINTS, path_effects=HALO, **place)
+        ax.annotate(text, (a, b), textcoords="offset points", **ON_COLOUR, **place)
 
 
 def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
@@ -293,16 +292,16 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, x, curves, points=True)
         draw_level(ax, x, 0.5, "guessing")
-        mark_doublings(ax, x)
+        double(ax, x)
         ax.set(xlabel="random bits T in the context", ylabel="share of bits told right", ylim=(0.47, 1.04))
         label_ends(ax)
 
 
 def query_explorable() -> None:
-    """Show a query in the plane, moved by two sliders, with weights, output and Jacobian."""
+    """Show a query in the plane of `query_plane`, moved by two sliders, with weights, output and Jacobian."""
     publish_explorable(
         CARDS / "query",
-        "Two sliders move a query through the plane of four keys; the weights, the output among the four values, the Jacobian and its "
-        "norm follow. Buttons put the query on key 1 (where the longer key 2 wins), at the origin, on a tie and far out, "
-        "make all keys equally long, and change the dot product to a Gaussian; then the nearest key wins.",
+        "Two sliders move a query through the plane of four keys; the weights, the output among the four values, the Jacobian, its norm "
+        "and the steepest place so far follow. Buttons put the query on key 1 (where the longer key 2 wins), at the origin, between keys "
+        "2 and 4 and far out, make all keys equally long, change the dot product to a Gaussian, and put all back.",
     )

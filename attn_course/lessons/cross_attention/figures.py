@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import as_numbers, draw_heatmap, each_of_shape, same_shape
+from attn_course.figures.drawing import add_colour_bar, as_numbers, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.paddings import paddings as paddings
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -44,12 +46,13 @@ def alignments(source: Sequence[str], written: Sequence[str], weights: Mapping[s
     )
     with picture(title=title, alt=alt, height=1.6 + 0.3 * len(written), columns=len(matrices), sharey=True) as axes:
         for ax, (name, matrix) in zip(axes, matrices.items(), strict=True):
-            draw_heatmap(ax, matrix, limits=(0.0, 1.0), annotate=False)
+            image = draw_heatmap(ax, matrix, limits=(0.0, 1.0), annotate=False)
             ax.set_aspect("auto")
             ax.set(title=name)
             ax.set_xticks(range(len(source)), source, rotation=55, ha="right", rotation_mode="anchor")
             ax.set_yticks(range(len(written)), written)
         axes[0].set_ylabel("written (asks)")
+        add_colour_bar(image, axes, "weight", fraction=0.04)
 
 
 def recurrent_alignment(source: Sequence[str], written: Sequence[str], weights: ArrayLike) -> None:
@@ -215,7 +218,13 @@ def alignment_explorable(translators: Mapping[str, Sequence[Mapping[str, Any]]])
                 raise ValueError(f"translators[{name!r}]: rows must have a number for each sign and piece of {example['text']!r}")
     publish_explorable(
         CARDS / "alignment",
-        "Buttons choose one of six dates in words and one of three sets of attention weights; a slider, or pointing, chooses a sign of "
-        "the date that is written. Each piece of the source is coloured by its share of the weight, and one line names the largest.",
+        "Buttons choose one of six dates in words and one of three sets of attention weights; played, stepped, slid or pointed at, "
+        "the date is written sign by sign. Each piece of the source is coloured by its share of the weight, and a table keeps the piece "
+        "that was read most for each sign so far.",
         [{"name": name, "examples": [dict(example) for example in examples]} for name, examples in translators.items()],
     )
+
+
+def machine() -> None:
+    """Show the machine with two inputs lit."""
+    show_machine("two-inputs")

@@ -16,7 +16,10 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import INK, MASKED, NEUTRAL_STYLES, OUTPUT, PAPER, REFERENCE, SCORES, WEIGHTS
+from attn_course.figures.machines.memory import memory as memory
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import DARK, INK, NEUTRAL_STYLES, SCORES, WEIGHTS
+from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -54,13 +57,15 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
     x = np.geomspace(min(intensities.min(), ridge) / 3, max(intensities.max(), ridge) * 4, 200)
     with picture(title=title, alt=alt, height=4.1) as (ax,):
         ax.plot(x, np.minimum(peak_flops_per_s, x * bandwidth_bytes_per_s) / giga, color=INK, linewidth=2.4)
-        ax.axvline(ridge, color=REFERENCE, linestyle=":", linewidth=1.3)
+        ax.axvline(ridge, color=INK, linestyle=":", linewidth=1.3)
         markers = ("o", "s", "^", "D", "v", "P")
         for index, (name, (intensity, rate)) in enumerate(points.items()):
             colour = NEUTRAL_STYLES[index % len(NEUTRAL_STYLES)][0]
-            look: dict[str, Any] = {"color": colour, "marker": markers[index % len(markers)], "edgecolors": INK}
+            look: dict[str, Any] = {"color": colour, "marker": markers[index % len(markers)], "clip_on": False}
             ax.scatter(intensity, rate / giga, s=70, label=name, zorder=3, **look)
         ax.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOPs per byte)", ylabel="GFLOP/s", xlim=(x[0], x[-1]))
+        tick_decades(ax.xaxis)
+        tick_decades(ax.yaxis)
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)
 
 
@@ -225,8 +230,8 @@ def schedule(products: float, exponentials: float, tiles: int = 4, *, overlap: b
         for ax, way in zip(axes, ways, strict=True):
             for tile, (begin, second) in enumerate(plans[way]):
                 for level, start, width, colour in ((1, begin, products, SCORES), (0, second, exponentials, WEIGHTS)):
-                    ax.add_patch(Rectangle((start, level - 0.38), width, 0.76, facecolor=colour, edgecolor=PAPER, linewidth=2))
-                    ax.text(start + width / 2, level, str(tile), ha="center", va="center", color=INK)
+                    ax.add_patch(Rectangle((start + 0.03, level - 0.38), width - 0.06, 0.76, facecolor=colour, edgecolor=INK))
+                    ax.text(start + width / 2, level, str(tile), ha="center", va="center", color=DARK)
             ax.set(xlim=(0, longest), ylim=(-0.55, 1.55), title=names[way])
             ax.set_yticks([0, 1], ["exponentials", "products"])
             ax.set_xticks(np.arange(0, longest + 1))
@@ -263,19 +268,21 @@ def causal_tiles(q_len: int, kv_len: int, block_q: int, block_kv: int, *, q_offs
         f"Scores of {q_len} queries (rows) and {kv_len} keys (columns) in tiles of {block_q} by {block_kv}. Whole, without a mask: "
         f"{counts['whole']}. At the edge: {counts['edge']}. Skipped: {counts['skipped']}, hatched, above the diagonal."
     )
-    colours = {"whole": SCORES, "edge": WEIGHTS, "skipped": MASKED}
+    colours = {"whole": SCORES, "edge": NEUTRAL_STYLES[2][0], "skipped": "none"}
     with picture(title=title, alt=alt, width=6.0, height=1.6 + 3.4 * q_len / max(q_len, kv_len)) as (ax,):
         for (i, j), tile in tiles.items():
             kind = kinds[i, j]
-            look: dict[str, Any] = {"facecolor": colours[kind], "edgecolor": REFERENCE if kind == "skipped" else PAPER}
+            look: dict[str, Any] = {"facecolor": colours[kind], "edgecolor": INK}
             hatch = "//" if kind == "skipped" else None
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), tile.shape[1], tile.shape[0], linewidth=1.6, hatch=hatch, **look))
+            ax.add_patch(Rectangle((j - 0.5, i - 0.5), tile.shape[1], tile.shape[0], linewidth=1.0, hatch=hatch, **look))
         edge = np.arange(q_len) + q_offset
-        ax.step(np.append(edge, edge[-1] + 1) + 0.5, np.arange(q_len + 1) - 0.5, where="pre", color=OUTPUT, linewidth=1.6)
+        ax.step(np.append(edge, edge[-1] + 1) + 0.5, np.arange(q_len + 1) - 0.5, where="pre", color=DARK, linewidth=1.6)
         for kind, colour in colours.items():
             hatch = "//" if kind == "skipped" else None
-            ax.add_patch(Rectangle((0, 0), 0, 0, facecolor=colour, hatch=hatch, edgecolor=REFERENCE, label=kind))
+            ax.add_patch(Rectangle((0, 0), 0, 0, facecolor=colour, hatch=hatch, edgecolor=INK, label=kind))
         ax.set(xlim=(-0.5, kv_len - 0.5), ylim=(q_len - 0.5, -0.5), xlabel="keys", ylabel="queries", aspect="equal")
+        ax.set_xticks(range(0, kv_len, block_kv))
+        ax.set_yticks(range(0, q_len, block_q))
         ax.grid(visible=False)
         ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=9.5)
 
@@ -350,11 +357,16 @@ def gpu_rates(direction: str = "forward", folder: Path | None = None) -> None:
 
 
 def tiles_explorable() -> None:
-    """Step through the tiles of attention: running maximum, sum and output of one query, and the numbers moved so far."""
+    """Let a tile walk over the scores: HBM beside the chip, what is kept for each row, and bytes racing those of plain attention."""
     publish_explorable(
         CARDS / "tiles",
-        "Sliders for the queries and keys in a tile, for the step and for one query, on a grid of 12 queries and 12 keys. The current tile "
-        "is outlined; beside it stand the running maximum, the sum, the accumulator and the output of the query so far, the factor of the "
-        "last step, and the numbers moved so far against those of plain attention. Buttons go one tile on or back, and set a "
-        "causal mask, whose hidden tiles are skipped.",
+        "How can one tile at a time give the same output and move fewer bytes? Sliders for the step and for the queries and keys in a "
+        "tile; buttons that play, step and set a causal mask, whose hidden tiles are skipped. One picture shows HBM with Q, K, V, the "
+        "rows of O and L written so far and where the tile is; another the chip with its tile of Q, K, V and scores, and maximum, sum "
+        "and accumulator of each row. Bars show the bytes moved, those of plain attention, and those held on the chip.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the matrices that plain attention writes to memory lit."""
+    show_machine("square-matrices")

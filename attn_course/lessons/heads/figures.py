@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attn_course import sentence
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import INK, KEY, PAPER, QUERY
+from attn_course.figures.machines.heads import split_and_merge as split_and_merge
+from attn_course.figures.machines.heads import three_definitions as three_definitions
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import DARK, INK, KEY, LIGHT, QUERY
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -51,8 +55,8 @@ def head_split(length: int, n_heads: int, d_head: int) -> None:
             draw_heatmap(ax, grid.astype(float), limits=(0.0, length - 1.0), digits=0)
             ax.set_aspect("auto")
             for block in range(1, blocks):
-                ax.axvline(block * d_head - 0.5, color=PAPER, linewidth=5)
-                ax.axvline(block * d_head - 0.5, color=INK, linewidth=1.2)
+                ax.axvline(block * d_head - 0.5, color=LIGHT, linewidth=5)
+                ax.axvline(block * d_head - 0.5, color=DARK, linewidth=1.2)
             ax.set(title=name, xlabel="features")
             count_cells(ax, grid.shape)
         axes[0].set_ylabel("rows (in the cells: position)")
@@ -203,20 +207,47 @@ def group_map(n_heads: int, n_kv_heads: int) -> None:
             places = (np.arange(n_kv_heads) + 0.5) * group - 0.5
             for head, key_head in enumerate(served):
                 ax.plot([head, places[key_head]], [1, 0], color=INK, linewidth=1.4, zorder=1)
-            look: dict[str, Any] = {"ha": "center", "va": "center", "color": PAPER, "fontsize": 10.0, "zorder": 3}
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10.0, "zorder": 3}
             for spots, level, letter in ((np.arange(n_heads), 1, "Q"), (places, 0, "K")):
                 ax.scatter(spots, np.full(len(spots), level), s=520, color=QUERY if letter == "Q" else KEY, zorder=2)
                 for count, spot in enumerate(spots):
-                    ax.text(spot, level, f"{letter}{count}", **look)
+                    ax.text(spot, level, f"{letter}{count}", color=LIGHT if letter == "Q" else DARK, **look)
             ax.set(title=f"{name}{' (right)' if name == 'repeat' else ' (wrong)'}", ylim=(-0.4, 1.4), xlim=(-0.8, n_heads - 0.2))
             ax.axis("off")
 
 
+def sentence_heads() -> dict[str, Any]:
+    """Return four heads on the sentence of the course, as the card takes them: two of its own, and one more for the keys of each.
+
+    "what" asks the keys of "who" for somebody who tells, and "two back" turns its queries back one hour more than "one back".
+    """
+    what = np.array([[0, 0, 0, 0], [0, 1, 0, -1], [0, 1, -1, -1], [0, 0, 0, 0], [0, 0, 0, 0]])
+    two_back = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [-1, -1, -1, -1], [3, -1, -1, -1]])
+    who_writes, back_writes = sentence.W_OUTPUT.reshape(2, 3, 5)
+    tells_only = who_writes * [[0], [1], [0]]
+    arrays = {
+        "x": sentence.X,
+        "query": [sentence.QUERY[0], sentence.X @ what, sentence.QUERY[1], sentence.X @ two_back],
+        "key": np.repeat(sentence.KEY, 2, axis=0),
+        "value": np.repeat(sentence.VALUE, 2, axis=0),
+        "output": [who_writes, tells_only, back_writes, back_writes],
+    }
+    words = {"tokens": sentence.TOKENS, "names": ("who", "what", "one back", "two back"), "features": sentence.FEATURES[:3]}
+    return {**words, **{name: np.array(array, dtype=int).tolist() for name, array in arrays.items()}}
+
+
 def heads_explorable() -> None:
-    """Show how many numbers and bytes a choice of query heads, key heads, width, layers and context costs."""
+    """Show what four heads of the sentence look at and add, muted one by one, and what shared keys change and save."""
     publish_explorable(
         CARDS / "heads",
-        "Sliders for query heads, key heads, width of a head, layers and context length; coloured blocks show which query heads share a "
-        "key head, and beneath them stand the attention weights, the bytes of the cache per token and in all, and what share of a "
-        "step's reading the cache is. Buttons choose multi-head, grouped and multi-query attention, and 8-bit numbers.",
+        "The sentence of the course with arcs of four colours, one for each head, from the word that asks to the words it looks at, as "
+        "thick as the weights. Buttons choose the word, mute a head, and merge the keys of four heads into two and into one; bars show "
+        "what each head adds to the word's features, and the bytes of the cache stand beside it, for the sentence and, with a slider for "
+        "the context, for a model of 32 layers.",
+        sentence_heads(),
     )
+
+
+def machine() -> None:
+    """Show the machine with all heads lit."""
+    show_machine("all-heads")

@@ -10,6 +10,8 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, count_cells, draw_heatmap, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.orders import orders as orders
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -213,7 +215,12 @@ def memory_explorable() -> None:
     """Show a state of two numbers as an arrow that three keys write and read, by sums and by the delta rule."""
     publish_explorable(
         CARDS / "memory",
-        "Three unit keys as arrows in the plane, two of them turned by sliders, and the state as a fourth arrow. Buttons write 1 or -1 "
-        "under key A and 1 under B and C, by sums or by the delta rule with a step size; a table compares what was written last under "
-        "each key with what is read back.",
+        "Three unit keys as arrows in the plane, two of them turned by sliders, and the state as a fourth arrow. Pairs are written "
+        "one after the other, played or step by step, by sums or by the delta rule with a step size; buttons write 1 or -1 under key A "
+        "and 1 under B and C. A table compares what was written last under each key with what is read before and after the last write.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the softmax and the two square matrices lit."""
+    show_machine("softmax-between")

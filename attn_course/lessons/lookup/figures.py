@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
-    HALO,
     LABEL_POINTS,
     as_numbers,
     draw_heatmap,
@@ -20,12 +19,14 @@ from attn_course.figures.drawing import (
     draw_lines,
     each_of_shape,
     label_ends,
-    mark_doublings,
     name_cells,
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import OUTPUT, PAPER, REFERENCE, VALUE
+from attn_course.figures.machines.paths import paths as paths
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import INK, VALUE
+from attn_course.figures.ticks import double, tick_decades
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -69,18 +70,19 @@ def recall_at_distance(
     with picture(title=title, alt=alt, height=3.7, columns=2) as axes:
         draw_lines(axes[0], x, needed, points=True)
         draw_level(axes[0], x, most_steps)
-        note: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "fontsize": LABEL_POINTS, "color": REFERENCE}
+        note: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "fontsize": LABEL_POINTS, "color": INK}
         axes[0].annotate("end of training; cross: not learnt", (x[0], most_steps), **note)
         for name, values in needed.items():
             failed = values >= most_steps
             colour = next(line.get_color() for line in axes[0].lines if line.get_label() == name)
-            axes[0].plot(x[failed], values[failed], "X", color=colour, markersize=11, markeredgecolor=PAPER)
+            axes[0].plot(x[failed], values[failed], "X", color=colour, markersize=10, clip_on=False)
         axes[0].set(ylabel="training steps needed", ylim=(0.0, 1.12 * most_steps))
         draw_lines(axes[1], far, slopes, points=True)
         axes[1].set(ylabel="gradient norm at the item", yscale="log")
         for ax, ticks in zip(axes, (x, far), strict=True):
-            mark_doublings(ax, ticks)
+            double(ax, ticks)
             ax.set_xlabel("distractions before the question")
+        tick_decades(axes[1].yaxis)
         label_ends(axes[1])
 
 
@@ -248,7 +250,7 @@ def nile_fits(years: ArrayLike, flow: ArrayLike, grid: ArrayLike, fits: Mapping[
     with picture(title=title, alt=alt, height=3.3, columns=len(curves), sharey=True) as axes:
         for ax, (name, curve) in zip(axes, curves.items(), strict=True):
             ax.plot(keys, values, "o", color=VALUE, markersize=3.2, markeredgecolor="none", alpha=0.75)
-            draw_lines(ax, queries, {name: curve}, colours={name: OUTPUT})
+            draw_lines(ax, queries, {name: curve}, colours={name: INK})
             ax.lines[-1].set_linewidth(1.6)
             ax.set(title=name, xlabel="year")
             ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
@@ -289,15 +291,17 @@ def outputs_in_hull(values: ArrayLike, outputs: ArrayLike, *, outside: ArrayLike
     with picture(title=title, alt=alt, width=5.4, height=3.7) as (ax,):
         ax.add_patch(Polygon(v, closed=True, facecolor=VALUE, alpha=0.13, edgecolor="none"))
         ax.add_patch(Polygon(v, closed=True, fill=False, edgecolor=VALUE, linewidth=1.2))
-        ax.plot(v[:, 0], v[:, 1], "o", color=VALUE, markersize=9, markeredgecolor=PAPER)
-        ax.plot(z[:, 0], z[:, 1], "s", color=OUTPUT, markersize=7, markeredgecolor=PAPER)
+        ax.plot(v[:, 0], v[:, 1], "o", color=VALUE, markersize=8)
+        ax.plot(z[:, 0], z[:, 1], "s", color=INK, markersize=6)
         marked = [*zip(v, [f"$v_{n}$" for n in range(1, len(v) + 1)], strict=True)]
         marked += zip(z, [f"$z_{n}$" for n in range(1, len(z) + 1)], strict=True)
         if stray is not None:
-            ax.plot(*stray, "X", color=REFERENCE, markersize=9, markeredgecolor=PAPER)
+            ax.plot(*stray, "X", color=INK, markersize=9)
             marked.append((stray, "negative weights"))
+        lowest = v[:, 1].min()
         for point, text in marked:
-            ax.annotate(text, point, xytext=(0, 8), textcoords="offset points", ha="center", fontsize=LABEL_POINTS, path_effects=HALO)
+            place: dict[str, Any] = {"xytext": (0, -9), "va": "top"} if point[1] == lowest else {"xytext": (0, 8)}
+            ax.annotate(text, point, textcoords="offset points", ha="center", fontsize=LABEL_POINTS, **place)
         ax.margins(0.16)
         ax.set(xlabel="first entry", ylabel="second entry", aspect="equal")
 
@@ -307,6 +311,11 @@ def lookup_explorable() -> None:
     publish_explorable(
         CARDS / "lookup",
         "Sliders move a query between 0 and 24 o'clock and the width of the similarity; the weights of four noted temperatures, the "
-        "answer and the whole curve of answers follow. Buttons put the query on a key, between keys and far from all, set a narrow and "
-        "a wide similarity, and note the 9 o'clock pair twice.",
+        "answer, the whole curve of answers and its range follow. Buttons put the query on a key, between keys and far from all, set a "
+        "narrow and a wide similarity (which makes the answer forget the query), note the 9 o'clock pair twice, and put all back.",
     )
+
+
+def machine() -> None:
+    """Show the machine with queries, keys, values and their average lit."""
+    show_machine("dictionary")

@@ -15,12 +15,15 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import as_numbers, each_of_shape, hatch_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import GRADIENT, GRID, INK, PAPER, WEIGHTS
+from attn_course.figures.machines.masked import masked as masked
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import DARK, GRID, NEUTRAL_STYLES, WEIGHTS
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
 MOST_COLUMNS = 4
 MOST_LINED_CELLS = 200
+LEAK = NEUTRAL_STYLES[3][0]
 NAME_WIDTH = 13  # characters on a line under a group of bars
 
 
@@ -101,10 +104,10 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
     with _panels(title, alt, [found.shape for found in maps.values()], "outputs", "inputs") as axes:
         for ax, (name, found) in zip(axes, maps.items(), strict=True):
             leaks = found & ~may
-            _draw_cells(ax, np.select([leaks, found], [2, 1], 0), [PAPER, GRID, GRADIENT])
+            _draw_cells(ax, np.select([leaks, found], [2, 1], 0), ["none", GRID, LEAK])
             hatch_cells(ax, ~found)
             for row, column in np.argwhere(leaks):
-                ax.text(column, row, "!", ha="center", va="center_baseline", color=INK, fontsize=10, fontweight="bold")
+                ax.text(column, row, "!", ha="center", va="center_baseline", color=DARK, fontsize=10, fontweight="bold")
             ax.set_title(f"{name}\n{counts[name] or 'no'} {'leak' if counts[name] == 1 else 'leaks'}")
 
 
@@ -143,9 +146,10 @@ def mask_explorable() -> None:
     """Show a mask that is painted cell by cell, with the weights, the outputs and the leaks that it makes."""
     publish_explorable(
         CARDS / "mask",
-        "A grid of six queries and six keys: arrow keys move through it, the space bar hides or shows a pair. Weights and outputs "
-        "follow, and every pair through which a later token reaches an earlier output is marked as a leak. Buttons set causal, window, "
-        "padding, transposed and empty masks, put the mask after the softmax, and let the softmax run over the queries.",
+        "A grid with the seven tokens of the sentence as queries and as keys: arrow keys move through it, the space bar hides or shows a "
+        "pair. The weights follow, a slider moves the last token and shows which outputs move, and every pair through which a later "
+        "token reaches an earlier output is marked as a leak. Buttons set causal, window, padding, transposed and empty masks, put the "
+        "mask after the softmax, let the softmax run over the queries, and put all back.",
     )
 
 
@@ -160,7 +164,7 @@ def _mask_patterns(masks: Mapping[str, ArrayLike], title: str) -> None:
     )
     with _panels(title, alt, [mask.shape for mask in cells.values()]) as axes:
         for ax, (name, mask) in zip(axes, cells.items(), strict=True):
-            _draw_cells(ax, np.where(mask, 1, 0), [PAPER, WEIGHTS])
+            _draw_cells(ax, np.where(mask, 1, 0), ["none", WEIGHTS])
             hatch_cells(ax, ~mask)
             ax.set_title(f"{name}\n{counts[name]}")
 
@@ -203,4 +207,9 @@ def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
         ax.set_xticks(np.arange(kinds.shape[1] + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
-        ax.grid(True, which="minor", axis="both", color=PAPER, linewidth=1.0)
+        ax.grid(True, which="minor", axis="both", color=DARK, alpha=0.4, linewidth=0.8)
+
+
+def machine() -> None:
+    """Show the machine with the mask lit."""
+    show_machine("mask")

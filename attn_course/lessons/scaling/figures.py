@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_legend_below, as_numbers, draw_level, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import GRADIENT, INK, REFERENCE, SCORES
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
+from attn_course.figures.ticks import tick_at, tick_decades
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
-SCALE_COLOURS = {"scaled": SCORES, "unscaled": GRADIENT}
+SCALE_COLOURS = dict(zip(("scaled", "unscaled"), (colour for colour, _ in NEUTRAL_STYLES), strict=False))
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
@@ -53,8 +54,9 @@ def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: Arr
     with picture(title=title, alt=alt, height=3.9) as (ax,):
         shown = {name: np.where(values > 0.0, values, np.nan) for name, values in curves.items()}
         draw_lines(ax, position, shown)
-        ax.plot(position, limit, color=REFERENCE, linewidth=1.4, linestyle=":", label="normal")
+        ax.plot(position, limit, color=INK, linewidth=1.4, linestyle=":", label="normal")
         ax.set(xlabel="score / √d_k", ylabel="density", yscale="log", xlim=(position[0], position[-1]), ylim=(1e-4, 3.0))
+        tick_decades(ax.yaxis)
         ax.legend(loc="upper left", fontsize=9.5)
 
 
@@ -138,7 +140,7 @@ def spread_and_softmax(
             draw_lines(ax, widths, curves, colours=SCALE_COLOURS, points=True)
             ax.set(xscale="log", xlabel="d_k", ylim=(0.0, 1.1 * max(float(c.max()) for c in curves.values())))
             ax.set_title(label)
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            tick_at(ax, widths)
         add_legend_below(axes[0], 2)
 
 
@@ -213,9 +215,16 @@ def initial_variances(names: Sequence[str], expected: ArrayLike, measured: Array
 
 
 def scale_explorable() -> None:
-    """Show d_k and the power of d_k in the divisor as sliders, with the weights of eight keys and what they say."""
+    """Sweep d_k over powers of two: histogram of the scores, softmax weights and norms of the Jacobian, with the scale and without."""
     publish_explorable(
         CARDS / "scale",
-        "Sliders for d_k from 1 to 1024 and for the power of d_k that divides the scores; bars of the weights of eight keys, entropy, "
-        "largest weight, and a bound on the norm of the Jacobian. Only the power one half gives the same weights for every d_k.",
+        "What happens to the softmax as d_k grows, with and without the scale? Sliders for d_k, in powers of two from 1 to 1024, and for "
+        "one of 64 queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and the norm "
+        "of the softmax Jacobian against d_k, with a dot for each query. Divided by the square root of d_k hardly anything changes; not "
+        "divided, one key takes nearly all the weight, and more and more queries have hardly any gradient.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the scale lit."""
+    show_machine("scale")

@@ -14,6 +14,7 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, draw_heatmap, each_of_shape, name_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
@@ -227,8 +228,9 @@ def rope_explorable() -> None:
     publish_explorable(
         CARDS / "rope",
         "Two sliders move a query and a key along a sentence; three clocks, fast to slow, show the pairs of features of both as hands. "
-        "The score, and the curve of scores against the distance, show that only the difference of the positions counts. "
-        "Buttons move both on by one, exchange the places, put both on one place, and stop the clocks, so that places make no difference.",
+        "The score, and the curve of scores against the distance, show that only the difference of the positions counts. Buttons play "
+        "both tokens along the sentence or step by one, exchange the places, put both on one place, stop the clocks, so that places make "
+        "no difference, and put all back.",
     )
 
 
@@ -266,3 +268,8 @@ def _draw_maps(
             ax.set(title=name, xlabel=column_label)
         axes[0].set_ylabel(row_label)
         add_colour_bar(image, axes, color_label, fraction=0.03)
+
+
+def machine() -> None:
+    """Show the machine with what makes queries, keys and values lit."""
+    show_machine("projections")

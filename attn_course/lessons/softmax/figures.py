@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
@@ -22,7 +22,9 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import GRADIENT, GRID, INK, REFERENCE, SCORES, WEIGHTS
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import INK, NEUTRAL_STYLES, SHADE, WEIGHTS
+from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number, short
 from attn_course.lessons.softmax.figures_simplex import draw_contours, draw_mark, draw_path, draw_simplex, on_simplex
 
@@ -176,10 +178,10 @@ def lse_bounds(x: ArrayLike, lse: ArrayLike, lower: ArrayLike, upper: ArrayLike)
         f"at x = {short(position[-1])} only {number(middle[-1] - low[-1], 3)} above it, on the lower bound."
     )
     with picture(title=title, alt=alt, height=3.7) as (ax,):
-        ax.fill_between(position, low, high, color=GRID, alpha=0.6, linewidth=0)
+        ax.fill_between(position, low, high, color=SHADE, linewidth=0)
         draw_lines(ax, position, {"lse(x, 0)": middle})
-        ax.plot(position, high, color=REFERENCE, linewidth=1.3, linestyle="--", label="max(x, 0) + ln 2")
-        ax.plot(position, low, color=REFERENCE, linewidth=1.3, linestyle=":", label="max(x, 0)")
+        ax.plot(position, high, color=INK, linewidth=1.3, linestyle="--", label="max(x, 0) + ln 2")
+        ax.plot(position, low, color=INK, linewidth=1.3, linestyle=":", label="max(x, 0)")
         ax.set(xlabel="first score x (the second is 0)", ylabel="value", xlim=(position[0], position[-1]))
         label_ends(ax)
 
@@ -205,7 +207,7 @@ def overflow_ranges(names: Sequence[str], lowest: ArrayLike, highest: ArrayLike)
         f"{name}: {number(a, 1)} to {number(b, 1)}." for name, a, b in zip(names, low, high, strict=True)
     )
     with picture(title=title, alt=alt, height=1.5 + 0.5 * len(names)) as (ax,):
-        ax.barh(range(len(names)), high - low, left=low, height=0.55, color=SCORES)
+        ax.barh(range(len(names)), high - low, left=low, height=0.55, color=NEUTRAL_STYLES[1][0])
         for row, (a, b) in enumerate(zip(low, high, strict=True)):
             ax.annotate(number(a, 1), (a, row), xytext=(-4, 0), textcoords="offset points", ha="right", va="center", fontsize=LABEL_POINTS)
             ax.annotate(number(b, 1), (b, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=LABEL_POINTS)
@@ -213,6 +215,7 @@ def overflow_ranges(names: Sequence[str], lowest: ArrayLike, highest: ArrayLike)
         ax.set_yticks(range(len(names)), list(names))
         ax.invert_yaxis()
         ax.set_xscale("symlog", linthresh=10.0)
+        ax.set_xticks([-1000, -100, -10, 0, 10, 100, 1000], ["−1000", "−100", "−10", "0", "10", "100", "1000"])
         ax.set(xlabel="score x", xlim=(12.0 * float(low.min()), 12.0 * float(high.max())))
         ax.grid(visible=False, axis="y")
         ax.spines["left"].set_visible(False)
@@ -293,12 +296,12 @@ def saturation(sharpness: ArrayLike, norm: ArrayLike, bound: ArrayLike, entropy:
         f"or one half. Lower: the entropy falls from {number(nats[0])} to {number(nats[-1])} nats."
     )
     with picture(title=title, alt=alt, height=4.8, rows=2, sharex=True) as (upper, lower):
-        draw_lines(upper, beta, {"norm of J": largest, "trace bound": above}, colours={"norm of J": INK, "trace bound": GRADIENT})
+        draw_lines(upper, beta, {"norm of J": largest, "trace bound": above})
         draw_level(upper, beta, 0.5, "one half")
         draw_lines(lower, beta, {"entropy": nats}, colours={"entropy": WEIGHTS})
         draw_level(lower, beta, max_entropy, "uniform weights")
         upper.set(xscale="log", xlim=(beta[0], beta[-1]), ylim=(0.0, None), ylabel="spectral norm")
-        upper.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        tick_decades(upper.xaxis)
         lower.set(xlabel="sharpness β = 1 / T", ylim=(0.0, 1.12 * max_entropy), ylabel="entropy (nats)")
         label_ends(upper, 0.36)
         label_ends(lower, 0.36)
@@ -346,5 +349,10 @@ def softmax_explorable() -> None:
     publish_explorable(
         CARDS / "softmax",
         "Sliders for four scores and a temperature; bars of the weights, their entropy, largest weight, Jacobian and its spectral norm. "
-        "Buttons set a uniform case, a tie, a saturated case, and add 100 to all scores, which changes nothing.",
+        "Buttons set a uniform case, a tie, a saturated case, add 100 to all scores, which changes nothing, and put all back.",
     )
+
+
+def machine() -> None:
+    """Show the machine with the softmax lit."""
+    show_machine("softmax")

@@ -1,6 +1,7 @@
 """The triangle of all ways to share a weight of 1 among three entries."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -10,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.tri import Triangulation
 from numpy.typing import ArrayLike
 
-from attn_course.figures.drawing import HALO, LABEL_POINTS, add_colour_bar, as_numbers
-from attn_course.figures.palette import INK, PAPER, WEIGHTS
+from attn_course.figures.drawing import LABEL_POINTS, ON_COLOUR, add_colour_bar, as_numbers
+from attn_course.figures.palette import DARK, INK, LIGHT, WEIGHTS
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3.0) / 2.0]])  # lower left, lower right, top
 CONTOURS = 14
@@ -50,7 +51,7 @@ def draw_contours(ax: Axes, points: np.ndarray, values: np.ndarray, label: str) 
     """Shade the triangle by a quantity, darker where it is larger."""
     triangles = Triangulation(points[:, 0], points[:, 1])
     shaded = ax.tricontourf(triangles, values, levels=CONTOURS, cmap=PALE_GREYS)
-    ax.tricontour(triangles, values, levels=np.asarray(shaded.levels), colors=PAPER, linewidths=0.7)
+    ax.tricontour(triangles, values, levels=np.asarray(shaded.levels), colors=LIGHT, linewidths=0.7)
     add_colour_bar(shaded, ax, label, fraction=0.045, ticks=MaxNLocator(6))
 
 
@@ -65,13 +66,13 @@ def draw_path(ax: Axes, points: np.ndarray, first: str, last: str) -> None:
 
 def draw_mark(ax: Axes, name: str, point: np.ndarray) -> None:
     """Mark one point of the triangle and name it on the side of the middle, where there is room."""
-    ax.plot(*point, marker="o", markersize=10, markerfacecolor=WEIGHTS, markeredgecolor=INK, markeredgewidth=1.6, zorder=6, clip_on=False)
+    ax.plot(*point, marker="o", markersize=10, markerfacecolor=WEIGHTS, markeredgecolor=DARK, markeredgewidth=1.6, zorder=6, clip_on=False)
     write_beside(ax, name, point, to_the_right=bool(point[0] < CORNERS[2, 0] + 0.1), rise=-4)
 
 
 def write_beside(ax: Axes, name: str, point: np.ndarray, to_the_right: bool, rise: float) -> None:
-    """Write a name next to a point, on a halo so that contours do not cross it."""
+    """Write a name next to a point, within the triangle on a halo so that contours do not cross it."""
     offset, side = (11 if to_the_right else -11, rise), "left" if to_the_right else "right"
-    text = ax.annotate(name, (point[0], point[1]), xytext=offset, textcoords="offset points", ha=side, va="center", zorder=7)
-    text.set_fontsize(LABEL_POINTS)
-    text.set_path_effects(HALO)
+    outside = np.linalg.norm(CORNERS - point, axis=1).min() < 0.1 and to_the_right == bool(point[0] > CORNERS[2, 0])
+    look: dict[str, Any] = {"color": INK, "fontsize": LABEL_POINTS} if outside else ON_COLOUR
+    ax.annotate(name, (point[0], point[1]), xytext=offset, textcoords="offset points", ha=side, va="center", zorder=7, **look)

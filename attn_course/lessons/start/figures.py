@@ -1,4 +1,4 @@
-"""Figures of the lesson start: the map of the course, and one table of weights in two orientations. They draw what they are given."""
+"""Figures of the lesson start: the machine with its links, the map of the course, and one table of weights in two orientations."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_heatmap
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.palette import INK, PAPER, REFERENCE
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import INK
+from attn_course.numbers import cite, title
 
 CARDS = Path(__file__).parent / "explorables"
 REACH = 0.62  # width of an arc by its height: flat arcs leave room for the titles
@@ -57,13 +59,13 @@ def map_of_chapters(counts: Mapping[int, int], links: Mapping[tuple[int, int], i
     with picture(title=title, alt=alt, height=1.0 + 0.37 * len(chapters)) as (ax,):
         row = {chapter: -float(place) for place, chapter in enumerate(chapters)}
         for (source, target), count in sorted(links.items(), key=lambda item: (item[0][0] == most, -item[1])):
-            _draw_arc(ax, row[source], row[target], count, INK if source == most else REFERENCE)
+            _draw_arc(ax, row[source], row[target], count, 0.95 if source == most else 0.4)
         for chapter in chapters:
             _name_chapter(ax, row[chapter], named[chapter], counts[chapter], used[chapter], bold=chapter == most)
         longest = max(target - source for source, target in ((row[b], row[a]) for a, b in links))
         ax.set(xlim=(-5.9, REACH * longest / 2 + 0.6), ylim=(row[chapters[-1]] - 0.6, 1.1))
         ax.set_axis_off()
-        header: dict[str, Any] = {"fontsize": LABEL_POINTS, "color": REFERENCE, "va": "center"}
+        header: dict[str, Any] = {"fontsize": LABEL_POINTS, "color": INK, "va": "center"}
         ax.text(-5.8, 0.9, "chapter", **header)
         ax.text(-1.6, 0.9, "equations", ha="right", **header)
         ax.text(-0.35, 0.9, "used", ha="right", **header)
@@ -75,10 +77,10 @@ def _thickest(links: Mapping[tuple[int, int], int], named: Mapping[int, str]) ->
     return f"from {named[source]} to {named[target]}, {links[source, target]} links"
 
 
-def _draw_arc(ax: Axes, top: float, bottom: float, count: int, colour: str) -> None:
+def _draw_arc(ax: Axes, top: float, bottom: float, count: int, alpha: float) -> None:
     height = top - bottom
     ax.add_patch(
-        Arc((0.0, (top + bottom) / 2), REACH * height, height, theta1=-90, theta2=90, color=colour, linewidth=0.5 + 0.5 * count, alpha=0.85)
+        Arc((0.0, (top + bottom) / 2), REACH * height, height, theta1=-90, theta2=90, color=INK, linewidth=0.5 + 0.5 * count, alpha=alpha)
     )
 
 
@@ -86,7 +88,7 @@ def _name_chapter(ax: Axes, y: float, name: str, equations: int, used: int, *, b
     ax.text(-5.8, y, name, va="center", fontsize=LABEL_POINTS + 0.5, fontweight="bold" if bold else "normal")
     ax.text(-1.6, y, str(equations), ha="right", va="center", fontsize=LABEL_POINTS)
     ax.text(-0.35, y, f"{used} ×" if used else "–", ha="right", va="center", fontsize=LABEL_POINTS)
-    ax.plot([0.0], [y], "o", color=INK, markersize=6, markeredgecolor=PAPER, zorder=3)
+    ax.plot([0.0], [y], "o", color=INK, markersize=6, zorder=3)
 
 
 def two_orientations(weights: ArrayLike, mask: ArrayLike | None = None) -> None:
@@ -137,6 +139,31 @@ def notation_explorable() -> None:
         CARDS / "notation",
         "Five buttons choose a dialect: the course's own, m data points, columns are positions, Attention Is All You Need, PyTorch. "
         "Formula, shapes, weights and output follow. Sliders set the numbers of queries and keys and pick one pair, whose weight is "
-        "outlined; a button hides the keys after the query. Only the dialect of columns turns the tables; its softmax runs down each "
-        "column.",
+        "outlined, as does a click on a weight; buttons hide the keys after the query and put all back. Only the dialect of columns turns "
+        "the tables; its softmax runs down each column.",
     )
+
+
+LESSONS = {  # where each part of the machine is taken apart
+    "input": "{lesson}`self_attention`_self_attention",
+    "projections": "{lesson}`self_attention`_self_attention",
+    "roles": "{lesson}`lookup`_lookup",
+    "scores": "{lesson}`scaling`_scaling",
+    "scale": "{lesson}`scaling`_scaling",
+    "mask": "{lesson}`masking`_masking",
+    "softmax": "{lesson}`softmax`_softmax",
+    "weights": "{lesson}`attention`_attention",
+    "output": "{lesson}`attention`_attention",
+    "heads": "{lesson}`heads`_heads",
+    "merge": "{lesson}`heads`_heads",
+    "residual": "{lesson}`self_attention`_self_attention",
+}
+
+
+def machine() -> None:
+    """Show the whole machine, each part a link to its lesson."""
+    links = {}
+    for part, name in LESSONS.items():
+        number, slug = cite(name).split("_", 1)
+        links[part] = (f"{number}_{slug}.ipynb", f"{number} {title(slug)}")
+    show_machine("whole", links=links)

@@ -1,6 +1,6 @@
 const KEYS = [-2, -0.5, 1, 2.5];
-const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
-const REACH = 6;
+const REACH = 6; // of the queries
+const LIMIT = 10; // of the scores that a picture shows
 
 // Hidden units q - k + b and q - k - b, score vector (a, -a): a ridge along q = k.
 const additive = (query, key, bias, size) => size * (Math.tanh(query - key + bias) - Math.tanh(query - key - bias));
@@ -32,20 +32,17 @@ function start(root) {
   const one = (selector) => root.querySelector(selector);
   const sliders = ["query", "bias", "size"].map((name) => one(`[data-${name}]`));
   const sides = ["additive", "dot"].map((name) => buildSide(one(`[data-side="${name}"]`)));
-  let speaking = 0;
 
   function draw() {
     const [query, bias, size] = sliders.map((slider) => Number(slider.value));
     const shown = describe(query, bias, size);
     sliders.forEach((slider) => {
-      slider.setAttribute("aria-valuetext", decimal(Number(slider.value), 1));
-      slider.nextElementSibling.textContent = decimal(Number(slider.value), 1);
+      showBeside(slider, decimal(Number(slider.value), 1));
     });
     drawSide(sides[0], query, shown.scores, shown.weights, (q, key) => additive(q, key, bias, size));
     drawSide(sides[1], query, shown.dots, shown.dotWeights, (q, key) => q * key);
     for (const [fact, digits] of [["bound", 1], ["ceiling", 3], ["slope", 3]]) one(`[data-fact="${fact}"]`).textContent = decimal(shown[fact], digits);
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(query, shown)), QUIET_MS);
+    speak(root, summary(query, shown));
   }
 
   for (const slider of sliders) slider.addEventListener("input", draw);
@@ -55,12 +52,17 @@ function start(root) {
       draw();
     });
   }
+  onReset(root, draw);
   root.explorable = { describe };
   draw();
 }
 
-// One bar for each key: its name, its score and its weight.
+// The axes of a picture, and one bar for each key: its name, its score and its weight.
 function buildSide(host) {
+  const chart = host.querySelector("svg");
+  const across = drawAxis(chart, { side: "bottom", span: [44, 326], cross: 174, ticks: [-6, -3, 0, 3, 6], label: "query q" });
+  const up = drawAxis(chart, { side: "left", span: [174, 26], cross: 44, ticks: [-LIMIT, -5, 0, 5, LIMIT], label: "score e of each key" });
+  host.querySelector("[data-zero]").setAttribute("d", `M ${across(-REACH)} ${up(0)} H ${across(REACH)} M ${across(0)} ${up(-LIMIT)} V ${up(LIMIT)}`);
   const bars = KEYS.map((key, j) => {
     const bar = document.createElement("div");
     bar.className = `attn-bar attn-bar-${j + 1}`;
@@ -74,17 +76,17 @@ function buildSide(host) {
     host.querySelector("[data-bars]").append(bar);
     return [bar.querySelector(".attn-fill"), ...texts];
   });
-  return { curves: [...host.querySelectorAll(".attn-curve")], mark: host.querySelector(".attn-query"), bars };
+  return { across, up, curves: [...host.querySelectorAll(".attn-curve")], mark: host.querySelector(".attn-query"), bars };
 }
 
-// Both pictures reach from -10 to 10; what lies beyond is cut off.
-function drawSide({ curves, mark, bars }, query, scores, weights, scoreAt) {
-  const height = (score) => (-score / 2).toFixed(3);
+// Both pictures have the same axes; a curve ends where it leaves them.
+function drawSide({ across, up, curves, mark, bars }, query, scores, weights, scoreAt) {
+  const queries = Array.from({ length: 241 }, (_, i) => (REACH * (i - 120)) / 120);
   curves.forEach((curve, j) => {
-    const points = Array.from({ length: 121 }, (_, i) => (REACH * (i - 60)) / 60).map((q) => `${q.toFixed(2)} ${height(scoreAt(q, KEYS[j]))}`);
-    curve.setAttribute("d", `M ${points.join(" L ")}`);
+    const inside = queries.filter((q) => Math.abs(scoreAt(q, KEYS[j])) <= LIMIT);
+    curve.setAttribute("d", `M ${inside.map((q) => `${across(q).toFixed(2)} ${up(scoreAt(q, KEYS[j])).toFixed(2)}`).join(" L ")}`);
   });
-  mark.setAttribute("d", `M ${query} -5 V 5`);
+  mark.setAttribute("d", `M ${across(query)} ${up(-LIMIT)} V ${up(LIMIT)}`);
   bars.forEach(([fill, score, weight], j) => {
     fill.style.setProperty("--attn-share", weights[j]);
     score.textContent = decimal(scores[j], 2);

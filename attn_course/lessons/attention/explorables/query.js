@@ -1,9 +1,8 @@
 const KEYS = [[1, 0], [5, 2], [-2, 3], [-2, -3]];
-const VALUES = [[0, 1], [1, 0], [0, -1], [-1, 0]];
+const VALUES = [1, -1, 0.4, -0.2];
 const EQUAL_LENGTH = 3;
 
 const dot = (a, b) => a.reduce((sum, entry, i) => sum + entry * b[i], 0);
-const mix = (weights, rows) => rows[0].map((_, a) => weights.reduce((sum, weight, j) => sum + weight * rows[j][a], 0));
 
 function keysOf(equal) {
   return equal ? KEYS.map((key) => key.map((entry) => (EQUAL_LENGTH * entry) / Math.hypot(...key))) : KEYS;
@@ -18,56 +17,56 @@ function describe(query, equal, gaussian) {
   const terms = scores.map((score) => Math.exp(score - top));
   const total = terms.reduce((sum, term) => sum + term, 0);
   const weights = terms.map((term) => term / total);
-  const output = mix(weights, VALUES);
-  const mean = mix(weights, keys);
-  // The covariance of values and keys under the weights, times the rate
-  const jacobian = output.map((z, a) =>
-    mean.map((k, b) => rate * weights.reduce((sum, weight, j) => sum + weight * (VALUES[j][a] - z) * (keys[j][b] - k), 0)),
-  );
-  return { keys, weights, output, jacobian, norm: spectralNorm(jacobian), bound: (rate * diameter(VALUES) * diameter(keys)) / 4 };
-}
-
-// The largest singular value of a matrix of two rows and two columns.
-function spectralNorm([[a, b], [c, d]]) {
-  return (Math.hypot(a + d, c - b) + Math.hypot(a - d, b + c)) / 2;
+  const output = dot(weights, VALUES);
+  // The covariance of value and key under the weights, times the rate
+  const jacobian = [0, 1].map((a) => rate * weights.reduce((sum, weight, j) => sum + weight * (VALUES[j] - output) * keys[j][a], 0));
+  const bound = (rate * (Math.max(...VALUES) - Math.min(...VALUES)) * diameter(keys)) / 4;
+  return { keys, weights, output, jacobian, norm: Math.hypot(...jacobian), bound };
 }
 
 function diameter(rows) {
   return Math.max(...rows.flatMap((a) => rows.map((b) => Math.hypot(a[0] - b[0], a[1] - b[1]))));
 }
 
-const PRESETS = { key: [1, 0], origin: [0, 0], tie: [0.7, 4.9], far: [-6, 5] };
-const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
-const REACH = 6;
+const PRESETS = { key: [1, 0], origin: [0, 0], tie: [4.3, -6], far: [-6, 5] };
+const ARROW = 40; // length of a slope of 1
+const RING = 13; // the arrow begins outside the ring
 
 function start(root) {
   const all = (selector) => [...root.querySelectorAll(selector)];
   const one = (selector) => root.querySelector(selector);
   const sliders = all("[data-query]");
   const plane = one("[data-plane]");
-  let speaking = 0;
+  const ticks = [-6, -3, 0, 3, 6];
+  const across = drawAxis(plane, { side: "bottom", span: [40, 316], cross: 298, ticks, label: "q₁, first entry" });
+  const up = drawAxis(plane, { side: "left", span: [298, 22], cross: 40, ticks, label: "q₂, second entry" });
+  const along = drawAxis(one(".attn-values"), { side: "bottom", span: [20, 320], cross: 44, ticks: [-1, -0.2, 0.4, 1], label: "values, and the output among them (large)" });
+  one("[data-zero]").setAttribute("d", `M ${across(-6)} ${up(0)} H ${across(6)} M ${across(0)} ${up(-6)} V ${up(6)}`);
+  all("[data-value]").forEach((mark, j) => place(mark, along(VALUES[j]), 44, 24));
+  let record = { norm: 0 }; // the steepest place of this function that was visited
 
   const pressed = (name) => one(`[data-toggle="${name}"]`).getAttribute("aria-pressed") === "true";
-  const query = () => sliders.map((slider) => Number(slider.value));
 
   function draw() {
-    const q = query();
-    const shown = describe(q, pressed("equal"), pressed("gaussian"));
-    sliders.forEach((slider, i) => {
-      slider.setAttribute("aria-valuetext", decimal(q[i], 1));
-      slider.nextElementSibling.textContent = decimal(q[i], 1);
-    });
+    const query = sliders.map((slider) => Number(slider.value));
+    const shown = describe(query, pressed("equal"), pressed("gaussian"));
+    if (shown.norm > record.norm) record = { norm: shown.norm, query };
+    sliders.forEach((slider, i) => showBeside(slider, decimal(query[i], 1)));
     all(".attn-fill").forEach((fill, j) => fill.style.setProperty("--attn-share", shown.weights[j]));
     all("[data-weight]").forEach((text, j) => (text.textContent = decimal(shown.weights[j], 3)));
-    all("[data-key]").forEach((mark, j) => place(mark, shown.keys[j], 1.25));
-    all("[data-value]").forEach((mark, j) => place(mark, VALUES[j], 0.26));
-    move(one('[data-place="query"]'), q);
-    move(one('[data-place="output"]'), shown.output);
-    const facts = { z1: shown.output[0], z2: shown.output[1], norm: shown.norm, bound: shown.bound };
+    all("[data-key]").forEach((mark, j) => place(mark, across(shown.keys[j][0]), up(shown.keys[j][1]), up(shown.keys[j][1]) - 14));
+    move(one('[data-place="query"]'), across(query[0]), up(query[1]));
+    one('[data-place="slope"]').setAttribute("d", arrow([across(query[0]), up(query[1])], shown.jacobian));
+    move(one('[data-place="output"]'), along(shown.output), 44);
+    const facts = { output: shown.output, first: shown.jacobian[0], second: shown.jacobian[1], norm: shown.norm, bound: shown.bound };
     for (const [fact, value] of Object.entries(facts)) one(`[data-fact="${fact}"]`).textContent = decimal(value, 3);
-    colourCells(all(".attn-cell"), shown.jacobian.flat(), shown.bound);
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(q, shown)), QUIET_MS);
+    one('[data-fact="record"]').textContent = `${decimal(record.norm, 3)} at q = (${written(record.query, 1)})`;
+    speak(root, summary(query, shown));
+  }
+
+  function drawAnother() {
+    record = { norm: 0 };
+    draw();
   }
 
   function choose(point) {
@@ -77,9 +76,9 @@ function start(root) {
 
   function drag(event) {
     if (event.buttons === 0) return;
-    const box = plane.getBoundingClientRect();
-    const half = REACH * 1.1; // the view box reaches a tenth further than the sliders
-    choose([((event.clientX - box.left) / box.width) * 2 * half - half, half - ((event.clientY - box.top) / box.height) * 2 * half]);
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(plane.getScreenCTM().inverse());
+    const unit = across(1) - across(0);
+    choose([(point.x - across(0)) / unit, (up(0) - point.y) / unit]);
   }
 
   for (const slider of sliders) slider.addEventListener("input", draw);
@@ -87,7 +86,7 @@ function start(root) {
   for (const button of all("[data-toggle]")) {
     button.addEventListener("click", () => {
       button.setAttribute("aria-pressed", String(!pressed(button.dataset.toggle)));
-      draw();
+      drawAnother();
     });
   }
   plane.addEventListener("pointerdown", (event) => {
@@ -95,30 +94,34 @@ function start(root) {
     drag(event);
   });
   plane.addEventListener("pointermove", drag);
+  onReset(root, drawAnother);
   root.explorable = { describe };
   draw();
 }
 
-// Pictures count downwards, planes upwards.
-function move(circle, [x, y]) {
+function move(circle, x, y) {
   circle.setAttribute("cx", x);
-  circle.setAttribute("cy", -y);
+  circle.setAttribute("cy", y);
 }
 
-function place(mark, point, above) {
-  move(mark.firstElementChild, point);
-  mark.lastElementChild.setAttribute("x", point[0]);
-  mark.lastElementChild.setAttribute("y", -point[1] + (point[1] < 0 ? above : -0.6 * above));
+function place(mark, x, y, above) {
+  move(mark.firstElementChild, x, y);
+  mark.lastElementChild.setAttribute("x", x);
+  mark.lastElementChild.setAttribute("y", above);
 }
 
-// Purple above zero, orange below; no entry can exceed the bound on the norm.
-function colourCells(cells, entries, bound) {
-  cells.forEach((cell, n) => {
-    cell.textContent = decimal(entries[n], 3);
-    cell.style.setProperty("--attn-hue", `var(--attn-${entries[n] < 0 ? "negative" : "positive"})`);
-    cell.style.setProperty("--attn-strength", Math.min(1, Math.abs(entries[n]) / bound));
-  });
+// From a point along a slope, with a head as long as there is room for one; pictures count downwards.
+function arrow([x, y], [first, second]) {
+  const [dx, dy] = [ARROW * first, -ARROW * second];
+  const length = Math.hypot(dx, dy);
+  if (length < 1) return "";
+  const [ux, uy, head] = [dx / length, dy / length, Math.min(8, length / 2)];
+  const [tipX, tipY] = [x + RING * ux + dx, y + RING * uy + dy];
+  const wing = (side) => `${tipX - head * (ux - side * 0.6 * uy)} ${tipY - head * (uy + side * 0.6 * ux)}`;
+  return `M ${x + RING * ux} ${y + RING * uy} L ${tipX} ${tipY} M ${wing(1)} L ${tipX} ${tipY} L ${wing(-1)}`;
 }
+
+const written = (entries, digits) => entries.map((entry) => decimal(entry, digits)).join(", ");
 
 function summary(query, { keys, weights, output, norm }) {
   const most = Math.max(...weights);
@@ -131,7 +134,7 @@ function summary(query, { keys, weights, output, norm }) {
       ? `keys ${winners.join(" and ")} share the largest weight, ${decimal(most, 3)} each`
       : `key ${winners[0]} has the largest weight, ${decimal(most, 3)}, ${verdict}`;
   return (
-    `At q = (${query.map((entry) => decimal(entry, 1)).join(", ")}) ${largest}. ` +
-    `Output (${output.map((entry) => decimal(entry, 3)).join(", ")}), spectral norm of the Jacobian ${decimal(norm, 3)}.`
+    `At q = (${written(query, 1)}) ${largest}. The output is ${decimal(output, 3)}, ` +
+    `and a small step of the query changes it by at most ${decimal(norm, 3)} times its length.`
   );
 }

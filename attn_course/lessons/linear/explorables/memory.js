@@ -1,5 +1,6 @@
-const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
 const NAMES = ["A", "B", "C"];
+const STORY = [["A", 1], ["B", 1], ["A", -1]]; // the card opens before the last of these
+const LENGTH = 2; // how far the axes reach
 
 // Everything the card shows: the state after all writes, and what each key reads. Values are single numbers, so the state is a vector.
 function describe({ angles, writes, rule, beta }) {
@@ -18,46 +19,47 @@ function describe({ angles, writes, rule, beta }) {
 
 function start(root) {
   const one = (selector) => root.querySelector(selector);
+  const all = (selector) => [...root.querySelectorAll(selector)];
   const beta = one("[data-beta]");
-  const svg = one(".attn-plane").namespaceURI;
-  let writes = NAMES.map((name) => [name, 1]);
-  let rule = "delta";
-  let speaking = 0;
+  const chart = one(".attn-plane");
+  const ticks = [-2, -1, 0, 1, 2];
+  const across = drawAxis(chart, { side: "bottom", span: [40, 316], cross: 298, ticks, label: "first entry" });
+  const up = drawAxis(chart, { side: "left", span: [298, 22], cross: 40, ticks, label: "second entry" });
+  let writes = STORY;
+  let done = 2; // how many of the writes have happened
 
-  function line(from, to, kind) {
-    const shape = document.createElementNS(svg, "line");
-    for (const [name, value] of Object.entries({ x1: from[0], y1: -from[1], x2: to[0], y2: -to[1], class: kind })) shape.setAttribute(name, value);
-    return shape;
-  }
+  const at = ([x, y]) => [across(x), up(y)];
+  const pressed = (name) => one(`[data-rule="${name}"]`).getAttribute("aria-pressed") === "true";
 
-  function label(at, words) {
-    const shape = document.createElementNS(svg, "text");
-    shape.setAttribute("x", at[0]);
-    shape.setAttribute("y", -at[1]);
-    shape.textContent = words;
-    return shape;
-  }
-
-  function plane({ keys, state, read }) {
+  function plane({ keys, state, read }, before) {
     const size = Math.hypot(...state);
-    const shrink = size > 2.4 ? 2.4 / size : 1; // a long state stays inside the picture
+    const shrink = size > LENGTH ? LENGTH / size : 1; // a long state stays inside the picture
     one("[data-shrunk]").hidden = shrink === 1;
-    const end = state.map((entry) => entry * shrink);
-    const shapes = [line([-2.5, 0], [2.5, 0], "attn-axis"), line([0, -2.5], [0, 2.5], "attn-axis")];
+    const scaled = (point) => point.map((entry) => entry * shrink);
+    const shapes = [svg("path", { class: "attn-zero", d: `M ${at([-2, 0])} L ${at([2, 0])} M ${at([0, -2])} L ${at([0, 2])}` })];
     for (const name of NAMES) {
-      const key = keys[name];
-      if (size > 0) shapes.push(line(end, key.map((entry) => entry * read[name] * shrink), "attn-foot"));
-      shapes.push(line([0, 0], key, "attn-key-arrow"), label(key.map((entry) => entry * 1.25), name));
+      const foot = scaled(keys[name].map((entry) => entry * read[name]));
+      if (size > 0) shapes.push(svg("path", { class: "attn-foot", d: `M ${at(scaled(state))} L ${at(foot)}` }));
+      shapes.push(svg("path", { class: "attn-key", d: arrow(at([0, 0]), at(keys[name])) }));
+      const [x, y] = at(keys[name].map((entry) => entry * 1.22));
+      shapes.push(svg("text", { class: "attn-name", x, y }, name));
     }
-    shapes.push(line([0, 0], end, "attn-state"));
-    one(".attn-plane").replaceChildren(...shapes);
+    shapes.push(svg("path", { class: "attn-state", d: arrow(at([0, 0]), at(scaled(state))) }));
+    if (before) shapes.push(svg("path", { class: "attn-write", d: arrow(at(scaled(before.state)), at(scaled(state))) }));
+    one("[data-shapes]").replaceChildren(...shapes);
   }
 
-  function table({ written, read }) {
+  function table({ written, read }, before) {
     const rows = NAMES.map((name) => {
       const row = document.createElement("tr");
       const has = name in written;
-      const cells = [name, has ? decimal(written[name], 0) : "\u2013", decimal(read[name], 2), has ? decimal(read[name] - written[name], 2) : "\u2013"];
+      const cells = [
+        name,
+        has ? decimal(written[name], 0) : "\u2013",
+        before ? decimal(before.read[name], 2) : "\u2013",
+        decimal(read[name], 2),
+        has ? decimal(read[name] - written[name], 2) : "\u2013",
+      ];
       cells.forEach((words, column) => {
         const cell = document.createElement(column ? "td" : "th");
         if (!column) cell.scope = "row";
@@ -69,48 +71,84 @@ function start(root) {
     one(".attn-live tbody").replaceChildren(...rows);
   }
 
+  function tape() {
+    const items = writes.map(([name, value], n) => {
+      const item = document.createElement("li");
+      item.textContent = `${name} = ${decimal(value, 0)}`;
+      item.className = n >= done ? "attn-next" : n === done - 1 ? "attn-last" : "";
+      return item;
+    });
+    one(".attn-tape").replaceChildren(...items);
+  }
+
   function draw() {
     const angles = { A: 0 };
-    for (const slider of root.querySelectorAll("[data-angle]")) {
+    for (const slider of all("[data-angle]")) {
       angles[slider.dataset.angle] = Number(slider.value);
       slider.setAttribute("aria-valuetext", `${slider.value} degrees`);
       slider.nextElementSibling.textContent = `${slider.value}\u00b0`;
     }
+    const rule = pressed("sums") ? "sums" : "delta";
     beta.disabled = rule === "sums";
-    beta.setAttribute("aria-valuetext", decimal(Number(beta.value), 1));
-    beta.nextElementSibling.textContent = decimal(Number(beta.value), 1);
-    for (const button of root.querySelectorAll("[data-rule]")) button.setAttribute("aria-pressed", String(button.dataset.rule === rule));
-    const shown = describe({ angles, writes, rule, beta: Number(beta.value) });
-    plane(shown);
-    table(shown);
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(shown, writes, rule)), QUIET_MS);
+    showBeside(beta, decimal(Number(beta.value), 1));
+    const after = (count) => describe({ angles, writes: writes.slice(0, count), rule, beta: Number(beta.value) });
+    const shown = after(done);
+    const before = done > 0 ? after(done - 1) : null;
+    plane(shown, before);
+    table(shown, before);
+    tape();
+    speak(root, summary(shown, before, writes.slice(0, done), rule));
   }
 
-  for (const slider of root.querySelectorAll("input")) slider.addEventListener("input", draw);
-  for (const button of root.querySelectorAll("[data-rule]")) {
-    button.addEventListener("click", () => {
-      rule = button.dataset.rule;
-      draw();
-    });
-  }
-  for (const button of root.querySelectorAll("[data-write]")) {
-    button.addEventListener("click", () => {
-      writes.push([button.dataset.write, Number(button.dataset.value)]);
-      draw();
-    });
-  }
-  one("[data-clear]").addEventListener("click", () => {
-    writes = [];
+  function write(list) {
+    writes = list;
+    done = list.length;
     draw();
+  }
+
+  function go(to) {
+    if (to < 0 || to > writes.length) return false;
+    done = to;
+    draw();
+    return true;
+  }
+
+  for (const slider of all("input")) slider.addEventListener("input", draw);
+  for (const button of all("[data-rule]")) {
+    button.addEventListener("click", () => {
+      for (const other of all("[data-rule]")) other.setAttribute("aria-pressed", String(other === button));
+      draw();
+    });
+  }
+  for (const button of all("[data-write]")) {
+    button.addEventListener("click", () => write([...writes.slice(0, done), [button.dataset.write, Number(button.dataset.value)]]));
+  }
+  one("[data-clear]").addEventListener("click", () => write([]));
+  play(root, { every: 1200, move: (by) => go(done + by), rewind: () => go(0) });
+  onReset(root, () => {
+    writes = STORY;
+    go(2);
   });
   root.explorable = { describe };
   draw();
 }
 
-function summary({ written, read }, writes, rule) {
+// A line with a head, in the picture's own units; nothing where there is no way to go.
+function arrow([x0, y0], [x1, y1]) {
+  const length = Math.hypot(x1 - x0, y1 - y0);
+  if (length < 0.5) return "";
+  const [ux, uy, head] = [(x1 - x0) / length, (y1 - y0) / length, Math.min(10, length / 2)];
+  const wing = (side) => `${x1 - head * (ux - side * 0.6 * uy)} ${y1 - head * (uy + side * 0.6 * ux)}`;
+  return `M ${x0} ${y0} L ${x1} ${y1} M ${wing(1)} L ${x1} ${y1} L ${wing(-1)}`;
+}
+
+function summary({ written, read }, before, writes, rule) {
   if (!writes.length) return "Nothing is written yet: the state is zero, and every key reads 0.";
   const list = writes.map(([name, value]) => `${name} = ${decimal(value, 0)}`).join(", ");
   const reads = Object.keys(written).sort().map((name) => `${name} reads ${decimal(read[name], 2)} instead of ${decimal(written[name], 0)}`);
-  return `Written by ${rule === "sums" ? "sums" : "the delta rule"}: ${list}. ${reads.join("; ")}.`;
+  const last = writes.at(-1)[0];
+  const moved = Object.keys(written).sort().filter((name) => name !== last);
+  const told = moved.map((name) => `what ${name} reads from ${decimal(before.read[name], 2)} to ${decimal(read[name], 2)}`);
+  const side = told.length ? ` Writing ${last} last has moved ${told.join(" and ")}.` : "";
+  return `Written by ${rule === "sums" ? "sums" : "the delta rule"}: ${list}. ${reads.join("; ")}.${side}`;
 }

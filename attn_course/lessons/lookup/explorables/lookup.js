@@ -1,8 +1,8 @@
 const KEYS = [6, 9, 12, 18];
 const VALUES = [8, 12, 18, 14];
 const DOUBLED = 1; // the pair that the button notes a second time
-const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
-const FLOOR = -4.5; // where the picture has its lower axis
+const HOURS = Array.from({ length: 241 }, (_, n) => n / 10);
+const FLOOR = 205; // where the picture has its lower axis
 
 // Everything the card shows. Exponents are taken relative to the largest, so that far queries do not become 0 / 0.
 function describe(query, width, twice) {
@@ -15,6 +15,9 @@ function describe(query, width, twice) {
   return { weights, answer, similarity: Math.exp(top) };
 }
 
+// The answer to every query of the day.
+const overTheDay = (width, twice) => HOURS.map((hour) => describe(hour, width, twice).answer);
+
 function start(root) {
   const all = (selector) => [...root.querySelectorAll(selector)];
   const one = (selector) => root.querySelector(selector);
@@ -22,7 +25,8 @@ function start(root) {
   const widthSlider = one("[data-width]");
   const picture = one(".attn-clock");
   const toggle = one("[data-toggle]");
-  let speaking = 0;
+  const across = drawAxis(picture, { side: "bottom", span: [44, 326], cross: FLOOR, ticks: [0, 6, 9, 12, 18, 24], label: "query, hour of the day" });
+  const up = drawAxis(picture, { side: "left", span: [FLOOR, 25], cross: 44, ticks: [6, 8, 12, 14, 18, 20], label: "temperature, degrees" });
 
   const twice = () => toggle.getAttribute("aria-pressed") === "true";
   const widthOf = () => 2 ** Number(widthSlider.value);
@@ -31,26 +35,27 @@ function start(root) {
     const query = Number(querySlider.value);
     const width = widthOf();
     const shown = describe(query, width, twice());
+    const day = overTheDay(width, twice());
     label(querySlider, decimal(query, 1));
     label(widthSlider, decimal(width, width < 10 ? 2 : 1));
     all(".attn-fill").forEach((fill, j) => fill.style.setProperty("--attn-share", shown.weights[j]));
     all("[data-weight]").forEach((text, j) => (text.textContent = decimal(shown.weights[j], 3)));
-    all("[data-pair]").forEach((pair, j) => drawPair(pair, j, shown.weights[j]));
-    one('[data-place="query"]').setAttribute("d", `M ${query} ${FLOOR} V -20.5`);
-    one('[data-place="curve"]').setAttribute("d", curve(width, twice()));
+    all("[data-pair]").forEach((pair, j) => drawPair(pair, across(KEYS[j]), up(VALUES[j]), shown.weights[j]));
+    one('[data-place="query"]').setAttribute("d", `M ${across(query)} ${FLOOR} V 25`);
+    one('[data-place="curve"]').setAttribute("d", `M ${HOURS.map((hour, n) => `${across(hour)} ${up(day[n])}`).join(" L ")}`);
     const answer = one('[data-place="answer"]');
-    answer.setAttribute("x", query - 0.45);
-    answer.setAttribute("y", -shown.answer - 0.45);
-    one('[data-fact="answer"]').textContent = decimal(shown.answer, 2);
+    answer.setAttribute("x", across(query) - 5.5);
+    answer.setAttribute("y", up(shown.answer) - 5.5);
+    const facts = { answer: shown.answer, lowest: Math.min(...day), highest: Math.max(...day) };
+    for (const [fact, value] of Object.entries(facts)) one(`[data-fact="${fact}"]`).textContent = decimal(value, 2);
     one('[data-fact="similarity"]').textContent = shown.similarity < 5e-4 ? "below 0.001" : decimal(shown.similarity, 3);
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(query, width, twice(), shown)), QUIET_MS);
+    speak(root, summary(query, width, twice(), shown, facts));
   }
 
   function drag(event) {
     if (event.buttons === 0) return;
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.getScreenCTM().inverse());
-    querySlider.value = point.x;
+    querySlider.value = (24 * (point.x - across(0))) / (across(24) - across(0));
     draw();
   }
 
@@ -76,7 +81,8 @@ function start(root) {
     drag(event);
   });
   picture.addEventListener("pointermove", drag);
-  root.explorable = { describe };
+  onReset(root, draw);
+  root.explorable = { describe, overTheDay };
   draw();
 }
 
@@ -86,25 +92,21 @@ function label(slider, text) {
 }
 
 // A mark on the axis for the key, and above it the value, with an area that grows with the weight.
-function drawPair(pair, j, weight) {
+function drawPair(pair, x, y, weight) {
   const [mark, circle] = pair.children;
-  mark.setAttribute("d", `M ${KEYS[j]} ${FLOOR + 0.5} V ${FLOOR - 0.5}`);
-  circle.setAttribute("cx", KEYS[j]);
-  circle.setAttribute("cy", -VALUES[j]);
-  circle.setAttribute("r", 0.3 + 0.75 * Math.sqrt(weight));
+  mark.setAttribute("d", `M ${x} ${FLOOR} V ${FLOOR - 12}`);
+  circle.setAttribute("cx", x);
+  circle.setAttribute("cy", y);
+  circle.setAttribute("r", 3.5 + 8 * Math.sqrt(weight));
 }
 
-function curve(width, twice) {
-  const points = Array.from({ length: 241 }, (_, n) => n / 10);
-  return points.map((query, n) => `${n ? "L" : "M"} ${query} ${-describe(query, width, twice).answer}`).join(" ");
-}
-
-function summary(query, width, twice, { weights, answer }) {
+function summary(query, width, twice, { weights, answer }, { lowest, highest }) {
   const most = Math.max(...weights);
   const winner = KEYS[weights.indexOf(most)];
   const noted = twice ? " The 9 o\u2019clock pair is noted twice." : "";
   return (
     `At ${decimal(query, 1)} o\u2019clock with h = ${decimal(width, 2)} the answer is ${decimal(answer, 2)} degrees; ` +
-    `key ${winner} has the largest weight, ${decimal(most, 3)}.${noted}`
+    `key ${winner} has the largest weight, ${decimal(most, 3)}. Whatever hour you ask for, the answer lies between ` +
+    `${decimal(lowest, 2)} and ${decimal(highest, 2)} degrees.${noted}`
   );
 }

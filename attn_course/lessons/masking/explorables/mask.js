@@ -1,8 +1,9 @@
-// Six tokens with two features; queries, keys and values are the tokens themselves.
-const TOKENS = [[1, 0.2], [-0.4, 1.1], [0.6, -0.8], [-1.2, -0.3], [0.3, 0.9], [0.9, -0.5]];
+// The sentence of the course: alive, tells, open, cos, sin. Queries, keys and values are the tokens themselves.
+const NAMES = ["the", "cat", "sat", "because", "it", "was", "tired"];
+const TOKENS = [[0, 0, 1, 2, 0], [2, 0, 0, 1, 1], [0, 2, 0, -1, 1], [0, 0, 0, -2, 0], [0, 0, 2, -1, -1], [0, 1, 0, 1, -1], [1, 2, 0, 2, 0]];
 const N = TOKENS.length;
 const INDICES = TOKENS.map((_, i) => i);
-const STEP = [0.7, -0.4]; // by which the leak test moves a token
+const STEP = [0.7, -0.4, 0.3, 0.5, -0.6]; // by which the leak test moves a token; it stands upright on none of them
 const REACHES = 1e-9; // smallest change that counts
 
 const grid = (rule) => INDICES.map((i) => INDICES.map((j) => rule(i, j)));
@@ -10,8 +11,8 @@ const grid = (rule) => INDICES.map((i) => INDICES.map((j) => rule(i, j)));
 const PRESETS = {
   causal: grid((i, j) => j <= i),
   window: grid((i, j) => j <= i && i - j <= 2),
-  padding: grid((i, j) => j < 4),
-  both: grid((i, j) => j <= i && j < 4),
+  padding: grid((i, j) => j < 5),
+  both: grid((i, j) => j <= i && j < 5),
   transposed: grid((i, j) => j >= i),
   wide: grid((i, j) => j <= i + 1),
   empty: grid(() => false),
@@ -32,7 +33,7 @@ const turned = (matrix) => INDICES.map((i) => INDICES.map((j) => matrix[j][i]));
 
 function weightsOf(tokens, mask, { after, queries }) {
   const scores = grid((i, j) => {
-    const score = (tokens[i][0] * tokens[j][0] + tokens[i][1] * tokens[j][1]) / Math.SQRT2;
+    const score = tokens[i].reduce((sum, entry, a) => sum + entry * tokens[j][a], 0) / Math.sqrt(STEP.length);
     return mask[i][j] || after ? score : -Infinity;
   });
   const weights = queries ? turned(turned(scores).map(shares)) : scores.map(shares);
@@ -40,14 +41,14 @@ function weightsOf(tokens, mask, { after, queries }) {
 }
 
 function outputsOf(tokens, weights) {
-  return weights.map((row) => [0, 1].map((a) => row.reduce((sum, weight, j) => sum + weight * tokens[j][a], 0)));
+  return weights.map((row) => STEP.map((_, a) => row.reduce((sum, weight, j) => sum + weight * tokens[j][a], 0)));
 }
 
-const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+const distance = (a, b) => Math.hypot(...a.map((entry, n) => entry - b[n]));
 
-// Everything the card shows, for a mask and a shift of the last token's first feature.
+// Everything the card shows, for a mask and a shift of the last token along STEP.
 function describe(mask, shift, wrong) {
-  const tokens = moved(TOKENS, N - 1, [shift, 0]);
+  const tokens = moved(TOKENS, N - 1, STEP.map((entry) => shift * entry));
   const run = (input) => outputsOf(input, weightsOf(input, mask, wrong));
   const weights = weightsOf(tokens, mask, wrong);
   const output = run(tokens);
@@ -62,14 +63,11 @@ function describe(mask, shift, wrong) {
   };
 }
 
-const QUIET_MS = 250; // a screen reader hears the summary once the hand rests
-
 function start(root) {
   const all = (selector) => [...root.querySelectorAll(selector)];
   const one = (selector) => root.querySelector(selector);
   const slider = one("[data-shift]");
   let mask = PRESETS.causal;
-  let speaking = 0;
 
   buildGrid(one("[data-grid]"));
   const cells = all("[data-cell]");
@@ -80,11 +78,9 @@ function start(root) {
     const wrong = { after: pressed("after"), queries: pressed("queries") };
     const shift = Number(slider.value);
     const shown = describe(mask, shift, wrong);
-    slider.setAttribute("aria-valuetext", decimal(shift, 1));
-    slider.nextElementSibling.textContent = decimal(shift, 1);
+    showBeside(slider, decimal(shift, 1));
     cells.forEach((cell, n) => drawCell(cell, Math.floor(n / N), n % N, mask, shown, wrong.after ? "\u00d7 0" : "\u2212\u221e"));
     all("[data-sum]").forEach((text, i) => (text.textContent = decimal(shown.sums[i], 2)));
-    all("[data-output]").forEach((text, i) => (text.textContent = `(${shown.output[i].map((z) => decimal(z, 2)).join(", ")})`));
     all("[data-change]").forEach((text, i) => {
       text.textContent = decimal(shown.change[i], 2);
       text.classList.toggle("attn-moved", shown.change[i] > REACHES);
@@ -92,8 +88,7 @@ function start(root) {
     const facts = found(mask, shown);
     for (const [fact, value] of Object.entries(facts)) one(`[data-fact="${fact}"]`).textContent = value;
     for (const button of all("[data-preset]")) button.setAttribute("aria-pressed", String(same(mask, PRESETS[button.dataset.preset])));
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(facts, shown, shift)), QUIET_MS);
+    speak(root, summary(facts, shown, shift, wrong.after));
   }
 
   function choose(place) {
@@ -135,32 +130,35 @@ function start(root) {
       draw();
     });
   }
-  root.explorable = { describe, presets: PRESETS };
+  onReset(root, () => {
+    mask = PRESETS.causal;
+    draw();
+  });
+  root.explorable = { describe, presets: PRESETS, names: NAMES };
   draw();
 }
 
 function buildGrid(table) {
-  const heads = [...INDICES.map((j) => `key ${j}`), "sum", "output", "moved by"];
+  const heads = [...NAMES, "sum", "output moved by"];
   table.tHead.innerHTML = `<tr><td></td>${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr>`;
   table.tBodies[0].innerHTML = INDICES.map((i) => {
     const pairs = INDICES.map((j) => `<td class="attn-pair"><button type="button" data-cell tabindex="${i + j ? -1 : 0}"></button></td>`);
-    return `<tr><th scope="row">query ${i}</th>${pairs.join("")}<td data-sum></td><td data-output></td><td data-change></td></tr>`;
+    return `<tr><th scope="row">${NAMES[i]}</th>${pairs.join("")}<td data-sum></td><td data-change></td></tr>`;
   }).join("");
-  for (const cell of table.querySelectorAll("[data-cell]")) cell.dataset.lmSuppressShortcuts = "true";
 }
 
 function drawCell(cell, i, j, mask, { weights, leaks }, hidden) {
   const leak = leaks[i][j];
   const weight = decimal(weights[i][j], 2);
   cell.setAttribute("aria-pressed", String(mask[i][j]));
-  cell.setAttribute("aria-label", `query ${i}, key ${j}: ${mask[i][j] ? `visible, weight ${weight}` : "hidden"}${leak ? ", leak" : ""}`);
+  cell.setAttribute("aria-label", `query ${NAMES[i]}, key ${NAMES[j]}: ${mask[i][j] ? `visible, weight ${weight}` : "hidden"}${leak ? ", leak" : ""}`);
   cell.textContent = `${leak ? "! " : ""}${mask[i][j] ? weight : hidden}`;
   cell.toggleAttribute("data-leak", leak);
   cell.style.setProperty("--attn-share", weights[i][j]);
 }
 
 const same = (a, b) => a.every((row, i) => row.every((entry, j) => entry === b[i][j]));
-const listed = (rows) => (rows.length ? rows.join(", ") : "none");
+const listed = (rows) => (rows.length ? rows.map((i) => NAMES[i]).join(", ") : "none");
 
 function found(mask, { sums, leaks }) {
   const empty = INDICES.filter((i) => !mask[i].includes(true));
@@ -171,8 +169,9 @@ function found(mask, { sums, leaks }) {
   };
 }
 
-function summary(facts, { change }, shift) {
+function summary(facts, { change }, shift, after) {
   const rows = INDICES.filter((i) => change[i] > REACHES);
-  const move = shift === 0 ? "" : ` Moving the last token by ${decimal(shift, 1)} moves the outputs ${listed(rows)}.`;
-  return `${facts.leaks === "0" ? "No leak" : `${facts.leaks} of 15 later pairs leak`}. Queries that see nothing: ${facts.empty}.${move}`;
+  const move = shift === 0 ? "" : ` Moving \u201ctired\u201d by ${decimal(shift, 1)} moves the outputs of: ${listed(rows)}.`;
+  const place = `The mask stands ${after ? "after" : "before"} the softmax`;
+  return `${place}: ${facts.leaks === "0" ? "no leak" : `${facts.leaks} of 21 later pairs leak`}. Queries that see nothing: ${facts.empty}.${move}`;
 }

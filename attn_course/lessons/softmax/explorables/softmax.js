@@ -29,13 +29,11 @@ function spectralNorm(matrix) {
 }
 
 const PRESETS = {
-  start: { scores: [2, 1, 0, -1], temperature: 1 },
   uniform: { scores: [0, 0, 0, 0], temperature: 1 },
   tie: { scores: [2, 2, 0, -1], temperature: 0.1 },
   saturated: { scores: [4, 1, 0, -3], temperature: 0.2 },
 };
 const SHIFT = 100;
-const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
 
 function start(root) {
   const all = (selector) => [...root.querySelectorAll(selector)];
@@ -44,26 +42,20 @@ function start(root) {
   const dial = one("[data-temperature]");
   const toggle = one("[data-shift]");
   const cells = buildCells(one(".attn-live tbody"), sliders.length);
-  let speaking = 0;
 
   const shift = () => (toggle.getAttribute("aria-pressed") === "true" ? SHIFT : 0);
   const temperature = () => Number((10 ** Number(dial.value)).toPrecision(2));
-  const beside = (input, text) => {
-    input.setAttribute("aria-valuetext", text);
-    input.nextElementSibling.textContent = text;
-  };
 
   function draw() {
     const scores = sliders.map((slider) => Number(slider.value) + shift());
     const shown = describe(scores, temperature());
-    sliders.forEach((slider, i) => beside(slider, decimal(scores[i], 1)));
-    beside(dial, String(temperature()));
+    sliders.forEach((slider, i) => showBeside(slider, decimal(scores[i], 1)));
+    showBeside(dial, temperature());
     all(".attn-fill").forEach((fill, i) => fill.style.setProperty("--attn-share", shown.weights[i]));
     all("[data-weight]").forEach((text, i) => (text.textContent = decimal(shown.weights[i], 3)));
     for (const fact of ["entropy", "largest", "norm"]) one(`[data-fact="${fact}"]`).textContent = decimal(shown[fact], 3);
     colourCells(cells, shown.jacobian);
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(shown, temperature(), shift())), QUIET_MS);
+    speak(root, summary(shown, temperature(), shift()));
   }
 
   function choose({ scores, temperature }) {
@@ -78,6 +70,7 @@ function start(root) {
     toggle.setAttribute("aria-pressed", String(shift() === 0));
     draw();
   });
+  onReset(root, draw);
   root.explorable = { describe };
   draw();
 }
@@ -112,8 +105,10 @@ function colourCells(cells, jacobian) {
 function summary({ weights, entropy, largest, norm }, temperature, shift) {
   const winners = weights.flatMap((weight, i) => (largest - weight < 1e-12 ? [`s${i + 1}`] : []));
   const added = shift ? ` With ${shift} added to every score the weights are the same.` : "";
+  const passed =
+    norm < 5e-4 ? "Nothing of a small change of z / T reaches the weights." : `A small change of z / T reaches the weights at most ${decimal(norm, 3)} times as large.`;
   return (
     `At T = ${temperature} the weights are ${weights.map((weight) => decimal(weight, 3)).join(", ")}; ` +
-    `largest: ${winners.join(" and ")}. Entropy ${decimal(entropy, 3)} nats, spectral norm of the Jacobian ${decimal(norm, 3)}.${added}`
+    `largest: ${winners.join(" and ")}. Entropy ${decimal(entropy, 3)} nats. ${passed}${added}`
   );
 }

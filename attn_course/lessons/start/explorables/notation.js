@@ -2,7 +2,6 @@ const QUERY = [[1.2, -0.4, 0.6], [-0.8, 1.1, 0.3], [0.5, 0.9, -1.3], [1.6, 0.2, 
 const KEY = [[0.9, 0.1, -0.5], [-0.6, 1.4, 0.2], [0.4, -0.7, 1.1], [1.3, 0.8, -0.9], [-1.1, 0.3, 0.6], [0.2, -1.5, 0.4]];
 const VALUE = [[1, 0], [0, 1], [-1, 0], [0, -1], [2, 1], [-1, 2]];
 const D_K = 3;
-const QUIET_MS = 250; // a screen reader hears the summary once the slider rests
 
 const T = "<sup>T</sup>";
 const sub = (letter, index) => `${letter}<sub>${index}</sub>`;
@@ -88,7 +87,6 @@ function start(root) {
   const slider = (name) => one(`[data-size="${name}"]`);
   const size = (name) => Number(slider(name).value);
   const isPressed = (button) => button.getAttribute("aria-pressed") === "true";
-  let speaking = 0;
 
   function draw() {
     slider("i").max = size("queries") - 1; // the browser moves the value along
@@ -97,10 +95,7 @@ function start(root) {
     const words = DIALECTS[dialect];
     const causal = isPressed(one('[data-toggle="causal"]'));
     const shown = describe(dialect, size("queries"), size("keys"), causal);
-    for (const input of all("[data-size]")) {
-      input.setAttribute("aria-valuetext", input.value);
-      input.nextElementSibling.textContent = input.value;
-    }
+    for (const input of all("[data-size]")) showBeside(input, input.value);
     for (const fact of ["formula", "projection", "axis", "mask"]) one(`[data-fact="${fact}"]`).innerHTML = words[fact];
     const axes = { ...words.axes, weights: [words.axes.query[0], words.axes.key[0]], output: [words.axes.query[0], words.axes.value[1]] };
     for (const [name, shape] of Object.entries(shown.shapes)) {
@@ -111,8 +106,7 @@ function start(root) {
     one('[data-fact="pair"]').textContent = placed(words, shown.weights, size("i"), size("j"));
     drawWeights(one('[data-grid="weights"]'), shown.weights, words.turned, size("i"), size("j"));
     drawOutput(one('[data-grid="output"]'), shown.output, words.turned);
-    clearTimeout(speaking);
-    speaking = setTimeout(() => (one(".attn-summary").textContent = summary(words, shown, size("i"), size("j"))), QUIET_MS);
+    speak(root, summary(words, shown, size("i"), size("j")));
   }
 
   for (const input of all("[data-size]")) input.addEventListener("input", draw);
@@ -128,6 +122,16 @@ function start(root) {
       draw();
     });
   }
+  one('[data-grid="weights"]').addEventListener("click", (event) => {
+    if (!event.target.dataset.pair) return;
+    [slider("i").value, slider("j").value] = event.target.dataset.pair.split(",");
+    draw();
+  });
+  onReset(root, () => {
+    draw(); // the sizes first, so that the pair has room again
+    for (const name of ["i", "j"]) slider(name).value = slider(name).defaultValue;
+    draw();
+  });
   root.explorable = { describe };
   draw();
 }
@@ -139,7 +143,7 @@ function drawWeights(grid, weights, turned, i, j) {
   grid.caption.textContent = `Weights: rows are ${turned ? "keys, columns are queries" : "queries, columns are keys"}`;
   const head = ["", ...weights[0].map((_, c) => `${across} ${c}`), ...(turned ? [] : ["sum"])];
   const lines = weights.map((entries, r) => {
-    const cells = entries.map((weight, c) => cell(weight, r === row && c === column));
+    const cells = entries.map((weight, c) => cell(weight, turned ? [c, r] : [r, c], r === row && c === column));
     return line(`${down} ${r}`, turned ? cells : [...cells, sumCell(total(entries))]);
   });
   const foot = turned ? [line("sum", transpose(weights).map((entries) => sumCell(total(entries))))] : [];
@@ -187,8 +191,9 @@ function sumCell(total) {
   return plainCell(decimal(total, 2), "attn-sum");
 }
 
-function cell(weight, isPair) {
+function cell(weight, pair, isPair) {
   const made = plainCell(weight === null ? "hidden" : decimal(weight, 2), [weight === null ? "attn-hidden" : "", isPair ? "attn-pair" : ""].join(" ").trim());
+  made.dataset.pair = pair;
   made.style.setProperty("--attn-share", weight ?? 0);
   return made;
 }
@@ -202,6 +207,7 @@ function placed(words, weights, i, j) {
 function summary(words, { weights, shapes }, i, j) {
   return (
     `${words.title}, scores and weights are ${shapes.weights.join(" × ")}, and each ${words.turned ? "column" : "row"} sums to 1. ` +
-    `The weight of key ${j} for query ${i}: ${placed(words, weights, i, j)}.`
+    `The weight of key ${j} for query ${i}: ${placed(words, weights, i, j)}. ` +
+    `${words.turned ? "This way of writing turns every table on its side." : "No table is turned: positions are rows."}`
   );
 }

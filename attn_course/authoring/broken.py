@@ -1,0 +1,101 @@
+"""Builds figures/broken/machine.js, the machine of "Break the machine": each formula of `broken_formulas` written as JavaScript."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attn_course import sentence
+from attn_course.authoring.broken_formulas import DONE, PARTS, TWINS, UPDATE, Part, Rule, Twin
+from attn_course.authoring.broken_levels import LEVELS, Level, solved
+from attn_course.authoring.broken_rules import AHEAD, html, written
+from attn_course.files import write_atomically
+
+HERE = Path(__file__).parent
+MACHINE = HERE.parent / "figures" / "broken" / "machine.js"
+ALGEBRA = HERE.parent / "formulas" / "javascript.js"
+ENGINE = HERE / "broken_engine.js"
+TOKENS = ("the", "cat", "sat", "it")
+
+
+def javascript() -> str:
+    """Return machine.js."""
+    data = {
+        "TOKENS": _json(TOKENS),
+        "FEATURES": _json(sentence.FEATURES),
+        "INPUTS": _json(inputs()),
+        "PARTS": _listed(map(_part, PARTS)),
+        "TWINS": _listed(map(_twin, TWINS)),
+        "UPDATE": _rules(UPDATE),
+        "DONE": _rule(DONE),
+        "LEVELS": _listed(_json(_level(level)) for level in LEVELS),
+    }
+    consts = "".join(f"const {name} = {value};\n" for name, value in data.items())
+    said = "// Built by attn_course/authoring/broken.py from the formulas of broken_formulas.py: change these, not this file.\n"
+    inside = "\n".join([ALGEBRA.read_text(encoding="utf-8"), consts, ENGINE.read_text(encoding="utf-8")])
+    return f"{said}const MACHINE = (() => {{\n{inside}}})();\n"
+
+
+def _json(thing: Any) -> str:
+    return json.dumps(thing, ensure_ascii=False)
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return f"[\n{''.join(f'  {line},' + chr(10) for line in lines)}]"
+
+
+def _rule(rule: Rule) -> str:
+    return f"{{ loops: {_json(rule.loops)}, letters: {len(written(rule).letters)}, value: {written(rule).javascript()} }}"
+
+
+def _rules(rules: Mapping[str, Rule]) -> str:
+    return f"{{ {', '.join(f'{name}: {_rule(rule)}' for name, rule in rules.items())} }}"
+
+
+def _part(part: Part) -> str:
+    about = {"name": part.name, "title": part.title, "role": part.role, "axes": part.axes, "names": part.label}
+    return f"{_json(about | {'html': written(part.rule).html(part.left)})[:-1]}, rule: {_rule(part.rule)} }}"
+
+
+def _twin(twin: Twin) -> str:
+    wrong = twin.update or twin.rules
+    part = "Z" if twin.update else next(iter(wrong))
+    left = next(one.left for one in PARTS if one.name == part)
+    shown = ", ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
+    about = {"id": twin.id, "part": part, "title": twin.title, "names": twin.label, "tested": twin.tested, "html": shown}
+    return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}, update: {_rules(twin.update) if twin.update else 'null'} }}"
+
+
+def _level(level: Level) -> dict[str, Any]:
+    answer = [{"name": name, "place": place, "value": value} for name, place, value in solved(level)]
+    about = {key: value for key, value in vars(level).items() if key != "start"}
+    return {"id": level.twin, **about, "start": level.start, "par": len(answer), "answer": answer}
+
+
+def inputs() -> list[dict[str, Any]]:
+    """Return what can be edited, with four tokens of the sentence and its two heads."""
+    matrices = {
+        "X": ("the tokens", "neutral", sentence.X[[sentence.TOKENS.index(token) for token in TOKENS]]),
+        "W_Q": ("what a token asks", "query", np.hstack(list(sentence.W_QUERY))),
+        "W_K": ("what a token answers to", "key", np.hstack(list(sentence.W_KEY))),
+        "W_V": ("what a token hands on", "value", np.hstack(list(sentence.W_VALUE))),
+        "W_O": ("what the heads write", "output", sentence.W_OUTPUT),
+    }
+    found: list[dict[str, Any]] = [
+        {"name": name, "html": html(name), "title": title, "role": role, "value": value.astype(int).tolist()}
+        for name, (title, role, value) in matrices.items()
+    ]
+    found.append({"name": "mask", "title": "the mask", "role": "neutral", "choices": list(AHEAD), "value": "causal"})
+    found.append({"name": "heads", "title": "heads", "role": "neutral", "choices": [1, 2], "value": 2})
+    return found
+
+
+def build() -> None:
+    """Write machine.js."""
+    write_atomically(MACHINE, javascript())
+
+
+if __name__ == "__main__":
+    build()

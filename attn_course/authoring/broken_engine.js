@@ -1,0 +1,308 @@
+const AHEAD = { none: (length) => length, causal: () => 0, past: () => -1 };
+
+// Sizes, and matrices cut into heads: what formulas call W_Q of a head is a block of columns.
+const sized = (given) => {
+  const inputs = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map((row) => [...row]) : value]));
+  const whole = (count, what) => {
+    if (!Number.isInteger(count) || count < 1) throw new Error(`${what}: the widths do not fit ${inputs.heads} heads`);
+    return count;
+  };
+  const columns = (matrix, count) => {
+    const width = whole(matrix[0].length / count, "columns");
+    return n.run(0, count - 1).map((head) => matrix.map((row) => row.slice(head * width, (head + 1) * width)));
+  };
+  const T = inputs.X.length, H = inputs.heads;
+  const d_k = whole(inputs.W_Q[0].length / H, "W_Q"), H_kv = whole(inputs.W_K[0].length / d_k, "W_K");
+  const d_v = whole(inputs.W_V[0].length / H_kv, "W_V"), rows = whole(inputs.W_O.length / H, "W_O");
+  if (rows !== d_v) throw new Error(`W_O has ${inputs.W_O.length} rows, and the heads find ${H * d_v} numbers`);
+  const heads = {
+    W_Q: columns(inputs.W_Q, H), W_K: columns(inputs.W_K, H_kv), W_V: columns(inputs.W_V, H_kv),
+    W_O: n.run(0, H - 1).map((head) => inputs.W_O.slice(head * d_v, (head + 1) * d_v)),
+  };
+  return { ...inputs, heads, T, H, H_kv, d_k, d_v, ahead: AHEAD[inputs.mask](T) };
+};
+
+const twinOf = (id) => TWINS.find((twin) => twin.id === id) ?? { rules: {} };
+const lengths = ($) => ({ head: $.H, query: $.T, key: $.T, feature: $.d_k });
+const nested = (sizes, make, places = []) =>
+  sizes.length ? n.run(0, sizes[0] - 1).map((place) => nested(sizes.slice(1), make, [...places, place])) : make(places);
+const applied = (rule, o, $, places) => {
+  const at = Object.fromEntries(rule.loops.map((axis, place) => [axis, places[place]]));
+  return rule.value(o, $, at, ...places.slice(rule.loops.length).map((place) => place + 1));
+};
+const evaluated = (part, rule, $) =>
+  nested(part.axes.slice(0, rule.loops.length + rule.letters).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
+
+// One query goes through the keys it may look at, a block at a time: the largest score so far, the sum, and the accumulator.
+const begun = (width) => ({ m: [-Infinity], l: [0], a: [Array(width).fill(0)] });
+const gone = (old, scores, values, update) => {
+  const state = { old, s: [scores], v: values };
+  for (const name of ["m", "l", "a"]) state[name] = [update[name].value(n, state, {}, 1)];
+  return state;
+};
+const done = (state, o = n) => DONE.value(o, { a: state.a[0], l: state.l[0] }, {});
+const seen = ($, query) => n.run(0, $.T - 1).filter((key) => $.A[query][key]);
+const online = ($, update, head, query) => {
+  const each = (state, key) => gone(state, [$.S[head][query][key]], [$.V[head][key]], update);
+  return seen($, query).reduce(each, begun($.d_v));
+};
+const summed = ($, update, head, query) => (seen($, query).length ? done(online($, update, head, query)) : Array($.d_v).fill(0));
+
+// Every part, for inputs and a twin (or null); `change` may replace a part once it is computed: {K: (K) => ...}; `last`: the last one wanted.
+const compute = (inputs, twin = null, change = {}, last = "Y") => {
+  const $ = sized(inputs), { rules, update } = twinOf(twin), found = {};
+  for (const part of PARTS) {
+    const { name } = part;
+    $[name] = name === "Z" && update ? nested([$.H, $.T], ([head, query]) => summed($, update, head, query)) : evaluated(part, rules[name] ?? part.rule, $);
+    found[name] = $[name] = change[name] ? change[name]($[name], $) : $[name];
+    if (name === last) break;
+  }
+  return found;
+};
+
+const explain = (name, index, inputs, twin = null) => {
+  const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin, {}, name) };
+  const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
+  const depth = rule.loops.length + rule.letters;
+  const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
+  const word = index.slice(depth).reduce((value, place) => value[place], row);
+  const value = index.reduce((inner, place) => inner[place], $[name]);
+  return word.text === undefined || word.text === shown(value) ? shown(value) : `${shown(value)} = ${word.text}`;
+};
+
+// ---- Lamps: a property of attention, measured on the machine as it is, or on inputs changed for it.
+const close = (a, b) => (Array.isArray(a) ? a.every((x, place) => close(x, b[place])) : a === b || Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)));
+const token = (place) => `\`${TOKENS[place] ?? `token ${place + 1}`}\``;
+const nudge = (row, by = 1) => row.map((x, place) => x + by * (1 + (place % 3)));
+const blocks = (matrix, count, block) => {
+  const width = matrix[0].length / count;
+  return matrix.map((row, line) => row.map((x, place) => (Math.floor(place / width) === block ? x + 1 + ((line + place) % 3) : x)));
+};
+const find = (items, test) => items.find(test) ?? null;
+const heads = ($) => n.run(0, $.H - 1), tokens = ($) => n.run(0, $.T - 1);
+
+const rows = (inputs, twin) => {
+  const { P, A } = compute(inputs, twin), $ = sized(inputs);
+  const sum = ([head, query]) => P[head][query].reduce((total, weight) => total + weight, 0);
+  const seen = (query) => AHEAD[inputs.mask]($.T) + query >= 0;
+  const all = heads($).flatMap((head) => tokens($).map((query) => [head, query]));
+  const wrong = find(all, (place) => !close(sum(place), seen(place[1]) ? 1 : 0));
+  const says = wrong ? `The weights of ${token(wrong[1])} in head ${wrong[0]} sum to ${shown(sum(wrong))}.` : "Each row of weights sums to 1.";
+  return { on: !wrong, says };
+};
+
+// All queries and keys of plus and minus ones: products of d_k signs have mean 0 and variance d_k, scores 1.
+const spread = (inputs, twin) => {
+  const { d_k, H, H_kv } = sized(inputs);
+  const signs = n.run(0, 2 ** d_k - 1).map((bits) => n.run(0, d_k - 1).map((place) => ((bits >> place) & 1 ? 1 : -1)));
+  const eye = (count) => n.run(0, d_k - 1).map((row) => n.run(0, count * d_k - 1).map((place) => (place % d_k === row ? 1 : 0)));
+  const zeros = (count, width) => n.run(1, count).map(() => Array(width).fill(0));
+  const probe = { ...inputs, X: signs, W_Q: eye(H), W_K: eye(H_kv), W_V: zeros(d_k, H_kv), W_O: zeros(H, d_k), mask: "none" };
+  const squares = compute(probe, twin, {}, "S").S.flat(2).map((score) => score ** 2);
+  const variance = squares.reduce((sum, square) => sum + square, 0) / squares.length;
+  return { on: close(variance, 1), says: `For random ±1 queries and keys the scores have variance ${shown(variance)}.` };
+};
+
+const SHIFT = 1000;
+const shift = (inputs, twin) => {
+  const { Z } = compute(inputs, twin);
+  const moved = compute(inputs, twin, { S: (S) => S.map((head) => head.map((row) => row.map((score) => score + SHIFT))) }).Z;
+  const wrong = find(tokens(sized(inputs)), (query) => !Z.every((head, place) => close(head[query], moved[place][query])));
+  const says = wrong === null ? `${SHIFT} more in every score changes nothing.` : `${SHIFT} more in every score changes what ${token(wrong)} finds.`;
+  return { on: wrong === null, says };
+};
+
+const permutation = (inputs, twin) => {
+  const open = { ...inputs, mask: "none" }, turned = { ...open, X: [...inputs.X].reverse() };
+  const { Y } = compute(open, twin), back = compute(turned, twin).Y.reverse();
+  const wrong = find(tokens(sized(inputs)), (query) => !close(Y[query], back[query]));
+  const says = wrong === null ? "Tokens in another order give the same outputs, in that order." : `In another order ${token(wrong)} has another output, without any mask.`;
+  return { on: wrong === null, says };
+};
+
+const leak = (inputs, twin) => {
+  const masked = inputs.mask === "none" ? { ...inputs, mask: "causal" } : inputs, { Y } = compute(masked, twin);
+  for (const late of tokens(sized(inputs))) {
+    const { Y: other } = compute({ ...masked, X: masked.X.map((row, place) => (place === late ? nudge(row) : row)) }, twin);
+    const early = find(n.run(0, late - 1), (query) => !close(Y[query], other[query]));
+    if (early !== null) return { on: false, says: `With a causal mask the output of ${token(early)} changes when ${token(late)} does, which comes later.` };
+  }
+  return { on: true, says: "With a causal mask no output depends on a later token." };
+};
+
+// Each head has queries of its own, shares its keys with its group only, and is silent when its rows of W_O are 0.
+const independent = (inputs, twin) => {
+  const { H, H_kv } = sized(inputs);
+  const probe = { ...inputs, X: inputs.X.map((row, place) => nudge(row, 0.25 * (1 + place))) }, { Z } = compute(probe, twin);
+  const changes = [["W_Q", H], ["W_K", H_kv], ["W_V", H_kv]].flatMap(([name, count]) => n.run(0, count - 1).map((block) => [name, count, block]));
+  for (const [name, count, block] of changes) {
+    const other = compute({ ...probe, [name]: blocks(probe[name], count, block) }, twin).Z;
+    const wrong = find(n.run(0, H - 1), (head) => Math.floor((head * count) / H) !== block && !close(Z[head], other[head]));
+    if (wrong !== null) return { on: false, says: `Head ${wrong} changes with columns of ${name} that belong to other heads.` };
+  }
+  const height = inputs.W_O.length / H;
+  const muted = find(n.run(0, H - 1), (head) => {
+    const rows = probe.W_O.map((row, place) => (Math.floor(place / height) === head ? row.map(() => 0) : row));
+    const silent = compute(probe, twin, { Z: (found) => found.map((one, place) => (place === head ? one.map((row) => row.map(() => 0)) : one)) });
+    return !close(compute({ ...probe, W_O: rows }, twin).O, silent.O);
+  });
+  if (muted !== null) return { on: false, says: `Head ${muted} is not silent when its rows of W_O are 0.` };
+  return { on: true, says: H === 1 ? "There is one head only." : "No head depends on what belongs to another." };
+};
+
+const own = (inputs, twin) => {
+  const $ = sized(inputs), { Z } = compute(inputs, twin);
+  for (const query of tokens($)) {
+    const change = (Q) => Q.map((head) => head.map((row, place) => (place === query ? nudge(row) : row)));
+    const other = compute(inputs, twin, { Q: change }).Z;
+    const wrong = find(tokens($), (place) => place !== query && !Z.every((head, h) => close(head[place], other[h][place])));
+    if (wrong !== null) return { on: false, says: `Another query of ${token(query)} changes what ${token(wrong)} finds.` };
+  }
+  return { on: true, says: "A query changes what its own token finds, and no other." };
+};
+
+const measured = (measure) => (inputs, twin = null) => {
+  try {
+    return measure(inputs, twin);
+  } catch (error) {
+    return { on: false, says: `This cannot be computed: ${error.message}.` };
+  }
+};
+const LAMPS = [
+  { id: "rows", title: "rows sum to 1", measure: measured(rows) },
+  { id: "spread", title: "scores keep their spread", measure: measured(spread) },
+  { id: "shift", title: "a common shift changes nothing", measure: measured(shift) },
+  { id: "permutation", title: "the order of tokens does not count", measure: measured(permutation) },
+  { id: "leak", title: "nothing leaks from the future", measure: measured(leak) },
+  { id: "heads", title: "heads are independent", measure: measured(independent) },
+  { id: "own", title: "a query is its own", measure: measured(own) },
+];
+
+// ---- Orders: the same outputs, computed in another order; bytes between a large slow memory and a small fast one, 4 to a number.
+const NUMBER = 4, BLOCK = 2;
+const empty = ($) => nested([$.H, $.T, $.d_v], () => null);
+// `ready` of a step: how many queries have their outputs.
+const replayed = (replay) => (inputs) => {
+  const $ = { ...sized(inputs), ...compute(inputs) };
+  const steps = replay($).map((step, place, all) => ({ ready: place === all.length - 1 ? $.T : 0, ...step }));
+  return { steps, output: steps[steps.length - 1].done, bytes: steps.reduce((sum, step) => sum + step.bytes, 0) };
+};
+const softmaxed = ($, scores) => nested([$.H, $.T], ([head, query]) => {
+  const weights = n.softmax(tokens($).map((key) => ($.A[query][key] ? scores(head, query, key) : -Infinity)));
+  return n.run(0, $.d_v - 1).map((place) => n.sum(weights.map((weight, key) => weight * $.V[head][key][place])));
+});
+const whole = ($) => {
+  const numbers = (count) => NUMBER * $.H * count;
+  return [
+    { says: "Queries and keys are read, all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
+    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
+  ];
+};
+const absorbed = ($) => {
+  const d = $.X[0].length, numbers = (count) => NUMBER * $.H * count;
+  const W = heads($).map((head) => n.times($.heads.W_Q[head], n.transpose($.heads.W_K[Math.floor((head * $.H_kv) / $.H)])));
+  const scores = (head, query, key) => n.times($.X[query], W[head], n.transpose($.X[key])) / Math.sqrt($.d_k);
+  return [
+    { says: "W_Q and W_K become one matrix: no queries, no keys.", bytes: numbers(2 * d * $.d_k + d * d), done: empty($) },
+    { says: "X and that matrix are read, all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
+    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
+  ];
+};
+const tiles = ($, rows, columns) => {
+  const steps = [], finished = empty($), chunk = (first, size) => n.run(first, Math.min(first + size, $.T) - 1);
+  for (let top = 0; top < $.T; top += rows) {
+    const queries = chunk(top, rows), states = nested([$.H, queries.length], () => begun($.d_v));
+    for (let left = 0; left < $.T; left += columns) {
+      const keys = chunk(left, columns);
+      if (!queries.some((query) => keys.some((key) => $.A[query][key]))) continue;
+      for (const head of heads($)) queries.forEach((query, place) => {
+        const open = keys.filter((key) => $.A[query][key]);
+        if (!open.length) return;
+        states[head][place] = gone(states[head][place], open.map((key) => $.S[head][query][key]), open.map((key) => $.V[head][key]), UPDATE);
+        finished[head][query] = done(states[head][place]);
+      });
+      const first = !steps.length || steps[steps.length - 1].top !== top;
+      const bytes = $.H * NUMBER * (keys.length * ($.d_k + $.d_v) + (first ? queries.length * $.d_k : 0));
+      const says = `Queries ${queries.map(token).join(", ")} meet keys ${keys.map(token).join(", ")}.`;
+      steps.push({ says, bytes, top, ready: top, done: structuredClone(finished) });
+    }
+    for (const head of heads($)) for (const query of queries) finished[head][query] = finished[head][query].map((x) => x ?? 0);
+    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written, with the logarithms of their sums.`, top, ready: top + queries.length };
+    const read = steps.some((step) => step.top === top) ? 0 : queries.length * $.d_k;
+    steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * ($.d_v + 1)), done: structuredClone(finished) });
+  }
+  return steps.map(({ says, bytes, ready, done }) => ({ says, bytes, ready, done }));
+};
+const ORDERS = [
+  { id: "whole", title: "whole matrices", replay: replayed(whole) },
+  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
+  { id: "recurrent", title: "one key after the other", replay: replayed(($) => tiles($, $.T, 1)) },
+  { id: "absorbed", title: "W_Q and W_K absorbed", replay: replayed(absorbed) },
+];
+
+// ---- The test cell: these inputs, and what the machine makes of them, for a learner's own function.
+const python = (x) => {
+  if (Array.isArray(x)) return `[${x.map(python).join(", ")}]`;
+  return Number.isNaN(x) ? "np.nan" : Number.isFinite(x) ? String(x) : `${x < 0 ? "-" : ""}np.inf`;
+};
+const array = (name, value) => `${name} = np.array(\n    [\n${value.map((one) => `        ${python(one)},\n`).join("")}    ],\n    dtype=float,\n)\n`;
+// Whether somebody sees that other numbers leave the twin, or none: in what the test compares and in what all heads write.
+const LEAST = 0.005, SHARE = 0.001; // of one number, and of the largest
+const exposed = (inputs, twin) => {
+  const machine = compute(inputs);
+  let other;
+  try {
+    other = compute(inputs, twin);
+  } catch {
+    return true; // on these shapes there is no such number
+  }
+  return [twinOf(twin).tested, "O"].every((name) => {
+    const [right, made] = [machine, other].map((found) => found[name].flat(9));
+    const least = Math.max(LEAST, SHARE * Math.max(...right.map(Math.abs)));
+    return right.every(Number.isFinite) && right.some((x, place) => !(Math.abs(x - made[place]) < least));
+  });
+};
+// What the twin's test calls: heads made and merged, or one call of attention.
+const called = (twin, inputs, found) => {
+  const mask = `mask = np.array(${python(found.A)}) == 1  # True: may attend\n`;
+  if (twin.tested === "O") {
+    const names = { x: "X", w_query: "W_Q", w_key: "W_K", w_value: "W_V", w_output: "W_O" }, { H, H_kv } = sized(inputs);
+    const given = Object.entries(names).map(([name, input]) => array(name, inputs[input])).join("") + mask;
+    return [given, `multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=${H}, n_kv_heads=${H_kv}, mask=mask)`, found.O];
+  }
+  const given = array("query", found.Q) + array("key", found.K) + array("value", found.V);
+  if (twin.part === "A" && inputs.mask === "causal") return [given, "attention(query, key, value, is_causal=True)", found.Z];
+  return [given + mask, "attention(query, key, value, mask=mask)", found.Z];
+};
+const test = (inputs, twin) => {
+  const mistake = twinOf(twin), [given, call, wanted] = called(mistake, inputs, compute(inputs));
+  const message = `not what attention gives${exposed(inputs, twin) ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
+  return `import numpy as np
+
+${given}
+${array("wanted", wanted)}
+got = ${call}
+np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9, err_msg=${JSON.stringify(message)})
+print("As the machine has it.")
+`;
+};
+
+// What the places of an axis are called, for inputs of any size: those of an input's rows and columns, and of a part's axes.
+const numbered = (letter, count) => n.run(1, count).map((place) => `${letter}${place}`);
+const features = (count) => (count === FEATURES.length ? FEATURES : numbered("x", count));
+const places = (axis, count) =>
+  axis === "head" ? n.run(0, count - 1).map((place) => `head ${place}`) : axis === "feature" ? numbered("", count) : TOKENS.slice(0, count).concat(numbered("token ", count - TOKENS.length));
+const labels = (name, inputs) => {
+  const input = inputs[name], width = features(inputs.X[0].length);
+  if (name === "X") return { rows: places("query", input.length), columns: width };
+  if (name === "W_O") return { rows: numbered("z", input.length), columns: width };
+  if (input) return { rows: width, columns: numbered(name.slice(2).toLowerCase(), input[0].length) };
+  const part = PARTS.find((one) => one.name === name), value = compute(inputs)[name];
+  const sizes = part.axes.map((_, depth) => n.size(value, depth));
+  return part.axes.map((axis, depth) => (axis === "feature" && "OY".includes(name) ? width : places(axis, sizes[depth])));
+};
+for (const input of INPUTS) if (Array.isArray(input.value)) Object.assign(input, labels(input.name, Object.fromEntries(INPUTS.map((one) => [one.name, one.value]))));
+
+return { inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };

@@ -1,0 +1,376 @@
+// The game: a warm-up on the machine alone, levels in three steps, and a mode without a task.
+const STORE = "attn-course-break";
+const STEPS = [["find", "Find a difference"], ["prove", "Prove it"], ["name", "Name it"]];
+// The letters of formulas that no matrix on the page has as its name, some only beside another sign.
+const LETTERS = [
+  ["b", "a score with the mask added"], ["m", "the largest score so far", "\u2113"], ["m", "the largest score of the row"], ["\u2113", "the sum of exponentials so far"],
+  ["a", "the sum of weighted values so far", "\u2113"], ["\u03c3", "the softmax"], ["w", "the weights before the mask"],
+  ["A", "the keys that may be looked at"], ["p", "how far ahead a query may look", "+ p"], ["p", "the weights"], ["s", "the scores"],
+  ["h", "a head", "h = 1"], ["h", "the head, counted from 0"], ["r", "the key head, counted from 0"], ["g", "heads to a key head"],
+  ["H", "the number of heads"], ["T", "the number of tokens"], ["n", "the token that is taken"], ["c", "the column that is taken"],
+];
+const times = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+function stored() {
+  try {
+    return JSON.parse(localStorage.getItem(STORE)) ?? {};
+  } catch {
+    return {}; // no store, as in a frame without an origin: the game forgets
+  }
+}
+
+function keep(name, value) {
+  try {
+    localStorage.setItem(STORE, JSON.stringify({ ...stored(), [name]: value }));
+  } catch {
+    // see above
+  }
+}
+
+function startGame(desk) {
+  const wanted = typeof DATA === "undefined" ? undefined : MACHINE.levels.findIndex(({ id }) => id === DATA.level);
+  desk.solved = stored();
+  if (wanted >= 0) startLevel(desk, wanted);
+  else if (desk.solved.meet) startLevel(desk, Math.max(0, MACHINE.levels.findIndex(({ id }) => !(id in desk.solved))));
+  else startMode(desk, "meet");
+}
+
+function startLevel(desk, n) {
+  const level = MACHINE.levels[n];
+  Object.assign(desk, { mode: "level", level: n, proved: false, named: false, hinted: false, tested: new Set(), fewest: Infinity });
+  answer(desk, "");
+  desk.begin(level.start, level.twin);
+  desk.refresh();
+}
+
+function startMode(desk, mode) {
+  Object.assign(desk, { mode, hinted: false, tested: new Set(), task: 0 });
+  answer(desk, "");
+  desk.begin(mode === "free" ? ASKING : SMALL, mode === "free" ? MACHINE.twins[0].id : null);
+  desk.refresh();
+}
+
+// Where a level stands; what has been proved stays proved, whatever is changed afterwards.
+function stepOf(desk) {
+  if (desk.named) return "done";
+  if (desk.proved) return "name";
+  return desk.exposed ? "prove" : "find";
+}
+
+const quoted = (text) => text.replace(/`(.+?)`/g, "\u201c$1\u201d");
+const mathy = (text) => text.replace(/\b([WdHp])_(kv|ij|[a-zA-Z])\b/g, "<i>$1</i><sub>$2</sub>").replace(/\^T\b/g, "<sup>T</sup>");
+const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<b>$1</b>");
+const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
+
+function answer(desk, text, good = false) {
+  desk.one("answer").toggleAttribute("data-good", good);
+  if (text === desk.answered) return;
+  desk.answered = text;
+  desk.one("answer").hidden = text === "";
+  desk.one("answer").innerHTML = marked(text);
+  if (text) desk.say(desk.one("answer").textContent);
+}
+
+// An answer to what was pressed far below: also where somebody looks now.
+function tell(desk, text, good = false) {
+  answer(desk, text, good);
+  desk.about = { said: text, good };
+  desk.look();
+}
+
+function drawMission(desk) {
+  const step = desk.mode === "level" ? stepOf(desk) : desk.mode;
+  if (step !== "find" && desk.mode === "level") desk.fewest = Math.min(desk.fewest, desk.exposed ? desk.changes() : Infinity);
+  drawNav(desk);
+  desk.one("steps").hidden = desk.mode !== "level";
+  const reached = STEPS.findIndex(([id]) => id === step);
+  desk.one("steps").replaceChildren(
+    ...STEPS.map(([id, title], n) =>
+      make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
+    ),
+  );
+  const { name, task, tools, choice, short = name } = MISSIONS[step](desk);
+  desk.one("short").innerHTML = short;
+  desk.one("name").textContent = name;
+  desk.one("task").innerHTML = task;
+  // Buttons that were there stay, so that the focus is not lost.
+  const bar = desk.one("tools");
+  const key = `${desk.mode} ${desk.level} ${step} ${tools.map(([text]) => text)}`;
+  const main = tools.find(([, , more]) => more?.class === "brk-main");
+  if (bar.dataset.key !== key) {
+    bar.replaceChildren(...(choice ? [chooser(desk)] : []), ...tools.map(([text, click, more]) => make("button", { click, ...more }, text)));
+    const [text, click] = main ?? [];
+    desk.one("next").replaceChildren(...(main ? [make("button", { click, class: "brk-main" }, text)] : []));
+  }
+  bar.dataset.key = key;
+  drawLamps(desk, step);
+  drawChoices(desk, step);
+  drawEnd(desk, step);
+  drawOrders(desk);
+  const counted = desk.count ? `${times(desk.count, "number")} differ${desk.count === 1 ? "s" : ""}.` : "No number differs.";
+  if (desk.twin && desk.count !== desk.said) desk.say(counted);
+  desk.said = desk.count;
+}
+
+const goTo = (desk, name) => () => {
+  const target = desk.one(name);
+  target.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  target.querySelector("button, input, .brk-cell")?.focus({ preventScroll: true });
+};
+
+const restart = (desk) => ["Back to the start", () => desk.restore()];
+
+const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
+const MISSIONS = {
+  find: (desk) => ({
+    name: MACHINE.levels[desk.level].title,
+    short: `Task: change numbers until the outputs differ. ${inside(desk)}`,
+    task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and on these both give the same output.
+      <b>Change as few numbers as you can until another output <i>O</i> leaves the twin.</b> ${inside(desk)}
+      ${desk.hinted ? `<i>${mathy(MACHINE.levels[desk.level].hint)}</i>` : ""}`,
+    tools: [hint(desk), restart(desk)],
+  }),
+  prove: (desk) => ({
+    name: MACHINE.levels[desk.level].title,
+    short: "Task: uncover the lamp that is lit for the machine and out for the twin.",
+    task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone does not say who is
+      wrong. Each lamp below is a rule of attention: it is lit for those who keep the rule. The lamps are covered, and a press uncovers one.
+      <b>Find the lamp that is lit for the machine and out for the twin.</b>`,
+    tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
+  }),
+  name: (desk) => ({
+    name: MACHINE.levels[desk.level].title,
+    short: "Task: choose the twin's formula out of four.",
+    task: "Proved: the twin is wrong. <b>What does the twin compute? Four formulas stand below the lamps: choose the twin's.</b>",
+    tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
+  }),
+  done: (desk) => ({
+    name: MACHINE.levels[desk.level].title,
+    short: "Found, proved and named.",
+    task: "Found, proved and named. The story and the test stand below.",
+    tools: [["To the story and the test", goTo(desk, "end"), { class: "brk-main" }, next(desk)[0]], ...next(desk)],
+  }),
+  free: (desk) => ({
+    name: "Any twin, any numbers",
+    task: "Choose what is wrong with the twin, change what you like, and see where it shows.",
+    tools: [restart(desk), ["Numbers by chance", () => byChance(desk)]],
+    choice: true,
+  }),
+  orders: () => ({
+    name: "The same numbers in four orders",
+    task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> Bytes move between a large memory
+      and the small one that computes. Play all four orders to their ends: the answer then stands at the bottom.`,
+    tools: [],
+  }),
+  meet: (desk) => meetMission(desk),
+};
+
+// What differs while what leaves the machine does not, or too little.
+function inside({ apart }) {
+  if (!apart.length) return "";
+  if (apart.includes("O")) return "The outputs differ by too little to be seen: it takes 0.005, and a thousandth of the largest number.";
+  return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but nothing that leaves the machine does yet.`;
+}
+
+function next(desk) {
+  const on = () => {
+    startLevel(desk, desk.level + 1);
+    desk.one("name").focus();
+  };
+  return desk.level + 1 < MACHINE.levels.length ? [["Next level", on]] : [];
+}
+
+function byChance(desk) {
+  for (const { name, choices } of MACHINE.inputs) {
+    if (!choices) desk.inputs[name] = desk.inputs[name].map((row) => row.map(() => Math.floor(Math.random() * 5) - 2));
+  }
+  desk.refresh();
+}
+
+function drawNav(desk) {
+  const nav = desk.one("nav");
+  const now = desk.mode === "level" ? `level ${desk.level}` : desk.mode;
+  if (!nav.children.length) {
+    const chip = (id, text, label, click) => make("button", { "data-id": id, "aria-label": label, click }, text);
+    nav.append(
+      chip("meet", "Meet it", "Meet the machine", () => startMode(desk, "meet")),
+      ...MACHINE.levels.map(({ title }, n) => chip(`level ${n}`, String(n + 1), `Level ${n + 1}: ${title}`, () => startLevel(desk, n))),
+      chip("free", "Free", "Any twin, any numbers", () => startMode(desk, "free")),
+      chip("orders", "Orders", "The same numbers in four orders", () => startMode(desk, "orders")),
+    );
+    walk(nav, "button")();
+  }
+  for (const button of nav.children) {
+    const level = MACHINE.levels[Number(button.dataset.id.split(" ")[1])];
+    button.setAttribute("aria-pressed", String(button.dataset.id === now));
+    button.toggleAttribute("data-solved", (level?.id ?? button.dataset.id) in desk.solved);
+  }
+}
+
+// --- lamps ---------------------------------------------------------------------------------------------
+
+function drawLamps(desk, step) {
+  const host = desk.one("lamps");
+  host.hidden = desk.mode === "meet" || desk.mode === "orders";
+  if (host.hidden) return;
+  if (host.children.length !== MACHINE.lamps.length) {
+    const lamp = ({ id, title }) =>
+      make("button", { class: "brk-lamp", "data-id": id, click: () => press(desk, id) }, make("span"), make("b", {}, title), make("span"));
+    host.replaceChildren(...MACHINE.lamps.map(lamp));
+  }
+  [...host.children].forEach((row, n) => {
+    const lamp = MACHINE.lamps[n];
+    const open = step === "free" || step === "done" || desk.tested.has(lamp.id);
+    [[row.firstChild, null], [row.lastChild, desk.twin]].forEach(([bulb, twin], side) => {
+      const { on, says } = open ? lamp.measure(desk.inputs, twin) : { on: undefined, says: "covered: press" };
+      bulb.dataset.on = String(on);
+      bulb.innerHTML = mathy(`${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${quoted(says)}`);
+    });
+  });
+}
+
+function press(desk, id) {
+  if (desk.mode !== "level" || stepOf(desk) === "done") return;
+  const lamp = MACHINE.lamps.find((other) => other.id === id);
+  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which the outputs differ.");
+  desk.tested.add(id);
+  const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which));
+  if (machine.on && !twin.on) {
+    desk.proved = true;
+    desk.refresh();
+    tell(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says} Four formulas stand here now.`, true);
+    return goTo(desk, "choices")();
+  } else if (machine.on) {
+    const other = id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : "";
+    tell(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${other}.`);
+  } else tell(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
+  desk.refresh();
+}
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+// --- four formulas -------------------------------------------------------------------------------------
+
+// The twin's form among three others: wrong forms of the same part, then those that stand nearest in the list; a level keeps their order.
+function formsOf(level) {
+  const place = MACHINE.twins.findIndex(({ id }) => id === level.twin), right = MACHINE.twins[place];
+  const far = (form) => Math.abs(MACHINE.twins.indexOf(form) - place) + (form.part === right.part ? 0 : MACHINE.twins.length);
+  const others = MACHINE.twins.filter(({ html }) => html !== right.html).sort((a, b) => far(a) - far(b));
+  return others.slice(0, 3).toSpliced(level.id.length % 4, 0, right);
+}
+
+function drawChoices(desk, step) {
+  const host = desk.one("choices");
+  host.hidden = step !== "name";
+  const key = step === "name" ? MACHINE.levels[desk.level].id : "";
+  if (host.dataset.key === key) return;
+  host.dataset.key = key;
+  const button = (form) =>
+    make(
+      "button",
+      { class: "brk-form", click: (event) => choose(desk, form, event.currentTarget) },
+      make("span", { class: "brk-says", html: mathy(capital(form.title)) }),
+      make("span", { class: "brk-formula", html: form.html }),
+      legend(form),
+    );
+  host.replaceChildren(...(step === "name" ? formsOf(MACHINE.levels[desk.level]).map(button) : []));
+}
+
+// What the letters of a formula stand for.
+function legend({ html }) {
+  const text = html.replace(/<sup>T<\/sup>/g, "").replace(/<[^>]+>/g, " ").replace(/&\w+;/g, " ").replace(/\s+/g, " ");
+  const found = new Map();
+  for (const [letter, meaning, beside = ""] of LETTERS) {
+    const stands = new RegExp(`(^|[^\\p{L}])${letter}([^\\p{L}]|$)`, "u").test(text);
+    if (stands && text.includes(beside) && !found.has(letter)) found.set(letter, meaning);
+  }
+  return make("span", { class: "brk-legend", html: [...found].map(([letter, meaning]) => `<i>${letter}</i>: ${meaning}`).join("; ") });
+}
+
+function choose(desk, form, button) {
+  if (form.id === desk.twin) {
+    const level = MACHINE.levels[desk.level];
+    desk.named = true;
+    desk.solved = { ...desk.solved, [level.id]: Math.min(desk.solved[level.id] ?? Infinity, desk.fewest) };
+    keep(level.id, desk.solved[level.id]);
+    tell(desk, `That is it: ${form.title}.`, true);
+    desk.refresh();
+    return goTo(desk, "end")();
+  }
+  button.dataset.wrong = "true";
+  if (!fits(desk.inputs, form.id)) return tell(desk, "No: on these shapes that form cannot be computed at all.");
+  const { count, first } = apart(desk.inputs, form.id, desk.twin);
+  if (!count) {
+    return tell(desk, "On your numbers that form gives what the twin gives: they cannot tell the two apart. Change one more.");
+  }
+  const place = nameOf(first.part, first.index, desk.inputs);
+  const [there, here] = shownApart(first.value, first.other);
+  tell(desk, `No: that form gives ${there} at \u201c${place}\u201d, and the twin has ${here}.`);
+}
+
+// --- the end of a level, and the test ------------------------------------------------------------------
+
+function drawEnd(desk, step) {
+  const host = desk.one("end");
+  const key = step === "done" ? MACHINE.levels[desk.level].id : step === "free" ? `free ${desk.twin}` : "";
+  host.hidden = key === "";
+  if (step === "free" && host.querySelector("textarea")) {
+    host.querySelector("textarea").value = pythonOf(desk);
+    host.querySelector(".brk-fails").textContent = failing(desk);
+  }
+  if (host.dataset.key === key) return;
+  host.dataset.key = key;
+  if (step === "done") host.replaceChildren(...ending(desk));
+  else if (step === "free") host.replaceChildren(...exported(desk));
+  else host.replaceChildren();
+}
+
+const pythonOf = (desk) => MACHINE.test(desk.inputs, desk.twin);
+const failing = (desk) =>
+  desk.exposed
+    ? "Your numbers as a test. Run it below your own function: with this mistake it fails, without it passes."
+    : "Your numbers as a test. It passes with this mistake too: on these numbers what leaves the twin is not seen to differ.";
+
+function ending(desk) {
+  const level = MACHINE.levels[desk.level];
+  const twin = MACHINE.twins.find(({ id }) => id === level.twin);
+  const part = partNamed(twin.part);
+  const rest = desk.fewest <= level.par ? ": fewer are not possible." : `; ${level.par} ${level.par === 1 ? "is" : "are"} enough.`;
+  return [
+    make("p", { class: "brk-name", html: mathy(capital(twin.title)) }),
+    make("dl", {},
+      make("dt", {}, "machine"), make("dd", {}, make("span", { class: "brk-formula", html: part.html }), make("br"), legend(part)),
+      make("dt", {}, "twin"), make("dd", {}, make("span", { class: "brk-formula", html: twin.html }), make("br"), legend(twin))),
+    make("p", { html: mathy(level.story) }),
+    make("p", { class: "brk-score" }, `You changed ${times(desk.fewest, "number")}${rest}`),
+    ...exported(desk),
+    make("div", { class: "attn-buttons" }, ...next(desk).map(([text, click]) => make("button", { class: "brk-main", click }, text))),
+  ];
+}
+
+function exported(desk) {
+  const text = make("textarea", { readonly: true, spellcheck: "false", rows: 8, "aria-label": "The test, as Python" });
+  text.value = pythonOf(desk);
+  const copy = async () => {
+    text.select();
+    try {
+      await navigator.clipboard.writeText(text.value);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Chosen: copy it with Ctrl+C";
+    }
+    desk.say(button.textContent);
+  };
+  const button = make("button", { click: copy }, "Copy the test");
+  return [make("p", { class: "brk-fails" }, failing(desk)), text, make("div", { class: "attn-buttons" }, button)];
+}
+
+function chooser(desk) {
+  const options = MACHINE.twins.map(({ id, title }) => make("option", { value: id, selected: id === desk.twin }, title));
+  const list = make("select", { "aria-label": "What is wrong with the twin" }, ...options);
+  list.addEventListener("change", () => {
+    desk.pair(list.value);
+    list.value = desk.twin;
+  });
+  return list;
+}

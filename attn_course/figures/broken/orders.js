@@ -1,0 +1,119 @@
+// The same numbers in four orders: what each step moves, and that the output stays the same.
+const PACE_MS = 700;
+const CALM = matchMedia("(prefers-reduced-motion: reduce)");
+
+function drawOrders(desk) {
+  const host = desk.one("orders");
+  const key = desk.mode === "orders" ? JSON.stringify(desk.inputs) : "";
+  host.hidden = key === "";
+  if (host.dataset.key === key) return;
+  host.dataset.key = key;
+  clearInterval(Number(host.dataset.clock));
+  host.replaceChildren();
+  if (key) showOrders(desk, host);
+}
+
+function showOrders(desk, host) {
+  const replays = MACHINE.orders.map(({ id, title, replay }) => {
+    const { steps, output } = replay(desk.inputs);
+    let bytes = 0;
+    return { id, title: mathy(title), output, steps: steps.map((step) => ({ ...step, bytes: (bytes += step.bytes) })) };
+  });
+  const played = new Set();
+  const output = partNamed(FINDS);
+  const whole = replays[0].output;
+  const most = Math.max(...replays.map(({ steps }) => steps.at(-1).bytes));
+  let chosen = Math.max(0, replays.findIndex(({ id }) => id === host.dataset.order)), step = 0;
+
+  const choices = replays.map(({ title }, n) => make("button", { click: () => go(n, 0), html: title }));
+  const slider = make("input", { type: "range", min: 0, step: 1, "aria-label": "step", input: () => go(chosen, Number(slider.value)) });
+  const play = make("button", { class: "brk-main", click: () => (host.dataset.clock ? stop() : run()) }, "Play");
+  const says = make("p", { class: "brk-doing" });
+  const cell = () => make("span", { class: "brk-cell" });
+  const table = new Matrix({ ...output, axes: axesOf(output) }, whole, labelsOf(FINDS, desk.inputs), cell);
+  const groove = () => make("div", { class: "brk-groove" }, make("div"));
+  const number = () => make("span", { class: "attn-number" });
+  const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", { html: title }), groove(), number()));
+  const heading = make("p", { class: "attn-heading" }, "Bytes moved from the first step to the last");
+  const same = make("p", { class: "brk-same", "aria-live": "polite" }), end = make("p", { class: "brk-score" });
+  host.append(
+    make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices),
+    make("div", { class: "brk-player" }, play, slider),
+    says,
+    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, heading, ...meters)),
+    same,
+    end,
+  );
+
+  function go(order, place) {
+    stop();
+    [chosen, step] = [order, place];
+    draw();
+  }
+
+  function stop() {
+    clearInterval(Number(host.dataset.clock));
+    delete host.dataset.clock;
+    play.textContent = "Play";
+  }
+
+  function run() {
+    const { steps } = replays[chosen];
+    if (CALM.matches) step = step < steps.length - 1 ? step + 1 : 0; // one step a press, nothing moves by itself
+    else {
+      if (step === steps.length - 1) step = 0;
+      play.textContent = "Pause";
+      host.dataset.clock = setInterval(() => {
+        step += 1;
+        if (step >= replays[chosen].steps.length - 1) stop();
+        draw();
+      }, PACE_MS);
+    }
+    draw();
+  }
+
+  function draw() {
+    const { id, steps, output: made, title } = replays[chosen];
+    const { says: doing, done, ready, bytes: moved } = steps[step], last = step === steps.length - 1;
+    host.dataset.order = replays[chosen].id;
+    choices.forEach((button, n) => button.setAttribute("aria-pressed", String(n === chosen)));
+    slider.max = steps.length - 1;
+    slider.value = step;
+    slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
+    says.innerHTML = mathy(`${step + 1} of ${steps.length}: ${quoted(doing)} ${moved} of ${steps.at(-1).bytes} bytes are moved so far.`);
+    for (const { element, index } of table.cells) {
+      const value = index.reduce((inner, i) => inner?.[i], done) ?? undefined;
+      element.textContent = Number.isFinite(value) ? shown(value) : "";
+      element.toggleAttribute("data-hidden", !Number.isFinite(value));
+      element.toggleAttribute("data-unfinished", index[1] >= ready);
+    }
+    meters.forEach((meter, n) => {
+      const bytes = replays[n].steps.at(-1).bytes;
+      meter.querySelector(".brk-groove > div").style.width = `${(100 * bytes) / most}%`;
+      meter.lastChild.textContent = bytes.toLocaleString("en");
+      meter.toggleAttribute("data-chosen", n === chosen);
+    });
+    const finished = entries(done).filter(([index]) => index[1] < ready);
+    const off = finished.filter(([index, value]) => differs(value, at(whole, index))).length;
+    const rows = made[0].length;
+    const open = last ? "" : `Not finished yet: ${ready} of ${rows} rows of Z are. `;
+    const agree = `Of ${finished.length} finished numbers ${off} ${off === 1 ? "differs" : "differ"} from those of whole matrices.`;
+    same.innerHTML = `${title}: ${open}${finished.length ? agree : "There is nothing to compare yet."}`;
+    if (last) played.add(id);
+    end.innerHTML = played.size < replays.length ? `${played.size} of ${replays.length} orders are played to their ends.` : concluded();
+  }
+
+  // The answer to the question at the top, from what was counted.
+  function concluded() {
+    const total = ({ steps }) => steps.at(-1).bytes;
+    const least = Math.min(...replays.map(total)), best = replays.filter((one) => total(one) === least).map(({ title }) => title);
+    const off = replays.flatMap(({ output }) => entries(output)).filter(([index, value]) => differs(value, at(whole, index))).length;
+    desk.solved = { ...desk.solved, orders: replays.length };
+    keep("orders", replays.length);
+    drawNav(desk);
+    const result = off ? `${off} numbers of the results differ.` : "The order does not change the result.";
+    return `Answer: ${result} The fewest bytes, ${least}, are moved here by ${listed(best)}; ${replays[0].title} move ${total(replays[0])}. Orders that
+      write all scores and weights down must read them again; the others keep a largest score, a sum and a partial output in the small memory.`;
+  }
+  draw();
+}

@@ -1,0 +1,321 @@
+// The page: what goes in, what the machine and its twin make of it, and one panel that says what to do.
+const QUIET_MS = 250; // a screen reader hears the count once the hand rests
+const FIRST_SCORES = MACHINE.parts.find(({ role }) => role === "scores").name;
+
+// What the places of an input are: a token and one of its features, or a feature and a column of all heads side by side.
+const INPUT_AXES = { X: ["token", "x"], W_Q: ["x", "column"], W_K: ["x", "column"], W_V: ["x", "column"], W_O: ["row", "x"] };
+const axesOf = ({ name, axes }) => INPUT_AXES[name] ?? (axes[0] === "head" ? axes : axes.map((axis) => (axis === "feature" ? "x" : axis)));
+
+// The names of what a formula reads, as they stand in its own source.
+const usesOf = (part, twin) => {
+  const { value } = MACHINE.twins.find(({ id }) => id === twin)?.rules?.[part.name] ?? part.rule;
+  return [...String(value).matchAll(/\$\.(?:heads\.)?(\w+)/g)].map(([, name]) => name);
+};
+
+const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
+const defaults = () => Object.fromEntries(MACHINE.inputs.map(({ name, value }) => [name, copied(value)]));
+// The names of all places; three features are the first three of the sentence.
+function labelsOf(name, inputs) {
+  const found = MACHINE.labels(name, inputs);
+  const features = MACHINE.inputs.find((input) => input.name === "X").columns;
+  const small = inputs.X[0].length === SMALL.X[0].length;
+  const ours = (label) => (small && /^x\d$/.test(label) ? features[label[1] - 1] : label);
+  return (Array.isArray(found) ? found : [found.rows, found.columns]).map((names) => names.map(ours));
+}
+
+// A place in words: "weights of `it`, `cat`".
+function nameOf(part, index, inputs) {
+  const names = labelsOf(part.name, inputs).map((names, n) => names[index[n]]);
+  return `${part.title}: ${(part.axes[0] === "head" && inputs.heads === 1 ? names.slice(1) : names).join(", ")}`;
+}
+
+const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
+
+// The parts in the rows in which they are drawn: what each word has, who looks at whom, what comes out.
+function stages() {
+  const pairs = MACHINE.parts.findIndex(({ role }) => role === "scores");
+  const found = MACHINE.parts.findLastIndex(({ role }) => role === "weights") + 1;
+  return [MACHINE.parts.slice(0, pairs), MACHINE.parts.slice(pairs, found), MACHINE.parts.slice(found)];
+}
+
+// Whether a machine can be computed: shapes may not fit.
+function fits(inputs, twin) {
+  try {
+    return Boolean(MACHINE.compute(inputs, twin));
+  } catch {
+    return false;
+  }
+}
+
+// The first number that two machines make differently, and how many there are.
+function apart(inputs, first, second) {
+  const [here, there] = [first, second].map((twin) => MACHINE.compute(inputs, twin));
+  const found = MACHINE.parts.flatMap((part) =>
+    entries(here[part.name]).flatMap(([index, value]) => {
+      const other = at(there[part.name], index);
+      return differs(value, other) ? [{ part, index, value, other }] : [];
+    }),
+  );
+  return { count: found.length, first: found[0] };
+}
+
+function start(root) {
+  const one = (name) => root.querySelector(`[data-${name}]`);
+  const desk = { root, one, mode: "meet", level: 0, twin: null, inputs: defaults(), first: defaults(), about: null, count: 0, apart: [], exposed: false };
+  const inputs = [], results = [];
+  const body = root.querySelector(".brk");
+  let looks = [];
+  let speaking = 0;
+
+  desk.changes = () => Object.entries(desk.inputs).reduce((sum, [name, value]) => sum + changesOf(value, desk.first[name]), 0);
+
+  // Begin with these numbers; the twin may be none.
+  desk.begin = (given, twin) => {
+    desk.first = { ...defaults(), ...copied(given) };
+    desk.inputs = copied(desk.first);
+    desk.twin = twin;
+    desk.about = null;
+    buildInputs();
+    buildBoard();
+  };
+
+  // Another twin for the same numbers.
+  desk.pair = (twin) => {
+    const fails = "On these shapes that form cannot be computed at all. Axes of different lengths find such a mistake at once.";
+    if (!fits(desk.inputs, twin)) return answer(desk, fails);
+    answer(desk, "");
+    desk.twin = twin;
+    buildBoard();
+    desk.refresh();
+  };
+
+  desk.put = (name, index, value) => {
+    const given = copied(desk.inputs);
+    if (index.length) at(given[name], index.slice(0, -1))[index.at(-1)] = value;
+    else given[name] = value;
+    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "The columns cannot be shared out among so many heads.");
+    desk.inputs = given;
+    desk.refresh();
+  };
+
+  // What a number was at the start of a level.
+  desk.restore = () => {
+    desk.inputs = copied(desk.first);
+    buildInputs();
+    desk.refresh();
+  };
+
+  desk.say = (text) => {
+    clearTimeout(speaking);
+    speaking = setTimeout(() => (one("said").textContent = text), QUIET_MS);
+  };
+
+  desk.refresh = () => {
+    const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
+    if (shapesOf(made) !== desk.shapes) buildBoard();
+    desk.count = 0;
+    desk.apart = [];
+    desk.exposed = Boolean(desk.twin) && MACHINE.exposed(desk.inputs, desk.twin);
+    results.forEach(({ views, side }) => {
+      for (const view of views) {
+        const name = view.part.name;
+        const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has");
+        view.figure.hidden = repeats(view.part) || (view.part.role === "neutral" && !different && !body.hasAttribute("data-all"));
+        if (!side || !different || again(view.part)) continue;
+        desk.count += different;
+        desk.apart.push(name);
+      }
+    });
+    looks.forEach((look, side) => look.show(made[side][WEIGHTS], made[1 - side]?.[WEIGHTS]));
+    for (const view of inputs) showInput(view);
+    drawMission(desk);
+    const here = desk.mode === "meet" ? placeToTry(desk) : [];
+    for (const view of inputs) {
+      for (const { element, index } of view.cells) element.toggleAttribute("data-here", view.part.name === here[0] && index[0] === here[1]);
+    }
+    drawAbout();
+  };
+
+  // What only says again what the scores say, until somebody asks for every step.
+  const again = ({ name, role, axes }) => role === "scores" && name !== FIRST_SCORES && (axes.at(-1) !== "key" || desk.inputs.mask === "none");
+  const repeats = (part) => again(part) && !body.hasAttribute("data-all");
+  const sides = () => (desk.twin ? [null, desk.twin] : [null]);
+  const shapesOf = (made) => made.map((side) => MACHINE.parts.map(({ name }) => shapeOf(side[name]))).join();
+
+  function buildInputs() {
+    inputs.length = 0;
+    const locked = (desk.mode === "level" && MACHINE.levels[desk.level].locked) || [];
+    const open = MACHINE.inputs.filter(({ name }) => !locked.includes(name));
+    const [matrices, options] = [open.filter(({ choices }) => !choices), open.filter(({ choices }) => choices)];
+    one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option)));
+    stop.inputs();
+  }
+
+  function grid(spec) {
+    const field = ({ index, name }) => {
+      const inputmode = COARSE ? "none" : "text";
+      const cell = make("input", { type: "text", autocomplete: "off", tabindex: -1, inputmode, "aria-label": `${spec.name}, ${name}` });
+      cell.addEventListener("focus", () => {
+        cell.select();
+        desk.about = { input: spec, index, name, cell };
+        drawAbout();
+      });
+      cell.addEventListener("input", () => {
+        const value = typed(cell.value);
+        cell.toggleAttribute("aria-invalid", value === undefined);
+        if (value !== undefined) desk.put(spec.name, index, value);
+      });
+      cell.addEventListener("blur", () => {
+        cell.removeAttribute("aria-invalid");
+        desk.refresh();
+      });
+      cell.addEventListener("keydown", (event) => {
+        const step = { PageUp: 1, PageDown: -1 }[event.key];
+        if (event.key === "Escape") desk.put(spec.name, index, at(desk.first[spec.name], index));
+        else if (step) desk.put(spec.name, index, at(desk.inputs[spec.name], index) + step);
+        else if (event.key !== "Enter") return;
+        event.preventDefault();
+        cell.value = shown(at(desk.inputs[spec.name], index));
+        cell.select();
+      });
+      return cell;
+    };
+    const view = new Matrix({ ...spec, axes: axesOf(spec) }, desk.inputs[spec.name], labelsOf(spec.name, desk.inputs), field);
+    inputs.push(view);
+    return view.figure;
+  }
+
+  function option(spec) {
+    const buttons = spec.choices.map((choice) => {
+      const button = make("button", { click: () => desk.put(spec.name, [], choice) }, String(choice));
+      button.dataset.choice = JSON.stringify([spec.name, choice]);
+      return button;
+    });
+    const title = make("span", { "aria-hidden": "true" }, spec.title);
+    return make("div", { class: "brk-option", role: "group", "aria-label": spec.title, "data-option": spec.name }, title, ...buttons);
+  }
+
+  function showInput(view) {
+    const { name } = view.part;
+    for (const { element, index } of view.cells) {
+      const [now, then] = [desk.inputs, desk.first].map((all) => at(all[name], index));
+      if (element !== element.getRootNode().activeElement || typed(element.value) !== now) {
+        if (!element.hasAttribute("aria-invalid")) element.value = exact(now);
+      }
+      element.toggleAttribute("data-changed", differs(now, then));
+    }
+    for (const button of one("inputs").querySelectorAll("[data-choice]")) {
+      const [option, choice] = JSON.parse(button.dataset.choice);
+      button.setAttribute("aria-pressed", String(desk.inputs[option] === choice));
+    }
+  }
+
+  function buildBoard() {
+    const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
+    desk.shapes = shapesOf(made);
+    results.length = 0;
+    const rows = stages().map((parts) =>
+      make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
+        const views = parts.map((part) => {
+          const cell = ({ index, name }) => result(part, index, name, side);
+          return new Matrix({ ...part, axes: axesOf(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), cell);
+        });
+        results.push({ views, side });
+        return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
+      })),
+    );
+    for (const part of MACHINE.parts) inStep(results.flatMap(({ views }) => views.filter((view) => view.part.name === part.name)));
+    looks = sides().map(() => new Looks(labelsOf("X", desk.inputs)[0]));
+    const pictures = looks.map(({ picture }) => make("div", { class: "brk-side" }, picture));
+    one("board").replaceChildren(make("div", { class: "brk-stage" }, ...pictures), ...rows);
+    one("heads").hidden = !desk.twin;
+    one("board").hidden = desk.mode === "orders";
+    body.toggleAttribute("data-alone", !desk.twin);
+    body.dataset.mode = desk.mode;
+    stop.board();
+  }
+
+  function result(part, index, name, side) {
+    const about = { part, index, name, side };
+    const look = (event) => {
+      desk.about = event.type === "focus" ? about : desk.about;
+      drawAbout(about);
+    };
+    return make("span", { class: "brk-cell", role: "img", tabindex: -1, focus: look, pointerenter: look, pointerleave: () => drawAbout() });
+  }
+
+  // Say how a number was made, and light what it was made of.
+  function drawAbout(about = desk.about) {
+    drawDock(desk, about);
+    const place = about?.index ? places(axesOf(about.part ?? about.input), about.index) : {};
+    const read = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
+    const used = read.flatMap((name) => (partNamed(name) && repeats(partNamed(name)) ? usesOf(partNamed(name), null) : [name]));
+    for (const look of looks) look.light(place);
+    for (const view of inputs) view.light(used, place);
+    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : [], place);
+  }
+
+  const stop = { inputs: walk(one("inputs"), "input"), board: walk(one("board"), ".brk-cell") };
+  one("every").addEventListener("click", (event) => {
+    event.target.setAttribute("aria-pressed", String(body.toggleAttribute("data-all")));
+    desk.refresh();
+  });
+  desk.look = () => drawAbout();
+  root.explorable = desk;
+  startGame(desk);
+}
+
+// Two matrices that stand for each other are scrolled together.
+function inStep(views) {
+  const boxes = views.map(({ figure }) => figure.querySelector(".brk-scroll"));
+  for (const box of boxes) box.addEventListener("scroll", () => boxes.forEach((other) => (other.scrollLeft = box.scrollLeft)));
+}
+
+const shapeOf = (value) => (Array.isArray(value) ? `${value.length},${shapeOf(value[0])}` : "");
+const exact = (value) => String(Number(value.toFixed(6))).replace("-", "\u2212");
+const changesOf = (now, then) => entries(now).filter(([index, value]) => value !== at(then, index)).length;
+
+// How the number was made that somebody looks at, or two large buttons for one that can be changed; and how many differ.
+function drawDock(desk, about) {
+  const [host, count] = [desk.one("about"), desk.one("count")];
+  const counted = [String(desk.count), desk.count === 1 ? " number differs" : " numbers differ"];
+  const [number, words] = desk.twin ? counted : ((desk.mode === "meet" && desk.now) || ["", ""]);
+  count.toggleAttribute("data-none", desk.twin ? desk.count === 0 : !desk.met);
+  count.replaceChildren(make("b", {}, number), words);
+  host.dataset.role = (about?.part ?? about?.input)?.role ?? "neutral";
+  if (about?.input && desk.shown === about) {
+    host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
+  } else if (about?.input) host.replaceChildren(...editor(desk, about));
+  else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
+  else if (about) host.replaceChildren(...explained(desk, about));
+  else host.replaceChildren(make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made."));
+  desk.shown = about;
+}
+
+function explained(desk, { part, index, name }) {
+  const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
+  return [
+    make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name} `), make("span", { class: "brk-formula", html: part.html })),
+    ...twins.map(([who, twin]) => {
+      const name = who ? [make("span", { class: "brk-who" }, who), " "] : [];
+      return make("p", {}, ...name, MACHINE.explain(part.name, index, desk.inputs, twin));
+    }),
+  ];
+}
+
+function editor(desk, { input, index, name }) {
+  const now = () => at(desk.inputs[input.name], index);
+  const step = (by) => () => desk.put(input.name, index, Number((now() + by).toFixed(6)));
+  return [
+    make("div", { class: "brk-editor" },
+      make("p", { class: "brk-which" }, make("span", { class: "brk-symbol", html: symbol(input.name) }), ` ${name}`),
+      make(
+        "span",
+        { class: "brk-stepper" },
+        make("button", { "aria-label": "one less", click: step(-1) }, "\u2212"),
+        make("b", { class: "brk-value" }, exact(now())),
+        make("button", { "aria-label": "one more", click: step(1) }, "+"),
+      ),
+      make("p", { class: "brk-says" }, "Type a number, or step with Page up and Page down. The arrow keys go to the next cell.")),
+  ];
+}

@@ -1,0 +1,113 @@
+"""What a reader would mind in a drawn plot: pale ink, a ground of its own, clipped markers, ticks beside the data."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from attn_course.figures.drawing import contrast, lifted
+from attn_course.figures.palette import DARK, LIGHT
+
+DARK_PAGES = ("#111111", "#1C2128")
+ON_A_CELL = 3.7  # what black or white can promise on every colour of a map, on a light page and on a dark one
+
+
+def faults(figure: Figure, pixels: np.ndarray) -> list[str]:
+    """Say what is wrong with a figure that was just drawn as these pixels: (height, width, 4) uint8."""
+    return [*_ground(pixels), *_pale_texts(figure, pixels), *_pale_curves(figure), *_clipped(figure), *_ticks(figure)]
+
+
+def on_pages(colour: Any) -> float:
+    """Return the least contrast of a colour to a white page, and to dark ones as the course shows them."""
+    return min(contrast(colour, "white"), *(contrast(lifted(colour), page) for page in DARK_PAGES))
+
+
+def _ground(pixels: np.ndarray) -> Iterator[str]:
+    edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+    if edges[:, 3].any():
+        yield "the picture has a ground of its own"
+
+
+def _pale_texts(figure: Figure, pixels: np.ndarray) -> Iterator[str]:
+    beyond = {id(text) for axes in figure.axes for text in _beyond_the_limits(axes)}
+    for text in figure.findobj(Text):
+        if id(text) in beyond or not text.get_text().strip() or not text.get_visible() or not _shown(text):
+            continue
+        if text.get_path_effects():
+            least, wanted = contrast(text.get_color(), LIGHT), 4.5
+        elif (ground := _colour_behind(text, pixels)) is None:
+            least, wanted = on_pages(text.get_color()), 4.5
+        else:
+            least, wanted = min(contrast(text.get_color(), ground), contrast(lifted(text.get_color()), lifted(ground))), ON_A_CELL
+        if least < wanted:
+            yield f"the text {text.get_text()!r} has a contrast of {least:.2f}"
+
+
+def _beyond_the_limits(axes: Axes) -> Iterator[Text]:
+    """Yield the labels of ticks that lie outside the panel, which are not drawn."""
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        slack = 1e-6 * (high - low)
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+            if not low - slack <= tick.get_loc() <= high + slack:
+                yield from (tick.label1, tick.label2)
+
+
+def _shown(text: Text) -> bool:
+    axes = text.axes
+    return axes is None or (axes.axison and axes.get_visible()) or text in axes.texts or text is axes.title
+
+
+def _colour_behind(text: Text, pixels: np.ndarray) -> np.ndarray | None:
+    """Return the colour at both sides of a text, or None if the page is seen there."""
+    box = text.get_window_extent()
+    columns = np.clip([int(box.x0) - 2, int(box.x1) + 2], 0, pixels.shape[1] - 1)
+    sides = pixels[int(len(pixels) - 1 - (box.y0 + box.y1) / 2), columns]
+    return sides[0, :3] / 255 if (sides[:, 3] == 255).all() else None
+
+
+def _pale_curves(figure: Figure) -> Iterator[str]:
+    for line in _lines(figure):
+        on_colour = to_hex(line.get_color()) in (DARK.lower(), LIGHT.lower())
+        filled = bool(line.axes.images or line.axes.collections or line.axes.patches)
+        if on_pages(to_rgb(line.get_color())) < 3 and not (on_colour and filled):
+            yield f"the curve {line.get_label()!r} is pale on a page"
+
+
+def _clipped(figure: Figure) -> Iterator[str]:
+    for line in _lines(figure):
+        if line.get_marker() in (None, "None", "", " "):
+            continue
+        points = line.get_transform().transform(np.asarray(line.get_xydata(), dtype=float))
+        points = points[np.isfinite(points).all(axis=1)]
+        room = figure.dpi / 72 * line.get_markersize() / 2 if line.get_clip_on() else -1.0
+        box = line.axes.bbox
+        low, high = np.array([box.x0, box.y0]) + room, np.array([box.x1, box.y1]) - room
+        if ((points < low) | (points > high)).any():
+            yield f"a marker of {line.get_label()!r} is clipped"
+
+
+def _ticks(figure: Figure) -> Iterator[str]:
+    for axes in figure.axes:
+        for text in [*axes.get_xticklabels(which="both"), *axes.get_yticklabels(which="both")]:
+            if "times" in text.get_text() or "×" in text.get_text():
+                yield f"the tick {text.get_text()!r} is no plain number"
+        measured = [
+            line for line in axes.lines if line.get_marker() == "o" and line.get_linestyle() != "None" and len(line.get_xdata()) > 2
+        ]
+        if measured and axes.axison:
+            places = np.concatenate([np.asarray(line.get_xdata(), dtype=float) for line in measured])
+            low, high = axes.get_xlim()
+            beside = [tick for tick in axes.get_xticks() if low <= tick <= high and not np.isclose(places, tick).any()]
+            if beside:
+                yield f"the ticks {beside} stand at no measured point"
+
+
+def _lines(figure: Figure) -> Iterator[Line2D]:
+    for axes in figure.axes:
+        yield from (line for line in axes.lines if line.get_visible())

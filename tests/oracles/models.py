@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from positional import bloom, frequencies, llama_yarn, neox_partial  # the file beside this one
 from torch import Tensor, nn
 from transformers import DeepseekV2Config, GPT2Config, GPT2LMHeadModel, GptOssConfig, LlamaConfig, LlamaForCausalLM, MistralConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Model
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssModel
 from transformers.models.mistral.modeling_mistral import MistralModel
@@ -131,27 +131,9 @@ def sinks() -> Arrays:
     return found
 
 
-def rotary() -> Arrays:
-    """The frequencies of the rotation, and the factor of queries and keys that goes with them, for each way to stretch the context."""
-    scalings = {
-        "default": {},
-        "linear": {"factor": 3.0},
-        "dynamic": {"factor": 3.0},  # for a context of 160 positions, where 64 were trained
-        "yarn": {"factor": 5.0, "original_max_position_embeddings": 64},
-        "partial": {},
-    }
-    found: Arrays = {"theta": 100.0, "d_k": 26, "trained_len": 64, "len": 160}
-    for name, scaling in scalings.items():
-        kind = "default" if name == "partial" else name
-        config = LlamaConfig(hidden_size=26, num_attention_heads=1, max_position_embeddings=64, rope_theta=100.0)
-        config.rope_scaling = {"rope_type": kind, **scaling}
-        config.partial_rotary_factor = 0.5 if name == "partial" else 1.0
-        frequencies, factor = ROPE_INIT_FUNCTIONS[kind](config, torch.device("cpu"), seq_len=160)
-        found |= {f"{name}.frequencies": frequencies, f"{name}.factor": factor}
-    return found
-
-
-MODELS = {model.__name__: model for model in (gpt2, llama, deepseek_v2, sliding_window, sinks, rotary)}
+MODELS = {
+    model.__name__: model for model in (gpt2, llama, deepseek_v2, sliding_window, sinks, frequencies, llama_yarn, neox_partial, bloom)
+}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

@@ -1,12 +1,5 @@
-"""What the transformers package does with positions, as arrays in a file: frequencies, slopes, and layers with random weights.
+"""What the transformers package does with positions, for models.py: frequencies, slopes, and layers with random weights."""
 
-Run as a program in a process of its own, `python positional.py FILE`: transformers takes seconds to import, and changes what torch warns
-of. Weights are renamed and turned to be used as x @ w, heads side by side, as everywhere in the course; nothing else of it is here.
-"""
-
-import sys
-
-import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import BloomConfig, GPTNeoXConfig, LlamaConfig
@@ -98,11 +91,3 @@ def bloom() -> Arrays:
         f"slopes.{n}": build_alibi_tensor(torch.ones(1, 2, dtype=torch.long), n, torch.float64)[:, 0, 1] for n in (1, 2, 5, 8, 12, 40)
     }
     return {"x": x, "output": output} | fused(layer) | slopes
-
-
-MAKERS = (frequencies, llama_yarn, neox_partial, bloom)
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    with torch.no_grad():
-        np.savez(sys.argv[1], **{f"{make.__name__}/{name}": np.asarray(array) for make in MAKERS for name, array in make().items()})

@@ -1,11 +1,5 @@
 """Stretched, partial and penalised positions against those of the transformers package."""
 
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -20,21 +14,7 @@ from attn_course.reference import (
     yarn_temperature,
 )
 
-pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
 FLOAT32 = 3e-7  # theirs, of numbers up to 1
-
-
-@pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
-    """What positional.py stores, by the name of the function that makes it."""
-    folder = tmp_path_factory.mktemp("transformers")
-    program, file = Path(__file__).with_name("positional.py"), folder / "positional.npz"
-    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, str(program), str(file)], env=os.environ | offline, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    with np.load(file) as arrays:
-        every = dict(arrays)
-    return lambda name: {key.partition("/")[2]: array for key, array in every.items() if key.startswith(f"{name}/")}
 
 
 OURS = {
@@ -50,28 +30,28 @@ FACTORS = {"yarn": 5.0, "yarn-long": 4.0, "yarn-turns": 3.0}
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_frequencies_are_theirs(theirs, name):
-    found = theirs("frequencies")
+def test_frequencies_are_theirs(outside, name):
+    found = outside("frequencies")
     np.testing.assert_allclose(OURS[name](), found[f"{name}.frequencies"], rtol=0, atol=FLOAT32)
     assert yarn_temperature(FACTORS.get(name, 1.0)) == pytest.approx(float(found[f"{name}.factor"]) ** -2, abs=1e-6)
 
 
-def test_the_ramp_in_turns_is_another_one(theirs):
-    wanted = theirs("frequencies")["yarn-long.frequencies"]
+def test_the_ramp_in_turns_is_another_one(outside):
+    wanted = outside("frequencies")["yarn-long.frequencies"]
     assert np.abs(yarn_frequencies(128, 4.0, 4096) / wanted - 1.0).max() > 0.1
 
 
-def test_where_all_pairs_are_fast_theirs_are_all_stretched(theirs):
+def test_where_all_pairs_are_fast_theirs_are_all_stretched(outside):
     """Their first place is cut off at no number, their last at d_k - 1, and between them the ramp runs backwards."""
-    found, usual = theirs("frequencies")["yarn-all-fast.frequencies"], rope_frequencies(10, 3.0)
+    found, usual = outside("frequencies")["yarn-all-fast.frequencies"], rope_frequencies(10, 3.0)
     np.testing.assert_allclose(found, usual / 3.0, rtol=0, atol=FLOAT32)
     for ramp in ("turns", "pairs"):
         np.testing.assert_array_equal(yarn_frequencies(10, 3.0, 4096, 3.0, ramp=ramp), usual)
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 5, 8, 12, 40])
-def test_slopes_are_theirs(theirs, n_heads):
-    np.testing.assert_allclose(alibi_slopes(n_heads), theirs("bloom")[f"slopes.{n_heads}"], rtol=1e-6)
+def test_slopes_are_theirs(outside, n_heads):
+    np.testing.assert_allclose(alibi_slopes(n_heads), outside("bloom")[f"slopes.{n_heads}"], rtol=1e-6)
 
 
 def layer(arrays, **options):
@@ -94,8 +74,8 @@ MISTAKES = {
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", CASES)
-def test_a_layer_gives_what_theirs_gives(theirs, name):
-    arrays = theirs(name)
+def test_a_layer_gives_what_theirs_gives(outside, name):
+    arrays = outside(name)
     x, wanted = torch.from_numpy(arrays["x"]), arrays["output"]
     np.testing.assert_allclose(layer(arrays, **CASES[name])(x), wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
     wrong = layer(arrays, **CASES[name] | MISTAKES[name])(x).numpy()

@@ -32,11 +32,21 @@ def cases() -> Iterator[tuple[str, Callable[[], Tensor], Callable[[], Tensor]]]:
     yield "decoding, no rule", partial(attention, query, key, value), theirs
 
 
-def microseconds(function: Callable[[], Tensor]) -> float:
+def microseconds(function: Callable[[], object]) -> float:
     """Time one call."""
     start = time.perf_counter_ns()
     function()
     return (time.perf_counter_ns() - start) / 1e3
+
+
+def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> None:
+    """Time both in turns, and print a line."""
+    pairs = [(ours, theirs), (theirs, ours)] * (rounds // 2)  # either goes first in turn
+    times: dict[Callable[[], object], list[float]] = {ours: [], theirs: []}
+    for function in (function for pair in pairs for function in pair):
+        times[function].append(microseconds(function))
+    our, their = (statistics.median(times[function]) for function in (ours, theirs))
+    print(f"{name:28}ours {our:10.1f} us   theirs {their:10.1f} us   ratio {our / their:5.2f}", flush=True)
 
 
 def main() -> None:
@@ -47,12 +57,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for name, ours, theirs in cases():
         torch.testing.assert_close(ours(), theirs())
-        pairs = [(ours, theirs), (theirs, ours)] * (rounds // 2)  # either goes first in turn
-        times: dict[Callable[[], Tensor], list[float]] = {ours: [], theirs: []}
-        for function in (function for pair in pairs for function in pair):
-            times[function].append(microseconds(function))
-        our, their = (statistics.median(times[function]) for function in (ours, theirs))
-        print(f"{name:20}ours {our:8.1f} us   torch {their:8.1f} us   ratio {our / their:5.2f}")
+        compare(name, ours, theirs, rounds)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 from attn_course import sentence
 from attn_course.authoring.broken_formulas import DONE, PARTS, TWINS, UPDATE, Part, Rule, Twin
 from attn_course.authoring.broken_levels import LEVELS, Level, solved
-from attn_course.authoring.broken_rules import AHEAD, html, written
+from attn_course.authoring.broken_rules import AHEAD, written
 from attn_course.files import write_atomically
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ def _rules(rules: Mapping[str, Rule]) -> str:
 
 
 def _part(part: Part) -> str:
-    about = {"name": part.name, "title": part.title, "role": part.role, "axes": part.axes, "names": part.label}
+    about = {"name": part.name, "title": part.title, "role": part.role, "axes": part.axes}
     return f"{_json(about | {'html': written(part.rule).html(part.left)})[:-1]}, rule: {_rule(part.rule)} }}"
 
 
@@ -64,13 +64,13 @@ def _twin(twin: Twin) -> str:
     part = "Z" if twin.update else next(iter(wrong))
     left = next(one.left for one in PARTS if one.name == part)
     shown = ", ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
-    about = {"id": twin.id, "part": part, "title": twin.title, "names": twin.label, "tested": twin.tested, "html": shown}
+    about = {"id": twin.id, "part": part, "title": twin.title, "tested": twin.tested, "html": shown}
     return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}, update: {_rules(twin.update) if twin.update else 'null'} }}"
 
 
 def _level(level: Level) -> dict[str, Any]:
     answer = [{"name": name, "place": place, "value": value} for name, place, value in solved(level)]
-    about = {key: value for key, value in vars(level).items() if key != "start"}
+    about = {key: value for key, value in vars(level).items() if key not in ("start", "lesson") and value != ""}
     return {"id": level.twin, **about, "start": level.start, "par": len(answer), "answer": answer}
 
 
@@ -84,7 +84,7 @@ def inputs() -> list[dict[str, Any]]:
         "W_O": ("what the heads write", "output", sentence.W_OUTPUT),
     }
     found: list[dict[str, Any]] = [
-        {"name": name, "html": html(name), "title": title, "role": role, "value": value.astype(int).tolist()}
+        {"name": name, "title": title, "role": role, "value": value.astype(int).tolist()}
         for name, (title, role, value) in matrices.items()
     ]
     found.append({"name": "mask", "title": "the mask", "role": "neutral", "choices": list(AHEAD), "value": "causal"})

@@ -222,18 +222,24 @@ def test_each_order_gives_the_same_output_and_counts_its_bytes(page: Page, mask:
     group = (5, 3, 4, 2, 2, 3, mask, "normal")
     many = drawn(np.random.default_rng(7), group)
     Z = computed(many)["Z"][0]
-    tokens, width, heads, d_k, d_v = 5, 3, 4, 2, 3
+    tokens, width, heads, key_heads, d_k, d_v, *_ = group
     hidden = {"none": {}, "causal": {"is_causal": True}, "past": {"is_causal": True, "q_offset": -1}}[mask]
     tiled = [
         costs.tiled_attention_bytes(tokens, tokens, d_k, d_v, block_q=rows, block_kv=columns, bytes_per_number=4, **hidden)
         for rows, columns in ((2, 2), (tokens, 1))
     ]
     whole = costs.materialised_attention_bytes(tokens, tokens, d_k, d_v, bytes_per_number=4)
-    absorbed = whole + 4 * (2 * width * d_k + 2 * width * width + tokens * width - 2 * tokens * d_k)
-    wanted = dict(zip(("whole", "tiled", "recurrent", "absorbed"), (whole, *tiled, absorbed), strict=True))
+    absorbed = whole + 4 * (width * width + tokens * width - 2 * tokens * d_k)  # scores read X and a product instead of queries and keys
+    projected = 4 * (tokens * width + (width + tokens) * (heads * d_k + key_heads * (d_k + d_v)))
+    product = 4 * (width * d_k * (heads + key_heads) + heads * width * width + tokens * width + (width + tokens) * key_heads * d_v)
+    wanted = {
+        "whole": projected + heads * whole,
+        **{name: projected + heads * (count - 4 * tokens) for name, count in zip(("tiled", "recurrent"), tiled, strict=True)},  # no sums kept
+        "absorbed": product + heads * absorbed,
+    }
     for name, count, summed, told, output, says in page.evaluate(REPLAYS, one(many, 0)):
         np.testing.assert_allclose(unpacked(output), Z.ravel(), rtol=1e-9, atol=1e-9, err_msg=name)
-        assert summed == told == heads * wanted[name], name
+        assert summed == told == wanted[name], name
         assert count == len(says) > 2
 
 

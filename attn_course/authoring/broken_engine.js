@@ -247,10 +247,10 @@ const tiles = ($, rows, columns) => {
   return [projected($), ...steps.map(({ says, bytes, ready, done }) => ({ says, bytes, ready, done }))];
 };
 const ORDERS = [
-  { id: "whole", title: "whole matrices", replay: replayed(whole) },
-  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
-  { id: "recurrent", title: "one key after the other", replay: replayed(($) => tiles($, $.T, 1)) },
-  { id: "absorbed", title: "W_Q and W_K absorbed", replay: replayed(absorbed) },
+  { id: "whole", title: "whole matrices", says: "All scores are written down, then all weights.", replay: replayed(whole) },
+  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, says: "Two queries meet two keys at a time, and no score is written down.", replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
+  { id: "recurrent", title: "one key after the other", says: "All queries meet one key at a time, and no score is written down.", replay: replayed(($) => tiles($, $.T, 1)) },
+  { id: "absorbed", title: "W_Q and W_K absorbed", says: "As whole matrices, but W_Q W_K^T takes the place of queries and keys.", replay: replayed(absorbed) },
 ];
 
 // ---- The test cell: these inputs, and what the machine makes of them, for a learner's own function.
@@ -321,6 +321,5 @@ const labels = (name, inputs) => {
   const sizes = part.axes.map((_, depth) => n.size(value, depth));
   return part.axes.map((axis, depth) => (axis === "feature" && "OY".includes(name) ? width : places(axis, sizes[depth])));
 };
-for (const input of INPUTS) if (Array.isArray(input.value)) Object.assign(input, labels(input.name, Object.fromEntries(INPUTS.map((one) => [one.name, one.value]))));
 
-return { inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };
+return { tokens: TOKENS, features: FEATURES, inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };

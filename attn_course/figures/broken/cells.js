@@ -73,7 +73,7 @@ class Matrix {
     const [down, across] = this.axes.slice(this.heads ? 1 : 0);
     const [left, above] = labels.slice(this.heads ? 1 : 0);
     this.cells = [];
-    const tables = planes.map((plane, h) =>
+    this.tables = planes.map((plane, h) =>
       make(
         "table",
         { "aria-label": `${part.title}${planes.length > 1 ? `, head ${h}` : ""}` },
@@ -105,7 +105,7 @@ class Matrix {
       "figure",
       { class: "brk-part", "data-role": part.role ?? "neutral", "data-part": part.name },
       make("figcaption", {}, ...this.caption(shape)),
-      make("div", { class: "brk-scroll" }, ...tables),
+      make("div", { class: "brk-scroll" }, ...this.tables),
     );
   }
 
@@ -130,11 +130,17 @@ class Matrix {
       cell.element.style.setProperty("--share", Number.isFinite(now) ? Math.min(1, Math.abs(now) / top) : 0);
       cell.element.toggleAttribute("data-differs", far);
       cell.element.toggleAttribute("data-hidden", now === -Infinity);
+      cell.element.toggleAttribute("data-below", now < 0);
       const beside = far ? `; ${compared} ${against}, differs` : "";
       cell.element.setAttribute("aria-label", `${this.part.title}, ${cell.name.replace("\u2192", "to")}: ${text}${beside}`);
     }
     this.figure.toggleAttribute("data-apart", different > 0);
     return different;
+  }
+
+  // Show one head only, or all of them.
+  showHead(head) {
+    if (this.heads) this.tables.forEach((table, h) => (table.hidden = head !== undefined && h !== head));
   }
 
   // Light the cells that were read to make one of another matrix, which stands at `made`.

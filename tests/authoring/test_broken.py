@@ -1,5 +1,6 @@
 """The machine of "Break the machine": the browser's numbers are NumPy's, its levels hide their twins, its lamps prove them."""
 
+import ast
 import json
 import math
 import re
@@ -251,6 +252,21 @@ def test_the_exported_cell_passes_what_is_right(page: Page, mask: str):
     for inputs in ({each["name"]: each["value"] for each in broken.inputs()}, LEVELS[6].start):
         for twin in TWINS:
             exec(page.evaluate(CELL, [inputs | {"mask": mask}, twin.id]), dict(QUIET))
+
+
+@pytest.mark.browser
+def test_the_exported_cell_says_first_which_function_it_calls_and_with_what(page: Page):
+    inputs = {each["name"]: each["value"] for each in broken.inputs()}
+    for twin in TWINS:
+        for mask in ("none", "causal"):
+            cell = page.evaluate(CELL, [inputs | {"mask": mask}, twin.id])
+            told = cell.partition("import numpy")[0]
+            assert told.startswith("# ") and "def" not in told
+            (call,) = [node.value for node in ast.parse(cell).body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "got"]
+            assert isinstance(call, ast.Call) and f"{ast.unparse(call.func)}(" in told
+            wanted = [keyword.arg for keyword in call.keywords]
+            names = re.findall(r"\w+|\*", told.partition("(")[2].partition(")")[0])
+            assert names[len(call.args) :] == ["*", *wanted]
 
 
 def unscaled(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray) -> np.ndarray:

@@ -123,6 +123,8 @@ def test_the_warm_up_is_played_by_keyboard_and_says_what_query_key_and_value_do(
         game.locator("[data-tools]").get_by_role("button", name="Go on").press("Enter")
         expect(game.locator("[data-name]")).to_be_focused()
         expect(game.locator("[data-name]")).to_have_text(title)
+        if title.startswith("4"):
+            expect(game.locator("[data-task]")).to_contain_text("The numbers are back at the start")
         tab_to(game, ", ")
         walk_to(game, matrix, cell)
         game.keyboard.type(value)
@@ -132,8 +134,12 @@ def test_the_warm_up_is_played_by_keyboard_and_says_what_query_key_and_value_do(
         game.locator("[data-option]").get_by_role("button", name=choice, exact=True).press("Enter")
         expect(game.locator("[data-answer]")).to_contain_text(said)
         expect(game.locator("[data-next] button")).to_have_text(end)
+        expect(game.get_by_label("W_Q, open, q1")).to_have_value("0")  # as the fourth step left it
     expect(game.locator("[data-inputs] [data-part=W_O]")).to_be_visible()
     game.locator("[data-next] button").press("Enter")
+    expect(game.locator("[data-name]")).to_have_text("That is attention")
+    for part in ("W_O", "O", "Y"):
+        expect(game.locator(f"[data-part={part}]")).to_be_visible()
     game.locator("[data-next] button").press("Enter")
     expect(game.locator("[aria-current=step]")).to_have_text("Find a difference")
 

@@ -97,7 +97,7 @@ function drawMission(desk) {
     ),
   );
   const { name, task, tools, choice, short = name } = MISSIONS[step](desk);
-  desk.one("short").innerHTML = desk.twin ? `${short} ${leaving(desk)}` : short;
+  desk.one("short").innerHTML = desk.twin ? `<span class="brk-brief">${short}</span> ${leaving(desk)}` : short;
   desk.one("name").textContent = name;
   desk.one("task").innerHTML = task;
   // Buttons that were there stay, so that the focus is not lost.
@@ -160,6 +160,7 @@ const MISSIONS = {
   }),
   free: (desk) => ({
     name: "Any twin, any numbers",
+    short: "Change what you like.",
     task: "Choose what is wrong with the twin, change what you like, and see where it shows.",
     tools: [restart(desk), ["Numbers by chance", () => byChance(desk)]],
     choice: true,
@@ -168,7 +169,7 @@ const MISSIONS = {
     name: "The same numbers in four orders",
     task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> The numbers lie in a large memory and are
       computed with in a small one. All that moves between them is counted, from X and the weight matrices to Z, with 4 bytes for each number.
-      Guess first, then play all four orders to their ends: the answer appears at the bottom.`,
+      Guess first, then play all four orders to their ends: the answer then appears.`,
     tools: [],
   }),
   meet: (desk) => meetMission(desk),

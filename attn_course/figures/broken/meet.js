@@ -26,7 +26,7 @@ const TRIALS = [
     hint:
       "`it` is all `open`, so the row `open` of W_Q makes its query. " +
       "The key of `cat` has its 2 in the first place: ask for that.",
-    then: "The query of `it` now has its largest score at the key of `cat`. The scores in each row become weights that sum to 1.",
+    then: "The query of `it` now has its largest score at the key of `cat`. A score compares a query with a key, and the scores in each row become weights that sum to 1.",
     row: ["W_Q", 2],
     now: (made) => [shown(weightAt(made, ASKS, FOUND)), "<q>it</q> \u2192 <q>cat</q>"],
     done: (made) => weightAt(made, ASKS, FOUND) > 0.9,
@@ -45,7 +45,7 @@ const TRIALS = [
   {
     name: "A value is handed on",
     task:
-      "A word that is found hands on its <b>value</b>, its row of V. What a word finds, its row of Z, is the mean of all values under its weights. " +
+      "A word that is found hands on its <b>value</b>, its row of V. What a word finds, its row of Z, is the sum of all values, each times its weight. " +
       "<b>Change what `it` finds, and not a single weight.</b>",
     hint: "Only W_V makes values. Change the row `tells`: `sat` has it, and `it` looks at `sat`.",
     then: "Query and key decide where a word looks. The value is what it gets there, and has no say in who is looked at.",
@@ -72,8 +72,8 @@ const TRIALS = [
   {
     name: "A mask hides keys",
     task:
-      "A <i>mask</i> says who may look at whom: a hidden key gets the weight 0. Under the causal mask a word sees itself and earlier words; " +
-      "under the mask called past it sees earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
+      "A <i>mask</i> says who may look at whom: a hidden key gets the weight 0. Under the <i>causal</i> mask a word sees itself and earlier words, " +
+      "under the mask <i>past</i> earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
     hint: "The buttons of the mask stand below the matrices. The first word has no earlier one, so it must see itself.",
     then: "No word sees a later one now. The weights of each row still sum to 1, over the keys that are seen.",
     now: (made) => [shown(weightAt(made, 0, 0)), "<q>the</q> \u2192 <q>the</q>"],

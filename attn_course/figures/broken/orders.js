@@ -56,9 +56,9 @@ function showOrders(desk, host) {
     make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices),
     make("div", { class: "brk-player" }, play, slider),
     says,
-    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, heading, ...meters)),
     same,
     end,
+    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, heading, ...meters)),
   );
 
   function go(order, place) {

@@ -1,6 +1,5 @@
 // The page: what goes in, what the machine and its twin make of it, and one panel that says what to do.
 const BLIND = "Under this mask the first word may look at no key. It has nothing to share out, so its row of weights is all 0 and does not sum to 1.";
-const ABREAST = 2; // more heads are shown one at a time
 const QUIET_MS = 250; // a screen reader hears the count once the hand rests
 const FIRST_SCORES = MACHINE.parts.find(({ role }) => role === "scores").name;
 
@@ -112,9 +111,10 @@ function start(root) {
   };
 
   desk.refresh = () => {
+    // Without a twin two heads stand side by side, with one no more than one.
     const made = (desk.made = sides().map((twin) => MACHINE.compute(desk.inputs, twin)));
     if (shapesOf(made) !== desk.shapes) buildBoard();
-    const head = made[0][WEIGHTS].length > ABREAST ? desk.head : undefined, far = made[0][WEIGHTS].map(() => 0);
+    const head = made[0][WEIGHTS].length > 3 - made.length ? desk.head : undefined, far = made[0][WEIGHTS].map(() => 0);
     desk.count = 0;
     desk.apart = [];
     desk.exposed = Boolean(desk.twin) && MACHINE.exposed(desk.inputs, desk.twin);
@@ -308,7 +308,7 @@ function drawDock(desk, about) {
   } else if (about?.input) host.replaceChildren(...editor(desk, about));
   else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
   else if (about) host.replaceChildren(...explained(desk, about));
-  else host.replaceChildren(make("p", {}, "Point at a number, tap it or walk to it with the arrow keys, and read here how it was made. A number below 0 fills only the lower half of its cell."));
+  else host.replaceChildren(make("p", {}, "Point at a number or walk to it, and read here how it was made. Numbers below 0 fill only half of their cell."));
   desk.shown = about;
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attn_course import sentence
-from attn_course.authoring.broken_formulas import DONE, PARTS, TWINS, UPDATE, Part, Rule, Twin
+from attn_course.authoring.broken_formulas import DONE, HEAD, PARTS, TWINS, UPDATE, Part, Rule, Twin
 from attn_course.authoring.broken_levels import LEVELS, solved
 from attn_course.authoring.broken_rules import AHEAD, written
 from attn_course.files import write_atomically
@@ -48,7 +48,8 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    return f"{{ loops: {_json(rule.loops)}, letters: {len(written(rule).letters)}, value: {written(rule).javascript()} }}"
+    loops = "" if rule.loops == HEAD else f"loops: {_json(rule.loops)}, "
+    return f"{{ {loops}value: {written(rule).javascript()} }}"
 
 
 def _rules(rules: Mapping[str, Rule]) -> str:
@@ -65,7 +66,7 @@ def _twin(twin: Twin) -> str:
     part = "Z" if twin.update else next(iter(wrong))
     left = next(one.left for one in PARTS if one.name == part)
     shown = ",   ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
-    about = {"id": twin.id, "part": part, "title": twin.title, "tested": twin.tested, "html": shown}
+    about = {"id": twin.id, "part": part, "title": twin.title, "html": shown} | ({"tested": twin.tested} if twin.tested != "Z" else {})
     return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}{f', update: {_rules(twin.update)}' if twin.update else ''} }}"
 
 

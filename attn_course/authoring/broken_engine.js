@@ -26,12 +26,16 @@ const twinOf = (id) => TWINS.find((twin) => twin.id === id) ?? { rules: {} };
 const lengths = ($) => ({ head: $.H, query: $.T, key: $.T, feature: $.d_k });
 const nested = (sizes, make, places = []) =>
   sizes.length ? n.run(0, sizes[0] - 1).map((place) => nested(sizes.slice(1), make, [...places, place])) : make(places);
+// A rule goes along some axes one by one, mostly along the heads; behind them stand the letters of its formula, from the fourth argument on.
+const loopsOf = ({ loops = ["head"] }) => loops;
+const depthOf = (rule) => loopsOf(rule).length + rule.value.length - 3;
 const applied = (rule, o, $, places) => {
-  const at = Object.fromEntries(rule.loops.map((axis, place) => [axis, places[place]]));
-  return rule.value(o, $, at, ...places.slice(rule.loops.length).map((place) => place + 1));
+  const loops = loopsOf(rule);
+  const at = Object.fromEntries(loops.map((axis, place) => [axis, places[place]]));
+  return rule.value(o, $, at, ...places.slice(loops.length).map((place) => place + 1));
 };
 const evaluated = (part, rule, $) =>
-  nested(part.axes.slice(0, rule.loops.length + rule.letters).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
+  nested(part.axes.slice(0, depthOf(rule)).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
 
 // One query goes through the keys it may look at, a block at a time: the largest score so far, the sum, and the accumulator.
 const begun = (width) => ({ m: [-Infinity], l: [0], a: [Array(width).fill(0)] });
@@ -63,7 +67,7 @@ const compute = (inputs, twin = null, change = {}, last = "Y") => {
 const explain = (name, index, inputs, twin = null) => {
   const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin, {}, name) };
   const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
-  const depth = rule.loops.length + rule.letters;
+  const depth = depthOf(rule);
   const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
   const word = index.slice(depth).reduce((value, place) => value[place], row);
   const value = index.reduce((inner, place) => inner[place], $[name]);
@@ -269,7 +273,7 @@ const exposed = (inputs, twin) => {
   } catch {
     return true; // on these shapes there is no such number
   }
-  return [twinOf(twin).tested, "O"].every((name) => {
+  return [twinOf(twin).tested ?? "Z", "O"].every((name) => {
     const [right, made] = [machine, other].map((found) => found[name].flat(9));
     const least = Math.max(LEAST, SHARE * Math.max(...right.map(Math.abs)));
     return right.every(Number.isFinite) && right.some((x, place) => !(Math.abs(x - made[place]) < least));

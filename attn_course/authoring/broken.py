@@ -18,6 +18,7 @@ MACHINE = HERE.parent / "figures" / "broken" / "machine.js"
 ALGEBRA = HERE.parent / "formulas" / "javascript.js"
 ENGINE = HERE / "broken_engine.js"
 SHIPPED = ("id", "lamp", "title", "hint", "note", "story", "start", "locked", "par")  # what the page says and holds of a level
+USUAL = ("heads",)  # what is locked, where a level says nothing else
 TOKENS = ("the", "cat", "sat", "it")
 
 
@@ -31,7 +32,7 @@ def javascript() -> str:
         "TWINS": _listed(map(_twin, TWINS)),
         "UPDATE": _rules(UPDATE),
         "DONE": _rule(DONE),
-        "LEVELS": _listed(_json({key: level[key] for key in SHIPPED if level[key] != ""}) for level in levels()),
+        "LEVELS": _listed(_json({key: level[key] for key in SHIPPED if level[key] not in ("", USUAL)}) for level in levels()),
     }
     consts = "".join(f"const {name} = {value};\n" for name, value in data.items())
     said = "// Built by attn_course/authoring/broken.py from the formulas of broken_formulas.py: change these, not this file.\n"
@@ -89,8 +90,7 @@ def inputs() -> list[dict[str, Any]]:
         "W_O": ("what the heads write", "output", sentence.W_OUTPUT),
     }
     found: list[dict[str, Any]] = [
-        {"name": name, "title": title, "role": role, "value": value.astype(int).tolist()}
-        for name, (title, role, value) in matrices.items()
+        {"name": name, "title": title, "role": role, "value": value.astype(int).tolist()} for name, (title, role, value) in matrices.items()
     ]
     found.append({"name": "mask", "title": "the mask", "role": "neutral", "choices": list(AHEAD), "value": "causal"})
     found.append({"name": "heads", "title": "heads", "role": "neutral", "choices": [1, 2], "value": 2})

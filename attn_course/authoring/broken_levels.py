@@ -52,7 +52,8 @@ LEVELS = (
         "A symmetric square of scores",
         "The scores are symmetric, and all their rows hold the same numbers. Make one row of X larger than the other.",
         "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric "
-        "and all their rows hold the same numbers, each of its rows does as well. A test with more keys than queries, or fewer, finds it at once.",
+        "and all their rows hold the same numbers, each of its rows does as well. A test with more keys than queries, or fewer, finds it "
+        "at once.",
         _start([[1, 0], [0, 1]]),
     ),
     Level(
@@ -121,7 +122,8 @@ LEVELS = (
             W_V=[[1, 1], [1, 1]],
             W_O=[[1, 0], [0, 1], [1, 1], [1, -1]],
         ),
-        note="A key head is a block of columns of W_K and W_V: it makes keys and values. Here four heads share two key heads, two heads each.",
+        note="A key head is a block of columns of W_K and W_V: it makes keys and values. Here four heads share two key heads, "
+        "two heads each.",
     ),
     Level(
         "heads-reshaped",
@@ -155,8 +157,9 @@ LEVELS = (
         "permutation",
         "The best comes first",
         "For each query the first key has the largest score. Let a later one be larger.",
-        "An online softmax takes the keys one by one and measures its sums from the largest score so far. When a larger one comes, all that "
-        "was summed up must shrink, or early keys count too much. Scores that never rise from key to key hide it, and so does a single key.",
+        "An online softmax takes the keys one by one and measures its sums from the largest score so far. When a larger one comes, "
+        "all that was summed up must shrink, or early keys count too much. Scores that never rise from key to key hide it, and so does "
+        "a single key.",
         _start([[3], [2], [1]]),
     ),
     Level(

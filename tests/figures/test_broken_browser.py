@@ -36,9 +36,7 @@ def machine(browser: Browser) -> dict:
     """What the machine's own file holds."""
     page = browser.new_page()
     titles = "map(({ id, title }) => ({ id, title }))"
-    held = page.evaluate(
-        f"() => {{ {MACHINE}; return {{ twins: MACHINE.twins.{titles}, lamps: MACHINE.lamps.{titles} }}; }}"
-    )
+    held = page.evaluate(f"() => {{ {MACHINE}; return {{ twins: MACHINE.twins.{titles}, lamps: MACHINE.lamps.{titles} }}; }}")
     page.close()
     return {**held, "levels": broken.levels()}
 
@@ -281,7 +279,9 @@ def test_each_order_makes_the_same_output_and_counts_its_bytes(game):
         expect(game.locator("[data-orders] .brk-score")).to_have_text(f"You have played {n} of 4 orders to the end.")
         slider.press("End")
         assert game.locator(".brk-meter .attn-number").all_inner_texts() == totals, "totals stand beside totals"
-        expect(game.locator(".brk-same")).to_contain_text("4 of 4 rows of Z are finished. 0 of the 8 finished numbers differ from those of whole matrices.")
+        expect(game.locator(".brk-same")).to_contain_text(
+            "4 of 4 rows of Z are finished. 0 of the 8 finished numbers differ from those of whole matrices."
+        )
         assert "" not in game.locator("[data-orders] .brk-cell").all_inner_texts(), "the output is whole"
     expect(game.locator("[data-orders] .brk-score")).to_contain_text(
         "Answer: The order does not change the result. The fewest bytes, 344, are moved by one key after the other, "

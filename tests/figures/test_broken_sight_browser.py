@@ -1,4 +1,4 @@
-"""Break the machine as somebody sees it: letters that are told, heads one at a time, rings and arrows that stand out, a strip that stays."""
+"""Break the machine as somebody sees it: letters that are told, heads one at a time, rings and arrows that stand out, the strip."""
 
 import re
 from collections.abc import Iterator

@@ -63,9 +63,8 @@ function stepOf(desk) {
   return desk.exposed ? "prove" : "find";
 }
 
-const quoted = (text) => text.replace(/`(.+?)`/g, "<q>$1</q>");
 const mathy = (text) => text.replace(/\b([WdHp])_(kv|ij|[a-zA-Z])(?=\b|\^)/g, "<i>$1</i><sub>$2</sub>").replace(/\^([Thr])\b/g, "<sup>$1</sup>");
-const marked = (text) => quoted(mathy(text));
+const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<q>$1</q>");
 const hinted = (text) => `<span class="brk-hint">${marked(text)}</span>`;
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
 
@@ -96,7 +95,7 @@ function drawMission(desk) {
       make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
     ),
   );
-  const { name, task, tools, choice, short = name } = MISSIONS[step](desk);
+  const level = MACHINE.levels[desk.level], { name = level.title, task, tools, choice, short = name } = MISSIONS[step](desk);
   desk.one("short").innerHTML = desk.twin ? `<span class="brk-brief">${short}</span> ${leaving(desk)}` : short;
   desk.one("name").textContent = name;
   desk.one("task").innerHTML = task;
@@ -130,7 +129,6 @@ const restart = (desk) => ["Back to the start", () => desk.restore()];
 const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
   find: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
     short: `Task: change numbers until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
     task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same output.
       ${mathy(MACHINE.levels[desk.level].note ?? "")}
@@ -139,7 +137,6 @@ const MISSIONS = {
     tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
     short: "Task: find the lamp that is lit for the machine and out for the twin.",
     task: `You changed ${times(desk.changes(), "number")}, and now the two differ in ${times(desk.count, "place")}. A difference alone does not say which
       of them is wrong. Each lamp below stands for a rule of attention, and is lit for whoever keeps that rule. The lamps are covered: press one
@@ -147,13 +144,11 @@ const MISSIONS = {
     tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
   }),
   name: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
     short: "Task: choose the twin's formula out of four.",
     task: "You have proved that the twin is wrong. <b>What does it compute? Choose its formula from the four below the lamps.</b>",
     tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
   }),
   done: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
     short: "You found, proved and named the mistake.",
     task: "You found, proved and named the mistake. Below you find what happened, and your numbers as a test.",
     tools: [["To the end", goTo(desk, "end"), { class: "brk-main" }], ...next(desk)],

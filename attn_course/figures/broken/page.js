@@ -164,7 +164,7 @@ function start(root) {
 
   function buildInputs() {
     inputs.length = 0;
-    const locked = (desk.mode === "level" && MACHINE.levels[desk.level].locked) || [];
+    const locked = desk.mode === "level" ? (MACHINE.levels[desk.level].locked ?? ["heads"]) : [];
     const open = MACHINE.inputs.filter(({ name }) => !locked.includes(name));
     const [matrices, options] = [open.filter(({ choices }) => !choices), open.filter(({ choices }) => choices)];
     one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option), make("p", { class: "brk-says", "data-blind": true }, BLIND)));

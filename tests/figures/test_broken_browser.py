@@ -373,7 +373,7 @@ def test_every_text_can_be_read_and_nothing_sticks_out_at_any_width(game, theme)
     for mode, name in MODES.items():
         game.get_by_role("button", name=name).press("Enter")
         if mode == "free":
-            game.get_by_role("button", name="Numbers by chance").press("Enter")
+            game.get_by_role("button", name="Random numbers").press("Enter")
         texts = game.evaluate(TEXTS)
         assert len(texts) > 60
         for text, front, back in texts:

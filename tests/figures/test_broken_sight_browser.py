@@ -108,6 +108,11 @@ def test_many_heads_are_shown_one_at_a_time_and_the_page_stays_short(game):
     inside = game.locator(".brk-side:nth-child(2) [data-part]:not([hidden], [data-part=O], [data-part=Y]) .brk-cell[data-differs]").count()
     differing = [int(count) for text in tabs.all_inner_texts() for count in re.findall(r": (\d+) differ", text)]
     assert sum(differing) == inside > 0
+    game.set_viewport_size({"width": 700, "height": 900})
+    same = game.locator(".brk-side:nth-child(2) [data-part=K] .brk-cell")
+    expect(same.first).to_be_hidden()  # head 0 has the same keys
+    tabs.nth(1).press("Enter")
+    expect(same.locator("visible=true")).to_have_count(3)
     level(game, 0)
     expect(tabs).to_have_count(0)
 

@@ -157,7 +157,7 @@ const MISSIONS = {
     name: "Any twin, any numbers",
     short: "Change what you like.",
     task: "Choose what is wrong with the twin, change what you like, and see where it shows.",
-    tools: [restart(desk), ["Numbers by chance", () => byChance(desk)]],
+    tools: [restart(desk), ["Random numbers", () => byChance(desk)]],
     choice: true,
   }),
   orders: () => ({

@@ -384,7 +384,7 @@ const softmaxed = ($, scores) => nested([$.H, $.T], ([head, query]) => {
   return n.run(0, $.d_v - 1).map((place) => n.sum(weights.map((weight, key) => weight * $.V[head][key][place])));
 });
 const projected = ($) => ({
-  says: "X, W_Q, W_K and W_V are read, queries, keys and values are written.",
+  says: "X, W_Q, W_K and W_V are read, and queries, keys and values are written.",
   bytes: NUMBER * ($.T * $.X[0].length + ($.X[0].length + $.T) * ($.H * $.d_k + $.H_kv * ($.d_k + $.d_v))),
   ready: 0,
   done: empty($),
@@ -393,9 +393,9 @@ const whole = ($) => {
   const numbers = (count) => NUMBER * $.H * count;
   return [
     projected($),
-    { says: "Queries and keys are read, all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
-    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
-    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
+    { says: "Queries and keys are read, and all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
+    { says: "The scores are read, and all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, and the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
   ];
 };
 const absorbed = ($) => {
@@ -403,11 +403,11 @@ const absorbed = ($) => {
   const W = heads($).map((head) => n.times($.heads.W_Q[head], n.transpose($.heads.W_K[Math.floor((head * $.H_kv) / $.H)])));
   const scores = (head, query, key) => n.times($.X[query], W[head], n.transpose($.X[key])) / Math.sqrt($.d_k);
   return [
-    { says: "W_Q and W_K are read, their product is written: there are no queries or keys.", bytes: numbers(d * $.d_k + d * d) + NUMBER * $.H_kv * d * $.d_k, done: empty($) },
-    { says: "X and W_V are read, the values are written.", bytes: NUMBER * ($.T * d + (d + $.T) * $.H_kv * $.d_v), done: empty($) },
-    { says: "X and that product are read, all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
-    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
-    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
+    { says: "W_Q and W_K are read, and their product is written: there are no queries or keys.", bytes: numbers(d * $.d_k + d * d) + NUMBER * $.H_kv * d * $.d_k, done: empty($) },
+    { says: "X and W_V are read, and the values are written.", bytes: NUMBER * ($.T * d + (d + $.T) * $.H_kv * $.d_v), done: empty($) },
+    { says: "X and that product are read, and all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
+    { says: "The scores are read, and all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, and the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
   ];
 };
 const tiles = ($, rows, columns) => {

@@ -93,7 +93,7 @@ function start(root) {
     const given = copied(desk.inputs);
     if (index.length) at(given[name], index.slice(0, -1))[index.at(-1)] = value;
     else given[name] = value;
-    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "The columns cannot be shared out among so many heads.");
+    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "These columns cannot be divided among so many heads.");
     desk.inputs = given;
     desk.refresh();
   };
@@ -121,8 +121,7 @@ function start(root) {
     results.forEach(({ views, side }) => {
       for (const view of views) {
         const name = view.part.name;
-        const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has");
-        view.showHead(head);
+        const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has", head);
         view.figure.hidden = repeats(view.part) || (view.part.role === "neutral" && !different && !body.hasAttribute("data-all"));
         if (!side || !different || again(view.part)) continue;
         desk.count += different;

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 LEVELS = broken.levels()
 WIDE = {"width": 1300, "height": 900}
 CALL = "(call) => { const desk = document.querySelector('[data-explorable]').explorable; call(desk); desk.refresh(); }"
-NAMES = {"Q", "K", "V", "X", "Y", "Z", "O", "M", "W", "e", "if", "max"}  # matrices that are seen by their names, and common signs
+NAMES = {"Q", "K", "V", "X", "Y", "Z", "O", "M", "W", "e", "if", "or", "max"}  # matrices that are seen by their names, and common signs
 FORMULAS = """(root) => [...root.querySelectorAll(".brk-formula")].filter((one) => one.checkVisibility()).map((one) => {
     const told = one.parentElement.querySelector(".brk-legend");
     return [one.innerHTML, one.textContent, [...(told?.querySelectorAll("i") ?? [])].map((sign) => sign.textContent)];

@@ -297,8 +297,9 @@ function drawChoices(desk, step) {
 
 // A formula without what is absent: the mask, and in the machine's own also the heads.
 function formulaOf(desk, { name, html }) {
-  let text = html;
-  if (desk.inputs.mask === "none" && name !== "B") text = text.replace(/b(?=<sub>)/g, "s").replace(/\{0 if .*?; \((.*)\) if .*\}/, "$1");
+  const open = desk.inputs.mask === "none";
+  let text = html.replace(/\{(0 if .*?\u221e); \((.*)\) if .*\}/, open ? "$2" : "$2, or $1");
+  if (open && name !== "B") text = text.replace(/b(?=<sub>)/g, "s");
   if (name && desk.inputs.heads === 1) text = text.replace(/\u03a3<sub>h.*?<\/sub> |,\s+r = .*|<su([bp])>[hr]<\/su\1>/g, "");
   return text.split(/,\s{3}/).map((each) => `<span>${each}</span>`).join(", ");
 }

@@ -95,7 +95,7 @@ function drawMission(desk) {
       make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
     ),
   );
-  const level = MACHINE.levels[desk.level], { name = level.title, task, tools, choice, short = name } = MISSIONS[step](desk);
+  const level = MACHINE.levels[desk.level], { name = level.title, task, tools, choice, short = name } = MISSIONS[step](desk, level);
   desk.one("short").innerHTML = desk.twin ? `<span class="brk-brief">${short}</span> ${leaving(desk)}` : short;
   desk.one("name").textContent = name;
   desk.one("task").innerHTML = task;
@@ -124,16 +124,17 @@ const goTo = (desk, name) => () => {
   target.querySelector("button, input, .brk-cell")?.focus({ preventScroll: true });
 };
 
+const onward = (desk, text, name) => [text, goTo(desk, name), { class: "brk-main" }];
 const restart = (desk) => ["Back to the start", () => desk.restore()];
 
 const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
-  find: (desk) => ({
+  find: (desk, { note = "", hint: advice }) => ({
     short: `Task: change numbers until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
     task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same output.
-      ${mathy(MACHINE.levels[desk.level].note ?? "")}
+      ${mathy(note)}
       <b>Change as few numbers as you can until the twin's <i>O</i> differs.</b> ${inside(desk)}
-      ${desk.hinted ? hinted(MACHINE.levels[desk.level].hint) : ""}`,
+      ${desk.hinted ? hinted(advice) : ""}`,
     tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
@@ -141,17 +142,17 @@ const MISSIONS = {
     task: `You changed ${times(desk.changes(), "number")}, and now the two differ in ${times(desk.count, "place")}. A difference alone does not say which
       of them is wrong. Each lamp below stands for a rule of attention, and is lit for whoever keeps that rule. The lamps are covered: press one
       to test its rule. <b>Find the lamp that is lit for the machine and out for the twin.</b>`,
-    tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
+    tools: [onward(desk, "To the lamps", "lamps"), restart(desk)],
   }),
   name: (desk) => ({
     short: "Task: choose the twin's formula out of four.",
     task: "You have proved that the twin is wrong. <b>What does it compute? Choose its formula from the four below the lamps.</b>",
-    tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
+    tools: [onward(desk, "To the formulas", "choices"), restart(desk)],
   }),
   done: (desk) => ({
     short: "You found, proved and named the mistake.",
     task: "You found, proved and named the mistake. Below you find what happened, and your numbers as a test.",
-    tools: [["To the end", goTo(desk, "end"), { class: "brk-main" }], ...next(desk)],
+    tools: [onward(desk, "To the end", "end"), ...next(desk)],
   }),
   free: (desk) => ({
     name: "Any twin, any numbers",

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from attn_course import sentence
-from attn_course.authoring.broken_formulas import DONE, PARTS, TWINS, UPDATE, Part, Rule, Twin
-from attn_course.authoring.broken_levels import LEVELS, Level, solved
-from attn_course.authoring.broken_rules import AHEAD, html, written
+from attn_course.authoring.broken_formulas import DONE, HEAD, PARTS, TWINS, UPDATE, Part, Rule, Twin
+from attn_course.authoring.broken_levels import LEVELS, solved
+from attn_course.authoring.broken_rules import AHEAD, written
 from attn_course.files import write_atomically
 
 HERE = Path(__file__).parent
 MACHINE = HERE.parent / "figures" / "broken" / "machine.js"
 ALGEBRA = HERE.parent / "formulas" / "javascript.js"
 ENGINE = HERE / "broken_engine.js"
+SHIPPED = ("id", "lamp", "title", "hint", "note", "story", "start", "locked", "par")  # what the page says and holds of a level
+USUAL = ("heads",)  # what is locked, where a level says nothing else
 TOKENS = ("the", "cat", "sat", "it")
 
 
@@ -25,12 +27,12 @@ def javascript() -> str:
     data = {
         "TOKENS": _json(TOKENS),
         "FEATURES": _json(sentence.FEATURES),
-        "INPUTS": _json(inputs()),
+        "INPUTS": _json([{key: value for key, value in one.items() if key != "value"} for one in inputs()]),
         "PARTS": _listed(map(_part, PARTS)),
         "TWINS": _listed(map(_twin, TWINS)),
         "UPDATE": _rules(UPDATE),
         "DONE": _rule(DONE),
-        "LEVELS": _listed(_json(_level(level)) for level in LEVELS),
+        "LEVELS": _listed(_json({key: level[key] for key in SHIPPED if level[key] not in ("", USUAL)}) for level in levels()),
     }
     consts = "".join(f"const {name} = {value};\n" for name, value in data.items())
     said = "// Built by attn_course/authoring/broken.py from the formulas of broken_formulas.py: change these, not this file.\n"
@@ -39,7 +41,7 @@ def javascript() -> str:
 
 
 def _json(thing: Any) -> str:
-    return json.dumps(thing, ensure_ascii=False)
+    return json.dumps(thing, ensure_ascii=False, separators=(",", ":"))
 
 
 def _listed(lines: Iterable[str]) -> str:
@@ -47,7 +49,8 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    return f"{{ loops: {_json(rule.loops)}, letters: {len(written(rule).letters)}, value: {written(rule).javascript()} }}"
+    loops = "" if rule.loops == HEAD else f"loops: {_json(rule.loops)}, "
+    return f"{{ {loops}value: {written(rule).javascript()} }}"
 
 
 def _rules(rules: Mapping[str, Rule]) -> str:
@@ -55,7 +58,7 @@ def _rules(rules: Mapping[str, Rule]) -> str:
 
 
 def _part(part: Part) -> str:
-    about = {"name": part.name, "title": part.title, "role": part.role, "axes": part.axes, "names": part.label}
+    about = {"name": part.name, "title": part.title, "role": part.role, "axes": part.axes}
     return f"{_json(about | {'html': written(part.rule).html(part.left)})[:-1]}, rule: {_rule(part.rule)} }}"
 
 
@@ -63,15 +66,18 @@ def _twin(twin: Twin) -> str:
     wrong = twin.update or twin.rules
     part = "Z" if twin.update else next(iter(wrong))
     left = next(one.left for one in PARTS if one.name == part)
-    shown = ", ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
-    about = {"id": twin.id, "part": part, "title": twin.title, "names": twin.label, "tested": twin.tested, "html": shown}
-    return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}, update: {_rules(twin.update) if twin.update else 'null'} }}"
+    shown = ",   ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
+    about = {"id": twin.id, "part": part, "title": twin.title, "html": shown} | ({"tested": twin.tested} if twin.tested != "Z" else {})
+    return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}{f', update: {_rules(twin.update)}' if twin.update else ''} }}"
 
 
-def _level(level: Level) -> dict[str, Any]:
-    answer = [{"name": name, "place": place, "value": value} for name, place, value in solved(level)]
-    about = {key: value for key, value in vars(level).items() if key != "start"}
-    return {"id": level.twin, **about, "start": level.start, "par": len(answer), "answer": answer}
+def levels() -> list[dict[str, Any]]:
+    """Return all levels, each with its `answer`, the changes that expose its twin, and how many these are, `par`."""
+    found = []
+    for level in LEVELS:
+        answer = [{"name": name, "place": place, "value": value} for name, place, value in solved(level)]
+        found.append({**vars(level), "id": level.twin, "par": len(answer), "answer": answer})
+    return found
 
 
 def inputs() -> list[dict[str, Any]]:
@@ -84,8 +90,7 @@ def inputs() -> list[dict[str, Any]]:
         "W_O": ("what the heads write", "output", sentence.W_OUTPUT),
     }
     found: list[dict[str, Any]] = [
-        {"name": name, "html": html(name), "title": title, "role": role, "value": value.astype(int).tolist()}
-        for name, (title, role, value) in matrices.items()
+        {"name": name, "title": title, "role": role, "value": value.astype(int).tolist()} for name, (title, role, value) in matrices.items()
     ]
     found.append({"name": "mask", "title": "the mask", "role": "neutral", "choices": list(AHEAD), "value": "causal"})
     found.append({"name": "heads", "title": "heads", "role": "neutral", "choices": [1, 2], "value": 2})

@@ -26,12 +26,16 @@ const twinOf = (id) => TWINS.find((twin) => twin.id === id) ?? { rules: {} };
 const lengths = ($) => ({ head: $.H, query: $.T, key: $.T, feature: $.d_k });
 const nested = (sizes, make, places = []) =>
   sizes.length ? n.run(0, sizes[0] - 1).map((place) => nested(sizes.slice(1), make, [...places, place])) : make(places);
+// A rule goes along some axes one by one, mostly along the heads; behind them stand the letters of its formula, from the fourth argument on.
+const loopsOf = ({ loops = ["head"] }) => loops;
+const depthOf = (rule) => loopsOf(rule).length + rule.value.length - 3;
 const applied = (rule, o, $, places) => {
-  const at = Object.fromEntries(rule.loops.map((axis, place) => [axis, places[place]]));
-  return rule.value(o, $, at, ...places.slice(rule.loops.length).map((place) => place + 1));
+  const loops = loopsOf(rule);
+  const at = Object.fromEntries(loops.map((axis, place) => [axis, places[place]]));
+  return rule.value(o, $, at, ...places.slice(loops.length).map((place) => place + 1));
 };
 const evaluated = (part, rule, $) =>
-  nested(part.axes.slice(0, rule.loops.length + rule.letters).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
+  nested(part.axes.slice(0, depthOf(rule)).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
 
 // One query goes through the keys it may look at, a block at a time: the largest score so far, the sum, and the accumulator.
 const begun = (width) => ({ m: [-Infinity], l: [0], a: [Array(width).fill(0)] });
@@ -63,7 +67,7 @@ const compute = (inputs, twin = null, change = {}, last = "Y") => {
 const explain = (name, index, inputs, twin = null) => {
   const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin, {}, name) };
   const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
-  const depth = rule.loops.length + rule.letters;
+  const depth = depthOf(rule);
   const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
   const word = index.slice(depth).reduce((value, place) => value[place], row);
   const value = index.reduce((inner, place) => inner[place], $[name]);
@@ -87,8 +91,10 @@ const rows = (inputs, twin) => {
   const seen = (query) => AHEAD[inputs.mask]($.T) + query >= 0;
   const all = heads($).flatMap((head) => tokens($).map((query) => [head, query]));
   const wrong = find(all, (place) => !close(sum(place), seen(place[1]) ? 1 : 0));
-  const says = wrong ? `The weights of ${token(wrong[1])} in head ${wrong[0]} sum to ${shown(sum(wrong))}.` : "Each row of weights sums to 1.";
-  return { on: !wrong, says };
+  const blind = tokens($).filter((query) => !seen(query)).map(token);
+  const where = ([head, query]) => `The weights of ${token(query)}${$.H > 1 ? ` in head ${head}` : ""} sum to`;
+  if (wrong) return { on: false, says: `${where(wrong)} ${shown(sum(wrong))}${seen(wrong[1]) ? "" : ", though it may see nothing"}.` };
+  return { on: true, says: `Each row of weights sums to 1${blind.length ? `; ${blind.join(", ")} may see nothing, and has weights of 0 only` : ""}.` };
 };
 
 // All queries and keys of plus and minus ones: products of d_k signs have mean 0 and variance d_k, scores 1.
@@ -108,7 +114,7 @@ const shift = (inputs, twin) => {
   const { Z } = compute(inputs, twin);
   const moved = compute(inputs, twin, { S: (S) => S.map((head) => head.map((row) => row.map((score) => score + SHIFT))) }).Z;
   const wrong = find(tokens(sized(inputs)), (query) => !Z.every((head, place) => close(head[query], moved[place][query])));
-  const says = wrong === null ? `${SHIFT} more in every score changes nothing.` : `${SHIFT} more in every score changes what ${token(wrong)} finds.`;
+  const says = wrong === null ? `Adding ${SHIFT} to every score changes nothing.` : `Adding ${SHIFT} to every score changes what ${token(wrong)} finds.`;
   return { on: wrong === null, says };
 };
 
@@ -116,7 +122,7 @@ const permutation = (inputs, twin) => {
   const open = { ...inputs, mask: "none" }, turned = { ...open, X: [...inputs.X].reverse() };
   const { Y } = compute(open, twin), back = compute(turned, twin).Y.reverse();
   const wrong = find(tokens(sized(inputs)), (query) => !close(Y[query], back[query]));
-  const says = wrong === null ? "Tokens in another order give the same outputs, in that order." : `In another order ${token(wrong)} has another output, without any mask.`;
+  const says = wrong === null ? "Without a mask, tokens in another order give the same outputs in that order." : `Without a mask, ${token(wrong)} has another output when the tokens are reordered.`;
   return { on: wrong === null, says };
 };
 
@@ -125,9 +131,9 @@ const leak = (inputs, twin) => {
   for (const late of tokens(sized(inputs))) {
     const { Y: other } = compute({ ...masked, X: masked.X.map((row, place) => (place === late ? nudge(row) : row)) }, twin);
     const early = find(n.run(0, late - 1), (query) => !close(Y[query], other[query]));
-    if (early !== null) return { on: false, says: `With a causal mask the output of ${token(early)} changes when ${token(late)} does, which comes later.` };
+    if (early !== null) return { on: false, says: `With a causal mask, the output of ${token(early)} changes with ${token(late)}, which comes later.` };
   }
-  return { on: true, says: "With a causal mask no output depends on a later token." };
+  return { on: true, says: "With a causal mask, no output depends on a later token." };
 };
 
 // Each head has queries of its own, shares its keys with its group only, and is silent when its rows of W_O are 0.
@@ -147,7 +153,7 @@ const independent = (inputs, twin) => {
     return !close(compute({ ...probe, W_O: rows }, twin).O, silent.O);
   });
   if (muted !== null) return { on: false, says: `Head ${muted} is not silent when its rows of W_O are 0.` };
-  return { on: true, says: H === 1 ? "There is one head only." : "No head depends on what belongs to another." };
+  return { on: true, says: H === 1 ? "There is only one head." : "No head depends on what belongs to another." };
 };
 
 const own = (inputs, twin) => {
@@ -156,9 +162,9 @@ const own = (inputs, twin) => {
     const change = (Q) => Q.map((head) => head.map((row, place) => (place === query ? nudge(row) : row)));
     const other = compute(inputs, twin, { Q: change }).Z;
     const wrong = find(tokens($), (place) => place !== query && !Z.every((head, h) => close(head[place], other[h][place])));
-    if (wrong !== null) return { on: false, says: `Another query of ${token(query)} changes what ${token(wrong)} finds.` };
+    if (wrong !== null) return { on: false, says: `Changing the query of ${token(query)} changes what ${token(wrong)} finds.` };
   }
-  return { on: true, says: "A query changes what its own token finds, and no other." };
+  return { on: true, says: "Changing a query changes only what its own token finds." };
 };
 
 const measured = (measure) => (inputs, twin = null) => {
@@ -179,6 +185,7 @@ const LAMPS = [
 ];
 
 // ---- Orders: the same outputs, computed in another order; bytes between a large slow memory and a small fast one, 4 to a number.
+// Each order is counted from X and the weight matrices, which lie in the large memory, to the outputs of all heads, which are written there.
 const NUMBER = 4, BLOCK = 2;
 const empty = ($) => nested([$.H, $.T, $.d_v], () => null);
 // `ready` of a step: how many queries have their outputs.
@@ -191,12 +198,19 @@ const softmaxed = ($, scores) => nested([$.H, $.T], ([head, query]) => {
   const weights = n.softmax(tokens($).map((key) => ($.A[query][key] ? scores(head, query, key) : -Infinity)));
   return n.run(0, $.d_v - 1).map((place) => n.sum(weights.map((weight, key) => weight * $.V[head][key][place])));
 });
+const projected = ($) => ({
+  says: "X, W_Q, W_K and W_V are read, and queries, keys and values are written.",
+  bytes: NUMBER * ($.T * $.X[0].length + ($.X[0].length + $.T) * ($.H * $.d_k + $.H_kv * ($.d_k + $.d_v))),
+  ready: 0,
+  done: empty($),
+});
 const whole = ($) => {
   const numbers = (count) => NUMBER * $.H * count;
   return [
-    { says: "Queries and keys are read, all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
-    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
-    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
+    projected($),
+    { says: "Queries and keys are read, and all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
+    { says: "The scores are read, and all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, and the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
   ];
 };
 const absorbed = ($) => {
@@ -204,10 +218,11 @@ const absorbed = ($) => {
   const W = heads($).map((head) => n.times($.heads.W_Q[head], n.transpose($.heads.W_K[Math.floor((head * $.H_kv) / $.H)])));
   const scores = (head, query, key) => n.times($.X[query], W[head], n.transpose($.X[key])) / Math.sqrt($.d_k);
   return [
-    { says: "W_Q and W_K become one matrix: no queries, no keys.", bytes: numbers(2 * d * $.d_k + d * d), done: empty($) },
-    { says: "X and that matrix are read, all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
-    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
-    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
+    { says: "W_Q and W_K are read, and their product is written: there are no queries or keys.", bytes: numbers(d * $.d_k + d * d) + NUMBER * $.H_kv * d * $.d_k, done: empty($) },
+    { says: "X and W_V are read, and the values are written.", bytes: NUMBER * ($.T * d + (d + $.T) * $.H_kv * $.d_v), done: empty($) },
+    { says: "X and that product are read, and all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
+    { says: "The scores are read, and all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, and the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
   ];
 };
 const tiles = ($, rows, columns) => {
@@ -229,17 +244,17 @@ const tiles = ($, rows, columns) => {
       steps.push({ says, bytes, top, ready: top, done: structuredClone(finished) });
     }
     for (const head of heads($)) for (const query of queries) finished[head][query] = finished[head][query].map((x) => x ?? 0);
-    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written, with the logarithms of their sums.`, top, ready: top + queries.length };
+    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written.`, top, ready: top + queries.length };
     const read = steps.some((step) => step.top === top) ? 0 : queries.length * $.d_k;
-    steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * ($.d_v + 1)), done: structuredClone(finished) });
+    steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * $.d_v), done: structuredClone(finished) });
   }
-  return steps.map(({ says, bytes, ready, done }) => ({ says, bytes, ready, done }));
+  return [projected($), ...steps.map(({ says, bytes, ready, done }) => ({ says, bytes, ready, done }))];
 };
 const ORDERS = [
-  { id: "whole", title: "whole matrices", replay: replayed(whole) },
-  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
-  { id: "recurrent", title: "one key after the other", replay: replayed(($) => tiles($, $.T, 1)) },
-  { id: "absorbed", title: "W_Q and W_K absorbed", replay: replayed(absorbed) },
+  { id: "whole", title: "whole matrices", says: "All scores are written down, then all weights.", replay: replayed(whole) },
+  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, says: "Two queries meet two keys at a time, and no score is written down.", replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
+  { id: "recurrent", title: "one key after the other", says: "All queries meet one key at a time, and no score is written down.", replay: replayed(($) => tiles($, $.T, 1)) },
+  { id: "absorbed", title: "W_Q and W_K absorbed", says: "As whole matrices, but W_Q W_K^T takes the place of queries and keys.", replay: replayed(absorbed) },
 ];
 
 // ---- The test cell: these inputs, and what the machine makes of them, for a learner's own function.
@@ -258,34 +273,41 @@ const exposed = (inputs, twin) => {
   } catch {
     return true; // on these shapes there is no such number
   }
-  return [twinOf(twin).tested, "O"].every((name) => {
+  return [twinOf(twin).tested ?? "Z", "O"].every((name) => {
     const [right, made] = [machine, other].map((found) => found[name].flat(9));
     const least = Math.max(LEAST, SHARE * Math.max(...right.map(Math.abs)));
     return right.every(Number.isFinite) && right.some((x, place) => !(Math.abs(x - made[place]) < least));
   });
 };
-// What the twin's test calls: heads made and merged, or one call of attention.
+// What the twin's test calls, heads made and merged or one call of attention: what is given, the call, what is wanted, and what is called.
+const HEADS = `multi_head_attention(x_query, x_key_value, w_query, w_key, w_value, w_output,
+#                          *, n_heads, n_kv_heads, mask)
+# It gets x twice, with a row for each token, and returns what all heads together write.`;
+const AXES = `
+# All arrays have the axes head, token, feature, and so has what it returns.`;
 const called = (twin, inputs, found) => {
   const mask = `mask = np.array(${python(found.A)}) == 1  # True: may attend\n`;
   if (twin.tested === "O") {
     const names = { x: "X", w_query: "W_Q", w_key: "W_K", w_value: "W_V", w_output: "W_O" }, { H, H_kv } = sized(inputs);
     const given = Object.entries(names).map(([name, input]) => array(name, inputs[input])).join("") + mask;
-    return [given, `multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=${H}, n_kv_heads=${H_kv}, mask=mask)`, found.O];
+    return [given, `multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=${H}, n_kv_heads=${H_kv}, mask=mask)`, found.O, HEADS];
   }
   const given = array("query", found.Q) + array("key", found.K) + array("value", found.V);
-  if (twin.part === "A" && inputs.mask === "causal") return [given, "attention(query, key, value, is_causal=True)", found.Z];
-  return [given + mask, "attention(query, key, value, mask=mask)", found.Z];
+  if (twin.part === "A" && inputs.mask === "causal") return [given, "attention(query, key, value, is_causal=True)", found.Z, `attention(query, key, value, *, is_causal)${AXES}`];
+  return [given + mask, "attention(query, key, value, mask=mask)", found.Z, `attention(query, key, value, *, mask)${AXES}`];
 };
 const test = (inputs, twin) => {
-  const mistake = twinOf(twin), [given, call, wanted] = called(mistake, inputs, compute(inputs));
+  const mistake = twinOf(twin), [given, call, wanted, callee] = called(mistake, inputs, compute(inputs));
   const message = `not what attention gives${exposed(inputs, twin) ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
-  return `import numpy as np
+  return `# This test calls a function of your own. Define it in a cell above:
+#     ${callee}
+import numpy as np
 
 ${given}
 ${array("wanted", wanted)}
 got = ${call}
 np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9, err_msg=${JSON.stringify(message)})
-print("As the machine has it.")
+print("Passed: your function gives what the machine gives.")
 `;
 };
 
@@ -303,6 +325,5 @@ const labels = (name, inputs) => {
   const sizes = part.axes.map((_, depth) => n.size(value, depth));
   return part.axes.map((axis, depth) => (axis === "feature" && "OY".includes(name) ? width : places(axis, sizes[depth])));
 };
-for (const input of INPUTS) if (Array.isArray(input.value)) Object.assign(input, labels(input.name, Object.fromEntries(INPUTS.map((one) => [one.name, one.value]))));
 
-return { inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };
+return { tokens: TOKENS, features: FEATURES, inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };

@@ -102,9 +102,7 @@ PARTS = (
     Part("B", "masked scores", "scores", ("head", "query", "key"), Rule(r"b_{ij} = s_{ij} + M_{ij}", "b", "i j"), "masked-attention"),
     Part("m", "largest score", "scores", ("head", "query"), Rule(r"m_i = \max_j b_{ij}", "m", "i"), "reference-score-cancels"),
     Part("P", "weights", "weights", ("head", "query", "key"), Rule(WEIGHTS, "p", "i j"), "attention-weights", "p_j"),
-    Part(
-        "Z", "what each head found", "value", ("head", "query", "feature"), Rule(right("output-of-a-query"), "z", "i"), "output-of-a-query"
-    ),
+    Part("Z", "what was found", "value", ("head", "query", "feature"), Rule(right("output-of-a-query"), "z", "i"), "output-of-a-query"),
     Part(
         "O",
         "all heads together",
@@ -211,7 +209,7 @@ TWINS = (
     ),
     Twin(
         "heads-tiled",
-        "of four heads, the key heads go 0, 1, 0, 1 instead of 0, 0, 1, 1",
+        "four heads use the key heads 0, 1, 0, 1 instead of 0, 0, 1, 1",
         "grouped-query-attention",
         {"K": _shared("K", TILED), "V": _shared("V", TILED)},
         tested="O",

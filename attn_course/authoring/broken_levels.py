@@ -20,7 +20,10 @@ Change = tuple[str, tuple[int, ...], Any]  # an input, the place in it, and what
 
 @dataclass(frozen=True)
 class Level:
-    """A twin, inputs on which no part of it differs, and the lamp that goes out once its output does; `locked` inputs stay as they are."""
+    """A twin, inputs on which no part of it differs, and the lamp that goes out once its output does.
+
+    `note` says what the inputs have that no level before had; `locked` inputs stay as they are.
+    """
 
     twin: str
     lesson: str | None
@@ -30,6 +33,7 @@ class Level:
     story: str
     start: Inputs = field(default_factory=dict)
     locked: tuple[str, ...] = ("heads",)
+    note: str = ""
 
 
 def _start(tokens: list[list[int]], mask: str = "none", heads: int = 1, **others: list[list[int]]) -> dict[str, Any]:
@@ -46,9 +50,10 @@ LEVELS = (
         "attention",
         "rows",
         "A symmetric square of scores",
-        "The scores are symmetric, and all their rows hold the same numbers. Make one token longer than the other.",
+        "The scores are symmetric, and all their rows hold the same numbers. Make one row of X larger than the other.",
         "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric "
-        "and all their rows hold the same numbers, each of its rows does as well. A test whose two lengths differ finds it at once.",
+        "and all their rows hold the same numbers, each of its rows does as well. A test with more keys than queries, or fewer, finds it "
+        "at once.",
         _start([[1, 0], [0, 1]]),
     ),
     Level(
@@ -106,7 +111,7 @@ LEVELS = (
         "heads",
         "heads",
         "Four heads, two key heads",
-        "Both key heads have the same columns of W_K and W_V. Let one number differ. If all heads find what they found, try another one.",
+        "Both key heads have the same columns of W_K and W_V. Let one number differ. If nothing changes, try another one.",
         "Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, "
         "so that heads 0 and 2 share one. All shapes fit.",
         _start(
@@ -117,6 +122,8 @@ LEVELS = (
             W_V=[[1, 1], [1, 1]],
             W_O=[[1, 0], [0, 1], [1, 1], [1, -1]],
         ),
+        note="A key head is a block of columns of W_K and W_V: it makes keys and values. Here four heads share two key heads, "
+        "two heads each.",
     ),
     Level(
         "heads-reshaped",
@@ -150,8 +157,9 @@ LEVELS = (
         "permutation",
         "The best comes first",
         "For each query the first key has the largest score. Let a later one be larger.",
-        "An online softmax measures its sums from the largest score so far. When a larger one comes, all that was summed up must shrink, "
-        "or early keys count too much. Scores that never rise from key to key hide it, and so does a single key.",
+        "An online softmax takes the keys one by one and measures its sums from the largest score so far. When a larger one comes, "
+        "all that was summed up must shrink, or early keys count too much. Scores that never rise from key to key hide it, and so does "
+        "a single key.",
         _start([[3], [2], [1]]),
     ),
     Level(

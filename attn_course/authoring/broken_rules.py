@@ -65,7 +65,9 @@ class Written:
             for symbol, source in self.sources.items()
         }
         source = JavaScript(self.formula, symbols, {letter: f"$.{LENGTHS[letter]}" for letter in self.ranges}).written(self.side)
-        return f"({', '.join(['o', '$', '{ head, query }', *self.letters])}) => {source}"
+        source = re.sub(r"\bn\.(?:given|number)\(([\w.$]+)\)", r"\1", source)  # of plain numbers, which stand for themselves
+        loops = ", ".join(loop for loop in ("head", "query") if re.search(rf"\b{loop}\b", source))
+        return f"({', '.join(['o', '$', f'{{ {loops} }}' if loops else '_', *self.letters])}) => {source}"
 
     def html(self, left: str = "") -> str:
         """Return the formula as HTML: the side that counts, and what it defines."""
@@ -111,11 +113,12 @@ def _named(node: Node) -> str:
 
 
 def html(latex: str) -> str:
-    """Return LaTeX, as the writer of formulas gives it, as HTML with sub and sup."""
+    """Return LaTeX, as the writer of formulas gives it, as HTML with sub and sup; no line ends inside brackets."""
     text = re.sub(r"\bsum(?=_)", "Σ", plain(latex)).replace("sqrt(", "√(").replace(" - ", " − ").replace("-∞", "−∞")
+    text = re.sub(r"⌊\((\([^()]*\)[^()]*|[^()]*)\)⌋", r"⌊\1⌋", text).replace("√(d_k)", "√d_k")
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     found, open_tags = "", list[tuple[str, int]]()
-    depth, place = 0, 0
+    depth, floors, place = 0, 0, 0
     while place < len(text):
         sign = text[place]
         tag = {"_": "sub", "^": "sup"}.get(sign)
@@ -135,7 +138,8 @@ def html(latex: str) -> str:
                 found, place, depth = f"{found}</{open_tags.pop()[0]}>", place + 1, depth - 1
                 continue
             depth -= 1
-        found, place = found + sign, place + 1
+        floors += (sign in "⌊[") - (sign in "⌋]")
+        found, place = found + ("\u00a0" if sign == " " and depth + floors else sign), place + 1
     return found
 
 

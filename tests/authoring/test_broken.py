@@ -1,5 +1,6 @@
 """The machine of "Break the machine": the browser's numbers are NumPy's, its levels hide their twins, its lamps prove them."""
 
+import ast
 import json
 import math
 import re
@@ -151,9 +152,7 @@ SAME = """([level, inputs]) => {
 }"""
 
 
-def levels() -> list[Any]:
-    text = broken.MACHINE.read_text(encoding="utf-8")
-    return json.loads(re.sub(r",\n\]$", "\n]", text.partition("const LEVELS = ")[2].partition(";\n")[0]))
+LEVELS_SOLVED = broken.levels()
 
 
 def answered(level: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +170,7 @@ LAMPS = "([inputs, name]) => Object.fromEntries(MACHINE.lamps.map((lamp) => [lam
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("level", levels(), ids=lambda level: level["id"])
+@pytest.mark.parametrize("level", LEVELS_SOLVED, ids=lambda level: level["id"])
 def test_a_level_hides_its_twin_until_par_and_its_lamp_proves_it(page: Page, level: dict[str, Any]):
     answer = answered(level)
     assert page.evaluate(SAME, [level, level["start"]])
@@ -196,7 +195,7 @@ def test_where_par_is_two_no_single_number_is_enough(level: Any):
 def test_lessons_and_lamps_of_levels_are_known():
     assert {level.lesson for level in LEVELS} == {"attention", "masking", "heads", None}
     assert len({level.twin for level in LEVELS}) == len(LEVELS) >= 6
-    assert {level["par"] for level in levels()} == {1, 2}
+    assert {level["par"] for level in LEVELS_SOLVED} == {1, 2}
 
 
 @pytest.mark.browser
@@ -222,18 +221,25 @@ def test_each_order_gives_the_same_output_and_counts_its_bytes(page: Page, mask:
     group = (5, 3, 4, 2, 2, 3, mask, "normal")
     many = drawn(np.random.default_rng(7), group)
     Z = computed(many)["Z"][0]
-    tokens, width, heads, d_k, d_v = 5, 3, 4, 2, 3
+    tokens, width, heads, key_heads, d_k, d_v, *_ = group
     hidden = {"none": {}, "causal": {"is_causal": True}, "past": {"is_causal": True, "q_offset": -1}}[mask]
     tiled = [
         costs.tiled_attention_bytes(tokens, tokens, d_k, d_v, block_q=rows, block_kv=columns, bytes_per_number=4, **hidden)
         for rows, columns in ((2, 2), (tokens, 1))
     ]
     whole = costs.materialised_attention_bytes(tokens, tokens, d_k, d_v, bytes_per_number=4)
-    absorbed = whole + 4 * (2 * width * d_k + 2 * width * width + tokens * width - 2 * tokens * d_k)
-    wanted = dict(zip(("whole", "tiled", "recurrent", "absorbed"), (whole, *tiled, absorbed), strict=True))
+    absorbed = whole + 4 * (width * width + tokens * width - 2 * tokens * d_k)  # scores read X and a product instead of queries and keys
+    projected = 4 * (tokens * width + (width + tokens) * (heads * d_k + key_heads * (d_k + d_v)))
+    product = 4 * (width * d_k * (heads + key_heads) + heads * width * width + tokens * width + (width + tokens) * key_heads * d_v)
+    wanted = {
+        "whole": projected + heads * whole,
+        "tiled": projected + heads * (tiled[0] - 4 * tokens),  # no logarithms of sums are written
+        "recurrent": projected + heads * (tiled[1] - 4 * tokens),
+        "absorbed": product + heads * absorbed,
+    }
     for name, count, summed, told, output, says in page.evaluate(REPLAYS, one(many, 0)):
         np.testing.assert_allclose(unpacked(output), Z.ravel(), rtol=1e-9, atol=1e-9, err_msg=name)
-        assert summed == told == heads * wanted[name], name
+        assert summed == told == wanted[name], name
         assert count == len(says) > 2
 
 
@@ -247,6 +253,23 @@ def test_the_exported_cell_passes_what_is_right(page: Page, mask: str):
     for inputs in ({each["name"]: each["value"] for each in broken.inputs()}, LEVELS[6].start):
         for twin in TWINS:
             exec(page.evaluate(CELL, [inputs | {"mask": mask}, twin.id]), dict(QUIET))
+
+
+@pytest.mark.browser
+def test_the_exported_cell_says_first_which_function_it_calls_and_with_what(page: Page):
+    inputs = {each["name"]: each["value"] for each in broken.inputs()}
+    for twin in TWINS:
+        for mask in ("none", "causal"):
+            cell = page.evaluate(CELL, [inputs | {"mask": mask}, twin.id])
+            told = cell.partition("import numpy")[0]
+            assert told.startswith("# This test calls a function of your own.")
+            (got,) = [node for node in ast.parse(cell).body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "got"]
+            call = got.value
+            assert isinstance(call, ast.Call)
+            assert f"{ast.unparse(call.func)}(" in told
+            wanted = [keyword.arg for keyword in call.keywords]
+            names = re.findall(r"\w+|\*", told.partition("(")[2].partition(")")[0])
+            assert names[len(call.args) :] == ["*", *wanted]
 
 
 def unscaled(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -303,7 +326,7 @@ def moved(level: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("level", levels(), ids=lambda level: level["id"])
+@pytest.mark.parametrize("level", LEVELS_SOLVED, ids=lambda level: level["id"])
 def test_what_counts_as_found_fails_the_exported_cell_for_the_twin_and_passes_it_for_the_machine(page: Page, level: dict[str, Any]):
     twin, rng = level["twin"], np.random.default_rng(len(level["title"]))
     cases = [moved(level, rng) for _ in range(TRIED_INPUTS)]

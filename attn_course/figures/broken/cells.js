@@ -73,7 +73,7 @@ class Matrix {
     const [down, across] = this.axes.slice(this.heads ? 1 : 0);
     const [left, above] = labels.slice(this.heads ? 1 : 0);
     this.cells = [];
-    const tables = planes.map((plane, h) =>
+    this.tables = planes.map((plane, h) =>
       make(
         "table",
         { "aria-label": `${part.title}${planes.length > 1 ? `, head ${h}` : ""}` },
@@ -105,7 +105,7 @@ class Matrix {
       "figure",
       { class: "brk-part", "data-role": part.role ?? "neutral", "data-part": part.name },
       make("figcaption", {}, ...this.caption(shape)),
-      make("div", { class: "brk-scroll" }, ...tables),
+      make("div", { class: "brk-scroll" }, ...this.tables),
     );
   }
 
@@ -116,24 +116,27 @@ class Matrix {
     ];
   }
 
-  // Show other numbers; `other` is the same matrix of the other machine, if there is one.
-  show(value, other, compared) {
+  // Show other numbers, of one head only or of all; `other` is the same matrix of the other machine, if there is one.
+  show(value, other, compared, head) {
     const sizes = entries(value).map(([, x]) => (Number.isFinite(x) ? Math.abs(x) : 0));
     const top = Math.max(...sizes, this.part.role === "weights" ? 1 : 0) || 1;
-    let different = 0;
+    let different = 0, apart = false;
+    if (this.heads) this.tables.forEach((table, h) => (table.hidden = head !== undefined && h !== head));
     for (const cell of this.cells) {
       const now = at(value, cell.index);
       const far = other !== undefined && differs(now, at(other, cell.index));
       different += far;
+      apart ||= far && !(this.heads && head !== undefined && cell.index[0] !== head);
       const [text, against] = far ? shownApart(now, at(other, cell.index)) : [shown(now)];
       cell.element.textContent = text;
       cell.element.style.setProperty("--share", Number.isFinite(now) ? Math.min(1, Math.abs(now) / top) : 0);
       cell.element.toggleAttribute("data-differs", far);
       cell.element.toggleAttribute("data-hidden", now === -Infinity);
+      cell.element.toggleAttribute("data-below", now < 0);
       const beside = far ? `; ${compared} ${against}, differs` : "";
       cell.element.setAttribute("aria-label", `${this.part.title}, ${cell.name.replace("\u2192", "to")}: ${text}${beside}`);
     }
-    this.figure.toggleAttribute("data-apart", different > 0);
+    this.figure.toggleAttribute("data-apart", apart);
     return different;
   }
 

@@ -1,13 +1,19 @@
 // The game: a warm-up on the machine alone, levels in three steps, and a mode without a task.
 const STORE = "attn-course-break";
 const STEPS = [["find", "Find a difference"], ["prove", "Prove it"], ["name", "Name it"]];
-// The letters of formulas that no matrix on the page has as its name, some only beside another sign.
+// What the letters and signs of formulas stand for, some only beside another sign; matrices on the page have their names there.
 const LETTERS = [
-  ["b", "a score with the mask added"], ["m", "the largest score so far", "\u2113"], ["m", "the largest score of the row"], ["\u2113", "the sum of exponentials so far"],
-  ["a", "the sum of weighted values so far", "\u2113"], ["\u03c3", "the softmax"], ["w", "the weights before the mask"],
-  ["A", "the keys that may be looked at"], ["p", "how far ahead a query may look", "+ p"], ["p", "the weights"], ["s", "the scores"],
-  ["h", "a head", "h = 1"], ["h", "the head, counted from 0"], ["r", "the key head, counted from 0"], ["g", "heads to a key head"],
-  ["H", "the number of heads"], ["T", "the number of tokens"], ["n", "the token that is taken"], ["c", "the column that is taken"],
+  ["s", "a score"], ["b", "a score with the mask added"], ["m", "the largest score so far", "\u2113"], ["m", "the largest score of the row"],
+  ["\u2113", "the sum of exponentials so far"], ["a", "the sum of weighted values so far", "\u2113"], ["a", "the column within the head"],
+  ["\u03c3", "the softmax"], ["w", "a weight before the mask"], ["p", "how far ahead a query may look", "+ p"], ["p", "a weight"],
+  ["v", "a value"], ["z", "what was found"], ["x", "a number of X"], ["q", "a number of a query"],
+  ["i", "the token that asks"], ["j", "the token that is found"], ["l", "each token in turn"], ["u", "each column of X in turn"],
+  ["A", "the keys that may be looked at"], ["[", "1 if what is inside holds, else 0"], ["d_k", "how many numbers a query has"],
+  ["h", "each head in turn; W_O^h: its rows of W_O", "W_O"], ["h", "the head, counted from 0; W_Q^h: its columns of W_Q", "W_Q h"],
+  ["h", "the head, counted from 0"], ["r", "its key head, counted from 0; W_K^r or W_V^r: the columns of that key head"],
+  ["g", "how many heads share a key head"], ["H", "the number of heads"], ["H_kv", "the number of key heads"],
+  ["'", "after the next key"], ["T", "the number of tokens"], ["T_k", "the number of tokens"], ["n", "the token that is taken"], ["c", "the column that is taken"],
+  ["\u230a", "rounded down"],
 ];
 const times = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
@@ -39,7 +45,7 @@ function startLevel(desk, n) {
   const level = MACHINE.levels[n];
   Object.assign(desk, { mode: "level", level: n, proved: false, named: false, hinted: false, tested: new Set(), fewest: Infinity });
   answer(desk, "");
-  desk.begin(level.start, level.twin);
+  desk.begin(level.start, level.id);
   desk.refresh();
 }
 
@@ -57,9 +63,9 @@ function stepOf(desk) {
   return desk.exposed ? "prove" : "find";
 }
 
-const quoted = (text) => text.replace(/`(.+?)`/g, "\u201c$1\u201d");
-const mathy = (text) => text.replace(/\b([WdHp])_(kv|ij|[a-zA-Z])\b/g, "<i>$1</i><sub>$2</sub>").replace(/\^T\b/g, "<sup>T</sup>");
-const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<b>$1</b>");
+const mathy = (text) => text.replace(/\b([WdHp])_(kv|ij|[a-zA-Z])(?=\b|\^)/g, "<i>$1</i><sub>$2</sub>").replace(/\^([Thr])\b/g, "<sup>$1</sup>");
+const marked = (text) => mathy(text).replace(/`(.+?)`/g, "<q>$1</q>");
+const hinted = (text) => `<span class="brk-hint">${marked(text)}</span>`;
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
 
 function answer(desk, text, good = false) {
@@ -89,8 +95,8 @@ function drawMission(desk) {
       make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
     ),
   );
-  const { name, task, tools, choice, short = name } = MISSIONS[step](desk);
-  desk.one("short").innerHTML = short;
+  const level = MACHINE.levels[desk.level], { name = level.title, task, tools, choice, short = name } = MISSIONS[step](desk, level);
+  desk.one("short").innerHTML = desk.twin ? `<span class="brk-brief">${short}</span> ${leaving(desk)}` : short;
   desk.one("name").textContent = name;
   desk.one("task").innerHTML = task;
   // Buttons that were there stay, so that the focus is not lost.
@@ -118,48 +124,48 @@ const goTo = (desk, name) => () => {
   target.querySelector("button, input, .brk-cell")?.focus({ preventScroll: true });
 };
 
+const onward = (desk, text, name) => [text, goTo(desk, name), { class: "brk-main" }];
 const restart = (desk) => ["Back to the start", () => desk.restore()];
 
 const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
-  find: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
-    short: `Task: change numbers until the outputs differ. ${inside(desk)}`,
-    task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and on these both give the same output.
-      <b>Change as few numbers as you can until another output <i>O</i> leaves the twin.</b> ${inside(desk)}
-      ${desk.hinted ? `<i>${mathy(MACHINE.levels[desk.level].hint)}</i>` : ""}`,
+  find: (desk, { note = "", hint: advice }) => ({
+    short: `Task: change numbers until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
+    task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same output.
+      ${mathy(note)}
+      <b>Change as few numbers as you can until the twin's <i>O</i> differs.</b> ${inside(desk)}
+      ${desk.hinted ? hinted(advice) : ""}`,
     tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
-    short: "Task: uncover the lamp that is lit for the machine and out for the twin.",
-    task: `They differ in ${times(desk.count, "place")}, and you changed ${times(desk.changes(), "number")}. A difference alone does not say who is
-      wrong. Each lamp below is a rule of attention: it is lit for those who keep the rule. The lamps are covered, and a press uncovers one.
-      <b>Find the lamp that is lit for the machine and out for the twin.</b>`,
-    tools: [["To the lamps", goTo(desk, "lamps"), { class: "brk-main" }], restart(desk)],
+    short: "Task: find the lamp that is lit for the machine and out for the twin.",
+    task: `You changed ${times(desk.changes(), "number")}, and now the two differ in ${times(desk.count, "place")}. A difference alone does not say which
+      of them is wrong. Each lamp below stands for a rule of attention, and is lit for whoever keeps that rule. The lamps are covered: press one
+      to test its rule. <b>Find the lamp that is lit for the machine and out for the twin.</b>`,
+    tools: [onward(desk, "To the lamps", "lamps"), restart(desk)],
   }),
   name: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
     short: "Task: choose the twin's formula out of four.",
-    task: "Proved: the twin is wrong. <b>What does the twin compute? Four formulas stand below the lamps: choose the twin's.</b>",
-    tools: [["To the formulas", goTo(desk, "choices"), { class: "brk-main" }], restart(desk)],
+    task: "You have proved that the twin is wrong. <b>What does it compute? Choose its formula from the four below the lamps.</b>",
+    tools: [onward(desk, "To the formulas", "choices"), restart(desk)],
   }),
   done: (desk) => ({
-    name: MACHINE.levels[desk.level].title,
-    short: "Found, proved and named.",
-    task: "Found, proved and named. The story and the test stand below.",
-    tools: [["To the story and the test", goTo(desk, "end"), { class: "brk-main" }, next(desk)[0]], ...next(desk)],
+    short: "You found, proved and named the mistake.",
+    task: "You found, proved and named the mistake. Below you find what happened, and your numbers as a test.",
+    tools: [onward(desk, "To the end", "end"), ...next(desk)],
   }),
   free: (desk) => ({
     name: "Any twin, any numbers",
+    short: "Change what you like.",
     task: "Choose what is wrong with the twin, change what you like, and see where it shows.",
-    tools: [restart(desk), ["Numbers by chance", () => byChance(desk)]],
+    tools: [restart(desk), ["Random numbers", () => byChance(desk)]],
     choice: true,
   }),
   orders: () => ({
     name: "The same numbers in four orders",
-    task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> Bytes move between a large memory
-      and the small one that computes. Play all four orders to their ends: the answer then stands at the bottom.`,
+    task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> The numbers lie in a large memory and are
+      computed with in a small one. All that moves between them is counted, from X and the weight matrices to Z, with 4 bytes for each number.
+      Guess first, then play all four orders to their ends: the answer then appears.`,
     tools: [],
   }),
   meet: (desk) => meetMission(desk),
@@ -168,8 +174,18 @@ const MISSIONS = {
 // What differs while what leaves the machine does not, or too little.
 function inside({ apart }) {
   if (!apart.length) return "";
-  if (apart.includes("O")) return "The outputs differ by too little to be seen: it takes 0.005, and a thousandth of the largest number.";
-  return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but nothing that leaves the machine does yet.`;
+  if (apart.includes("O")) return "The outputs differ by too little to count: one number must differ by 0.005, and by a thousandth of the largest.";
+  return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but <i>O</i> does not yet.`;
+}
+
+// What leaves both, in one row: the first that differs.
+function leaving(desk) {
+  const [machine, twin] = desk.made;
+  const token = machine.O.findIndex((row, i) => row.some((x, j) => differs(x, twin.O[i][j])));
+  if (token < 0) return inside(desk) || "Both give the same <i>O</i>.";
+  const pairs = machine.O[token].map((x, j) => (differs(x, twin.O[token][j]) ? shownApart(x, twin.O[token][j]) : [shown(x), shown(x)]));
+  const [here, there] = [0, 1].map((side) => `(${pairs.map((pair) => pair[side]).join(", ")})`);
+  return `<i>O</i> of <q>${MACHINE.tokens[token]}</q>: machine ${here}, twin ${there}.`;
 }
 
 function next(desk) {
@@ -221,10 +237,11 @@ function drawLamps(desk, step) {
   [...host.children].forEach((row, n) => {
     const lamp = MACHINE.lamps[n];
     const open = step === "free" || step === "done" || desk.tested.has(lamp.id);
+    row.toggleAttribute("data-covered", !open);
     [[row.firstChild, null], [row.lastChild, desk.twin]].forEach(([bulb, twin], side) => {
-      const { on, says } = open ? lamp.measure(desk.inputs, twin) : { on: undefined, says: "covered: press" };
+      const { on, says } = open ? lamp.measure(desk.inputs, twin) : { says: "press to test" };
       bulb.dataset.on = String(on);
-      bulb.innerHTML = mathy(`${side ? "twin" : "machine"} ${on === undefined ? "" : on ? "lit: " : "out: "}${quoted(says)}`);
+      bulb.innerHTML = open ? marked(`${side ? "twin" : "machine"} ${on ? "lit" : "out"}: ${says}`) : says;
     });
   });
 }
@@ -238,12 +255,12 @@ function press(desk, id) {
   if (machine.on && !twin.on) {
     desk.proved = true;
     desk.refresh();
-    tell(desk, `That proves it: "${lamp.title}" holds for the machine, and not for the twin. ${twin.says} Four formulas stand here now.`, true);
+    tell(desk, `That proves it: \u201c${lamp.title}\u201d holds for the machine and not for the twin. ${twin.says} Now choose the twin's formula.`, true);
     return goTo(desk, "choices")();
   } else if (machine.on) {
-    const other = id === MACHINE.levels[desk.level].lamp ? " here; it can with other numbers" : "";
-    tell(desk, `On your numbers "${lamp.title}" stays lit on both. A lamp that both keep lit proves nothing${other}.`);
-  } else tell(desk, `"${lamp.title}" is out on the machine itself, so it is no rule that the machine keeps.`);
+    const other = id === MACHINE.levels[desk.level].lamp ? " here, but with other numbers it can" : "";
+    tell(desk, `With your numbers \u201c${lamp.title}\u201d is lit for both. A lamp that is lit for both proves nothing${other}.`);
+  } else tell(desk, `\u201c${lamp.title}\u201d is out for the machine too, so it is no rule that the machine keeps.`);
   desk.refresh();
 }
 
@@ -251,18 +268,21 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 // --- four formulas -------------------------------------------------------------------------------------
 
-// The twin's form among three others: wrong forms of the same part, then those that stand nearest in the list; a level keeps their order.
+// The twin's form among three others: wrong forms of the same part, then those that stand nearest in the list, none of a mask or of heads
+// that the level does not have; a level keeps their order.
 function formsOf(level) {
-  const place = MACHINE.twins.findIndex(({ id }) => id === level.twin), right = MACHINE.twins[place];
+  const place = MACHINE.twins.findIndex(({ id }) => id === level.id), right = MACHINE.twins[place];
   const far = (form) => Math.abs(MACHINE.twins.indexOf(form) - place) + (form.part === right.part ? 0 : MACHINE.twins.length);
-  const others = MACHINE.twins.filter(({ html }) => html !== right.html).sort((a, b) => far(a) - far(b));
+  const absent = ({ part, html }) =>
+    (level.start.mask === "none" && (part === "A" || /\bA\b/.test(html))) || (level.start.heads === 1 && /\bH\b|<sup>1/.test(html));
+  const others = MACHINE.twins.filter((form) => form.html !== right.html && !absent(form)).sort((a, b) => far(a) - far(b));
   return others.slice(0, 3).toSpliced(level.id.length % 4, 0, right);
 }
 
 function drawChoices(desk, step) {
   const host = desk.one("choices");
   host.hidden = step !== "name";
-  const key = step === "name" ? MACHINE.levels[desk.level].id : "";
+  const key = step === "name" ? `${MACHINE.levels[desk.level].id} ${desk.inputs.mask}` : "";
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   const button = (form) =>
@@ -270,21 +290,31 @@ function drawChoices(desk, step) {
       "button",
       { class: "brk-form", click: (event) => choose(desk, form, event.currentTarget) },
       make("span", { class: "brk-says", html: mathy(capital(form.title)) }),
-      make("span", { class: "brk-formula", html: form.html }),
-      legend(form),
+      make("span", { class: "brk-formula", html: formulaOf(desk, form) }),
+      legend(formulaOf(desk, form)),
     );
   host.replaceChildren(...(step === "name" ? formsOf(MACHINE.levels[desk.level]).map(button) : []));
 }
 
+// A formula without what is absent: the mask, and in the machine's own also the heads.
+function formulaOf(desk, { name, html }) {
+  const open = desk.inputs.mask === "none";
+  let text = html.replace(/\{(0 if .*?\u221e); \((.*)\) if .*\}/, open ? "$2" : "$2, or $1");
+  if (open && name !== "B") text = text.replace(/b(?=<sub>)/g, "s");
+  if (name && desk.inputs.heads === 1) text = text.replace(/\u03a3<sub>h.*?<\/sub> |,\s+r = .*|<su([bp])>[hr]<\/su\1>/g, "");
+  return text.split(/,\s{3}/).map((each) => `<span>${each}</span>`).join(", ");
+}
+
 // What the letters of a formula stand for.
-function legend({ html }) {
-  const text = html.replace(/<sup>T<\/sup>/g, "").replace(/<[^>]+>/g, " ").replace(/&\w+;/g, " ").replace(/\s+/g, " ");
-  const found = new Map();
-  for (const [letter, meaning, beside = ""] of LETTERS) {
-    const stands = new RegExp(`(^|[^\\p{L}])${letter}([^\\p{L}]|$)`, "u").test(text);
-    if (stands && text.includes(beside) && !found.has(letter)) found.set(letter, meaning);
+function legend(html) {
+  const named = html.replace(/<sup>T<\/sup>/g, " ").replace(/(?<=[HdTW])<sub>(kv|[kQKVO])<\/sub>/g, "_$1 ").replace(/<sub>([a-z]+)<\/sub>/g, (_, all) => ` ${[...all].join(" ")} `);
+  const text = named.replace(/<[^>]+>|&\w+;/g, " ").replace(/\s+/g, " ");
+  const signs = new Set(text.match(/[\p{L}_]+|[[\u230a']/gu)), found = new Map();
+  for (const [sign, meaning, beside = ""] of LETTERS) {
+    if (signs.has(sign) && text.includes(beside) && !found.has(sign)) found.set(sign, meaning);
   }
-  return make("span", { class: "brk-legend", html: [...found].map(([letter, meaning]) => `<i>${letter}</i>: ${meaning}`).join("; ") });
+  const closed = { "[": "[ ]", "'": "\u2032", "\u230a": "\u230a \u230b" };
+  return make("span", { class: "brk-legend", html: [...found].map(([sign, meaning]) => `<i>${closed[sign] ?? symbol(sign)}</i>: ${mathy(meaning)}`).join("; ") });
 }
 
 function choose(desk, form, button) {
@@ -298,14 +328,14 @@ function choose(desk, form, button) {
     return goTo(desk, "end")();
   }
   button.dataset.wrong = "true";
-  if (!fits(desk.inputs, form.id)) return tell(desk, "No: on these shapes that form cannot be computed at all.");
+  if (!fits(desk.inputs, form.id)) return tell(desk, "No: that form cannot be computed with these shapes.");
   const { count, first } = apart(desk.inputs, form.id, desk.twin);
   if (!count) {
-    return tell(desk, "On your numbers that form gives what the twin gives: they cannot tell the two apart. Change one more.");
+    return tell(desk, "Your numbers cannot tell that form from the twin: both give the same. Change one more number.");
   }
   const place = nameOf(first.part, first.index, desk.inputs);
   const [there, here] = shownApart(first.value, first.other);
-  tell(desk, `No: that form gives ${there} at \u201c${place}\u201d, and the twin has ${here}.`);
+  tell(desk, `No: that form gives ${there} for ${place}, and the twin has ${here}.`);
 }
 
 // --- the end of a level, and the test ------------------------------------------------------------------
@@ -328,19 +358,21 @@ function drawEnd(desk, step) {
 const pythonOf = (desk) => MACHINE.test(desk.inputs, desk.twin);
 const failing = (desk) =>
   desk.exposed
-    ? "Your numbers as a test. Run it below your own function: with this mistake it fails, without it passes."
-    : "Your numbers as a test. It passes with this mistake too: on these numbers what leaves the twin is not seen to differ.";
+    ? "Here are your numbers as a test of a function of your own. It fails if the function has this mistake, and passes if it is right."
+    : "Here are your numbers as a test of a function of your own. It passes with this mistake too: with these numbers machine and twin agree, or nearly.";
 
 function ending(desk) {
   const level = MACHINE.levels[desk.level];
-  const twin = MACHINE.twins.find(({ id }) => id === level.twin);
+  const twin = MACHINE.twins.find(({ id }) => id === level.id);
   const part = partNamed(twin.part);
-  const rest = desk.fewest <= level.par ? ": fewer are not possible." : `; ${level.par} ${level.par === 1 ? "is" : "are"} enough.`;
+  const rest = desk.fewest <= level.par ? ": no fewer would do." : `; ${level.par} would be enough.`;
   return [
     make("p", { class: "brk-name", html: mathy(capital(twin.title)) }),
     make("dl", {},
-      make("dt", {}, "machine"), make("dd", {}, make("span", { class: "brk-formula", html: part.html }), make("br"), legend(part)),
-      make("dt", {}, "twin"), make("dd", {}, make("span", { class: "brk-formula", html: twin.html }), make("br"), legend(twin))),
+      ...[["machine", { html: part.html }], ["twin", twin]].flatMap(([who, form]) => {
+        const html = formulaOf(desk, form);
+        return [make("dt", {}, who), make("dd", {}, make("span", { class: "brk-formula", html }), make("br"), legend(html))];
+      })),
     make("p", { html: mathy(level.story) }),
     make("p", { class: "brk-score" }, `You changed ${times(desk.fewest, "number")}${rest}`),
     ...exported(desk),
@@ -357,7 +389,7 @@ function exported(desk) {
       await navigator.clipboard.writeText(text.value);
       button.textContent = "Copied";
     } catch {
-      button.textContent = "Chosen: copy it with Ctrl+C";
+      button.textContent = "Now press Ctrl+C";
     }
     desk.say(button.textContent);
   };

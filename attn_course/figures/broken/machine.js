@@ -131,56 +131,56 @@ const n = {
 };
 const words = algebra(WORDS);
 
-const TOKENS = ["the", "cat", "sat", "it"];
-const FEATURES = ["alive", "tells", "open", "cos", "sin"];
-const INPUTS = [{"name": "X", "html": "X", "title": "the tokens", "role": "neutral", "value": [[0, 0, 1, 2, 0], [2, 0, 0, 1, 1], [0, 2, 0, -1, 1], [0, 0, 2, -1, -1]]}, {"name": "W_Q", "html": "W<sub>Q</sub>", "title": "what a token asks", "role": "query", "value": [[0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 1, 0, 0, 0, 0], [1, 0, -1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, -1, -1, -1], [0, 0, 0, 0, 3, 1, 1, 1]]}, {"name": "W_K", "html": "W<sub>K</sub>", "title": "what a token answers to", "role": "key", "value": [[1, 0, 0, 1, 0, 0, 0, 0], [0, 1, 0, -1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1]]}, {"name": "W_V", "html": "W<sub>V</sub>", "title": "what a token hands on", "role": "value", "value": [[1, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, -1, 0, 0, 1], [0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]]}, {"name": "W_O", "html": "W<sub>O</sub>", "title": "what the heads write", "role": "output", "value": [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, -1, 0, 0], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]]}, {"name": "mask", "title": "the mask", "role": "neutral", "choices": ["none", "causal", "past"], "value": "causal"}, {"name": "heads", "title": "heads", "role": "neutral", "choices": [1, 2], "value": 2}];
+const TOKENS = ["the","cat","sat","it"];
+const FEATURES = ["alive","tells","open","cos","sin"];
+const INPUTS = [{"name":"X","title":"the tokens","role":"neutral"},{"name":"W_Q","title":"what a token asks","role":"query"},{"name":"W_K","title":"what a token answers to","role":"key"},{"name":"W_V","title":"what a token hands on","role":"value"},{"name":"W_O","title":"what the heads write","role":"output"},{"name":"mask","title":"the mask","role":"neutral","choices":["none","causal","past"]},{"name":"heads","title":"heads","role":"neutral","choices":[1,2]}];
 const PARTS = [
-  {"name": "Q", "title": "queries", "role": "query", "axes": ["head", "query", "feature"], "names": "heads-are-column-blocks", "html": "Q<sub>h</sub> = X W<sub>Q</sub><sup>h</sup>", rule: { loops: ["head"], letters: 0, value: (o, $, { head, query }) => o.times(o.given($.X), o.entry(o.given($.heads.W_Q), n.given(head) - 0)) } },
-  {"name": "K", "title": "keys", "role": "key", "axes": ["head", "key", "feature"], "names": "grouped-query-attention", "html": "K<sub>h</sub> = X W<sub>K</sub><sup>r</sup>,   r = ⌊(h / g)⌋,   g = H / H<sub>kv</sub>", rule: { loops: ["head"], letters: 0, value: (o, $, { head, query }) => o.times(o.given($.X), o.entry(o.given($.heads.W_K), n.floor(n.over(n.given(head), n.over(n.given($.H), n.given($.H_kv)))) - 0)) } },
-  {"name": "V", "title": "values", "role": "value", "axes": ["head", "key", "feature"], "names": "grouped-query-attention", "html": "V<sub>h</sub> = X W<sub>V</sub><sup>r</sup>,   r = ⌊(h / g)⌋,   g = H / H<sub>kv</sub>", rule: { loops: ["head"], letters: 0, value: (o, $, { head, query }) => o.times(o.given($.X), o.entry(o.given($.heads.W_V), n.floor(n.over(n.given(head), n.over(n.given($.H), n.given($.H_kv)))) - 0)) } },
-  {"name": "S", "title": "scores", "role": "scores", "axes": ["head", "query", "key"], "names": "scaled-score", "html": "s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / √(d<sub>k</sub>)", rule: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } },
-  {"name": "A", "title": "who may look at whom", "role": "neutral", "axes": ["query", "key"], "names": "causal-mask", "html": "A<sub>i</sub> = { j : j ≤ i + p }", rule: { loops: [], letters: 1, value: (o, $, { head, query }, i) => n.run(1, $.T).map((j) => o.truth("most", o.number(j), o.add(o.number(i), o.given($.ahead)))) } },
-  {"name": "M", "title": "mask", "role": "neutral", "axes": ["query", "key"], "names": "masked-exponential-is-zero", "html": "M<sub>j</sub> = {0 if j ∈ A; −∞ if j ∉ A}", rule: { loops: ["query"], letters: 1, value: (o, $, { head, query }, j) => (n.has(n.given($.A[query]), n.number(j) - 1) ? o.number(0) : !n.has(n.given($.A[query]), n.number(j) - 1) ? o.neg(o.number(Infinity)) : o.number(NaN)) } },
-  {"name": "B", "title": "masked scores", "role": "scores", "axes": ["head", "query", "key"], "names": "masked-attention", "html": "b<sub>ij</sub> = s<sub>ij</sub> + M<sub>ij</sub>", rule: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.add(o.entry(o.given($.S[head]), i - 1, j - 1), o.entry(o.given($.M), i - 1, j - 1)) } },
-  {"name": "m", "title": "largest score", "role": "scores", "axes": ["head", "query"], "names": "reference-score-cancels", "html": "m<sub>i</sub> = max<sub>j</sub> b<sub>ij</sub>", rule: { loops: ["head"], letters: 1, value: (o, $, { head, query }, i) => o.max(n.run(1, n.size($.B[head], 1)).map((j) => o.entry(o.given($.B[head]), i - 1, j - 1))) } },
-  {"name": "P", "title": "weights", "role": "weights", "axes": ["head", "query", "key"], "names": "attention-weights", "html": "p<sub>ij</sub> = {0 if m<sub>i</sub> = −∞; (e<sup>b<sub>ij</sub> − m<sub>i</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>il</sub> − m<sub>i</sub></sup>)) if m<sub>i</sub> &gt; −∞}", rule: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => (n.equal(n.entry(n.given($.m[head]), i - 1), n.neg(n.number(Infinity))) ? o.number(0) : n.more(n.entry(n.given($.m[head]), i - 1), n.neg(n.number(Infinity))) ? o.over(o.exp(o.add(o.entry(o.given($.B[head]), i - 1, j - 1), o.neg(o.entry(o.given($.m[head]), i - 1)))), o.sum(n.run(1, n.size($.B[head], 1)).map((l) => o.exp(o.add(o.entry(o.given($.B[head]), i - 1, l - 1), o.neg(o.entry(o.given($.m[head]), i - 1))))))) : o.number(NaN)) } },
-  {"name": "Z", "title": "what each head found", "role": "value", "axes": ["head", "query", "feature"], "names": "output-of-a-query", "html": "z<sub>i</sub> = Σ<sub>j = 1..T<sub>k</sub></sub> p<sub>ij</sub> v<sub>j</sub>", rule: { loops: ["head"], letters: 1, value: (o, $, { head, query }, i) => o.sum(n.run(n.number(1), n.given($.T)).map((j) => o.times(o.entry(o.given($.P[head]), i - 1, j - 1), o.entry(o.given($.V[head]), j - 1)))) } },
-  {"name": "O", "title": "all heads together", "role": "output", "axes": ["query", "feature"], "names": "output-projection-sums-heads", "html": "O = Σ<sub>h = 1..H</sub> Z<sub>h</sub> W<sub>O</sub><sup>h</sup>", rule: { loops: [], letters: 0, value: (o, $, { head, query }) => o.sum(n.run(n.number(1), n.given($.H)).map((h) => o.times(o.entry(o.given($.Z), h - 1), o.entry(o.given($.heads.W_O), h - 1)))) } },
-  {"name": "Y", "title": "output", "role": "output", "axes": ["query", "feature"], "names": "residual-stream", "html": "Y = X + O", rule: { loops: [], letters: 0, value: (o, $, { head, query }) => o.add(o.given($.X), o.given($.O)) } },
+  {"name":"Q","title":"queries","role":"query","axes":["head","query","feature"],"html":"Q<sub>h</sub> = X W<sub>Q</sub><sup>h</sup>", rule: { value: (o, $, { head }) => o.times(o.given($.X), o.entry(o.given($.heads.W_Q), head - 0)) } },
+  {"name":"K","title":"keys","role":"key","axes":["head","key","feature"],"html":"K<sub>h</sub> = X W<sub>K</sub><sup>r</sup>,   r = ⌊h / g⌋,   g = H / H<sub>kv</sub>", rule: { value: (o, $, { head }) => o.times(o.given($.X), o.entry(o.given($.heads.W_K), n.floor(n.over(head, n.over($.H, $.H_kv))) - 0)) } },
+  {"name":"V","title":"values","role":"value","axes":["head","key","feature"],"html":"V<sub>h</sub> = X W<sub>V</sub><sup>r</sup>,   r = ⌊h / g⌋,   g = H / H<sub>kv</sub>", rule: { value: (o, $, { head }) => o.times(o.given($.X), o.entry(o.given($.heads.W_V), n.floor(n.over(head, n.over($.H, $.H_kv))) - 0)) } },
+  {"name":"S","title":"scores","role":"scores","axes":["head","query","key"],"html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / √d<sub>k</sub>", rule: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } },
+  {"name":"A","title":"who may look at whom","role":"neutral","axes":["query","key"],"html":"A<sub>i</sub> = { j : j ≤ i + p }", rule: { loops: [], value: (o, $, _, i) => n.run(1, $.T).map((j) => o.truth("most", o.number(j), o.add(o.number(i), o.given($.ahead)))) } },
+  {"name":"M","title":"mask","role":"neutral","axes":["query","key"],"html":"M<sub>j</sub> = {0 if j ∈ A; −∞ if j ∉ A}", rule: { loops: ["query"], value: (o, $, { query }, j) => (n.has(n.given($.A[query]), j - 1) ? o.number(0) : !n.has(n.given($.A[query]), j - 1) ? o.neg(o.number(Infinity)) : o.number(NaN)) } },
+  {"name":"B","title":"masked scores","role":"scores","axes":["head","query","key"],"html":"b<sub>ij</sub> = s<sub>ij</sub> + M<sub>ij</sub>", rule: { value: (o, $, { head }, i, j) => o.add(o.entry(o.given($.S[head]), i - 1, j - 1), o.entry(o.given($.M), i - 1, j - 1)) } },
+  {"name":"m","title":"largest score","role":"scores","axes":["head","query"],"html":"m<sub>i</sub> = max<sub>j</sub> b<sub>ij</sub>", rule: { value: (o, $, { head }, i) => o.max(n.run(1, n.size($.B[head], 1)).map((j) => o.entry(o.given($.B[head]), i - 1, j - 1))) } },
+  {"name":"P","title":"weights","role":"weights","axes":["head","query","key"],"html":"p<sub>ij</sub> = {0 if m<sub>i</sub> = −∞; (e<sup>b<sub>ij</sub> − m<sub>i</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>il</sub> − m<sub>i</sub></sup>)) if m<sub>i</sub> &gt; −∞}", rule: { value: (o, $, { head }, i, j) => (n.equal(n.entry(n.given($.m[head]), i - 1), n.neg(Infinity)) ? o.number(0) : n.more(n.entry(n.given($.m[head]), i - 1), n.neg(Infinity)) ? o.over(o.exp(o.add(o.entry(o.given($.B[head]), i - 1, j - 1), o.neg(o.entry(o.given($.m[head]), i - 1)))), o.sum(n.run(1, n.size($.B[head], 1)).map((l) => o.exp(o.add(o.entry(o.given($.B[head]), i - 1, l - 1), o.neg(o.entry(o.given($.m[head]), i - 1))))))) : o.number(NaN)) } },
+  {"name":"Z","title":"what was found","role":"value","axes":["head","query","feature"],"html":"z<sub>i</sub> = Σ<sub>j = 1..T<sub>k</sub></sub> p<sub>ij</sub> v<sub>j</sub>", rule: { value: (o, $, { head }, i) => o.sum(n.run(1, $.T).map((j) => o.times(o.entry(o.given($.P[head]), i - 1, j - 1), o.entry(o.given($.V[head]), j - 1)))) } },
+  {"name":"O","title":"all heads together","role":"output","axes":["query","feature"],"html":"O = Σ<sub>h = 1..H</sub> Z<sub>h</sub> W<sub>O</sub><sup>h</sup>", rule: { loops: [], value: (o, $, _) => o.sum(n.run(1, $.H).map((h) => o.times(o.entry(o.given($.Z), h - 1), o.entry(o.given($.heads.W_O), h - 1)))) } },
+  {"name":"Y","title":"output","role":"output","axes":["query","feature"],"html":"Y = X + O", rule: { loops: [], value: (o, $, _) => o.add(o.given($.X), o.given($.O)) } },
 ];
 const TWINS = [
-  {"id": "softmax-over-queries", "part": "P", "title": "the softmax runs over the queries", "names": "attention-weights", "tested": "Z", "html": "p<sub>ij</sub> = e<sup>b<sub>ij</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>lj</sub></sup>)", rules: { P: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.exp(o.entry(o.given($.B[head]), i - 1, j - 1)), o.sum(n.run(1, n.size($.B[head], 0)).map((l) => o.exp(o.entry(o.given($.B[head]), l - 1, j - 1))))) } }, update: null },
-  {"id": "no-scale", "part": "S", "title": "the scores are not scaled", "names": "scaled-score", "tested": "Z", "html": "s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub>", rules: { S: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1) } }, update: null },
-  {"id": "scaled-by-length", "part": "S", "title": "the scores are divided by d_k, not by its root", "names": "scaled-score", "tested": "Z", "html": "s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / d<sub>k</sub>", rules: { S: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.given($.d_k)) } }, update: null },
-  {"id": "scaled-by-width", "part": "S", "title": "the scale is that of all heads together", "names": "scaled-score", "tested": "O", "html": "s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / √(H d<sub>k</sub>)", rules: { S: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.sqrt(o.times(o.given($.H), o.given($.d_k)))) } }, update: null },
-  {"id": "keys-ask", "part": "S", "title": "the keys ask and the queries answer: the scores are transposed", "names": "scaled-score", "tested": "Z", "html": "s<sub>ij</sub> = (K Q<sup>T</sup>)<sub>ij</sub> / √(d<sub>k</sub>)", rules: { S: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.entry(o.times(o.given($.K[head]), o.transpose(o.given($.Q[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } }, update: null },
-  {"id": "features-times-features", "part": "S", "title": "the other matrix is transposed: features are compared, not tokens", "names": "scaled-score", "tested": "Z", "html": "s<sub>ij</sub> = (Q<sup>T</sup> K)<sub>ij</sub> / √(d<sub>k</sub>)", rules: { S: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.entry(o.times(o.transpose(o.given($.Q[head])), o.given($.K[head])), i - 1, j - 1), o.sqrt(o.given($.d_k))) } }, update: null },
-  {"id": "past-hidden", "part": "A", "title": "the mask is transposed", "names": "causal-mask", "tested": "Z", "html": "A<sub>i</sub> = { j : j ≥ i + p }", rules: { A: { loops: [], letters: 1, value: (o, $, { head, query }, i) => n.run(1, $.T).map((j) => o.truth("least", o.number(j), o.add(o.number(i), o.given($.ahead)))) } }, update: null },
-  {"id": "self-hidden", "part": "A", "title": "the mask hides the token itself", "names": "causal-mask", "tested": "Z", "html": "A<sub>i</sub> = { j : j &lt; i + p }", rules: { A: { loops: [], letters: 1, value: (o, $, { head, query }, i) => n.run(1, $.T).map((j) => o.truth("less", o.number(j), o.add(o.number(i), o.given($.ahead)))) } }, update: null },
-  {"id": "mask-after-softmax", "part": "P", "title": "the mask comes after the softmax", "names": "masking-renormalises-weights", "tested": "Z", "html": "p<sub>j</sub> = [j ∈ A] w<sub>j</sub>,   w = σ(s)", rules: { P: { loops: ["head", "query"], letters: 1, value: (o, $, { head, query }, j) => o.times(o.number(n.has(n.given($.A[query]), n.number(j) - 1) ? 1 : 0), o.entry(o.softmax(o.given($.S[head][query])), j - 1)) } }, update: null },
-  {"id": "multiplied-mask", "part": "P", "title": "the scores are multiplied by a mask of zeros and ones", "names": "minus-infinity-removes-key", "tested": "Z", "html": "p<sub>j</sub> = e<sup>[j ∈ A] s<sub>j</sub></sup> / (Σ<sub>l</sub> e<sup>[l ∈ A] s<sub>l</sub></sup>)", rules: { P: { loops: ["head", "query"], letters: 1, value: (o, $, { head, query }, j) => o.over(o.exp(o.times(o.number(n.has(n.given($.A[query]), n.number(j) - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), j - 1))), o.sum(n.run(1, n.size($.A[query], 0)).map((l) => o.exp(o.times(o.number(n.has(n.given($.A[query]), n.number(l) - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), l - 1)))))) } }, update: null },
-  {"id": "finite-fill", "part": "P", "title": "a hidden score is made smaller by 10000, not by infinity", "names": "finite-fill-leaks", "tested": "Z", "html": "p<sub>ij</sub> = σ<sub>l</sub>(s<sub>il</sub> − 10000 [l ∉ A<sub>i</sub>])<sub>j</sub>", rules: { P: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.entry(o.softmax(n.run(1, n.size($.S[head], 1)).map((l) => o.add(o.entry(o.given($.S[head]), i - 1, l - 1), o.neg(o.times(o.number(10000), o.number(!n.has(n.entry(n.given($.A), i - 1), n.number(l) - 1) ? 1 : 0)))))), j - 1) } }, update: null },
-  {"id": "maximum-kept", "part": "P", "title": "the largest score is not subtracted", "names": "reference-score-cancels", "tested": "Z", "html": "p<sub>ij</sub> = e<sup>b<sub>ij</sub></sup> / (Σ<sub>l = 1..T<sub>k</sub></sub> e<sup>b<sub>il</sub></sup>)", rules: { P: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, j) => o.over(o.exp(o.entry(o.given($.B[head]), i - 1, j - 1)), o.sum(n.run(n.number(1), n.given($.T)).map((l) => o.exp(o.entry(o.given($.B[head]), i - 1, l - 1))))) } }, update: null },
-  {"id": "weights-transposed", "part": "Z", "title": "the output takes the column of its query, not the row", "names": "output-of-a-query", "tested": "Z", "html": "z<sub>i</sub> = Σ<sub>j = 1..T<sub>k</sub></sub> p<sub>ji</sub> v<sub>j</sub>", rules: { Z: { loops: ["head"], letters: 1, value: (o, $, { head, query }, i) => o.sum(n.run(n.number(1), n.given($.T)).map((j) => o.times(o.entry(o.given($.P[head]), j - 1, i - 1), o.entry(o.given($.V[head]), j - 1)))) } }, update: null },
-  {"id": "accumulator-kept", "part": "Z", "title": "what was added up before is not rescaled when a larger score comes", "names": "tiled-attention-update", "tested": "Z", "html": "m'<sub>i</sub> = max(m<sub>i</sub>, max<sub>j</sub> s<sub>ij</sub>), ℓ'<sub>i</sub> = ℓ<sub>i</sub> + Σ<sub>j</sub> e<sup>s<sub>ij</sub> − m'<sub>i</sub></sup>, a'<sub>i</sub> = a<sub>i</sub> + Σ<sub>j</sub> e<sup>s<sub>ij</sub> − m'<sub>i</sub></sup> v<sub>j</sub>", rules: {  }, update: { m: { loops: [], letters: 1, value: (o, $, { head, query }, i) => o.max([o.entry(o.given($.old.m), i - 1), o.max(n.run(1, n.size($.s, 1)).map((j) => o.entry(o.given($.s), i - 1, j - 1)))]) }, l: { loops: [], letters: 1, value: (o, $, { head, query }, i) => o.add(o.entry(o.given($.old.l), i - 1), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1))))))) }, a: { loops: [], letters: 1, value: (o, $, { head, query }, i) => o.add(o.entry(o.given($.old.a), i - 1), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.times(o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.v), j - 1))))) } } },
-  {"id": "heads-tiled", "part": "K", "title": "of four heads, the key heads go 0, 1, 0, 1 instead of 0, 0, 1, 1", "names": "grouped-query-attention", "tested": "O", "html": "K<sub>h</sub> = X W<sub>K</sub><sup>r</sup>,   r = h − H<sub>kv</sub> ⌊((g h) / H)⌋,   g = H / H<sub>kv</sub>", rules: { K: { loops: ["head"], letters: 0, value: (o, $, { head, query }) => o.times(o.given($.X), o.entry(o.given($.heads.W_K), n.add(n.given(head), n.neg(n.times(n.given($.H_kv), n.floor(n.over(n.times(n.over(n.given($.H), n.given($.H_kv)), n.given(head)), n.given($.H)))))) - 0)) }, V: { loops: ["head"], letters: 0, value: (o, $, { head, query }) => o.times(o.given($.X), o.entry(o.given($.heads.W_V), n.add(n.given(head), n.neg(n.times(n.given($.H_kv), n.floor(n.over(n.times(n.over(n.given($.H), n.given($.H_kv)), n.given(head)), n.given($.H)))))) - 0)) } }, update: null },
-  {"id": "heads-reshaped", "part": "Q", "title": "the queries are reshaped into heads without a transposition", "names": "heads-are-column-blocks", "tested": "O", "html": "q<sub>ia</sub> = Σ<sub>u</sub> x<sub>nu</sub> (W<sub>Q</sub>)<sub>uc</sub>,   n = ⌊(h T + i − 1) / H⌋ + 1,   c = (h T + i − 1 − H (n − 1)) d<sub>k</sub> + a", rules: { Q: { loops: ["head"], letters: 2, value: (o, $, { head, query }, i, a) => o.sum(n.run(1, n.size($.X, 1)).map((u) => o.times(o.entry(o.given($.X), n.add(n.floor(n.over(n.add(n.times(n.given(head), n.given($.T)), n.number(i), n.neg(n.number(1))), n.given($.H))), n.number(1)) - 1, u - 1), o.entry(o.given($.W_Q), u - 1, n.add(n.times(n.add(n.times(n.given(head), n.given($.T)), n.number(i), n.neg(n.number(1)), n.neg(n.times(n.given($.H), n.add(n.add(n.floor(n.over(n.add(n.times(n.given(head), n.given($.T)), n.number(i), n.neg(n.number(1))), n.given($.H))), n.number(1)), n.neg(n.number(1)))))), n.given($.d_k)), n.number(a)) - 1)))) } }, update: null },
-  {"id": "one-block-of-outputs", "part": "O", "title": "every head writes with the rows of the first", "names": "output-projection-sums-heads", "tested": "O", "html": "O = Σ<sub>h = 1..H</sub> Z<sub>h</sub> W<sub>O</sub><sup>1</sup>", rules: { O: { loops: [], letters: 0, value: (o, $, { head, query }) => o.sum(n.run(n.number(1), n.given($.H)).map((h) => o.times(o.entry(o.given($.Z), h - 1), o.entry(o.given($.heads.W_O), n.number(1) - 1)))) } }, update: null },
+  {"id":"softmax-over-queries","part":"P","title":"the softmax runs over the queries","html":"p<sub>ij</sub> = e<sup>b<sub>ij</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>lj</sub></sup>)", rules: { P: { value: (o, $, { head }, i, j) => o.over(o.exp(o.entry(o.given($.B[head]), i - 1, j - 1)), o.sum(n.run(1, n.size($.B[head], 0)).map((l) => o.exp(o.entry(o.given($.B[head]), l - 1, j - 1))))) } } },
+  {"id":"no-scale","part":"S","title":"the scores are not scaled","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1) } } },
+  {"id":"scaled-by-length","part":"S","title":"the scores are divided by d_k, not by its root","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.given($.d_k)) } } },
+  {"id":"scaled-by-width","part":"S","title":"the scale is that of all heads together","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / √(H d<sub>k</sub>)","tested":"O", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.sqrt(o.times(o.given($.H), o.given($.d_k)))) } } },
+  {"id":"keys-ask","part":"S","title":"the keys ask and the queries answer: the scores are transposed","html":"s<sub>ij</sub> = (K Q<sup>T</sup>)<sub>ij</sub> / √d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.K[head]), o.transpose(o.given($.Q[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } } },
+  {"id":"features-times-features","part":"S","title":"the other matrix is transposed: features are compared, not tokens","html":"s<sub>ij</sub> = (Q<sup>T</sup> K)<sub>ij</sub> / √d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.transpose(o.given($.Q[head])), o.given($.K[head])), i - 1, j - 1), o.sqrt(o.given($.d_k))) } } },
+  {"id":"past-hidden","part":"A","title":"the mask is transposed","html":"A<sub>i</sub> = { j : j ≥ i + p }", rules: { A: { loops: [], value: (o, $, _, i) => n.run(1, $.T).map((j) => o.truth("least", o.number(j), o.add(o.number(i), o.given($.ahead)))) } } },
+  {"id":"self-hidden","part":"A","title":"the mask hides the token itself","html":"A<sub>i</sub> = { j : j &lt; i + p }", rules: { A: { loops: [], value: (o, $, _, i) => n.run(1, $.T).map((j) => o.truth("less", o.number(j), o.add(o.number(i), o.given($.ahead)))) } } },
+  {"id":"mask-after-softmax","part":"P","title":"the mask comes after the softmax","html":"p<sub>j</sub> = [j ∈ A] w<sub>j</sub>,   w = σ(s)", rules: { P: { loops: ["head","query"], value: (o, $, { head, query }, j) => o.times(o.number(n.has(n.given($.A[query]), j - 1) ? 1 : 0), o.entry(o.softmax(o.given($.S[head][query])), j - 1)) } } },
+  {"id":"multiplied-mask","part":"P","title":"the scores are multiplied by a mask of zeros and ones","html":"p<sub>j</sub> = e<sup>[j ∈ A] s<sub>j</sub></sup> / (Σ<sub>l</sub> e<sup>[l ∈ A] s<sub>l</sub></sup>)", rules: { P: { loops: ["head","query"], value: (o, $, { head, query }, j) => o.over(o.exp(o.times(o.number(n.has(n.given($.A[query]), j - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), j - 1))), o.sum(n.run(1, n.size($.A[query], 0)).map((l) => o.exp(o.times(o.number(n.has(n.given($.A[query]), l - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), l - 1)))))) } } },
+  {"id":"finite-fill","part":"P","title":"a hidden score is made smaller by 10000, not by infinity","html":"p<sub>ij</sub> = σ<sub>l</sub>(s<sub>il</sub> − 10000 [l ∉ A<sub>i</sub>])<sub>j</sub>", rules: { P: { value: (o, $, { head }, i, j) => o.entry(o.softmax(n.run(1, n.size($.S[head], 1)).map((l) => o.add(o.entry(o.given($.S[head]), i - 1, l - 1), o.neg(o.times(o.number(10000), o.number(!n.has(n.entry($.A, i - 1), l - 1) ? 1 : 0)))))), j - 1) } } },
+  {"id":"maximum-kept","part":"P","title":"the largest score is not subtracted","html":"p<sub>ij</sub> = e<sup>b<sub>ij</sub></sup> / (Σ<sub>l = 1..T<sub>k</sub></sub> e<sup>b<sub>il</sub></sup>)", rules: { P: { value: (o, $, { head }, i, j) => o.over(o.exp(o.entry(o.given($.B[head]), i - 1, j - 1)), o.sum(n.run(1, $.T).map((l) => o.exp(o.entry(o.given($.B[head]), i - 1, l - 1))))) } } },
+  {"id":"weights-transposed","part":"Z","title":"the output takes the column of its query, not the row","html":"z<sub>i</sub> = Σ<sub>j = 1..T<sub>k</sub></sub> p<sub>ji</sub> v<sub>j</sub>", rules: { Z: { value: (o, $, { head }, i) => o.sum(n.run(1, $.T).map((j) => o.times(o.entry(o.given($.P[head]), j - 1, i - 1), o.entry(o.given($.V[head]), j - 1)))) } } },
+  {"id":"accumulator-kept","part":"Z","title":"what was added up before is not rescaled when a larger score comes","html":"m'<sub>i</sub> = max(m<sub>i</sub>, max<sub>j</sub> s<sub>ij</sub>),   ℓ'<sub>i</sub> = ℓ<sub>i</sub> + Σ<sub>j</sub> e<sup>s<sub>ij</sub> − m'<sub>i</sub></sup>,   a'<sub>i</sub> = a<sub>i</sub> + Σ<sub>j</sub> e<sup>s<sub>ij</sub> − m'<sub>i</sub></sup> v<sub>j</sub>", rules: {  }, update: { m: { loops: [], value: (o, $, _, i) => o.max([o.entry(o.given($.old.m), i - 1), o.max(n.run(1, n.size($.s, 1)).map((j) => o.entry(o.given($.s), i - 1, j - 1)))]) }, l: { loops: [], value: (o, $, _, i) => o.add(o.entry(o.given($.old.l), i - 1), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1))))))) }, a: { loops: [], value: (o, $, _, i) => o.add(o.entry(o.given($.old.a), i - 1), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.times(o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.v), j - 1))))) } } },
+  {"id":"heads-tiled","part":"K","title":"four heads use the key heads 0, 1, 0, 1 instead of 0, 0, 1, 1","html":"K<sub>h</sub> = X W<sub>K</sub><sup>r</sup>,   r = h − H<sub>kv</sub> ⌊(g h) / H⌋,   g = H / H<sub>kv</sub>","tested":"O", rules: { K: { value: (o, $, { head }) => o.times(o.given($.X), o.entry(o.given($.heads.W_K), n.add(head, n.neg(n.times($.H_kv, n.floor(n.over(n.times(n.over($.H, $.H_kv), head), $.H))))) - 0)) }, V: { value: (o, $, { head }) => o.times(o.given($.X), o.entry(o.given($.heads.W_V), n.add(head, n.neg(n.times($.H_kv, n.floor(n.over(n.times(n.over($.H, $.H_kv), head), $.H))))) - 0)) } } },
+  {"id":"heads-reshaped","part":"Q","title":"the queries are reshaped into heads without a transposition","html":"q<sub>ia</sub> = Σ<sub>u</sub> x<sub>nu</sub> (W<sub>Q</sub>)<sub>uc</sub>,   n = ⌊(h T + i − 1) / H⌋ + 1,   c = (h T + i − 1 − H (n − 1)) d<sub>k</sub> + a","tested":"O", rules: { Q: { value: (o, $, { head }, i, a) => o.sum(n.run(1, n.size($.X, 1)).map((u) => o.times(o.entry(o.given($.X), n.add(n.floor(n.over(n.add(n.times(head, $.T), i, n.neg(1)), $.H)), 1) - 1, u - 1), o.entry(o.given($.W_Q), u - 1, n.add(n.times(n.add(n.times(head, $.T), i, n.neg(1), n.neg(n.times($.H, n.add(n.add(n.floor(n.over(n.add(n.times(head, $.T), i, n.neg(1)), $.H)), 1), n.neg(1))))), $.d_k), a) - 1)))) } } },
+  {"id":"one-block-of-outputs","part":"O","title":"every head writes with the rows of the first","html":"O = Σ<sub>h = 1..H</sub> Z<sub>h</sub> W<sub>O</sub><sup>1</sup>","tested":"O", rules: { O: { loops: [], value: (o, $, _) => o.sum(n.run(1, $.H).map((h) => o.times(o.entry(o.given($.Z), h - 1), o.entry(o.given($.heads.W_O), 1 - 1)))) } } },
 ];
-const UPDATE = { m: { loops: [], letters: 1, value: (o, $, { head, query }, i) => o.max([o.entry(o.given($.old.m), i - 1), o.max(n.run(1, n.size($.s, 1)).map((j) => o.entry(o.given($.s), i - 1, j - 1)))]) }, l: { loops: [], letters: 1, value: (o, $, { head, query }, i) => o.add(o.times(o.exp(o.add(o.entry(o.given($.old.m), i - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.old.l), i - 1)), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1))))))) }, a: { loops: [], letters: 1, value: (o, $, { head, query }, i) => o.add(o.times(o.exp(o.add(o.entry(o.given($.old.m), i - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.old.a), i - 1)), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.times(o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.v), j - 1))))) } };
-const DONE = { loops: [], letters: 0, value: (o, $, { head, query }) => o.over(o.given($.a), o.given($.l)) };
+const UPDATE = { m: { loops: [], value: (o, $, _, i) => o.max([o.entry(o.given($.old.m), i - 1), o.max(n.run(1, n.size($.s, 1)).map((j) => o.entry(o.given($.s), i - 1, j - 1)))]) }, l: { loops: [], value: (o, $, _, i) => o.add(o.times(o.exp(o.add(o.entry(o.given($.old.m), i - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.old.l), i - 1)), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1))))))) }, a: { loops: [], value: (o, $, _, i) => o.add(o.times(o.exp(o.add(o.entry(o.given($.old.m), i - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.old.a), i - 1)), o.sum(n.run(1, n.size($.s, 1)).map((j) => o.times(o.exp(o.add(o.entry(o.given($.s), i - 1, j - 1), o.neg(o.entry(o.given($.m), i - 1)))), o.entry(o.given($.v), j - 1))))) } };
+const DONE = { loops: [], value: (o, $, _) => o.over(o.given($.a), o.given($.l)) };
 const LEVELS = [
-  {"id": "softmax-over-queries", "twin": "softmax-over-queries", "lesson": "attention", "lamp": "rows", "title": "A symmetric square of scores", "hint": "The scores are symmetric, and all their rows hold the same numbers. Make one token longer than the other.", "story": "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric and all their rows hold the same numbers, each of its rows does as well. A test whose two lengths differ finds it at once.", "locked": ["heads"], "start": {"X": [[1, 0], [0, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
-  {"id": "no-scale", "twin": "no-scale", "lesson": "attention", "lamp": "spread", "title": "Nobody asks, nobody answers", "hint": "All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.", "story": "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Of the lamps only the spread of the scores tells it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is d_k, here 2.", "locked": ["heads"], "start": {"X": [[1, 2], [3, 1]], "W_Q": [[0, 0], [0, 0]], "W_K": [[0, 0], [0, 0]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 2, "answer": [{"name": "W_Q", "place": [0, 0], "value": 1}, {"name": "W_K", "place": [0, 0], "value": 1}]},
-  {"id": "keys-ask", "twin": "keys-ask", "lesson": "attention", "lamp": "own", "title": "Who asks whom?", "hint": "While W_Q and W_K are equal, token i scores j as j scores i. No tokens tell the two apart: change W_Q or W_K.", "story": "With one matrix for queries and keys the scores are symmetric, whatever the tokens are, so that exchanging the roles changes nothing. The mistake is the same as an exchange of rows and columns of W_Q W_K^T.", "locked": ["heads"], "start": {"X": [[1, 2], [3, -1], [0, 2]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "W_Q", "place": [0, 1], "value": 1}]},
-  {"id": "weights-transposed", "twin": "weights-transposed", "lesson": "attention", "lamp": "own", "title": "Three equal tokens", "hint": "All weights are 1/3, and all values are equal. Let one token differ from the others.", "story": "p_ij is the weight of input j in output i. Read the other way round, the weights of an output need not sum to 1, and a query changes what other tokens find.", "locked": ["heads"], "start": {"X": [[1, 2], [1, 2], [1, 2]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
-  {"id": "mask-after-softmax", "twin": "mask-after-softmax", "lesson": "masking", "lamp": "rows", "title": "A future that is far away", "hint": "The first token scores the second so low that its weight is 0 in floating point even without a mask. Make them more alike.", "story": "Weights that are hidden after the softmax have already taken their share of the sum. What is left sums to less than 1. The missing amount depends on the later words, and so it reveals something of them.", "locked": ["heads"], "start": {"X": [[40, 0], [-40, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "causal", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": -1}]},
-  {"id": "finite-fill", "twin": "finite-fill", "lesson": "masking", "lamp": "leak", "title": "Ten thousand is not infinity", "hint": "exp(−10000) is 0 in floating point. Look for a row in which everything is hidden, or for a hidden score larger by 10000.", "story": "A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a row are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.", "locked": ["heads"], "start": {"X": [[1, 2], [2, 0], [0, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "causal", "heads": 1}, "par": 1, "answer": [{"name": "mask", "place": [], "value": "past"}]},
-  {"id": "heads-tiled", "twin": "heads-tiled", "lesson": "heads", "lamp": "heads", "title": "Four heads, two key heads", "hint": "Both key heads have the same columns of W_K and W_V. Let one number differ. If all heads find what they found, try another one.", "story": "Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, so that heads 0 and 2 share one. All shapes fit.", "locked": ["heads"], "start": {"X": [[1, 2], [2, -1], [0, 1]], "W_Q": [[1, 2, -1, 1], [1, 0, 2, 1]], "W_K": [[1, 1], [2, 2]], "W_V": [[1, 1], [1, 1]], "W_O": [[1, 0], [0, 1], [1, 1], [1, -1]], "mask": "none", "heads": 4}, "par": 1, "answer": [{"name": "W_K", "place": [0, 0], "value": 0}]},
-  {"id": "heads-reshaped", "twin": "heads-reshaped", "lesson": "heads", "lamp": "heads", "title": "Two heads that see alike", "hint": "All tokens are equal, and so are the queries of both heads: wherever a query lands, it is the right one. Change one token.", "story": "Reshaping the numbers in memory into heads, without a transposition, gives the right shape, and reshaping back gives the queries again. But head 0 gets the queries of the first half of the tokens, and head 1 those of the second.", "locked": ["heads"], "start": {"X": [[1, 2], [1, 2], [1, 2], [1, 2]], "W_Q": [[1, 0, 1, 0], [0, 1, 0, 1]], "W_K": [[1, 0, 1, 1], [0, 1, 0, 2]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 2}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
-  {"id": "scaled-by-width", "twin": "scaled-by-width", "lesson": "heads", "lamp": "spread", "title": "The scale of one head", "hint": "With one head, the width of all heads together is the width of that head. Choose two heads.", "story": "The scale is the root of the width of one head, not of all heads together. With a single head these are the same.", "locked": [], "start": {"X": [[1, 2], [3, -1], [0, 2]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "heads", "place": [], "value": 2}]},
-  {"id": "accumulator-kept", "twin": "accumulator-kept", "lesson": null, "lamp": "permutation", "title": "The best comes first", "hint": "For each query the first key has the largest score. Let a later one be larger.", "story": "An online softmax measures its sums from the largest score so far. When a larger one comes, all that was summed up must shrink, or early keys count too much. Scores that never rise from key to key hide it, and so does a single key.", "locked": ["heads"], "start": {"X": [[3], [2], [1]], "W_Q": [[1]], "W_K": [[1]], "W_V": [[1]], "W_O": [[1]], "mask": "none", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 0}]},
-  {"id": "maximum-kept", "twin": "maximum-kept", "lesson": null, "lamp": "shift", "title": "As long as numbers are small", "hint": "In double precision exp(x) is infinite from about x = 710 on. One number is enough.", "story": "Without the subtraction of the largest score the exponential of a score of 710 is infinite, and infinity divided by infinity is no number. In half precision a score of 12 is enough.", "locked": ["heads"], "start": {"X": [[1, 2], [2, 0], [0, 1]], "W_Q": [[1, 0], [0, 1]], "W_K": [[1, 0], [0, 1]], "W_V": [[1, 0], [0, 1]], "W_O": [[1, 0], [0, 1]], "mask": "causal", "heads": 1}, "par": 1, "answer": [{"name": "X", "place": [0, 0], "value": 99}]},
+  {"id":"softmax-over-queries","lamp":"rows","title":"A symmetric square of scores","hint":"The scores are symmetric, and all their rows hold the same numbers. Make one row of X larger than the other.","story":"A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric and all their rows hold the same numbers, each of its rows does as well. A test with more keys than queries, or fewer, finds it at once.","start":{"X":[[1,0],[0,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":1},
+  {"id":"no-scale","lamp":"spread","title":"Nobody asks, nobody answers","hint":"All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.","story":"Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Of the lamps only the spread of the scores tells it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is d_k, here 2.","start":{"X":[[1,2],[3,1]],"W_Q":[[0,0],[0,0]],"W_K":[[0,0],[0,0]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":2},
+  {"id":"keys-ask","lamp":"own","title":"Who asks whom?","hint":"While W_Q and W_K are equal, token i scores j as j scores i. No tokens tell the two apart: change W_Q or W_K.","story":"With one matrix for queries and keys the scores are symmetric, whatever the tokens are, so that exchanging the roles changes nothing. The mistake is the same as an exchange of rows and columns of W_Q W_K^T.","start":{"X":[[1,2],[3,-1],[0,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":1},
+  {"id":"weights-transposed","lamp":"own","title":"Three equal tokens","hint":"All weights are 1/3, and all values are equal. Let one token differ from the others.","story":"p_ij is the weight of input j in output i. Read the other way round, the weights of an output need not sum to 1, and a query changes what other tokens find.","start":{"X":[[1,2],[1,2],[1,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":1},
+  {"id":"mask-after-softmax","lamp":"rows","title":"A future that is far away","hint":"The first token scores the second so low that its weight is 0 in floating point even without a mask. Make them more alike.","story":"Weights that are hidden after the softmax have already taken their share of the sum. What is left sums to less than 1. The missing amount depends on the later words, and so it reveals something of them.","start":{"X":[[40,0],[-40,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"causal","heads":1},"par":1},
+  {"id":"finite-fill","lamp":"leak","title":"Ten thousand is not infinity","hint":"exp(−10000) is 0 in floating point. Look for a row in which everything is hidden, or for a hidden score larger by 10000.","story":"A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a row are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.","start":{"X":[[1,2],[2,0],[0,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"causal","heads":1},"par":1},
+  {"id":"heads-tiled","lamp":"heads","title":"Four heads, two key heads","hint":"Both key heads have the same columns of W_K and W_V. Let one number differ. If nothing changes, try another one.","note":"A key head is a block of columns of W_K and W_V: it makes keys and values. Here four heads share two key heads, two heads each.","story":"Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, so that heads 0 and 2 share one. All shapes fit.","start":{"X":[[1,2],[2,-1],[0,1]],"W_Q":[[1,2,-1,1],[1,0,2,1]],"W_K":[[1,1],[2,2]],"W_V":[[1,1],[1,1]],"W_O":[[1,0],[0,1],[1,1],[1,-1]],"mask":"none","heads":4},"par":1},
+  {"id":"heads-reshaped","lamp":"heads","title":"Two heads that see alike","hint":"All tokens are equal, and so are the queries of both heads: wherever a query lands, it is the right one. Change one token.","story":"Reshaping the numbers in memory into heads, without a transposition, gives the right shape, and reshaping back gives the queries again. But head 0 gets the queries of the first half of the tokens, and head 1 those of the second.","start":{"X":[[1,2],[1,2],[1,2],[1,2]],"W_Q":[[1,0,1,0],[0,1,0,1]],"W_K":[[1,0,1,1],[0,1,0,2]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":2},"par":1},
+  {"id":"scaled-by-width","lamp":"spread","title":"The scale of one head","hint":"With one head, the width of all heads together is the width of that head. Choose two heads.","story":"The scale is the root of the width of one head, not of all heads together. With a single head these are the same.","start":{"X":[[1,2],[3,-1],[0,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"locked":[],"par":1},
+  {"id":"accumulator-kept","lamp":"permutation","title":"The best comes first","hint":"For each query the first key has the largest score. Let a later one be larger.","story":"An online softmax takes the keys one by one and measures its sums from the largest score so far. When a larger one comes, all that was summed up must shrink, or early keys count too much. Scores that never rise from key to key hide it, and so does a single key.","start":{"X":[[3],[2],[1]],"W_Q":[[1]],"W_K":[[1]],"W_V":[[1]],"W_O":[[1]],"mask":"none","heads":1},"par":1},
+  {"id":"maximum-kept","lamp":"shift","title":"As long as numbers are small","hint":"In double precision exp(x) is infinite from about x = 710 on. One number is enough.","story":"Without the subtraction of the largest score the exponential of a score of 710 is infinite, and infinity divided by infinity is no number. In half precision a score of 12 is enough.","start":{"X":[[1,2],[2,0],[0,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"causal","heads":1},"par":1},
 ];
 
 const AHEAD = { none: (length) => length, causal: () => 0, past: () => -1 };
@@ -211,12 +211,16 @@ const twinOf = (id) => TWINS.find((twin) => twin.id === id) ?? { rules: {} };
 const lengths = ($) => ({ head: $.H, query: $.T, key: $.T, feature: $.d_k });
 const nested = (sizes, make, places = []) =>
   sizes.length ? n.run(0, sizes[0] - 1).map((place) => nested(sizes.slice(1), make, [...places, place])) : make(places);
+// A rule goes along some axes one by one, mostly along the heads; behind them stand the letters of its formula, from the fourth argument on.
+const loopsOf = ({ loops = ["head"] }) => loops;
+const depthOf = (rule) => loopsOf(rule).length + rule.value.length - 3;
 const applied = (rule, o, $, places) => {
-  const at = Object.fromEntries(rule.loops.map((axis, place) => [axis, places[place]]));
-  return rule.value(o, $, at, ...places.slice(rule.loops.length).map((place) => place + 1));
+  const loops = loopsOf(rule);
+  const at = Object.fromEntries(loops.map((axis, place) => [axis, places[place]]));
+  return rule.value(o, $, at, ...places.slice(loops.length).map((place) => place + 1));
 };
 const evaluated = (part, rule, $) =>
-  nested(part.axes.slice(0, rule.loops.length + rule.letters).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
+  nested(part.axes.slice(0, depthOf(rule)).map((axis) => lengths($)[axis]), (places) => applied(rule, n, $, places));
 
 // One query goes through the keys it may look at, a block at a time: the largest score so far, the sum, and the accumulator.
 const begun = (width) => ({ m: [-Infinity], l: [0], a: [Array(width).fill(0)] });
@@ -248,7 +252,7 @@ const compute = (inputs, twin = null, change = {}, last = "Y") => {
 const explain = (name, index, inputs, twin = null) => {
   const { rules, update } = twinOf(twin), $ = { ...sized(inputs), ...compute(inputs, twin, {}, name) };
   const part = PARTS.find((one) => one.name === name), rule = rules[name] ?? part.rule;
-  const depth = rule.loops.length + rule.letters;
+  const depth = depthOf(rule);
   const row = name === "Z" && update ? done(online($, update, index[0], index[1]), words) : applied(rule, words, $, index.slice(0, depth));
   const word = index.slice(depth).reduce((value, place) => value[place], row);
   const value = index.reduce((inner, place) => inner[place], $[name]);
@@ -272,8 +276,10 @@ const rows = (inputs, twin) => {
   const seen = (query) => AHEAD[inputs.mask]($.T) + query >= 0;
   const all = heads($).flatMap((head) => tokens($).map((query) => [head, query]));
   const wrong = find(all, (place) => !close(sum(place), seen(place[1]) ? 1 : 0));
-  const says = wrong ? `The weights of ${token(wrong[1])} in head ${wrong[0]} sum to ${shown(sum(wrong))}.` : "Each row of weights sums to 1.";
-  return { on: !wrong, says };
+  const blind = tokens($).filter((query) => !seen(query)).map(token);
+  const where = ([head, query]) => `The weights of ${token(query)}${$.H > 1 ? ` in head ${head}` : ""} sum to`;
+  if (wrong) return { on: false, says: `${where(wrong)} ${shown(sum(wrong))}${seen(wrong[1]) ? "" : ", though it may see nothing"}.` };
+  return { on: true, says: `Each row of weights sums to 1${blind.length ? `; ${blind.join(", ")} may see nothing, and has weights of 0 only` : ""}.` };
 };
 
 // All queries and keys of plus and minus ones: products of d_k signs have mean 0 and variance d_k, scores 1.
@@ -293,7 +299,7 @@ const shift = (inputs, twin) => {
   const { Z } = compute(inputs, twin);
   const moved = compute(inputs, twin, { S: (S) => S.map((head) => head.map((row) => row.map((score) => score + SHIFT))) }).Z;
   const wrong = find(tokens(sized(inputs)), (query) => !Z.every((head, place) => close(head[query], moved[place][query])));
-  const says = wrong === null ? `${SHIFT} more in every score changes nothing.` : `${SHIFT} more in every score changes what ${token(wrong)} finds.`;
+  const says = wrong === null ? `Adding ${SHIFT} to every score changes nothing.` : `Adding ${SHIFT} to every score changes what ${token(wrong)} finds.`;
   return { on: wrong === null, says };
 };
 
@@ -301,7 +307,7 @@ const permutation = (inputs, twin) => {
   const open = { ...inputs, mask: "none" }, turned = { ...open, X: [...inputs.X].reverse() };
   const { Y } = compute(open, twin), back = compute(turned, twin).Y.reverse();
   const wrong = find(tokens(sized(inputs)), (query) => !close(Y[query], back[query]));
-  const says = wrong === null ? "Tokens in another order give the same outputs, in that order." : `In another order ${token(wrong)} has another output, without any mask.`;
+  const says = wrong === null ? "Without a mask, tokens in another order give the same outputs in that order." : `Without a mask, ${token(wrong)} has another output when the tokens are reordered.`;
   return { on: wrong === null, says };
 };
 
@@ -310,9 +316,9 @@ const leak = (inputs, twin) => {
   for (const late of tokens(sized(inputs))) {
     const { Y: other } = compute({ ...masked, X: masked.X.map((row, place) => (place === late ? nudge(row) : row)) }, twin);
     const early = find(n.run(0, late - 1), (query) => !close(Y[query], other[query]));
-    if (early !== null) return { on: false, says: `With a causal mask the output of ${token(early)} changes when ${token(late)} does, which comes later.` };
+    if (early !== null) return { on: false, says: `With a causal mask, the output of ${token(early)} changes with ${token(late)}, which comes later.` };
   }
-  return { on: true, says: "With a causal mask no output depends on a later token." };
+  return { on: true, says: "With a causal mask, no output depends on a later token." };
 };
 
 // Each head has queries of its own, shares its keys with its group only, and is silent when its rows of W_O are 0.
@@ -332,7 +338,7 @@ const independent = (inputs, twin) => {
     return !close(compute({ ...probe, W_O: rows }, twin).O, silent.O);
   });
   if (muted !== null) return { on: false, says: `Head ${muted} is not silent when its rows of W_O are 0.` };
-  return { on: true, says: H === 1 ? "There is one head only." : "No head depends on what belongs to another." };
+  return { on: true, says: H === 1 ? "There is only one head." : "No head depends on what belongs to another." };
 };
 
 const own = (inputs, twin) => {
@@ -341,9 +347,9 @@ const own = (inputs, twin) => {
     const change = (Q) => Q.map((head) => head.map((row, place) => (place === query ? nudge(row) : row)));
     const other = compute(inputs, twin, { Q: change }).Z;
     const wrong = find(tokens($), (place) => place !== query && !Z.every((head, h) => close(head[place], other[h][place])));
-    if (wrong !== null) return { on: false, says: `Another query of ${token(query)} changes what ${token(wrong)} finds.` };
+    if (wrong !== null) return { on: false, says: `Changing the query of ${token(query)} changes what ${token(wrong)} finds.` };
   }
-  return { on: true, says: "A query changes what its own token finds, and no other." };
+  return { on: true, says: "Changing a query changes only what its own token finds." };
 };
 
 const measured = (measure) => (inputs, twin = null) => {
@@ -364,6 +370,7 @@ const LAMPS = [
 ];
 
 // ---- Orders: the same outputs, computed in another order; bytes between a large slow memory and a small fast one, 4 to a number.
+// Each order is counted from X and the weight matrices, which lie in the large memory, to the outputs of all heads, which are written there.
 const NUMBER = 4, BLOCK = 2;
 const empty = ($) => nested([$.H, $.T, $.d_v], () => null);
 // `ready` of a step: how many queries have their outputs.
@@ -376,12 +383,19 @@ const softmaxed = ($, scores) => nested([$.H, $.T], ([head, query]) => {
   const weights = n.softmax(tokens($).map((key) => ($.A[query][key] ? scores(head, query, key) : -Infinity)));
   return n.run(0, $.d_v - 1).map((place) => n.sum(weights.map((weight, key) => weight * $.V[head][key][place])));
 });
+const projected = ($) => ({
+  says: "X, W_Q, W_K and W_V are read, and queries, keys and values are written.",
+  bytes: NUMBER * ($.T * $.X[0].length + ($.X[0].length + $.T) * ($.H * $.d_k + $.H_kv * ($.d_k + $.d_v))),
+  ready: 0,
+  done: empty($),
+});
 const whole = ($) => {
   const numbers = (count) => NUMBER * $.H * count;
   return [
-    { says: "Queries and keys are read, all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
-    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
-    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
+    projected($),
+    { says: "Queries and keys are read, and all scores are written.", bytes: numbers(2 * $.T * $.d_k + $.T ** 2), done: empty($) },
+    { says: "The scores are read, and all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, and the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: $.Z },
   ];
 };
 const absorbed = ($) => {
@@ -389,10 +403,11 @@ const absorbed = ($) => {
   const W = heads($).map((head) => n.times($.heads.W_Q[head], n.transpose($.heads.W_K[Math.floor((head * $.H_kv) / $.H)])));
   const scores = (head, query, key) => n.times($.X[query], W[head], n.transpose($.X[key])) / Math.sqrt($.d_k);
   return [
-    { says: "W_Q and W_K become one matrix: no queries, no keys.", bytes: numbers(2 * d * $.d_k + d * d), done: empty($) },
-    { says: "X and that matrix are read, all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
-    { says: "The scores are read, all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
-    { says: "Weights and values are read, the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
+    { says: "W_Q and W_K are read, and their product is written: there are no queries or keys.", bytes: numbers(d * $.d_k + d * d) + NUMBER * $.H_kv * d * $.d_k, done: empty($) },
+    { says: "X and W_V are read, and the values are written.", bytes: NUMBER * ($.T * d + (d + $.T) * $.H_kv * $.d_v), done: empty($) },
+    { says: "X and that product are read, and all scores are written.", bytes: numbers($.T * d + d * d + $.T ** 2), done: empty($) },
+    { says: "The scores are read, and all weights are written.", bytes: numbers(2 * $.T ** 2), done: empty($) },
+    { says: "Weights and values are read, and the outputs are written.", bytes: numbers($.T ** 2 + 2 * $.T * $.d_v), done: softmaxed($, scores) },
   ];
 };
 const tiles = ($, rows, columns) => {
@@ -414,17 +429,17 @@ const tiles = ($, rows, columns) => {
       steps.push({ says, bytes, top, ready: top, done: structuredClone(finished) });
     }
     for (const head of heads($)) for (const query of queries) finished[head][query] = finished[head][query].map((x) => x ?? 0);
-    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written, with the logarithms of their sums.`, top, ready: top + queries.length };
+    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written.`, top, ready: top + queries.length };
     const read = steps.some((step) => step.top === top) ? 0 : queries.length * $.d_k;
-    steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * ($.d_v + 1)), done: structuredClone(finished) });
+    steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * $.d_v), done: structuredClone(finished) });
   }
-  return steps.map(({ says, bytes, ready, done }) => ({ says, bytes, ready, done }));
+  return [projected($), ...steps.map(({ says, bytes, ready, done }) => ({ says, bytes, ready, done }))];
 };
 const ORDERS = [
-  { id: "whole", title: "whole matrices", replay: replayed(whole) },
-  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
-  { id: "recurrent", title: "one key after the other", replay: replayed(($) => tiles($, $.T, 1)) },
-  { id: "absorbed", title: "W_Q and W_K absorbed", replay: replayed(absorbed) },
+  { id: "whole", title: "whole matrices", says: "All scores are written down, then all weights.", replay: replayed(whole) },
+  { id: "tiled", title: `tiles of ${BLOCK} by ${BLOCK}`, says: "Two queries meet two keys at a time, and no score is written down.", replay: replayed(($) => tiles($, BLOCK, BLOCK)) },
+  { id: "recurrent", title: "one key after the other", says: "All queries meet one key at a time, and no score is written down.", replay: replayed(($) => tiles($, $.T, 1)) },
+  { id: "absorbed", title: "W_Q and W_K absorbed", says: "As whole matrices, but W_Q W_K^T takes the place of queries and keys.", replay: replayed(absorbed) },
 ];
 
 // ---- The test cell: these inputs, and what the machine makes of them, for a learner's own function.
@@ -443,34 +458,41 @@ const exposed = (inputs, twin) => {
   } catch {
     return true; // on these shapes there is no such number
   }
-  return [twinOf(twin).tested, "O"].every((name) => {
+  return [twinOf(twin).tested ?? "Z", "O"].every((name) => {
     const [right, made] = [machine, other].map((found) => found[name].flat(9));
     const least = Math.max(LEAST, SHARE * Math.max(...right.map(Math.abs)));
     return right.every(Number.isFinite) && right.some((x, place) => !(Math.abs(x - made[place]) < least));
   });
 };
-// What the twin's test calls: heads made and merged, or one call of attention.
+// What the twin's test calls, heads made and merged or one call of attention: what is given, the call, what is wanted, and what is called.
+const HEADS = `multi_head_attention(x_query, x_key_value, w_query, w_key, w_value, w_output,
+#                          *, n_heads, n_kv_heads, mask)
+# It gets x twice, with a row for each token, and returns what all heads together write.`;
+const AXES = `
+# All arrays have the axes head, token, feature, and so has what it returns.`;
 const called = (twin, inputs, found) => {
   const mask = `mask = np.array(${python(found.A)}) == 1  # True: may attend\n`;
   if (twin.tested === "O") {
     const names = { x: "X", w_query: "W_Q", w_key: "W_K", w_value: "W_V", w_output: "W_O" }, { H, H_kv } = sized(inputs);
     const given = Object.entries(names).map(([name, input]) => array(name, inputs[input])).join("") + mask;
-    return [given, `multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=${H}, n_kv_heads=${H_kv}, mask=mask)`, found.O];
+    return [given, `multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=${H}, n_kv_heads=${H_kv}, mask=mask)`, found.O, HEADS];
   }
   const given = array("query", found.Q) + array("key", found.K) + array("value", found.V);
-  if (twin.part === "A" && inputs.mask === "causal") return [given, "attention(query, key, value, is_causal=True)", found.Z];
-  return [given + mask, "attention(query, key, value, mask=mask)", found.Z];
+  if (twin.part === "A" && inputs.mask === "causal") return [given, "attention(query, key, value, is_causal=True)", found.Z, `attention(query, key, value, *, is_causal)${AXES}`];
+  return [given + mask, "attention(query, key, value, mask=mask)", found.Z, `attention(query, key, value, *, mask)${AXES}`];
 };
 const test = (inputs, twin) => {
-  const mistake = twinOf(twin), [given, call, wanted] = called(mistake, inputs, compute(inputs));
+  const mistake = twinOf(twin), [given, call, wanted, callee] = called(mistake, inputs, compute(inputs));
   const message = `not what attention gives${exposed(inputs, twin) ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
-  return `import numpy as np
+  return `# This test calls a function of your own. Define it in a cell above:
+#     ${callee}
+import numpy as np
 
 ${given}
 ${array("wanted", wanted)}
 got = ${call}
 np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9, err_msg=${JSON.stringify(message)})
-print("As the machine has it.")
+print("Passed: your function gives what the machine gives.")
 `;
 };
 
@@ -488,7 +510,6 @@ const labels = (name, inputs) => {
   const sizes = part.axes.map((_, depth) => n.size(value, depth));
   return part.axes.map((axis, depth) => (axis === "feature" && "OY".includes(name) ? width : places(axis, sizes[depth])));
 };
-for (const input of INPUTS) if (Array.isArray(input.value)) Object.assign(input, labels(input.name, Object.fromEntries(INPUTS.map((one) => [one.name, one.value]))));
 
-return { inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };
+return { tokens: TOKENS, features: FEATURES, inputs: INPUTS, labels, parts: PARTS, twins: TWINS, levels: LEVELS, lamps: LAMPS, orders: ORDERS, compute, exposed, explain, shown, test };
 })();

@@ -1,6 +1,5 @@
 // The warm-up: six things to try on the machine alone: queries, keys, values, the softmax, the mask, heads.
-const ASKED = "it", WANTED = "cat";
-const ASKS = 3, FOUND = 1; // where they stand
+const ASKS = 3, FOUND = 1; // where `it` and `cat` stand
 // One head, so small that every product can be done in the head: who is open (waits for another word) asks for nothing yet.
 const SMALL = {
   X: [[0, 0, 1], [2, 0, 0], [0, 2, 0], [0, 0, 2]],
@@ -22,34 +21,36 @@ const TRIALS = [
   {
     name: "A query asks",
     task:
-      "Each word asks a question, its row of <b>Q</b>. The query of `it` starts as all zeros, so that it weights all words equally. " +
-      "<b>Change a number until `it` gives `cat` more than 0.9.</b>",
+      "Each word asks a question with its <b>query</b>, its row of Q. The query of `it` is all zeros at first, so `it` looks at all words equally: " +
+      "each gets the weight 0.25. <b>Change a number until `it` gives `cat` more than 0.9.</b>",
     hint:
-      "`it` is all `open`, so the row `open` of W<sub>Q</sub> makes its question. " +
+      "`it` is all `open`, so the row `open` of W_Q makes its query. " +
       "The key of `cat` has its 2 in the first place: ask for that.",
-    then: "The query of `it` now has its largest score at the key of `cat`. The scores in each row become weights that sum to 1.",
+    then: "The query of `it` now has its largest score at the key of `cat`. A score compares a query with a key, and the scores in each row become weights that sum to 1.",
     row: ["W_Q", 2],
-    now: (made) => [shown(weightAt(made, ASKS, FOUND)), `${ASKED} \u2192 ${WANTED}`],
+    now: (made) => [shown(weightAt(made, ASKS, FOUND)), "<q>it</q> \u2192 <q>cat</q>"],
     done: (made) => weightAt(made, ASKS, FOUND) > 0.9,
   },
   {
     name: "A key is found",
     task:
-      "Each word can be found by its key, its row of <b>K</b>. A number below 0 can make a score small. " +
-      "<b>Make a number negative, so that no word gives `cat` more than 0.1.</b>",
-    hint: "`cat` is all `alive`, so the row `alive` of W<sub>K</sub> makes its key. Make its first number negative.",
+      "Each word can be found by its <b>key</b>, its row of K. A score is large where a query and a key have large numbers in the same places, " +
+      "and a number below 0 makes it small. <b>Make a number negative, so that no word gives `cat` more than 0.1.</b>",
+    hint: "`cat` is all `alive`, so the row `alive` of W_K makes its key. Make its first number negative.",
     then: "Every word now gives `cat` less than 0.1: a key is compared with every query, so it counts in a whole column of the weights.",
     row: ["W_K", 0],
-    now: (made) => [shown(Math.max(...columnOf(made))), `largest \u2192 ${WANTED}`],
+    now: (made) => [shown(Math.max(...columnOf(made))), "most for <q>cat</q>"],
     done: (made) => columnOf(made).every((weight) => weight < 0.1),
   },
   {
     name: "A value is handed on",
-    task: "Who is found hands on its value, its row of <b>V</b>. <b>Change what `it` finds, and not a single weight.</b>",
-    hint: "Only W<sub>V</sub> makes values. Change the row `tells`: `sat` has it, and `it` looks at `sat`.",
+    task:
+      "A word that is found hands on its <b>value</b>, its row of V. What a word finds, its row of Z, is the sum of all values, each times its weight. " +
+      "<b>Change what `it` finds, and not a single weight.</b>",
+    hint: "Only W_V makes values. Change the row `tells`: `sat` has it, and `it` looks at `sat`.",
     then: "Query and key decide where a word looks. The value is what it gets there, and has no say in who is looked at.",
     row: ["W_V", 1],
-    now: (made) => [`(${made[FINDS][0][ASKS].map(shown).join(", ")})`, `${ASKED} finds`],
+    now: (made) => [`(${made[FINDS][0][ASKS].map(shown).join(", ")})`, "<q>it</q> finds"],
     done: (made, before) =>
       weightsOf(made).every(([index, value]) => !differs(value, at(before[WEIGHTS], index))) &&
       made[FINDS][0][ASKS].some((value, a) => Math.abs(value - before[FINDS][0][ASKS][a]) >= 0.005),
@@ -57,41 +58,38 @@ const TRIALS = [
   {
     name: "The softmax shares out",
     task:
-      "A score is divided by the <i>scale</i>, the root of how many numbers a query has (here \u221a2), so that more numbers do not make larger scores. " +
+      "The numbers are back at the start, but `it` asks for `cat` again. " +
+      "A score is divided by the <i>scale</i>, the root of how many numbers a query has (here \u221a2), so that longer queries do not make larger scores. " +
       "The <i>softmax</i> then turns each row of scores into weights that sum to 1, and a larger score gets more. " +
       "<b>Change a number until no weight of `it` exceeds 0.9.</b>",
-    hint: "The row `open` of W<sub>Q</sub> makes the query of `it`. A smaller query makes smaller scores.",
+    hint: "The row `open` of W_Q makes the query of `it`. A smaller query makes smaller scores.",
     then: "Only the differences between scores count: the smaller they are, the more equal are the weights. The sum of the row is still 1.",
     row: ["W_Q", 2],
     given: { ...SMALL, W_Q: [[0, 1], [1, 0], [2, 0]] },
-    now: (made) => [shown(Math.max(...made[WEIGHTS][0][ASKS])), "largest of it"],
+    now: (made) => [shown(Math.max(...made[WEIGHTS][0][ASKS])), "most from <q>it</q>"],
     done: (made) => Math.max(...made[WEIGHTS][0][ASKS]) < 0.9,
   },
   {
     name: "A mask hides keys",
     task:
-      "A <i>mask</i> says who may look at whom: a hidden key gets the weight 0. Under the causal mask a word sees itself and earlier words, " +
-      "under the mask past earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
+      "A <i>mask</i> says who may look at whom: a hidden key gets the weight 0. Under the <i>causal</i> mask a word sees itself and earlier words, " +
+      "under the mask <i>past</i> earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
     hint: "The buttons of the mask stand below the matrices. The first word has no earlier one, so it must see itself.",
     then: "No word sees a later one now. The weights of each row still sum to 1, over the keys that are seen.",
-    given: { ...SMALL, W_Q: [[0, 1], [1, 0], [2, 0]] },
-    now: (made) => [shown(weightAt(made, 0, 0)), "the \u2192 the"],
+    now: (made) => [shown(weightAt(made, 0, 0)), "<q>the</q> \u2192 <q>the</q>"],
     done: (made, before, inputs) => inputs.mask === "causal",
   },
   {
     name: "Heads look separately",
     task:
-      "A <i>head</i> has columns of W<sub>Q</sub> to itself, and so weights of its own; columns of W<sub>K</sub> and W<sub>V</sub> may be shared. W<sub>O</sub> turns what " +
-      "all heads found into one output, and the last step adds it to X. <b>Choose two heads.</b>",
+      "A <i>head</i> has columns of W_Q of its own, and so weights of its own. Its columns of W_K and W_V are a <i>key head</i>, which several heads may " +
+      "share. W_O turns what all heads found into one output O, and the last step adds it to X. <b>Choose two heads.</b>",
     hint: "The buttons for the heads stand below the matrices.",
     then: "Each head has one column of queries and keys now, and its own weights. Heads are counted from 0, as in the formulas.",
-    given: { ...SMALL, W_Q: [[0, 1], [1, 0], [2, 0]] },
-    now: (made) => [String(made[WEIGHTS].length), "heads"],
+    now: (made) => [String(made[WEIGHTS].length), made[WEIGHTS].length > 1 ? "heads" : "head"],
     done: (made, before, inputs) => inputs.heads === 2,
   },
 ];
-
-const said = (text) => text.replace(/`(.+?)`/g, "<q>$1</q>");
 
 // The row of numbers that glows: at once in the first trial, afterwards for those who ask.
 function placeToTry(desk) {
@@ -106,7 +104,7 @@ function meetMission(desk) {
     desk.now = undefined;
     return {
       name: "That is attention",
-      task: "Queries ask, keys are found, values are handed on. Scores become weights by the softmax, a mask hides keys, and heads look separately. Now somebody has built a copy of it, the twin, with one mistake.",
+      task: "A query says what a word looks for, a key what it can be found by, and a value what it hands on to those who find it. The softmax turns scores into weights, a mask hides keys, and heads look separately. Now somebody has built a copy of this machine, its twin, and made one mistake.",
       tools: [["Break the machine", () => startLevel(desk, 0), { class: "brk-main" }]],
     };
   }
@@ -130,9 +128,9 @@ function meetMission(desk) {
   if (met) answer(desk, trial.then, true);
   else answer(desk, "");
   return {
-    short: said(met ? trial.then : (trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name),
+    short: marked(met ? trial.then : (trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name),
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
-    task: said(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>` + (desk.hinted && !met ? ` <i>${trial.hint}</i>` : "")),
+    task: marked(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>`) + (desk.hinted && !met ? hinted(trial.hint) : ""),
     tools: [
       met ? [desk.task + 1 < TRIALS.length ? "Go on" : "Done", on, { class: "brk-main" }] : hint(desk),
       restart(desk),

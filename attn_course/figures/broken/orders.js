@@ -1,5 +1,5 @@
 // The same numbers in four orders: what each step moves, and that the output stays the same.
-const PACE_MS = 700;
+const PACE_MS = 2000; // a sentence of a step is read
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 
 function drawOrders(desk) {
@@ -10,7 +10,23 @@ function drawOrders(desk) {
   host.dataset.key = key;
   clearInterval(Number(host.dataset.clock));
   host.replaceChildren();
-  if (key) showOrders(desk, host);
+  if (key && desk.guess === undefined) askOrders(desk, host);
+  else if (key) showOrders(desk, host);
+}
+
+// The guess comes first: the bars would answer the question.
+function askOrders(desk, host) {
+  const guess = (n) => () => {
+    desk.guess = n;
+    delete host.dataset.key;
+    drawOrders(desk);
+    host.querySelector("button").focus();
+  };
+  host.replaceChildren(
+    make("p", { class: "brk-name" }, "Your guess: which order moves the fewest bytes?"),
+    make("div", { class: "brk-choices", role: "group", "aria-label": "Guess" }, ...MACHINE.orders.map(({ title, says }, n) =>
+      make("button", { class: "brk-form", click: guess(n) }, make("b", { html: mathy(title) }), make("span", { class: "brk-legend", html: mathy(says) })))),
+  );
 }
 
 function showOrders(desk, host) {
@@ -34,15 +50,15 @@ function showOrders(desk, host) {
   const groove = () => make("div", { class: "brk-groove" }, make("div"));
   const number = () => make("span", { class: "attn-number" });
   const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", { html: title }), groove(), number()));
-  const heading = make("p", { class: "attn-heading" }, "Bytes moved from the first step to the last");
+  const heading = make("p", { class: "attn-heading" }, "Bytes moved in all, from X to Z");
   const same = make("p", { class: "brk-same", "aria-live": "polite" }), end = make("p", { class: "brk-score" });
   host.append(
     make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices),
     make("div", { class: "brk-player" }, play, slider),
     says,
-    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, heading, ...meters)),
     same,
     end,
+    make("div", { class: "brk-race" }, table.figure, make("div", { class: "brk-meters" }, heading, ...meters)),
   );
 
   function go(order, place) {
@@ -80,7 +96,7 @@ function showOrders(desk, host) {
     slider.max = steps.length - 1;
     slider.value = step;
     slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
-    says.innerHTML = mathy(`${step + 1} of ${steps.length}: ${quoted(doing)} ${moved} of ${steps.at(-1).bytes} bytes are moved so far.`);
+    says.innerHTML = marked(`Step ${step + 1} of ${steps.length}: ${doing} So far ${moved} of ${steps.at(-1).bytes} bytes have moved.`);
     for (const { element, index } of table.cells) {
       const value = index.reduce((inner, i) => inner?.[i], done) ?? undefined;
       element.textContent = Number.isFinite(value) ? shown(value) : "";
@@ -96,11 +112,10 @@ function showOrders(desk, host) {
     const finished = entries(done).filter(([index]) => index[1] < ready);
     const off = finished.filter(([index, value]) => differs(value, at(whole, index))).length;
     const rows = made[0].length;
-    const open = last ? "" : `Not finished yet: ${ready} of ${rows} rows of Z are. `;
-    const agree = `Of ${finished.length} finished numbers ${off} ${off === 1 ? "differs" : "differ"} from those of whole matrices.`;
-    same.innerHTML = `${title}: ${open}${finished.length ? agree : "There is nothing to compare yet."}`;
+    const agree = `${off} of the ${finished.length} finished numbers ${off === 1 ? "differs" : "differ"} from those of whole matrices.`;
+    same.innerHTML = `${title}: ${ready} of ${rows} rows of Z are finished. ${finished.length ? agree : "There is nothing to compare yet."}`;
     if (last) played.add(id);
-    end.innerHTML = played.size < replays.length ? `${played.size} of ${replays.length} orders are played to their ends.` : concluded();
+    end.innerHTML = played.size < replays.length ? `You have played ${played.size} of ${replays.length} orders to the end.` : concluded();
   }
 
   // The answer to the question at the top, from what was counted.
@@ -112,8 +127,10 @@ function showOrders(desk, host) {
     keep("orders", replays.length);
     drawNav(desk);
     const result = off ? `${off} numbers of the results differ.` : "The order does not change the result.";
-    return `Answer: ${result} The fewest bytes, ${least}, are moved here by ${listed(best)}; ${replays[0].title} move ${total(replays[0])}. Orders that
-      write all scores and weights down must read them again; the others keep a largest score, a sum and a partial output in the small memory.`;
+    const guessed = replays[desk.guess], right = total(guessed) === least ? "as you guessed" : `and not by your guess, ${guessed.title}, with ${total(guessed)}`;
+    return `Answer: ${result} The fewest bytes, ${least}, are moved by ${listed(best)}, ${right}. Orders that write all scores and weights down must
+      read them again. The others keep a largest score, a sum and a partial output in the small memory: tiles for two queries at a time,
+      one key after the other for all queries at once, so it needs the most room there.`;
   }
   draw();
 }

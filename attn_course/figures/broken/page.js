@@ -1,4 +1,5 @@
 // The page: what goes in, what the machine and its twin make of it, and one panel that says what to do.
+const BLIND = "Under this mask the first word may look at no key. It has nothing to share out, so its row of weights is all 0 and does not sum to 1.";
 const QUIET_MS = 250; // a screen reader hears the count once the hand rests
 const FIRST_SCORES = MACHINE.parts.find(({ role }) => role === "scores").name;
 
@@ -13,13 +14,11 @@ const usesOf = (part, twin) => {
 };
 
 const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
-const defaults = () => Object.fromEntries(MACHINE.inputs.map(({ name, value }) => [name, copied(value)]));
 // The names of all places; three features are the first three of the sentence.
 function labelsOf(name, inputs) {
   const found = MACHINE.labels(name, inputs);
-  const features = MACHINE.inputs.find((input) => input.name === "X").columns;
   const small = inputs.X[0].length === SMALL.X[0].length;
-  const ours = (label) => (small && /^x\d$/.test(label) ? features[label[1] - 1] : label);
+  const ours = (label) => (small && /^x\d$/.test(label) ? MACHINE.features[label[1] - 1] : label);
   return (Array.isArray(found) ? found : [found.rows, found.columns]).map((names) => names.map(ours));
 }
 
@@ -61,7 +60,7 @@ function apart(inputs, first, second) {
 
 function start(root) {
   const one = (name) => root.querySelector(`[data-${name}]`);
-  const desk = { root, one, mode: "meet", level: 0, twin: null, inputs: defaults(), first: defaults(), about: null, count: 0, apart: [], exposed: false };
+  const desk = { root, one, mode: "meet", level: 0, twin: null, inputs: {}, first: {}, about: null, head: 0, count: 0, apart: [], exposed: false };
   const inputs = [], results = [];
   const body = root.querySelector(".brk");
   let looks = [];
@@ -71,17 +70,18 @@ function start(root) {
 
   // Begin with these numbers; the twin may be none.
   desk.begin = (given, twin) => {
-    desk.first = { ...defaults(), ...copied(given) };
+    desk.first = copied(given);
     desk.inputs = copied(desk.first);
     desk.twin = twin;
     desk.about = null;
+    desk.head = 0;
     buildInputs();
     buildBoard();
   };
 
   // Another twin for the same numbers.
   desk.pair = (twin) => {
-    const fails = "On these shapes that form cannot be computed at all. Axes of different lengths find such a mistake at once.";
+    const fails = "That form cannot be computed with these shapes: axes of different lengths find such a mistake at once.";
     if (!fits(desk.inputs, twin)) return answer(desk, fails);
     answer(desk, "");
     desk.twin = twin;
@@ -93,7 +93,7 @@ function start(root) {
     const given = copied(desk.inputs);
     if (index.length) at(given[name], index.slice(0, -1))[index.at(-1)] = value;
     else given[name] = value;
-    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "The columns cannot be shared out among so many heads.");
+    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "These columns cannot be divided among so many heads.");
     desk.inputs = given;
     desk.refresh();
   };
@@ -111,22 +111,28 @@ function start(root) {
   };
 
   desk.refresh = () => {
-    const made = sides().map((twin) => MACHINE.compute(desk.inputs, twin));
+    // Without a twin two heads stand side by side, with one no more than one.
+    const made = (desk.made = sides().map((twin) => MACHINE.compute(desk.inputs, twin)));
     if (shapesOf(made) !== desk.shapes) buildBoard();
+    const head = made[0][WEIGHTS].length > 3 - made.length ? desk.head : undefined, far = made[0][WEIGHTS].map(() => 0);
     desk.count = 0;
     desk.apart = [];
     desk.exposed = Boolean(desk.twin) && MACHINE.exposed(desk.inputs, desk.twin);
     results.forEach(({ views, side }) => {
       for (const view of views) {
         const name = view.part.name;
-        const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has");
+        const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has", head);
         view.figure.hidden = repeats(view.part) || (view.part.role === "neutral" && !different && !body.hasAttribute("data-all"));
         if (!side || !different || again(view.part)) continue;
         desk.count += different;
         desk.apart.push(name);
+        if (view.heads) for (const { element, index } of view.cells) far[index[0]] += element.hasAttribute("data-differs");
       }
     });
-    looks.forEach((look, side) => look.show(made[side][WEIGHTS], made[1 - side]?.[WEIGHTS]));
+    const looked = made.map((side) => (head === undefined ? side[WEIGHTS] : side[WEIGHTS][head]));
+    looks.forEach((look, side) => look.show(looked[side], looked[1 - side]));
+    drawTabs(head, far);
+    one("blind").hidden = desk.inputs.mask !== "past";
     for (const view of inputs) showInput(view);
     drawMission(desk);
     const here = desk.mode === "meet" ? placeToTry(desk) : [];
@@ -136,6 +142,19 @@ function start(root) {
     drawAbout();
   };
 
+  // One head at a time, where there are many: which one, and in how many numbers the twin's differs.
+  function drawTabs(head, far) {
+    const host = one("tabs"), shown = head === undefined ? [] : far;
+    if (host.children.length !== shown.length) {
+      const tab = (_, h) => make("button", { click: () => { desk.head = h; desk.refresh(); } });
+      host.replaceChildren(...shown.map(tab));
+    }
+    shown.forEach((count, h) => {
+      host.children[h].textContent = `head ${h}${count ? `: ${count} differ${count === 1 ? "s" : ""}` : ""}`;
+      host.children[h].setAttribute("aria-pressed", String(h === head));
+    });
+  }
+
   // What only says again what the scores say, until somebody asks for every step.
   const again = ({ name, role, axes }) => role === "scores" && name !== FIRST_SCORES && (axes.at(-1) !== "key" || desk.inputs.mask === "none");
   const repeats = (part) => again(part) && !body.hasAttribute("data-all");
@@ -144,10 +163,10 @@ function start(root) {
 
   function buildInputs() {
     inputs.length = 0;
-    const locked = (desk.mode === "level" && MACHINE.levels[desk.level].locked) || [];
+    const locked = desk.mode === "level" ? (MACHINE.levels[desk.level].locked ?? ["heads"]) : [];
     const open = MACHINE.inputs.filter(({ name }) => !locked.includes(name));
     const [matrices, options] = [open.filter(({ choices }) => !choices), open.filter(({ choices }) => choices)];
-    one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option)));
+    one("inputs").replaceChildren(...matrices.map(grid), make("div", { class: "brk-options" }, ...options.map(option), make("p", { class: "brk-says", "data-blind": true }, BLIND)));
     stop.inputs();
   }
 
@@ -281,21 +300,22 @@ function drawDock(desk, about) {
   const counted = [String(desk.count), desk.count === 1 ? " number differs" : " numbers differ"];
   const [number, words] = desk.twin ? counted : ((desk.mode === "meet" && desk.now) || ["", ""]);
   count.toggleAttribute("data-none", desk.twin ? desk.count === 0 : !desk.met);
-  count.replaceChildren(make("b", {}, number), words);
+  count.replaceChildren(make("b", {}, number), make("span", { html: words }));
   host.dataset.role = (about?.part ?? about?.input)?.role ?? "neutral";
   if (about?.input && desk.shown === about) {
     host.querySelector(".brk-value").textContent = exact(at(desk.inputs[about.input.name], about.index));
   } else if (about?.input) host.replaceChildren(...editor(desk, about));
   else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
   else if (about) host.replaceChildren(...explained(desk, about));
-  else host.replaceChildren(make("p", {}, "Point at a number, tap it or walk to it: here you read how it was made."));
+  else host.replaceChildren(make("p", {}, "Point at a number or walk to it, and read here how it was made. Numbers below 0 fill only half of their cell."));
   desk.shown = about;
 }
 
 function explained(desk, { part, index, name }) {
+  const html = formulaOf(desk, part);
   const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
   return [
-    make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name} `), make("span", { class: "brk-formula", html: part.html })),
+    make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name} `), make("span", { class: "brk-formula", html }), " ", legend(html)),
     ...twins.map(([who, twin]) => {
       const name = who ? [make("span", { class: "brk-who" }, who), " "] : [];
       return make("p", {}, ...name, MACHINE.explain(part.name, index, desk.inputs, twin));

@@ -420,18 +420,15 @@ def flash_counted(query, key, value, block_q, block_kv):
     outputs, moved = [], 0
     for i in range(0, len(query), block_q):
         Q = query[i : i + block_q]
-        m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
-        acc = np.zeros((len(Q), value.shape[1]))
-        # queries in; later outputs and one L each out
-        moved += Q.nbytes + acc.nbytes + m.nbytes
+        m, row_sum, acc = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1)), np.zeros((len(Q), value.shape[1]))
+        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and one L each out
         for j in range(0, len(key), block_kv):
             K, V = key[j : j + block_kv], value[j : j + block_kv]
             moved += K.nbytes + V.nbytes
             S = Q @ K.T / np.sqrt(Q.shape[1])
             m_new = np.maximum(m, S.max(axis=1, keepdims=True))
             p, factor = np.exp(S - m_new), np.exp(m - m_new)
-            m, row_sum = m_new, factor * row_sum + p.sum(axis=1, keepdims=True)
-            acc = factor * acc + p @ V
+            m, row_sum, acc = m_new, factor * row_sum + p.sum(axis=1, keepdims=True), factor * acc + p @ V
         outputs.append(acc / row_sum)
     return np.concatenate(outputs), moved
 

@@ -24,7 +24,8 @@ DISPLAY_DPI = 96  # the picture holds DPI / DISPLAY_DPI pixels per pixel of the 
 WIDTH_INCHES = 7.4
 PADDING_INCHES = 0.14
 COLOURS = 256  # a chart has few; a palette takes a third of the bytes of full colour
-EXACT = 96  # the commonest of them
+LARGE = 0.0005  # share of the picture: colours of areas stay exact, however alike
+ALIKE = 16.0  # levels of 255: what lies so near to a commoner colour, as on smoothed edges, takes that
 
 LOOK = {
     "axes.edgecolor": INK,
@@ -153,7 +154,7 @@ def render(figure: Figure) -> bytes:
 
 
 def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
-    """Return a PNG of few colours: what is common is exact, rare colours on smoothed edges take a neighbour.
+    """Return a PNG of few colours: those of areas are exact, others take a commoner one that looks alike.
 
     Parameters
     ----------
@@ -164,19 +165,34 @@ def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
     """
     seen = np.ascontiguousarray(np.where(pixels[..., 3:] > 0, pixels, 0))  # what cannot be seen has one colour
     packed, place, counts = np.unique(seen.view(np.uint32), return_inverse=True, return_counts=True)
-    colours = packed[:, None].view(np.uint8)
-    if len(colours) > COLOURS:
-        common = colours[np.argsort(-counts, kind="stable")[:EXACT]]
-        octree = Image.fromarray(seen).quantize(COLOURS - EXACT, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        kept = np.concatenate([common, np.array(octree.getpalette("RGBA"), dtype=np.uint8).reshape(-1, 4)[: COLOURS - EXACT]])
-        found, targets = _weighed(colours), _weighed(kept)
-        nearest = ((targets**2).sum(axis=1) - 2 * found @ targets.T).argmin(axis=1)
-        colours, place = kept, nearest[place.ravel()]
+    order = np.argsort(-counts, kind="stable")
+    colours = packed[order, None].view(np.uint8)
+    kept, taken = _commoner(colours, int((counts > LARGE * place.size).sum()))
+    place = taken[np.argsort(order)][place.ravel()]
     picture = Image.fromarray(place.reshape(pixels.shape[:2]).astype(np.uint8), "P")
+    colours = colours[kept]
     picture.putpalette(colours.tobytes(), "RGBA")
     file = io.BytesIO()
     picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), optimize=True, transparency=colours[:, 3].tobytes())
     return file.getvalue()
+
+
+def _commoner(colours: np.ndarray, exact: int) -> tuple[list[int], np.ndarray]:
+    """Return which of the colours, the commonest first, a palette holds, and for each colour its place there."""
+    looks, alike = _weighed(colours), ALIKE
+    while True:
+        kept: list[int] = []
+        taken = np.full(len(colours), -1)
+        while len(kept) <= COLOURS and (taken < 0).any():
+            first = int((taken < 0).argmax())
+            near = (taken < 0) & (np.abs(looks - looks[first]).max(axis=1) <= alike) & (np.arange(len(colours)) >= exact)
+            near[first] = True
+            taken[near] = len(kept)
+            kept.append(first)
+        if len(kept) <= COLOURS:
+            return kept, taken
+        alike *= 1.5
+        exact //= 2
 
 
 def _weighed(colours: np.ndarray) -> np.ndarray:

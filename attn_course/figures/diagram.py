@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from IPython.display import display
 
 from attn_course.figures.base import Words, require_alt, require_title
+from attn_course.figures.compact import compact_style
 from attn_course.figures.palette import ROLES
 
 LOOK = Path(__file__).with_name("diagram.css")
@@ -101,6 +102,7 @@ class Diagram:
         self.name, self.width = name, width
         self._svg = ElementTree.Element("svg", viewBox=f"0 0 {_px(width)} {_px(height)}", role="img")
         self._svg.set("aria-labelledby", f"attn-{name}-title")
+        self._svg.attrib |= {"font-size": _px(WORD), "text-anchor": "middle"}  # what most texts inherit
         self._height = height
         self._links: list[str] = []
         self._turns, self._rest = turns, rest
@@ -179,17 +181,17 @@ class Diagram:
 
         `anchor` says which part of the line stands there: "start", "middle" or "end".
         """
-        size = SYMBOL if symbol else WORD
-        kind = f"attn-symbol {_state(lit)}" if symbol else _state(lit)
-        look = {"class": kind, "font-size": _px(size), "text-anchor": anchor}
-        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **look)
+        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **{"class": f"attn-symbol {_state(lit)}" if symbol else _state(lit)})
+        if anchor != "middle":
+            line.set("text-anchor", anchor)
         if not symbol:
             line.text = text
             return
+        line.set("font-size", _px(SYMBOL))
         moved = 0.0
         for sign, run in MARKED.findall(text):
             wanted = SHIFT.get(sign, 0.0)
-            part = ElementTree.SubElement(line, "tspan", dy=_px(wanted - moved))
+            part = ElementTree.SubElement(line, "tspan", {} if wanted == moved else {"dy": _px(wanted - moved)})
             moved = wanted
             part.text = run
             if sign:
@@ -260,17 +262,16 @@ class Diagram:
         drawn = ElementTree.tostring(svg, encoding="unicode")
         if self._links:
             drawn = "\n".join((f'<div class="attn-sheet" style="{size}">{drawn}', *self._links, "</div>"))
-        look = LOOK.read_text(encoding="utf-8")
+        look = "\n".join([LOOK.read_text(encoding="utf-8"), *self._moves.values()])
         if self._moves:
-            look += "".join(f"{move}\n" for move in self._moves.values())
             play = '<label class="attn-play"><input type="checkbox"> play it step by step</label>'
             drawn = f'<div style="--attn-turns:{self._turns}">{play}\n{drawn}</div>'
-        return Drawn(
-            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>\n{look}</style>\n'
+        figure = (
+            f'<figure class="attn-diagram" id="attn-{self.name}">\n<style>{compact_style(look)}</style>\n'
             f'<div class="attn-frame" hidden="hidden">{drawn}</div>\n'
-            f"<figcaption>{below}</figcaption>\n</figure>",
-            require_alt(alt),
+            f"<figcaption>{below}</figcaption>\n</figure>"
         )
+        return Drawn(figure, require_alt(alt))
 
     def _rectangle(self, kind: str, area: Area, role: str | None, lit: bool, round_by: float) -> None:
         self._frame(kind, area, round_by, **_ink(role, lit))
@@ -296,7 +297,7 @@ def _colour(role: str | None) -> str:
 def _ink(role: str | None, lit: bool) -> dict[str, str]:
     """Return the look of a shape: its colour, thick and full where it is lit."""
     colour = _colour(role)
-    strong = {"fill-opacity": "0.3" if role else "0.1", "stroke-opacity": "1", "stroke-width": "2"}
+    strong = {"fill-opacity": "0.3" if role else "0.1", "stroke-width": "2"}
     weak = {"fill-opacity": "0.08" if role else "0.03", "stroke-opacity": "0.6", "stroke-width": "1.2"}
     return {"fill": colour, "stroke": colour, **(strong if lit else weak)}
 

@@ -16,6 +16,7 @@ from typing import Any
 from IPython.display import display
 
 from attn_course.figures.base import require_alt
+from attn_course.figures.compact import compact_markup, compact_script, compact_style
 from attn_course.numbers import cite
 
 HERE = Path(__file__).parent
@@ -63,15 +64,16 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
         raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")
     controls, script, look, words = (_read(card.with_name(card.name + ending)) for ending in (".html", ".js", ".css", "_words.html"))
     # The ids become final when the card is built.
-    markup = _script_text(controls.replace("{{id}}", f"attn-{slug}"))
+    markup = _script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
     given = "" if data is None else f"const DATA = {_script_text(data)};\n"
     before = "\n".join(_read(part) for part in (HERE / "explorable.js", *scripts))
     script = f"{given}{before}\n{script}\nmountExplorables({json.dumps(card.name)}, {markup}, start);"
+    script = compact_script(f'(() => {{\n"use strict";\n{script}\n}})();')
     return (
         f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{card.name}">\n'
-        f"<style>\n{_read(HERE / 'explorable.css')}{look}</style>\n"
-        f'<div class="attn-words">\n{words}</div>\n'
-        f'<script>\n(() => {{\n"use strict";\n{script}\n}})();\n</script>\n</div>'
+        f"<style>{compact_style(_read(HERE / 'explorable.css') + look)}</style>\n"
+        f'<div class="attn-words">{compact_markup(words)}</div>\n'
+        f"<script>{script}</script>\n</div>"
     )
 
 

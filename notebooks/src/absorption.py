@@ -18,8 +18,9 @@ from attn_course import costs, show, verify
 from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
 from attn_course.modules import LatentAttention, MeasuredCache
-from attn_course.reference import LatentWeights, absorb_query_key, absorb_value_output, attention
-from attn_course.reference import latent_attention, latent_attention_absorbed, multi_head_attention, rope, softmax
+from attn_course.reference import LatentWeights, absorb_query_key, absorb_value_output
+from attn_course.reference import attention, latent_attention, latent_attention_absorbed
+from attn_course.reference import multi_head_attention, rope, softmax
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -38,11 +39,12 @@ figures.machine()
 # keys and values of its own. How? **Predict** both caches for a text of 131 072 tokens in 16-bit numbers.
 
 # %% id="hook-code" tags=["predicted"]
-for name, per_token in (
-    ("every head keeps its own", costs.cache_bytes_per_token(128, 128, 128, n_layers=60)),
-    ("576 numbers in each layer", costs.latent_cache_bytes_per_token(512, 64, n_layers=60)),
-):
-    print(f"{name}: {per_token / 1024:6.1f} KiB per token, {per_token * 131_072 / 2**30:5.1f} GiB in all")
+many = costs.cache_bytes_per_token(128, 128, 128, n_layers=60)
+few = costs.latent_cache_bytes_per_token(512, 64, n_layers=60)
+by_way = {"every head keeps its own": many, "576 numbers in each layer": few}
+for name, per_token in by_way.items():
+    in_all = per_token * 131_072 / 2**30
+    print(f"{name}: {per_token / 1024:6.1f} KiB per token, {in_all:5.1f} GiB in all")
 
 # %% [markdown] id="hook-answer" tags=["answer"]
 # The usual cache takes 480 GiB, nearly half a terabyte; with 576 numbers in each layer it takes 8.4 GiB. Everything else is the same, so the
@@ -72,7 +74,8 @@ rng = np.random.default_rng(10)
 x = rng.normal(size=(5, 4))
 w_query, w_key, w_value = rng.normal(size=(3, 4, 2))
 form = absorb_query_key(w_query, w_key)[0]
-print("W has shape", form.shape, " equal scores:", np.allclose(x @ w_query @ (x @ w_key).T, x @ form @ x.T))
+equal = np.allclose(x @ w_query @ (x @ w_key).T, x @ form @ x.T)
+print("W has shape", form.shape, " equal scores:", equal)
 
 # %% [markdown] id="whole"
 # Now for all pairs at once. In columns, entry $(j, i)$ of the scores $S$ is key $j$ against query $i$, so the matrix in the middle
@@ -152,7 +155,8 @@ figures.form_parts(learned)
 
 # %% id="parts-code" tags=["predicted"]
 for name in ("as trained", "symmetric part", "antisymmetric part", "transposed"):
-    print(f"scores from W {name:18}: right in {record.values('told', name).round(2)}   (three seeds)")
+    told = record.values("told", name).round(2)
+    print(f"scores from W {name:18}: right in {told}   (three seeds)")
 
 # %% [markdown] id="parts-notice" tags=["answer"]
 # Row $n$ of $W$ is largest in column $n + 1$, because name $n$ has to find name $n + 1$. The symmetric part gives the name before and the name after the same score: it guesses
@@ -177,12 +181,14 @@ for name in ("as trained", "symmetric part", "antisymmetric part", "transposed")
 verify("query-key-gauge-freedom")
 
 # %% id="gauge-figure" tags=["predicted"]
-queries = {gauge: record.values("w_query", gauge)[0] for gauge in ("as trained", "other gauge")}
+gauges = ("as trained", "other gauge")
+queries = {gauge: record.values("w_query", gauge)[0] for gauge in gauges}
 figures.two_gauges(queries, learned)
 
 # %% id="gauge-code" tags=["predicted"]
 print("right in the other gauge:", record.values("told", "other gauge").round(2))
-print("largest change of W below 1e-5:", record.values("largest change of the form") < 1e-5)
+change = record.values("largest change of the form")
+print("largest change of W below 1e-5:", change < 1e-5)
 
 # %% [markdown] id="gauge-answer" tags=["answer"]
 # The head is right exactly as often as before, in all three seeds, because $W$ and with it every score is the same. Its queries look
@@ -227,8 +233,8 @@ for gauge in ("as trained", "other gauge"):
 # to find out: cut the trained $W$ to its $r$ largest singular values, or train a head of width $d_k = r$. **Predict** which does better at $r = 2$.
 
 # %% id="rank-figure" tags=["predicted"]
-cut, narrow = record.values("truncated").mean(axis=0), record.values("trained").mean(axis=0)
-figures.rank_shares(cut, narrow)
+cut, narrow = record.values("truncated"), record.values("trained")
+figures.rank_shares(cut.mean(axis=0), narrow.mean(axis=0))
 
 # %% [markdown] id="rank-notice" tags=["answer"]
 # The head trained at width 2 does better: it is always right, while the wide head cut to rank 2 is right in 0.70 of all cases. Six names
@@ -269,11 +275,13 @@ verify("score-with-biases", "key-bias-cancels", "biases-in-one-matrix")
 # %% id="biases-code" tags=["predicted"]
 b_query, b_key = rng.normal(size=(2, 2))
 places = {"RoPE": np.arange(5)}  # elsewhere all stand at place 0, which turns nothing
-options = {"plain": {}, "causal": {"is_causal": True}, "softcap": {"softcap": 2.0}, "RoPE": {}}
+options = {"plain": {}, "causal": {"is_causal": True}}
+options |= {"softcap": {"softcap": 2.0}, "RoPE": {}}
 for name, option in options.items():
     place = places.get(name, np.zeros(5, dtype=int))
     query = rope(x @ w_query + b_query, place)
-    plain, biased = (attention(query, rope(x @ w_key + b, place), x, **option) for b in (0, b_key))
+    keys = (rope(x @ w_key + b, place) for b in (0, b_key))
+    plain, biased = (attention(query, key, x, **option) for key in keys)
     print(f"{name:8} b_K matters: {not np.allclose(plain, biased)}")
 
 # %% [markdown] id="biases-notice" tags=["answer"]
@@ -304,9 +312,10 @@ verify("absorbed-value-projection", "absorbed-multi-head-attention")
 # %% id="values-code"
 heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
 wide = multi_head_attention(x, x, *heads, n_heads=3)
-W, U = absorb_query_key(heads[0], heads[1], 3), absorb_value_output(heads[2], heads[3], 3)
+W, U = absorb_query_key(*heads[:2], 3), absorb_value_output(*heads[2:], 3)
 print("W", W.shape, " U", U.shape)
-print("equal:", np.allclose(wide, sum(softmax(x @ W[h] @ x.T / np.sqrt(2)) @ x @ U[h] for h in range(3))))
+one_by_one = [softmax(x @ W[h] @ x.T / np.sqrt(2)) @ x @ U[h] for h in range(3)]
+print("equal:", np.allclose(wide, sum(one_by_one)))
 
 # %% [markdown] id="values-predict"
 # **Predict** the OV circuit of our trained head: a row for each of the 11 features that it may read, a column for each of the five colours
@@ -386,7 +395,9 @@ verify("absorbed-matrices-are-larger", "factored-and-absorbed-flops")
 
 # %% id="when-not-code" tags=["predicted"]
 print("numbers, absorbed over factored:", 5120**2 / (2 * 5120 * 128))
-factored, absorbed = (costs.query_key_flops(4096, 4096, 5120, 5120, 128, absorbed=each) for each in (False, True))
+sizes = 4096, 4096, 5120, 5120, 128
+factored = costs.query_key_flops(*sizes, absorbed=False)
+absorbed = costs.query_key_flops(*sizes, absorbed=True)
 print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 
 # %% [markdown] id="when-not-answer" tags=["answer"]
@@ -435,7 +446,8 @@ up_key, up_value = rng.normal(size=(2, 4, 5, 3))
 rebuilt = attention(query, latent @ up_key, latent @ up_value)
 lifted = query @ up_key.swapaxes(1, 2)
 average = attention(lifted, latent, latent, scale=3**-0.5)
-print("keys of all heads", (latent @ up_key).shape, " queries in the latent space", lifted.shape)
+print("keys of all heads", (latent @ up_key).shape, end="  ")
+print("queries in the latent space", lifted.shape)
 print("equal:", np.allclose(average @ up_value, rebuilt))
 
 # %% [markdown] id="latent-answer" tags=["answer"]
@@ -472,7 +484,8 @@ figures.kept_numbers(by_latent, by_groups)
 
 # %% id="compression-code" tags=["predicted"]
 spectrum = squeezed.values("spectrum")
-print("directions above 1e-4 of the first:", (spectrum > 1e-4).sum(axis=1), "of", spectrum.shape[1])
+large = (spectrum > 1e-4).sum(axis=1)
+print("directions above 1e-4 of the first:", large, "of", spectrum.shape[1])
 
 # %% [markdown] id="compression-answer" tags=["answer"]
 # The latent vector fares better: with 16 numbers it is perfect, and for a plain reason. A token is one of 8 symbols plus one of 8 places,
@@ -513,10 +526,14 @@ verify("absorption-loss-at-prefill")
 
 # %% id="saves-code" tags=["predicted"]
 print("decode:", 513 * 256 / (2 * 512), " prefill:", 256 / (2 * 512))
-v2 = costs.LatentSizes(d_model=5120, n_heads=128, d_query_latent=1536, d_latent=512, d_head=128, d_rope=64, d_v=128)
+latents = {"d_query_latent": 1536, "d_latent": 512, "d_rope": 64}
+v2 = costs.LatentSizes(d_model=5120, n_heads=128, d_head=128, d_v=128, **latents)
 new = 2 ** np.arange(13)
 forms = ("naive", "factored", "absorbed")
-flops = {form: np.array([costs.latent_attention_flops(v2, int(n), 4096, form=form) for n in new]) / 1e9 for form in forms}
+flops = {}
+for form in forms:
+    counts = [costs.latent_attention_flops(v2, int(n), 4096, form=form) for n in new]
+    flops[form] = np.array(counts) / 1e9
 
 # %% id="saves-figure" tags=["predicted"]
 figures.prompt_flops(new, flops)
@@ -565,7 +582,8 @@ small, asking = rng.normal(size=(7, 6)), rng.normal(size=(7, 4))
 rebuilt = rope(asking, positions) @ rope(small @ up, positions).T
 swapped = rope(asking @ up.T, positions) @ rope(small, positions).T
 print("(b) equals (a):", np.allclose(swapped, rebuilt))
-print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in np.argwhere(np.isclose(swapped, rebuilt))])
+equal = np.argwhere(np.isclose(swapped, rebuilt))
+print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in equal])
 
 # %% [markdown] id="rotary-answer" tags=["answer"]
 # Order (a) gives the right scores, because it rotates the keys themselves. Order (b) equals it only at distance 0, where the rotations
@@ -610,7 +628,8 @@ tokens = rng.normal(size=(9, 6))
 for name, where in (("in order", np.arange(9)), ("with gaps", np.arange(9) ** 2)):
     naive = latent_attention(tokens, weights, n_heads=2, positions=where)
     short = latent_attention_absorbed(tokens, weights, n_heads=2, positions=where)
-    print(f"positions {name:9}: largest difference below 1e-12: {np.abs(naive - short).max() < 1e-12}")
+    close = np.abs(naive - short).max() < 1e-12
+    print(f"positions {name:9}: largest difference below 1e-12: {close}")
 
 # %% [markdown] id="together-answer" tags=["answer"]
 # They agree, with both kinds of positions: the content part knows no positions, so it may be absorbed as before, and both forms compute the
@@ -645,10 +664,15 @@ verify("latent-cache-bytes", "latent-cache-equivalent-groups")
 
 # %% id="bytes-figure" tags=["predicted"]
 sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]
-sizes += [("DeepSeek 67B", "grouped", 8, 128, 95), ("Llama 3 8B", "grouped", 8, 128, 32)]
-models = [(name, kind, costs.cache_bytes_per_token(n, w, w, n_layers=layers)) for name, kind, n, w, layers in sizes]
-models.append(("DeepSeek-V2", "latent", costs.latent_cache_bytes_per_token(512, 64, n_layers=60)))
-models.append(("Falcon 7B", "multi-query", costs.cache_bytes_per_token(1, 64, 64, n_layers=32)))
+sizes += [("DeepSeek 67B", "grouped", 8, 128, 95)]
+sizes += [("Llama 3 8B", "grouped", 8, 128, 32)]
+sizes += [("Falcon 7B", "multi-query", 1, 64, 32)]
+models = []
+for name, kind, n, width, n_layers in sizes:
+    cache = costs.cache_bytes_per_token(n, width, width, n_layers=n_layers)
+    models.append((name, kind, cache))
+cache = costs.latent_cache_bytes_per_token(512, 64, n_layers=60)
+models.insert(3, ("DeepSeek-V2", "latent", cache))
 figures.cache_sizes(models)
 
 # %% [markdown] id="bytes-answer" tags=["answer"]
@@ -661,7 +685,8 @@ figures.cache_sizes(models)
 # %% id="bytes-claim-code" tags=["predicted"]
 old, latest = models[1][2], models[3][2]
 print(f"by the sizes alone: {100 * (1 - latest / old):.1f} % less")
-print(f"bits for a number that would make it 93.3 %: {16 * (1 - 0.933) * old / latest:.1f} instead of 16")
+bits = 16 * (1 - 0.933) * old / latest
+print(f"bits for a number that would make it 93.3 %: {bits:.1f} instead of 16")
 
 # %% [markdown] id="bytes-claim-answer" tags=["answer"]
 # The sizes account for 82 % only. The rest would need numbers of six bits instead of sixteen on one side of the comparison, which is
@@ -690,10 +715,12 @@ figures.latent_explorable()
 # hold. **Predict** the bytes for 9 tokens in float64 ($d_c = 5$, $d_R = 2$).
 
 # %% id="module-code" tags=["predicted"]
-layer = LatentAttention.from_weights({name: torch.tensor(w) for name, w in vars(weights).items()}, n_heads=2, norm=False)
+as_tensors = {name: torch.tensor(w) for name, w in vars(weights).items()}
+layer = LatentAttention.from_weights(as_tensors, n_heads=2, norm=False)
 layer.requires_grad_(False)
 cache, text = MeasuredCache(), torch.tensor(tokens)
-steps = [layer(text[t : t + 1], cache=cache, form="absorbed" if t % 2 else "naive") for t in range(9)]
+forms = ["absorbed" if t % 2 else "naive" for t in range(9)]
+steps = [layer(text[t : t + 1], cache=cache, form=form) for t, form in enumerate(forms)]
 reference = latent_attention(tokens, weights, n_heads=2, positions=np.arange(9))
 print("decoded in mixed forms = full pass:", np.allclose(torch.cat(steps), reference))
 print("bytes held:", cache.n_bytes, " by {eq}`latent-cache-bytes`:", 9 * 8 * (5 + 2))
@@ -709,23 +736,26 @@ print("bytes held:", cache.n_bytes, " by {eq}`latent-cache-bytes`:", 9 * 8 * (5 
 # times as long the naive step behind 1024 tokens is, in FLOPs and in time.
 
 # %% id="measured-code" tags=["predicted"]
-measured = DECODING.load()
+measured, forms = DECODING.load(), ("naive", "absorbed")
 for name, held in measured.results[0]["bytes per token"].items():
     print(f"{name:20} holds {held:6.0f} bytes per token")
 ratios = {}
 for kind in ("step", "prompt"):
     for unit in ("flops", "ms"):
-        naive, absorbed = (measured.values(f"{kind} {unit}", form)[:, -1] for form in ("naive", "absorbed"))
-        ratios[kind, unit] = naive / absorbed
-print("a step behind 1024 tokens, naive over absorbed: FLOPs", ratios["step", "flops"].round(1))
-print("a prompt of 1024 tokens, naive over absorbed: FLOPs", ratios["prompt", "flops"].round(2))
+        naive, absorbed = (measured.values(f"{kind} {unit}", form) for form in forms)
+        ratios[kind, unit] = (naive / absorbed)[:, -1]
+print("a step behind 1024 tokens, naive over absorbed:", end=" ")
+print("FLOPs", ratios["step", "flops"].round(1))
+print("a prompt of 1024 tokens, naive over absorbed:", end=" ")
+print("FLOPs", ratios["prompt", "flops"].round(2))
 
 # %% id="measured-figure" tags=["predicted"]
-step_ms = [measured.values("step ms", form).mean(axis=0) for form in ("naive", "absorbed")]
+step_ms = [measured.values("step ms", form).mean(axis=0) for form in forms]
 figures.step_times(measured.results[0]["lengths"], *step_ms)
 
 # %% id="measured-time" tags=["predicted"]
-print(f"{measured.device}, torch {measured.versions['torch']}, {measured.date}; other programs ran on the machine")
+print(f"{measured.device}, torch {measured.versions['torch']},", end=" ")
+print(f"{measured.date}; other programs ran on the machine")
 print("step, time naive over absorbed:", ratios["step", "ms"].round(1))
 print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
 

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # NumPy plays the GPU; to be set before Triton is imported
+    os.environ["TRITON_INTERPRET"] = "1"  # NumPy plays the GPU; set before the import
 
 import triton
 import triton.language as tl
@@ -30,7 +30,8 @@ from attn_course import costs, show, verify
 from attn_course.lessons.flash import figures
 from attn_course.lessons.flash.experiments import ERRORS, LENGTHS, ROOFLINE, WIDTHS
 from attn_course.reference import attention, attention_backward, flash_attention
-from attn_course.reference import flash_attention_backward, merge_partial_attention, softmax
+from attn_course.reference import flash_attention_backward, softmax
+from attn_course.reference import merge_partial_attention
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -54,7 +55,8 @@ figures.machine()
 flops = costs.attention_flops(8192**2, 64, 64)
 plain = costs.materialised_attention_bytes(8192, 8192, 64, 64)
 print(f"arithmetic {flops / 989e12 * 1e6:5.1f} microseconds")
-print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds, {plain / 2**20:.0f} MiB for one head")
+print(f"carrying   {plain / 3.35e12 * 1e6:5.1f} microseconds,", end=" ")
+print(f"{plain / 2**20:.0f} MiB for one head")
 
 # %% [markdown] id="hook-answer" tags=["answer"]
 # The carrying takes longer, 161.5 microseconds against 17.4: in the time the data takes to move, the arithmetic could be repeated nine times.
@@ -99,7 +101,8 @@ verify("plain-attention-intensity", "decoding-intensity")
 
 # %% id="intensity-code" tags=["predicted"]
 ridge = costs.ridge_point_flops_per_byte(989e12, 3.35e12)
-for name, intensity in (("plain, d = 64", 32), ("decoding, g = 1", 1), ("decoding, g = 8", 8)):
+intensities = {"plain, d = 64": 32, "decoding, g = 1": 1, "decoding, g = 8": 8}
+for name, intensity in intensities.items():
     print(f"{name:16} at most {min(1, intensity / ridge):6.1%} of the peak")
 
 # %% [markdown] id="intensity-answer" tags=["answer"]
@@ -118,7 +121,8 @@ record = ROOFLINE.load()
 bandwidth = np.median(record.values("copy_bytes_per_s"))
 peak = np.median(record.values("product_flops_per_s"))
 print(f"{record.device}, torch {record.versions['torch']}, {record.date}")
-print(f"{bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s, ridge at {peak / bandwidth:.0f} FLOPs per byte")
+print(f"{bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s,", end=" ")
+print(f"ridge at {peak / bandwidth:.0f} FLOPs per byte")
 
 # %% [markdown] id="measure-predict"
 # $T = 4096$, one head, and two ways: *eager*, the formula step by step (`(Q @ K.T * scale).softmax(-1) @ V`), and
@@ -129,9 +133,12 @@ print(f"{bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s, ridge at {peak / b
 # %% id="measure-table" tags=["predicted"]
 for width in WIDTHS:
     flops = costs.attention_flops(4096**2, width, width)
-    plain = costs.materialised_attention_bytes(4096, 4096, width, width, bytes_per_number=4)
-    eager, sdpa = (1e3 * np.median(record.values(name, str(width))[:, -1]) for name in ("eager_s", "sdpa_s"))
-    print(f"d = {width:3d}: arithmetic {flops / peak * 1e3:4.0f} ms, carrying {plain / bandwidth * 1e3:4.0f} ms;", end=" ")
+    sizes = 4096, 4096, width, width
+    plain = costs.materialised_attention_bytes(*sizes, bytes_per_number=4)
+    times = (record.values(name, str(width))[:, -1] for name in ("eager_s", "sdpa_s"))
+    eager, sdpa = (1e3 * np.median(seconds) for seconds in times)
+    print(f"d = {width:3d}: arithmetic {flops / peak * 1e3:4.0f} ms,", end=" ")
+    print(f"carrying {plain / bandwidth * 1e3:4.0f} ms;", end=" ")
     print(f"measured: eager {eager:4.0f} ms, sdpa {sdpa:4.0f} ms")
 
 # %% [markdown] id="measure-answer" tags=["answer"]
@@ -147,17 +154,22 @@ for width in WIDTHS:
 carried = 2 * 4 * 4096**2 / bandwidth
 print(f"six times T x T numbers: {1e3 * 3 * carried:.0f} ms")
 for name in ("softmax_s", "new_softmax_s"):
-    print(f"{name:14} {1e3 * np.median(record.values(name)):4.0f} ms, its bytes alone {1e3 * carried:3.0f} ms")
-print(f"copy into new memory: {np.median(record.values('new_copy_bytes_per_s')) / 1e9:.1f} GB/s")
+    ms = 1e3 * np.median(record.values(name))
+    print(f"{name:14} {ms:4.0f} ms, its bytes alone {1e3 * carried:3.0f} ms")
+new_copy = np.median(record.values("new_copy_bytes_per_s"))
+print(f"copy into new memory: {new_copy / 1e9:.1f} GB/s")
 
 # %% id="roof-figure"
 points = {}
 for width in (16, 64):
     flops = costs.attention_flops(4096**2, width, width)
-    plain = costs.materialised_attention_bytes(4096, 4096, width, width, bytes_per_number=4)
-    points[f"eager, d = {width}"] = (flops / plain, flops / np.median(record.values("eager_s", str(width))[:, -1]))
-    least = 4 * 4 * 4096 * width  # if scores never leave the cache: inputs and output once
-    points[f"sdpa, d = {width}"] = (flops / least, flops / np.median(record.values("sdpa_s", str(width))[:, -1]))
+    sizes = 4096, 4096, width, width
+    plain = costs.materialised_attention_bytes(*sizes, bytes_per_number=4)
+    # if scores never leave the cache: inputs and output once
+    least = 4 * 4 * 4096 * width
+    for name, moved in (("eager", plain), ("sdpa", least)):
+        seconds = np.median(record.values(f"{name}_s", str(width))[:, -1])
+        points[f"{name}, d = {width}"] = (flops / moved, flops / seconds)
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="suspects-notice"
@@ -167,8 +179,10 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 # on the length: at $T = 512$ the scores take 1 MiB and fit into a cache.
 
 # %% id="length-figure" tags=["predicted"]
-times = {name: {f"d = {d}": record.values(name, str(d)) for d in WIDTHS} for name in ("eager_s", "sdpa_s")}
-ratios = {d: np.median(slow / times["sdpa_s"][d], axis=0) for d, slow in times["eager_s"].items()}
+ratios = {}
+for d in map(str, WIDTHS):
+    ratio = record.values("eager_s", d) / record.values("sdpa_s", d)
+    ratios[f"d = {d}"] = np.median(ratio, axis=0)
 figures.eager_over_sdpa(LENGTHS, ratios)
 
 # %% [markdown] id="length-answer" tags=["answer"]
@@ -256,7 +270,8 @@ verify("tiled-attention-update", "row-lse-and-output")
 
 # %% id="loop-code" tags=["predicted"]
 rng = np.random.default_rng(12)
-query, key, value = rng.normal(size=(2, 4)), rng.normal(size=(7, 4)), rng.normal(size=(7, 3))
+query, key = rng.normal(size=(2, 4)), rng.normal(size=(7, 4))
+value = rng.normal(size=(7, 3))
 row_max, row_sum, acc = np.full((2, 1), -np.inf), np.zeros((2, 1)), np.zeros((2, 3))
 for start in range(0, 7, 3):  # blocks of 3, 3 and 1
     scores = query @ key[start : start + 3].T / np.sqrt(4)
@@ -267,7 +282,8 @@ for start in range(0, 7, 3):  # blocks of 3, 3 and 1
     row_max = new_max
     print("factors", factor.ravel())
 output, lse = attention(query, key, value, return_lse=True)
-print("equal:", np.allclose(acc / row_sum, output), np.allclose((row_max + np.log(row_sum))[:, 0], lse))
+our_lse = (row_max + np.log(row_sum))[:, 0]
+print("equal:", np.allclose(acc / row_sum, output), np.allclose(our_lse, lse))
 
 # %% [markdown] id="loop-notice" tags=["answer"]
 # The first block prints 0 for both queries, because $e^{-\infty} = 0$: there was nothing to keep. After that a factor of exactly 1 says that
@@ -312,10 +328,12 @@ verify("merge-of-finished-outputs")
 
 # %% id="finished-code" tags=["predicted"]
 chunks = [slice(0, 2), slice(2, 6), slice(6, 7)]
-parts = [attention(query, 6 * key[chunk], value[chunk], return_lse=True) for chunk in chunks]
+chunked = [(6 * key[chunk], value[chunk]) for chunk in chunks]
+parts = [attention(query, *one, return_lse=True) for one in chunked]
 outputs, lses = map(np.array, zip(*parts, strict=True))
 whole = attention(query, 6 * key, value)
-print("weights of the chunks, query by query:", np.exp(lses - np.logaddexp.reduce(lses)).T, sep="\n")
+print("weights of the chunks, query by query:")
+print(np.exp(lses - np.logaddexp.reduce(lses)).T)
 print("merged:", np.allclose(merge_partial_attention(outputs, lses)[0], whole))
 print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().round(2))
 
@@ -350,14 +368,18 @@ verify("running-sum-bounds", "exponential-in-base-two")
 stored = ERRORS.load()
 ways = list(stored.results[0]["plain scores"])
 for way in ways:
-    found = [[result[spread][way] for result in stored.results] for spread in ("plain scores", "wide scores")]
-    shown = ["not finite" if None in errors else f"{max(errors):.0e}" for errors in found]
+    shown = []
+    for spread in ("plain scores", "wide scores"):
+        errors = [result[spread][way] for result in stored.results]
+        shown.append("not finite" if None in errors else f"{max(errors):.0e}")
     print(f"{way:36} scores of 1: {shown[0]}   of 8: {shown[1]}")
 
 # %% id="errors-figure" tags=["predicted"]
 kept = [way for way in ways if way.startswith("float16") and "maximum" not in way]
 spreads = {"plain scores": 1, "wide scores": 8}
-medians = {way: [np.median(stored.values(spread, way)) for spread in spreads] for way in kept}
+medians = {}
+for way in kept:
+    medians[way] = [np.median(stored.values(spread, way)) for spread in spreads]
 figures.float16_errors(medians, [*spreads.values()])
 
 # %% [markdown] id="errors-notice" tags=["answer"]
@@ -399,7 +421,7 @@ def flash_counted(query, key, value, block_q, block_kv):
     for i in range(0, len(query), block_q):
         Q = query[i : i + block_q]
         m, row_sum, acc = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1)), np.zeros((len(Q), value.shape[1]))
-        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; later outputs and one L each out
+        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and one L each out
         for j in range(0, len(key), block_kv):
             K, V = key[j : j + block_kv], value[j : j + block_kv]
             moved += K.nbytes + V.nbytes
@@ -417,9 +439,11 @@ sizes = {"bytes_per_number": 8, "bytes_per_statistic": 8}
 print("plain:", costs.materialised_attention_bytes(23, 29, 8, 5, bytes_per_number=8))
 for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
     tiled_output, moved = flash_counted(Q, K, V, block_q, block_kv)
-    assert np.allclose(tiled_output, flash_attention(Q, K, V, block_q=block_q, block_kv=block_kv))
-    assert moved == costs.tiled_attention_bytes(23, 29, 8, 5, block_q=block_q, block_kv=block_kv, **sizes)
-    print(f"{block_q:2d} queries, {block_kv} keys in a tile: {moved} bytes counted,", "as {eq}`tiled-attention-bytes` says")
+    blocks = {"block_q": block_q, "block_kv": block_kv}
+    assert np.allclose(tiled_output, flash_attention(Q, K, V, **blocks))
+    assert moved == costs.tiled_attention_bytes(23, 29, 8, 5, **blocks, **sizes)
+    print(f"{block_q:2d} queries, {block_kv} keys in a tile:", end=" ")
+    print(f"{moved} bytes counted,", "as {eq}`tiled-attention-bytes` says")
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
 # Nothing happens to the bytes: keys and values are read once for each block of *queries*, in however many pieces, so only $B_q$ counts.
@@ -451,8 +475,10 @@ verify("plain-to-tiled-bytes", "tiled-attention-intensity", "bytes-by-fast-memor
 blocks = [8, 16, 32, 64, 128, 256]
 curves = {}
 for d in (64, 128):
-    tile_bytes = [costs.tiled_attention_bytes(8192, 8192, d, d, block_q=block, block_kv=64) for block in blocks]
-    curves[f"d = {d}"] = costs.materialised_attention_bytes(8192, 8192, d, d) / np.array(tile_bytes)
+    dims = 8192, 8192, d, d
+    plain = costs.materialised_attention_bytes(*dims)
+    tiled = (costs.tiled_attention_bytes(*dims, block_q=n, block_kv=64) for n in blocks)
+    curves[f"d = {d}"] = np.array([plain / moved for moved in tiled])
 figures.tile_savings(blocks, curves)
 
 # %% [markdown] id="tiles-figure-answer" tags=["answer"]
@@ -524,8 +550,10 @@ verify("exponential-to-matmul-time")
 # %% id="limits-code" tags=["predicted"]
 for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
-    print(f"d = {width:3d}: products {products:.0f} clocks, exponentials {exponentials:.0f}: ratio {exponentials / products}")
-    print(f"         share of the peak if each waits for the other: {products / (products + exponentials):.0%}")
+    print(f"d = {width:3d}: products {products:.0f} clocks,", end=" ")
+    print(f"exponentials {exponentials:.0f}: ratio {exponentials / products}")
+    share = products / (products + exponentials)
+    print(f"         share of the peak if each waits for the other: {share:.0%}")
 show("exponential-to-matmul-time", B_q=128, B_k=128, d=64, rho_exp=16, rho_matmul=4096)
 
 # %% [markdown] id="limits-answer" tags=["answer"]
@@ -547,7 +575,8 @@ verify("overlapped-tile-time")
 # %% id="overlap-code" tags=["predicted"]
 for t_1, t_2 in ((1, 1), (2, 1), (1, 3)):
     n = 1000
-    print(f"t_1 = {t_1}, t_2 = {t_2}: {n * (t_1 + t_2) / (t_1 + (n - 1) * max(t_1, t_2) + t_2):.2f} times as fast")
+    overlapped = t_1 + (n - 1) * max(t_1, t_2) + t_2
+    print(f"t_1 = {t_1}, t_2 = {t_2}: {n * (t_1 + t_2) / overlapped:.2f} times as fast")
 
 # %% id="overlap-figure" tags=["predicted"]
 figures.schedule(2, 1, tiles=4)
@@ -605,8 +634,10 @@ for tile in (slice(0, 16), slice(16, 29)):
     d_weights = d_output @ V[tile].T
     values.append(P.T @ d_output)
     right += P * (d_weights - delta) @ K[tile] / np.sqrt(8)
-    wrong += P * (d_weights - (P * d_weights).sum(axis=1, keepdims=True)) @ K[tile] / np.sqrt(8)
-print("dV", np.allclose(np.vstack(values), d_value), " dQ", np.allclose(right, d_query), end="  ")
+    by_tile = (P * d_weights).sum(axis=1, keepdims=True)
+    wrong += P * (d_weights - by_tile) @ K[tile] / np.sqrt(8)
+print("dV", np.allclose(np.vstack(values), d_value), end="  ")
+print("dQ", np.allclose(right, d_query), end="  ")
 print("dQ with delta by tile", np.allclose(wrong, d_query))
 
 # %% [markdown] id="delta-answer" tags=["answer"]
@@ -642,8 +673,10 @@ verify("row-lse-gradient", "score-gradient-with-lse", "key-gradient-in-blocks")
 d_lse = rng.normal(size=23)
 kept = {"output": output, "lse": lse, "d_lse": d_lse}
 for block_q, block_kv in ((4, 8), (8, 29)):
-    gradients = flash_attention_backward(Q, K, V, d_output, block_q=block_q, block_kv=block_kv, **kept)
-    same = [np.allclose(ours, theirs) for ours, theirs in zip(gradients, attention_backward(Q, K, V, d_output, d_lse=d_lse), strict=True)]
+    tiles = {"block_q": block_q, "block_kv": block_kv}
+    gradients = flash_attention_backward(Q, K, V, d_output, **tiles, **kept)
+    wanted = attention_backward(Q, K, V, d_output, d_lse=d_lse)
+    same = [np.allclose(*pair) for pair in zip(gradients, wanted, strict=True)]
     print(f"tiles of {block_q} x {block_kv}: dQ, dK, dV as without tiles: {same}")
 
 # %% [markdown] id="backward-answer" tags=["answer"]
@@ -745,7 +778,8 @@ o = torch.full_like(q, torch.nan)
 forward[(triton.cdiv(37, 16),)](q, k, v, o, 37, 53, 32**-0.5 * np.log2(np.e), D=32, B_Q=16, B_KV=16)
 exact = attention(*(array.astype(np.float64) for array in arrays))
 error = np.abs(o.cpu().numpy() - exact).max()
-print("every row written:", bool(o.isfinite().all()), " largest error below 1e-5:", bool(error < 1e-5))
+print("every row written:", bool(o.isfinite().all()), end="  ")
+print("largest error below 1e-5:", bool(error < 1e-5))
 
 # %% [markdown] id="triton-answer" tags=["answer"]
 # They read zeros, so all their scores are 0 and they compute the mean of the values; the mask of the store throws it away.
@@ -770,12 +804,15 @@ source = inspect.getsource(flash_forward.softmax_step.fn)
 print(source[source.index("    largest = ") :].rstrip())
 
 # %% id="triton-gradients"
-heads = [torch.from_numpy(rng.normal(size=(2, 19, 16)).astype(np.float32)).to(device).requires_grad_() for _ in range(3)]
+arrays = rng.normal(size=(3, 2, 19, 16)).astype(np.float32)
+heads = [torch.from_numpy(array).to(device).requires_grad_() for array in arrays]
 ours = fast_attention(*heads, is_causal=True, backend="triton")
 eager = fast_attention(*heads, is_causal=True, backend="eager")
 print("output:", torch.allclose(ours, eager, atol=1e-5))
-ours_grads, eager_grads = (torch.autograd.grad(result.square().sum(), heads) for result in (ours, eager))
-print("gradients:", [torch.allclose(a, b, atol=1e-4) for a, b in zip(ours_grads, eager_grads, strict=True)])
+losses = (result.square().sum() for result in (ours, eager))
+ours_grads, eager_grads = (torch.autograd.grad(loss, heads) for loss in losses)
+pairs = zip(ours_grads, eager_grads, strict=True)
+print("gradients:", [torch.allclose(a, b, atol=1e-4) for a, b in pairs])
 
 # %% [markdown] id="measured"
 # ## Measured on a GPU

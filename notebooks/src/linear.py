@@ -21,7 +21,8 @@ from attn_course import costs, show, verify
 from attn_course.lessons.linear import figures
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
 from attn_course.lessons.linear.experiments_speed import SPEED
-from attn_course.reference import attention, delta_rule_attention, draw_projections, elu_features
+from attn_course.reference import attention, delta_rule_attention
+from attn_course.reference import draw_projections, elu_features
 from attn_course.reference import linear_attention, positive_random_features, softmax
 
 np.set_printoptions(precision=3, suppress=True)
@@ -43,8 +44,10 @@ figures.machine()
 length, d = 65_536, 64
 left = 2 * length * length * d + 2 * length * length * d
 right = 2 * d * length * d + 2 * length * d * d
-print(f"scores first: {left / 1e9:.0f} GFLOP, {length**2 / 1e9:.1f} G numbers in between")
-print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between  ({left // right} times fewer FLOPs)")
+print(f"scores first: {left / 1e9:.0f} GFLOP,", end=" ")
+print(f"{length**2 / 1e9:.1f} G numbers in between")
+print(f"state first:  {right / 1e9:.1f} GFLOP, {d**2} numbers in between", end="  ")
+print(f"({left // right} times fewer FLOPs)")
 
 # %% [markdown] id="hook-answer" tags=["answer"]
 # The second order takes 1024 times fewer operations, because $d = 64$ takes the place of $T = 65\,536$ in each product, and in between stand
@@ -107,7 +110,8 @@ from math import comb, factorial
 
 for degree in (2, 4, 8, 12):
     share = sum(4.0**n / factorial(n) for n in range(degree + 1)) / np.exp(4.0)
-    print(f"degree {degree:2d}: {share:.3f} of the kernel, {comb(64 + degree, degree):.1e} features at d_k = 64")
+    print(f"degree {degree:2d}: {share:.3f} of the kernel,", end=" ")
+    print(f"{comb(64 + degree, degree):.1e} features at d_k = 64")
 
 # %% [markdown] id="features-answer" tags=["answer"]
 # Degree 8 still leaves two per cent out, so degree 9 is the first that suffices. It takes about $10^{11}$ monomials, and degree 12 takes
@@ -137,9 +141,11 @@ verify("exponential-kernel-positive-definite", "token-kernel-is-asymmetric")
 rng = np.random.default_rng(11)
 x, w = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
 kernel = np.exp(x @ x.T)
-for name, matrix in (("exp(X X^T)", kernel), ("its softmax", softmax(x @ x.T)), ("exp(X W X^T)", np.exp(x @ w @ x.T))):
+matrices = {"exp(X X^T)": kernel, "its softmax": softmax(x @ x.T)}
+for name, matrix in (matrices | {"exp(X W X^T)": np.exp(x @ w @ x.T)}).items():
     print(f"{name:13} symmetric: {np.allclose(matrix, matrix.T)}")
-print("all eigenvalues of exp(X X^T) are positive:", bool(np.linalg.eigvalsh(kernel)[0] > 0))
+smallest = np.linalg.eigvalsh(kernel)[0]
+print("all eigenvalues of exp(X X^T) are positive:", bool(smallest > 0))
 
 # %% [markdown] id="mercer-notice" tags=["answer"]
 # Only $e^{X X^\top}$ is symmetric: each row of a softmax is divided by its own sum, and this $W$ is not symmetric.
@@ -174,7 +180,9 @@ verify("variance-of-positive-features")
 # %% id="random-code" tags=["predicted"]
 for size in (1.0, 2.0):
     q = np.array([[size, 0.0, 0.0]])
-    print(f"|q| = {size}: relative error {np.sqrt((np.exp(4 * size**2) - 1) / 256):.2f}", "by {eq}`variance-of-positive-features`")
+    error = np.sqrt((np.exp(4 * size**2) - 1) / 256)
+    print(f"|q| = {size}: relative error {error:.2f}", end=" ")
+    print("by {eq}`variance-of-positive-features`")
 
 # %% [markdown] id="random-answer" tags=["answer"]
 # At $|q| = 1$ the error is 0.46, about half of the kernel, and at $|q| = 2$ it is 186 times the kernel, because the variance grows
@@ -220,13 +228,15 @@ rng = np.random.default_rng(3)
 q, k = rng.normal(size=(200, 8)), rng.normal(size=(200, 8))
 omega = draw_projections(8, 64, rng)
 grow = [np.exp((a * a).sum(axis=1, keepdims=True) / 2) / 8 for a in (q, k)]
-q_waves, k_waves = (np.hstack([np.cos(a @ omega.T), np.sin(a @ omega.T)]) * g for a, g in zip((q, k), grow, strict=True))
+waves = [np.hstack([np.cos(a @ omega.T), np.sin(a @ omega.T)]) for a in (q, k)]
+positive = [positive_random_features(a, omega) for a in (q, k)]
 for name, estimate in (
-    ("sines and cosines", q_waves @ k_waves.T),
-    ("positive", positive_random_features(q, omega) @ positive_random_features(k, omega).T),
+    ("sines and cosines", (waves[0] * grow[0]) @ (waves[1] * grow[1]).T),
+    ("positive", positive[0] @ positive[1].T),
 ):
-    kernel_below, sums_below = (estimate < 0).mean(), (estimate.sum(axis=1) < 0).mean()
-    print(f"{name:17} negative: {kernel_below:.0%} of the kernel, {sums_below:.0%} of the sums")
+    below, sums_below = (estimate < 0).mean(), (estimate.sum(axis=1) < 0).mean()
+    print(f"{name:17} negative: {below:.0%} of the kernel,", end=" ")
+    print(f"{sums_below:.0%} of the sums")
 
 # %% [markdown] id="signs-notice" tags=["answer"]
 # With sines and cosines such a row is no longer a row of weights: about half of the kernel and of the sums are negative, and a sum near 0
@@ -261,7 +271,8 @@ mixes_features = w_q @ w_k.T @ x.T @ x @ w_v
 mixes_positions = x @ w_q @ w_k.T @ x.T
 print("features:", mixes_features.shape, " positions:", mixes_positions.shape)
 print("same output:", np.allclose(x @ mixes_features, mixes_positions @ x @ w_v))
-print("other data, other matrix:", not np.allclose(mixes_features, w_q @ w_k.T @ (2 * x).T @ (2 * x) @ w_v))
+other_data = w_q @ w_k.T @ (2 * x).T @ (2 * x) @ w_v
+print("other data, other matrix:", not np.allclose(mixes_features, other_data))
 
 # %% [markdown] id="mixes-answer" tags=["answer"]
 # The matrix that mixes features has the shape (3, 3), and the one that mixes positions (7, 7). Both give the same output, because they are
@@ -326,19 +337,23 @@ for width in (128, 256):
 # %% id="crossover-figure" tags=["predicted"]
 speed = SPEED.load()
 lengths = speed.values("lengths", "256")[0]
-ratios = {way: speed.values(f"{way} / state first", "256") for way in ("scores first", "softmax")}
-figures.brackets(lengths, 256, *(np.median(ratio, axis=0) for ratio in ratios.values()))
+ways = ("scores first", "softmax")
+ratios = [speed.values(f"{way} / state first", "256") for way in ways]
+figures.brackets(lengths, 256, *(np.median(ratio, axis=0) for ratio in ratios))
 
 # %% id="crossover-numbers" tags=["predicted"]
 for width in (128, 256):
     brackets, with_softmax = np.median(speed.values("crossing", str(width)), axis=0)
-    at_width = np.median(speed.values("scores first / state first", str(width)), axis=0)[4]
-    print(f"d = {width}: measured crossing at T = {brackets:.0f}, with softmax at {with_softmax:.0f}")
-    print(f"         scores first / state first at T = d: {at_width:.2f}")
-shares = [np.median(speed.values("share of softmax", width)) for width in ("128", "256")]
+    ratio = np.median(speed.values("scores first / state first", str(width)), axis=0)
+    print(f"d = {width}: measured crossing at T = {brackets:.0f},", end=" ")
+    print(f"with softmax at {with_softmax:.0f}")
+    print(f"         scores first / state first at T = d: {ratio[4]:.2f}")
+measured = (speed.values("share of softmax", width) for width in ("128", "256"))
+shares = [np.median(values) for values in measured]
 print("share of the softmax itself at T = d:", [f"{share:.0%}" for share in shares])
 for name in ("softmax", "chunked"):
-    print(f"1024 to 2048 positions, {name}: time x{np.median(speed.values('doubling', name)):.1f}")
+    doubling = np.median(speed.values("doubling", name))
+    print(f"1024 to 2048 positions, {name}: time x{doubling:.1f}")
 
 # %% [markdown] id="crossover-notice" tags=["answer"]
 # State first takes less time from about $T = 256$ on, where the FLOPs are equal, and from a little less where scores first carries a softmax,
@@ -371,14 +386,18 @@ verify("recurrent-linear-attention", "normalised-linear-attention")
 
 # %% id="forms-code"
 rng = np.random.default_rng(1)
-query, key, value = rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
+query, key = rng.normal(size=(6, 3)), rng.normal(size=(6, 3))
+value = rng.normal(size=(6, 2))
 state, total, rows = np.zeros((3, 2)), np.zeros(3), []
 for q, k, v in zip(elu_features(query), elu_features(key), value, strict=True):
     state, total = state + np.outer(k, v), total + k
     rows.append(state.T @ q / (total @ q))
 parallel = np.tri(6) * (elu_features(query) @ elu_features(key).T)
-print("recurrent = parallel:", np.allclose(rows, parallel @ value / parallel.sum(axis=1, keepdims=True)))
-print("= the package:", np.allclose(rows, linear_attention(query, key, value, feature_map=elu_features, normalize=True)))
+parallel /= parallel.sum(axis=1, keepdims=True)
+print("recurrent = parallel:", np.allclose(rows, parallel @ value))
+options = {"feature_map": elu_features, "normalize": True}
+ours = linear_attention(query, key, value, **options)
+print("= the package:", np.allclose(rows, ours))
 
 # %% [markdown] id="spot-normaliser"
 # ### Spot the mistake: a normaliser that forgets, or mixes heads
@@ -426,13 +445,18 @@ figures.orders(length=6, chunk=2)
 verify("chunked-linear-attention")
 
 # %% id="chunks-code" tags=["predicted"]
-(query, key), value, start = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.normal(size=(3, 2))
-runs = [("parallel", 1), ("recurrent", 1), ("chunked", 4), ("chunked", 5), ("chunked", 64)]
-outputs = [linear_attention(query, key, value, form=form, chunk=chunk, initial_state=start) for form, chunk in runs]
-print("all equal, with a state from before:", all(np.allclose(outputs[0], other) for other in outputs))
-flops = {form: costs.linear_attention_flops(512, 64, 64, form=form) / 1e6 for form in ("recurrent", "chunked", "parallel")}
-print("MFLOP:", {form: round(count) for form, count in flops.items()})
-times = {form: np.median(speed.values("forms", form)) for form in flops}
+(query, key), value = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2))
+start = rng.normal(size=(3, 2))
+runs = [{"form": "parallel"}, {"form": "recurrent"}]
+runs += [{"form": "chunked", "chunk": chunk} for chunk in (4, 5, 64)]
+from_before = {"initial_state": start}
+outputs = [linear_attention(query, key, value, **run, **from_before) for run in runs]
+equal = all(np.allclose(outputs[0], other) for other in outputs)
+print("all equal, with a state from before:", equal)
+forms = ("recurrent", "chunked", "parallel")
+flops = {form: costs.linear_attention_flops(512, 64, 64, form=form) for form in forms}
+print("MFLOP:", {form: round(count / 1e6) for form, count in flops.items()})
+times = {form: np.median(speed.values("forms", form)) for form in forms}
 print("from fast to slow on the CPU:", sorted(times, key=times.get))
 
 # %% [markdown] id="chunks-notice" tags=["answer"]
@@ -457,8 +481,9 @@ verify("linear-attention-with-decay")
 
 # %% id="decay-code" tags=["predicted"]
 ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
-print("before the write:", linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
-print("after the write: ", 0.5 * linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel())
+decayed = linear_attention(ones, ones, value, log_decay=np.log(0.5 * ones)).ravel()
+print("before the write:", decayed)
+print("after the write: ", 0.5 * decayed)
 
 # %% [markdown] id="decay-notice" tags=["answer"]
 # The outputs are 1, 10.5 and 105.25, because every older value has been halved once more. With the gate after the write even the newest value
@@ -499,7 +524,8 @@ verify("recall-signal-and-interference", "interference-lower-bound")
 verify("interference-of-random-keys")
 
 # %% id="interference-code"
-print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], " interference", 0.6 * values[2])
+print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], end="  ")
+print("interference", 0.6 * values[2])
 
 # %% [markdown] id="interference-predict"
 # Now many random keys. **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
@@ -507,11 +533,13 @@ print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], "
 # %% id="interference-errors" tags=["predicted"]
 rng = np.random.default_rng(2)
 counts, d_k = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48]), 16
-errors = {"sums": [], "least squares": [], "{eq}`interference-of-random-keys`": np.sqrt((counts - 1) / d_k)}
+errors = {"sums": [], "least squares": []}
+errors["{eq}`interference-of-random-keys`"] = np.sqrt((counts - 1) / d_k)
 for n in counts:
     k, v = rng.normal(size=(200, n, d_k)), rng.normal(size=(200, n, 4))
     k /= np.linalg.norm(k, axis=-1, keepdims=True)
-    for name, state in (("sums", k.swapaxes(1, 2) @ v), ("least squares", np.linalg.pinv(k) @ v)):
+    states = {"sums": k.swapaxes(1, 2) @ v, "least squares": np.linalg.pinv(k) @ v}
+    for name, state in states.items():
         errors[name].append(np.sqrt(((k @ state - v) ** 2).mean()))
 
 # %% id="interference-figure" tags=["predicted"]
@@ -576,7 +604,8 @@ verify("orthogonal-keys-left-alone", "delta-transition-norm")
 key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])
 print("Hebb:", linear_attention(key, key, value)[-1])
 for beta in (1.0, 0.5):
-    print(f"delta, beta = {beta}:", delta_rule_attention(key, key, value, np.full((2, 1), beta))[-1])
+    betas = np.full((2, 1), beta)
+    print(f"delta, beta = {beta}:", delta_rule_attention(key, key, value, betas)[-1])
 
 # %% [markdown] id="delta-answer" tags=["answer"]
 # Hebb's rule reads 12, the sum of both. The delta rule reads 7 with $\beta = 1$, because it overwrites, and 4.75 with $\beta = 0.5$: half of
@@ -602,7 +631,8 @@ figures.memory_explorable()
 k = np.array([0.6, 0.8])
 for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
     norm = np.linalg.norm(np.eye(2) - np.outer(b * k, k), 2)
-    print(f"b = {b}: norm {norm:.3f}, keeps", "{eq}`delta-transition-norm`:", bool(norm < 1 + 1e-9))
+    keeps = bool(norm < 1 + 1e-9)
+    print(f"b = {b}: norm {norm:.3f}, keeps", "{eq}`delta-transition-norm`:", keeps)
 
 # %% [markdown] id="spot-beta-answer" tags=["answer"]
 # It does not hold: with unequal steps the norm is 1.154 and 1.076 here, so the state may grow. The write is then no gradient step on
@@ -628,11 +658,14 @@ verify("chunked-delta-rule", "chunked-delta-outputs")
 
 # %% id="delta-chunks-code"
 rng = np.random.default_rng(4)
-(query, key), value, beta = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2)), rng.uniform(size=(13, 1))
+(query, key), value = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2))
+beta = rng.uniform(size=(13, 1))
 key /= np.linalg.norm(key, axis=1, keepdims=True)
-steps = delta_rule_attention(query, key, value, beta, initial_state=start)
+options = {"initial_state": start}
+steps = delta_rule_attention(query, key, value, beta, **options)
 for chunk in (1, 4, 5, 64):
-    chunked = delta_rule_attention(query, key, value, beta, initial_state=start, form="chunked", chunk=chunk)
+    options |= {"form": "chunked", "chunk": chunk}
+    chunked = delta_rule_attention(query, key, value, beta, **options)
     print(f"chunks of {chunk:2d} equal the recurrence: {np.allclose(steps, chunked)}")
 
 # %% [markdown] id="least-squares"
@@ -674,7 +707,8 @@ sharp = attention(keys, keys, values, scale=60.0)
 summed = keys @ (keys.T @ values)
 fitted = keys @ np.linalg.pinv(keys) @ values
 for name, read in (("softmax", sharp), ("sums", summed), ("least squares", fitted)):
-    print(f"{name:13}: own value comes back as {read[0, 0]:.3f}, the neighbour's as {read[0, 1]:.3f}")
+    print(f"{name:13}: own value comes back as {read[0, 0]:.3f},", end=" ")
+    print(f"the neighbour's as {read[0, 1]:.3f}")
 
 # %% [markdown] id="reading-answer" tags=["answer"]
 # Softmax can tell all the twelve keys apart that we tried: it returns each value almost purely. A state of two rows holds two pairs, and even
@@ -698,7 +732,8 @@ figures.recall_shares(once.values("pairs")[0], means)
 
 # %% id="recall-code" tags=["predicted"]
 for name in names:
-    print(f"{name:24} 32 pairs, three seeds:", once.values("accuracies", name)[:, -1].round(1))
+    last = once.values("accuracies", name)[:, -1]
+    print(f"{name:24} 32 pairs, three seeds:", last.round(1))
 
 # %% [markdown] id="recall-answer" tags=["answer"]
 # Softmax comes first: it is right in practically all cases. The states fall, as the overlaps of {eq}`interference-lower-bound` led us to

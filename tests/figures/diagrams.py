@@ -36,8 +36,11 @@ class Box(NamedTuple):
 
 
 def svg_of(drawn: Drawn) -> ElementTree.Element:
-    """Return the drawing itself."""
-    return ElementTree.fromstring(re.search(r"<svg.*</svg>", drawn.html, re.DOTALL)[0])
+    """Return the drawing itself; each line of text holds what it inherits."""
+    svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", drawn.html, re.DOTALL)[0])
+    for line in svg.iter("text"):
+        line.attrib = {name: svg.get(name) for name in ("font-size", "text-anchor")} | line.attrib
+    return svg
 
 
 def views(svg: ElementTree.Element) -> list[ElementTree.Element]:
@@ -69,7 +72,7 @@ def cover(line: ElementTree.Element) -> Box:
     width = sum(width_of(text, run_size, italic) for text, run_size in runs)
     x, y = float(line.get("x")), float(line.get("y"))
     left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[line.get("text-anchor")] * width
-    raised = {part.get("dy")[0] == "-" for part in line} if len(line) > 1 else set()
+    raised = {part.get("dy", "0")[0] == "-" for part in line} if len(line) > 1 else set()
     return Box(left, y - (0.95 if True in raised else 0.74) * size, left + width, y + 0.2 * size)
 
 

@@ -107,7 +107,9 @@ def test_a_link_covers_its_part_and_a_place_that_is_none_is_refused():
         machine_drawing("whole", links={"nowhere": ("a.ipynb", "A")})
     drawn = machine_drawing("whole", links={"softmax": ("a.ipynb?b&c", "A & B")})
     assert 'href="a.ipynb?b&amp;c"' in drawn.html
-    left, top, width, height = (float(share) / 100 for share in re.findall(r"(?:left|top|width|height):([\d.]+)%", drawn.html))
+    left, top, width, height = (
+        float(share) / 100 for share in re.findall(r"(?:left|top|width|height):([\d.]+)%", drawn.html.partition("</style>")[2])
+    )
     softmax = rectangles(svg_of(drawn), "attn-box")[2]
     covered = Box(left * 656, top * 456, (left + width) * 656, (top + height) * 456)
     for side, wanted in zip(covered, softmax, strict=True):

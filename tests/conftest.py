@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests import warm
+
 # In a container Python often writes no bytecode; then every worker rewrites the asserts of 200 files in every run, for 12 s.
 sys.dont_write_bytecode = False
 
@@ -52,6 +54,14 @@ def pytest_xdist_auto_num_workers() -> int:
 def root() -> Path:
     """The top folder of the course."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A command that looks like python and has imported the heavy libraries, which all test processes share; see tests/warm.py."""
+    own = tmp_path_factory.getbasetemp()
+    with warm.served(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) as command:
+        yield command
 
 
 @pytest.fixture

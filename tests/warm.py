@@ -186,7 +186,6 @@ def become(asked: dict, descriptors: array.array) -> None:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(asked["environment"])
-    os.environ.pop("JPY_PARENT_PID", None)  # a kernel is ended with the command that stands for it
     os.chdir(asked["folder"])
     sys.executable = asked["executable"]
     option, *words = asked["words"]
@@ -200,7 +199,10 @@ def become(asked: dict, descriptors: array.array) -> None:
     import matplotlib
 
     multiprocessing.spawn.set_executable(asked["python"])  # hands descriptors down
-    inline = "module://matplotlib_inline.backend_inline" if words[:1] == ["ipykernel_launcher"] else ""
+    inline = ""
+    if words[:1] == ["ipykernel_launcher"]:
+        sys.argv.append(f"--IPKernelApp.parent_handle={os.getppid()}")  # the server ends a kernel with the command that stands for it
+        inline = "module://matplotlib_inline.backend_inline"
     if backend := os.environ.get("MPLBACKEND", inline):
         matplotlib.rcParams["backend"] = backend
 

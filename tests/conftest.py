@@ -1,5 +1,6 @@
 """Shared by all tests: shapes of the reference are checked while tests run, and errors of tests show the values."""
 
+import gc
 import importlib.util
 import os
 import signal
@@ -16,6 +17,16 @@ from tests import warm
 
 # In a container Python often writes no bytecode; then every worker rewrites the asserts of 200 files in every run, for 12 s.
 sys.dont_write_bytecode = False
+
+# Searching all that collection makes for garbage would take a quarter of its time, in every worker; from its end on it is left alone.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Search only what the tests themselves make."""
+    gc.freeze()
+    gc.enable()
+
 
 # A job in the background ignores Ctrl-C, and one behind nohup a lost terminal; what a test starts would inherit that, unlike a handler.
 for number in (signal.SIGINT, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ():

@@ -1,5 +1,6 @@
 """Shared by all tests: shapes of the reference are checked while tests run, and errors of tests show the values."""
 
+import gc
 import importlib.util
 import os
 import signal
@@ -13,8 +14,20 @@ import numpy as np
 import pytest
 import torch
 
+from tests import warm
+
 # In a container Python often writes no bytecode; then every worker rewrites the asserts of 200 files in every run, for 12 s.
 sys.dont_write_bytecode = False
+
+# Searching all that collection makes for garbage would take a quarter of its time, in every worker; from its end on it is left alone.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Search only what the tests themselves make."""
+    gc.freeze()
+    gc.enable()
+
 
 # A job in the background ignores Ctrl-C, and one behind nohup a lost terminal; what a test starts would inherit that, unlike a handler.
 for number in (signal.SIGINT, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ():
@@ -62,6 +75,14 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[st
 
     own = tmp_path_factory.getbasetemp()
     return stored(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A command that looks like python and has imported the heavy libraries, which all test processes share; see tests/warm.py."""
+    own = tmp_path_factory.getbasetemp()
+    with warm.served(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) as command:
+        yield command
 
 
 @pytest.fixture

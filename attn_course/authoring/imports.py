@@ -41,6 +41,7 @@ class ImportGraph:
     package_root: Path
     tables: Tables
     _parsed: dict[Path, "Parsed"] = field(default_factory=dict)
+    _paths: dict[str, Path | None] = field(default_factory=dict)
 
     def closure(self, text: str) -> list[Path]:
         """Return the package files, sorted, that a piece of notebook code needs directly or through others.
@@ -145,6 +146,11 @@ class ImportGraph:
                 yield from (inner for inner in asset.rglob("*") if inner.is_file() and inner.suffix != ".pyc")
 
     def _path(self, module: str) -> Path | None:
+        if module not in self._paths:
+            self._paths[module] = self._found(module)
+        return self._paths[module]
+
+    def _found(self, module: str) -> Path | None:
         base = self.package_root.joinpath(*module.split("."))
         for path in (base / "__init__.py", base.with_suffix(".py")):
             if module.split(".")[0] == PACKAGE and path.is_file():

@@ -5,6 +5,7 @@ In a lesson `\label{slug}` becomes the number of its formula, `\tag{2.1}`. So do
 wherever it stands in a notebook; the formula card is written with it.
 """
 
+import functools
 import itertools
 import json
 import re
@@ -79,10 +80,17 @@ class Numbering:
 
     def said(self, text: str) -> list[str]:
         """Return "name=number" for every name of the course that a text says in quotes or in a role."""
+        return sorted(each for word in _words(text) for each in self._known.get(word, ()))
+
+    @functools.cached_property
+    def _known(self) -> dict[str, list[str]]:
+        """What is said with each name."""
         known = {**self._flat("labels"), **{f"task {name}": number for name, number in self._flat("tasks").items()}}
         known |= {f"lesson {slug}": entry["number"] for slug, entry in self.tables["slugs"].items()}
-        said = set(_SAID.findall(text))
-        return sorted(f"{name}={number}" for name, number in known.items() if name.split(" ")[-1] in said)
+        said: dict[str, list[str]] = {}
+        for name, number in known.items():
+            said.setdefault(name.split(" ")[-1], []).append(f"{name}={number}")
+        return said
 
     def _formula(self, role: re.Match[str]) -> str:
         if role[1] not in self.keys:
@@ -91,6 +99,12 @@ class Numbering:
 
     def _flat(self, kind: str) -> dict[str, Any]:
         return {name: number for known in self.tables[kind].values() for name, number in known.items()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _words(text: str) -> frozenset[str]:
+    """All that a text says in quotes or in a role; what has been read once is remembered for all lessons."""
+    return frozenset(_SAID.findall(text))
 
 
 def numbering(root: Path) -> Numbering:

@@ -24,10 +24,11 @@ var Page = (() => { // every fold is opened
     const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
     return (light + 0.05) / (dark + 0.05);
   };
+  const shares = new Map(), shapes = new Map(), grounds = new Map(); // of one look at the page
   const opacity = (element) => {
-    let share = 1;
-    for (let at = element; at; at = at.parentElement) share *= parseFloat(getComputedStyle(at).opacity);
-    return share;
+    if (!element) return 1;
+    if (!shares.has(element)) shares.set(element, parseFloat(getComputedStyle(element).opacity) * opacity(element.parentElement));
+    return shares.get(element);
   };
   const where = (element) => {
     const words = (element.textContent || element.getAttribute("aria-label") || "").trim().replace(/\s+/g, " ").slice(0, 40);
@@ -65,7 +66,6 @@ var Page = (() => { // every fold is opened
   }
 
   // --- contrast
-  const grounds = new Map();
   function ground(element) { // what lies behind an element's letters: its own background on those of its ancestors
     if (!element) return channels("Canvas");
     if (!grounds.has(element)) {
@@ -74,21 +74,30 @@ var Page = (() => { // every fold is opened
     }
     return grounds.get(element);
   }
+  function filled(drawing) { // its shapes that can be seen, with their colour and the way from the page to their own coordinates
+    if (!shapes.has(drawing)) {
+      const all = [...drawing.querySelectorAll("rect, path, circle, ellipse, polygon")];
+      const seen = all.filter((shape) => !shape.closest("defs") && visible(shape)).map((shape) => [shape, getComputedStyle(shape)]);
+      const whole = seen.filter(([, { fill }]) => fill !== "none" && !fill.startsWith("url"));
+      shapes.set(drawing, whole.map(([shape, style]) => ({
+        shape, inverse: shape.getScreenCTM().inverse(), colour: channels(style.fill), share: parseFloat(style.fillOpacity) * opacity(shape),
+      })));
+    }
+    return shapes.get(drawing);
+  }
   function behind(text) { // what is drawn behind a text of an SVG: the shapes before it that hold its middle
     const drawing = text.ownerSVGElement, box = text.getBoundingClientRect();
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
     let colour = ground(drawing);
-    for (const shape of drawing.querySelectorAll("rect, path, circle, ellipse, polygon")) {
-      if (!(shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING) || shape.closest("defs") || !visible(shape)) continue;
-      const style = getComputedStyle(shape);
-      if (style.fill === "none" || style.fill.startsWith("url")) continue;
-      const at = new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse());
-      if (shape.isPointInFill(at)) colour = over(channels(style.fill), colour, parseFloat(style.fillOpacity) * opacity(shape));
+    for (const each of filled(drawing)) {
+      if (!(each.shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)) continue;
+      const at = new DOMPoint(x, y).matrixTransform(each.inverse);
+      if (each.shape.isPointInFill(at)) colour = over(each.colour, colour, each.share);
     }
     return colour;
   }
   function faint() {
-    grounds.clear();
+    for (const known of [grounds, shares, shapes]) known.clear();
     const seen = new Set(), found = new Map();
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {

@@ -5,7 +5,6 @@ That solutions and other right answers pass, and known mistakes do not, is the g
 
 import os
 import re
-import sys
 
 import pytest
 from nbclient import NotebookClient
@@ -49,12 +48,12 @@ def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
 
 
 @pytest.fixture(scope="module", params=lessons())
-def untouched(request, root, tmp_path_factory):
+def untouched(request, root, tmp_path_factory, warm_python):
     """A chapter, and its exercise notebook after a run that goes on after errors."""
     book = notebook(root, "exercises", request.param)
     folder = str(tmp_path_factory.mktemp("untouched"))  # not work/: nothing is recorded
     client = NotebookClient(book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}})
-    client.create_kernel_manager().kernel_spec.argv[0] = sys.executable  # whatever kernels this machine has
+    client.create_kernel_manager().kernel_spec.argv[0] = warm_python  # whatever kernels this machine has
     return request.param, client.execute(env={**os.environ, "IPYTHONDIR": folder})
 
 

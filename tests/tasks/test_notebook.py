@@ -58,14 +58,14 @@ def course(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ran(course):
+def ran(course, warm_python):
     """The outputs of each cell and the kernel's replies, run in work/ by a real kernel that goes on after errors."""
     cells = [nbformat.v4.new_code_cell(text, id=name) for name, text in CELLS.items()]
     book = nbformat.v4.new_notebook(cells=cells)
     client = NotebookClient(
         book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(course / "work")}}
     )
-    client.create_kernel_manager().kernel_spec.argv[0] = sys.executable  # whatever kernels this machine has
+    client.create_kernel_manager().kernel_spec.argv[0] = warm_python  # whatever kernels this machine has
     replies = {}
     client.on_cell_executed = lambda cell, cell_index, execute_reply: replies.update({cell.id: execute_reply["content"]})
     client.execute(env={**os.environ, "IPYTHONDIR": str(course / "profile")})

@@ -1,6 +1,7 @@
 """An answer that never ends is stopped, and the clock leaves nothing behind."""
 
 import contextlib
+import gc
 import signal
 import sys
 import threading
@@ -151,6 +152,23 @@ def test_a_limit_of_work_does_not_count_waiting():
     with pytest.raises(TimeIsUp), time_limit(0.05, of_work=True):
         endless(0)
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+def test_the_heap_is_not_searched_for_garbage_within_a_limit_of_work():
+    was = gc.get_threshold()
+    searches = []
+    gc.callbacks.append(lambda phase, _: searches.append(phase))
+    try:
+        gc.set_threshold(1, 1, 1)
+        with time_limit(5.0, of_work=True):
+            searches.clear()
+            kept = [[] for _ in range(100)]
+            assert not searches
+        kept += [[] for _ in range(100)]
+    finally:
+        gc.set_threshold(*was)
+        del gc.callbacks[-1]
+    assert searches
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the clock is a thread there")

@@ -57,9 +57,11 @@ def served(folder: Path) -> Iterator[str]:
     _send(line, HOLD)
     yield str(folder / "warm-python")
     line.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):  # it may serve others
-        if server:
+    if server:
+        try:
             server.wait(2)
+        except subprocess.TimeoutExpired:  # it serves others, and ends with the last of them
+            server.returncode = 0  # or Popen complains that it still runs
 
 
 def _send(line: socket.socket, message: bytes, descriptors: tuple[int, ...] = ()) -> None:

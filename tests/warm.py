@@ -45,7 +45,7 @@ def served(folder: Path) -> Iterator[str]:
             ready, theirs = os.pipe()
             environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MPLBACKEND")}
             environment |= {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-            with open("warm.log", "ab") as log:
+            with Path("warm.log").open("ab") as log:
                 server = subprocess.Popen(
                     [sys.executable, __file__, str(theirs)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[theirs],
                     env=environment, start_new_session=True,
@@ -57,9 +57,11 @@ def served(folder: Path) -> Iterator[str]:
     _send(line, HOLD)
     yield str(folder / "warm-python")
     line.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):  # it may serve others
-        if server:
+    if server:
+        try:
             server.wait(2)
+        except subprocess.TimeoutExpired:  # it serves others, and ends with the last of them
+            server.returncode = 0  # or Popen complains that it still runs
 
 
 def _send(line: socket.socket, message: bytes, descriptors: tuple[int, ...] = ()) -> None:
@@ -70,7 +72,7 @@ def _send(line: socket.socket, message: bytes, descriptors: tuple[int, ...] = ()
 
 def ask(python: str, folder: str, words: list[str]) -> None:
     """Let the server run what python would, and end as it ends."""
-    line, here = socket.socket(socket.AF_UNIX), os.getcwd()
+    line, here = socket.socket(socket.AF_UNIX), str(Path.cwd())
     for number in SIGNALS:
         signal.signal(number, lambda number, _: line.sendall(bytes([number])))
     options = list(words)
@@ -103,7 +105,7 @@ def serve(ready: int) -> None:
     gc.freeze()
     door = socket.socket(socket.AF_UNIX)
     with contextlib.suppress(FileNotFoundError):
-        os.unlink("warm.socket")
+        Path("warm.socket").unlink()
     door.bind("warm.socket")
     door.listen(64)
     ended, ends = socket.socketpair()
@@ -179,9 +181,9 @@ def become(asked: dict, descriptors: array.array) -> None:
     for number, each in enumerate(descriptors):
         os.dup2(each, number)
         os.close(each)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False, buffering=1 if os.isatty(1) else -1)
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
     for number in (*SIGNALS, signal.SIGCHLD):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     os.environ.clear()
@@ -189,7 +191,7 @@ def become(asked: dict, descriptors: array.array) -> None:
     os.chdir(asked["folder"])
     sys.executable = asked["executable"]
     option, *words = asked["words"]
-    first = str(Path(option).resolve().parent) if option not in ("-m", "-c") else os.getcwd() if option == "-m" else ""
+    first = str(Path(option).resolve().parent) if option not in ("-m", "-c") else str(Path.cwd()) if option == "-m" else ""
     sys.path[:] = [first, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *sys.path[1:]]
     sys.argv = [option, *words]
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))

